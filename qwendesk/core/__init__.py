@@ -1,0 +1,1 @@
+"""Values shared by all parts of the app; imports nothing of ours."""

@@ -1,0 +1,1 @@
+"""The worker process. Only modules in this package import llama_cpp."""

@@ -1,0 +1,1 @@
+"""What this PC has, and what fits into it. Pure rules and probes, no Qt."""

@@ -1,0 +1,1 @@
+"""Plain asyncio services that own the mutable state of the app, no Qt."""
