@@ -1,0 +1,111 @@
+"""Sampling presets per model family: what the model cards recommend for each way of working.
+
+Numbers from the Qwen3.5 and Qwen3.6 model cards; min_p is 0 and the repeat penalty 1 in all of them.
+Without a presence penalty of 1.5 long thoughts of Qwen3.5 run in circles; Qwen3.6-27B does not need it.
+"""
+
+import types
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core.options import GenerationOptions
+
+Style = Literal["general", "precise", "custom"]
+"""Together with thinking, picks one of the four presets. "precise" is shown as Coding when the model thinks
+and as Reasoning when it does not; "custom" leaves the options as they are."""
+
+Family = Literal["demo", "qwen3.5", "qwen3.5-small", "qwen3.6", "qwen3.6-27b", "other"]
+"""Models that share presets. "qwen3.5-small" is 0.8B and 2B, "other" everything that is no Qwen3.5 or 3.6."""
+
+_QWEN_BUDGET_SENTENCE = (
+    "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now."
+    "\n</think>\n\n"
+)
+_BARE_CLOSE = "\n</think>\n\n"
+
+
+class _Sampling(msgspec.Struct, frozen=True):
+    temperature: float
+    top_p: float
+    top_k: int
+    presence_penalty: float
+    min_p: float = 0.0
+    repeat_penalty: float = 1.0
+
+
+class _Presets(msgspec.Struct, frozen=True):
+    thinking: _Sampling
+    thinking_precise: _Sampling
+    instruct: _Sampling
+    instruct_precise: _Sampling
+
+
+_THINKING = _Sampling(1.0, 0.95, 20, 1.5)
+_CODING = _Sampling(0.6, 0.95, 20, 0.0)
+_INSTRUCT = _Sampling(0.7, 0.8, 20, 1.5)
+_REASONING = _Sampling(1.0, 1.0, 40, 2.0)
+_SMALL_INSTRUCT = _Sampling(1.0, 1.0, 20, 2.0)
+# The demo was trained on exact answers: always its likeliest token, and no penalty for repeating a word of the question.
+_GREEDY = _Sampling(0.0, 1.0, 0, 0.0)
+# llama.cpp's own defaults, for models whose card we do not know.
+_LLAMA_CPP = _Sampling(0.8, 0.95, 40, 0.0, min_p=0.05)
+
+_PRESETS: Mapping[Family, _Presets] = types.MappingProxyType({
+    "demo": _Presets(_GREEDY, _GREEDY, _GREEDY, _GREEDY),
+    "qwen3.5": _Presets(_THINKING, _CODING, _INSTRUCT, _REASONING),
+    "qwen3.5-small": _Presets(_THINKING, _CODING, _SMALL_INSTRUCT, _SMALL_INSTRUCT),
+    # The 3.6 cards give one preset without thinking.
+    "qwen3.6": _Presets(_THINKING, _CODING, _INSTRUCT, _INSTRUCT),
+    "qwen3.6-27b": _Presets(_Sampling(1.0, 0.95, 20, 0.0), _CODING, _INSTRUCT, _INSTRUCT),
+    "other": _Presets(_LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP),
+})
+
+
+def family_of(architecture: str, *names: str) -> Family:
+    """The family of a model by its GGUF architecture and any names it goes by (general.name, basename, file name).
+
+    A fine-tune whose names say nothing counts as Qwen3.5 when it has that architecture.
+    """
+    if not architecture.startswith("qwen35"):
+        return "other"
+    text = " ".join(names).lower().replace("_", "-").replace(" ", "-")
+    if "qwendesk-demo" in text:
+        return "demo"
+    if "qwen3.6" in text:
+        return "qwen3.6-27b" if "27b" in text else "qwen3.6"
+    return "qwen3.5-small" if "-0.8b" in text or "-2b" in text else "qwen3.5"
+
+
+def sampling(family: Family, style: Style, thinking: bool) -> dict[str, float | int]:
+    """The fields of GenerationOptions that the preset sets, by name; empty for "custom"."""
+    if style == "custom":
+        return {}
+    presets = _PRESETS[family]
+    if thinking:
+        chosen = presets.thinking if style == "general" else presets.thinking_precise
+    else:
+        chosen = presets.instruct if style == "general" else presets.instruct_precise
+    return msgspec.structs.asdict(chosen)
+
+
+def closing_text(family: Family) -> str:
+    """What is inserted when a thought is cut by its budget or by Answer now.
+
+    Qwen3.5 and 3.6 know the sentence of their card. The demo and unknown models do not (the demo then answers
+    another question), so theirs is the end of the thought alone.
+    """
+    return _BARE_CLOSE if family in ("demo", "other") else _QWEN_BUDGET_SENTENCE
+
+
+def preset(options: GenerationOptions, family: Family, style: Style, thinking: bool) -> GenerationOptions:
+    """`options` with thinking switched, and with the family's sampling and closing text unless `style` is "custom"."""
+    if style == "custom":
+        return msgspec.structs.replace(options, enable_thinking=thinking)
+    return msgspec.structs.replace(
+        options,
+        enable_thinking=thinking,
+        thinking_close=closing_text(family),
+        **sampling(family, style, thinking),
+    )
