@@ -47,7 +47,7 @@ _CODING = _Sampling(0.6, 0.95, 20, 0.0)
 _INSTRUCT = _Sampling(0.7, 0.8, 20, 1.5)
 _REASONING = _Sampling(1.0, 1.0, 40, 2.0)
 _SMALL_INSTRUCT = _Sampling(1.0, 1.0, 20, 2.0)
-# The demo was trained on exact answers: always its likeliest token, and no penalty for repeating a word of the question.
+# The demo was trained on exact answers: always its likeliest token, no penalty for a word of the question.
 _GREEDY = _Sampling(0.0, 1.0, 0, 0.0)
 # llama.cpp's own defaults, for models whose card we do not know.
 _LLAMA_CPP = _Sampling(0.8, 0.95, 40, 0.0, min_p=0.05)
@@ -78,7 +78,7 @@ def family_of(architecture: str, *names: str) -> Family:
     return "qwen3.5-small" if "-0.8b" in text or "-2b" in text else "qwen3.5"
 
 
-def sampling(family: Family, style: Style, thinking: bool) -> dict[str, float | int]:
+def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float | int]:
     """The fields of GenerationOptions that the preset sets, by name; empty for "custom"."""
     if style == "custom":
         return {}
@@ -99,13 +99,11 @@ def closing_text(family: Family) -> str:
     return _BARE_CLOSE if family in ("demo", "other") else _QWEN_BUDGET_SENTENCE
 
 
-def preset(options: GenerationOptions, family: Family, style: Style, thinking: bool) -> GenerationOptions:
-    """`options` with thinking switched, and with the family's sampling and closing text unless `style` is "custom"."""
-    if style == "custom":
-        return msgspec.structs.replace(options, enable_thinking=thinking)
+def preset(options: GenerationOptions, family: Family, style: Style, *, thinking: bool) -> GenerationOptions:
+    """`options` with thinking switched, the family's closing text, and its sampling unless `style` is "custom"."""
     return msgspec.structs.replace(
         options,
         enable_thinking=thinking,
         thinking_close=closing_text(family),
-        **sampling(family, style, thinking),
+        **sampling(family, style, thinking=thinking),
     )

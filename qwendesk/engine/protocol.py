@@ -231,8 +231,8 @@ AnyEvent = (
 )
 
 _encoder = msgspec.json.Encoder()
-_request_decoder = msgspec.json.Decoder(AnyRequest)
-_event_decoder = msgspec.json.Decoder(AnyEvent)
+_request_decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
+_event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 def encode_line(message: Request | Event) -> bytes:

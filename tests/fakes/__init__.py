@@ -1,0 +1,1 @@
+"""Stand-ins at the app's boundaries, scripted by tests."""

@@ -1,0 +1,311 @@
+"""A scripted engine: answers what the test wrote down, at the speed the test asks for."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.messages import ImagePart, Message
+from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.subscribers import Subscribers
+from qwendesk.engine.client import AnswerItem
+from qwendesk.engine.protocol import (
+    PROTOCOL_VERSION,
+    AnyRequest,
+    Delta,
+    Devices,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    LoadProgress,
+    LoadReport,
+    Measure,
+    Measured,
+    PictureCost,
+    Probe,
+    PromptProgress,
+    Rendering,
+    RequestFailed,
+    TemplateAbilities,
+    Unload,
+    Welcome,
+)
+from qwendesk.engine.state import EngineNews, LoadAsked, LoadFailed, WorkerEnded, WorkerStarting
+
+PICTURE_TOKENS = 64
+"""What every picture costs in `measure`, and in the stats of an answer."""
+
+DEMO_REPORT = LoadReport(
+    options=LoadOptions(model="/models/qwendesk-demo-Q8_0.gguf", mmproj="/models/mmproj-qwendesk-demo-Q8_0.gguf"),
+    name="QwenDesk Demo",
+    architecture="qwen35moe",
+    n_params=2_970_000,
+    weights_bytes=3_200_000,
+    n_ctx=32_768,
+    n_ctx_train=32_768,
+    n_layers=8,
+    n_vocab=2048,
+    is_hybrid=True,
+    can_think=True,
+    can_see=True,
+    template=TemplateAbilities(source="model", enable_thinking=True, preserve_thinking=False, tools=False),
+    allocations=(),
+    special_tokens={"<think>": 10, "</think>": 11},
+    load_s=0.1,
+)
+
+
+class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer to give. Its thought is left out when a request does not ask for thinking."""
+
+    reasoning: str = ""
+    text: str = ""
+    chunk: int = 1
+    """Words per Delta; a word counts as one token."""
+    tokens_per_second: float | None = None
+    """None: as fast as the loop."""
+    stop_reason: StopReason = "eos"
+    fail: RequestFailed | EngineDeath | None = None
+    """Ends the answer in place of Finished, after all its words."""
+    dies_after: int | None = None
+    """The worker dies after that many Deltas."""
+
+
+class FakeEngineClient:
+    """An EngineClient without a process. `requests` records what was asked, in order."""
+
+    def __init__(self, report: LoadReport = DEMO_REPORT, answers: Sequence[ScriptedAnswer] = ()) -> None:
+        self.report = report
+        self.answers = list(answers)
+        """Taken from the front; when it is empty, answers are "You said: ..."."""
+        self.requests: list[AnyRequest] = []
+        self.load_delay_s = 0.0
+        self.load_result: LoadReport | LoadFailure | None = None
+        """None: `report`, with the options that were asked for."""
+        self.start_result: EngineDeath | None = None
+        self.devices = (DeviceInfo(name="CPU", description="Fake CPU", kind="cpu", backend="CPU"),)
+        self.closed = False
+        self._running = self._loaded = False
+        self._next_id = 0
+        self._subscribers = Subscribers[EngineNews]()
+        self._load_cancelled = asyncio.Event()
+        self._died = asyncio.Event()
+
+    def subscribe(self, callback: Callable[[EngineNews], None]) -> Callable[[], None]:
+        return self._subscribers.add(callback)
+
+    async def start(self) -> Welcome | EngineDeath:
+        welcome = Welcome(
+            id=0, version=PROTOCOL_VERSION, package_version="0.3.36", system_info="fake", backends=("CPU",)
+        )
+        if self._running:
+            return welcome
+        self.publish(WorkerStarting())
+        if self.start_result is not None:
+            self.publish(WorkerEnded(self.start_result))
+            return self.start_result
+        self._running = True
+        self._died.clear()
+        self.publish(welcome)
+        return welcome
+
+    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
+        request = Load(id=self._take_id(), options=options)
+        self.requests.append(request)
+        self._load_cancelled.clear()
+        died = await self.start()
+        if isinstance(died, EngineDeath):
+            return self._load_failed(LoadFailure("other", "The engine did not start", died.sentence))
+        self.publish(LoadAsked(options))
+        for step in range(10):
+            self.publish(LoadProgress(id=request.id, stage="weights", fraction=step / 10))
+            await self._pause(self.load_delay_s / 10)
+            if self._load_cancelled.is_set():
+                return self._load_failed(LoadFailure("cancelled", "Loading was stopped", "You stopped it."))
+            if not self._running:
+                return self._load_failed(LoadFailure("other", "The engine died", "It was killed while loading."))
+        result = self.load_result or msgspec.structs.replace(self.report, options=options)
+        if isinstance(result, LoadFailure):
+            return self._load_failed(result)
+        self._loaded = True
+        self.publish(Loaded(id=request.id, report=result))
+        return result
+
+    async def cancel_load(self) -> None:
+        self._load_cancelled.set()
+
+    async def unload(self) -> None:
+        self.requests.append(Unload(id=self._take_id()))
+        self._end(None)
+
+    async def probe(self) -> Devices | EngineDeath:
+        request = Probe(id=self._take_id())
+        self.requests.append(request)
+        died = await self.start()
+        if isinstance(died, EngineDeath):
+            return died
+        devices = Devices(id=request.id, devices=self.devices, cpu_features=("AVX2",))
+        self.publish(devices)
+        return devices
+
+    async def measure(
+        self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
+    ) -> Measured | RequestFailed | EngineDeath:
+        request = Measure(id=self._take_id(), messages=tuple(messages), pictures=tuple(pictures), options=options)
+        self.requests.append(request)
+        if not self._loaded:
+            return RequestFailed(id=request.id, title="No model", sentence="No model is loaded.")
+        return Measured(
+            id=request.id,
+            prompt_tokens=_prompt_tokens(messages),
+            pictures=tuple(PictureCost(each.sha256, 256, 256, PICTURE_TOKENS) for each in pictures),
+            n_ctx=self.report.n_ctx,
+        )
+
+    def generate(
+        self, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
+    ) -> "FakeAnswerStream":
+        request = Generate(
+            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json)
+        )
+        self.requests.append(request)
+        if self.answers:
+            script = self.answers.pop(0)
+        else:
+            script = ScriptedAnswer(reasoning="A short thought.", text=f"You said: {messages[-1].text}")
+        return FakeAnswerStream(self, request, script)
+
+    async def close(self) -> None:
+        self._end(None)
+        self.closed = True
+
+    def kill(self, sentence: str = "The engine was ended from outside (out of memory, or killed).") -> EngineDeath:
+        """The worker dies now, as by kill -9. What waits for it notices at once."""
+        death = EngineDeath(-9, sentence, ("last words",))
+        self._end(death)
+        return death
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._loaded
+
+    def publish(self, news: EngineNews) -> None:
+        self._subscribers.notify(news)
+
+    async def wait_or_die(self, seconds: float) -> EngineDeath | None:
+        """Lets the loop run for `seconds`; an EngineDeath as soon as `kill` was called."""
+        if not self._died.is_set():
+            await self._pause(seconds)
+        return EngineDeath(-9, "The engine was ended from outside.", ("last words",)) if self._died.is_set() else None
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        try:
+            await asyncio.wait_for(self._died.wait(), seconds)
+        except TimeoutError:
+            return
+
+    def _load_failed(self, failure: LoadFailure) -> LoadFailure:
+        self.publish(LoadFailed(failure))
+        return failure
+
+    def _end(self, death: EngineDeath | None) -> None:
+        if self._running:
+            self._running = self._loaded = False
+            self._died.set()
+            self.publish(WorkerEnded(death))
+
+    def _take_id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+
+class FakeAnswerStream:
+    """Plays one ScriptedAnswer."""
+
+    def __init__(self, client: FakeEngineClient, request: Generate, script: ScriptedAnswer) -> None:
+        self._client = client
+        self._request = request
+        self._script = script
+        self._cancelled = self._answer_now = False
+
+    async def cancel(self) -> None:
+        self._cancelled = True
+
+    async def answer_now(self) -> None:
+        self._answer_now = True
+
+    def __aiter__(self) -> AsyncIterator[AnswerItem]:
+        return self._play()
+
+    async def _play(self) -> AsyncIterator[AnswerItem]:
+        id, client, script = self._request.id, self._client, self._script
+        if not client.is_loaded:
+            yield RequestFailed(id=id, title="No model", sentence="No model is loaded.")
+            return
+        client.publish(Rendering(id=id))
+        total = _prompt_tokens(self._request.messages)
+        for done in (0, total):
+            progress = PromptProgress(id=id, done=done, total=total, reused=0)
+            client.publish(progress)
+            yield progress
+        counts = {"reasoning": 0, "answer": 0}
+        for number, (kind, text, tokens) in enumerate(self._pieces()):
+            delay = tokens / script.tokens_per_second if script.tokens_per_second else 0.0
+            if script.dies_after is not None and number >= script.dies_after:
+                client.kill()
+            death = await client.wait_or_die(delay)
+            if death is not None:
+                yield death
+                return
+            if self._cancelled:
+                break
+            if self._answer_now and kind == "reasoning":
+                continue
+            counts[kind] += tokens
+            yield Delta(id=id, kind=kind, text=text, tokens=counts[kind])
+        yield self._last(total, counts["reasoning"], counts["answer"])
+
+    def _pieces(self) -> list[tuple[Literal["reasoning", "answer"], str, int]]:
+        script = self._script
+        pieces: list[tuple[Literal["reasoning", "answer"], str, int]] = []
+        if self._request.options.enable_thinking:
+            pieces += [("reasoning", text, tokens) for text, tokens in _in_chunks(script.reasoning, script.chunk)]
+        pieces += [("answer", text, tokens) for text, tokens in _in_chunks(script.text, script.chunk)]
+        return pieces
+
+    def _last(self, prompt: int, reasoning: int, answer: int) -> AnswerItem:
+        if self._script.fail is not None and not self._cancelled:
+            if isinstance(self._script.fail, EngineDeath):
+                self._client.kill()
+            else:
+                self._client.publish(self._script.fail)
+            return self._script.fail
+        pictures = sum(len(message.images) for message in self._request.messages)
+        stats = AnswerStats(
+            prompt_tokens=prompt, reread_tokens=prompt, image_tokens=pictures * PICTURE_TOKENS,
+            reasoning_tokens=reasoning, answer_tokens=answer, ttft_s=0.2, prefill_s=0.2, decode_s=1.0,
+        )
+        reason: StopReason = "cancelled" if self._cancelled else self._script.stop_reason
+        finished = Finished(id=self._request.id, stop_reason=reason, stats=stats)
+        self._client.publish(finished)
+        return finished
+
+
+def _in_chunks(text: str, words: int) -> list[tuple[str, int]]:
+    """`text` in pieces of that many words (white space stays with the word before it), each with its word count."""
+    pieces = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
+    groups = [pieces[start : start + words] for start in range(0, len(pieces), words)]
+    return [("".join(group), len(group)) for group in groups]
+
+
+def _prompt_tokens(messages: Sequence[Message]) -> int:
+    return sum(len(each.text.split()) + len(each.images) * PICTURE_TOKENS + 4 for each in messages)
