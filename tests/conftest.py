@@ -1,0 +1,95 @@
+"""What every test gets: folders of its own session, no real screen, and a check that it left nothing behind."""
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.leaks import Watch
+from tests.pictures import ShapePicture
+from tests.xvfb import running_xvfb
+
+_HOME_VARIABLES = {
+    "HOME": "home",
+    "USERPROFILE": "home",
+    "APPDATA": "home/AppData/Roaming",
+    "LOCALAPPDATA": "home/AppData/Local",
+    "XDG_CONFIG_HOME": "config",
+    "XDG_DATA_HOME": "data",
+    "XDG_CACHE_HOME": "cache",
+    "XDG_STATE_HOME": "state",
+    "XDG_RUNTIME_DIR": "runtime",
+}
+
+# No deadline, because nothing timed is asserted. `make test` draws the same examples each time, so that a change
+# never fails for luck; `make soak` draws new ones, and prints what to write down to see a failure again.
+hypothesis.settings.register_profile("test", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("soak", deadline=None, database=None, max_examples=5000, print_blob=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported: Qt's platform and the example profile."""
+    # What a test starts inherits it too. A test of a real window sets its own for the process it starts.
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    hypothesis.settings.load_profile("soak" if config.option.markexpr == "soak" else "test")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of this session's own: no test reads or writes the settings, caches or logs of whoever runs it."""
+    root = tmp_path_factory.mktemp("user")
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, folder in _HOME_VARIABLES.items():
+            path = root / folder
+            path.mkdir(parents=True, exist_ok=True)
+            patch.setenv(variable, str(path))
+        (root / "runtime").chmod(0o700)
+        for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
+            patch.delenv(variable, raising=False)
+        yield root
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that leaves a process or thread running, or an exception nobody handled.
+
+    It is set up before every other fixture of one test and torn down after them, so what a fixture closes is closed
+    by then. What a fixture of a whole module or session starts in its set-up is not counted.
+    """
+    watch = Watch()
+    yield
+    problems = watch.problems()
+    if problems:
+        pytest.fail(f"{request.node.nodeid} left something behind:\n" + "\n".join(problems), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed() -> None:
+    """The same random numbers for each test, whatever ran before it."""
+    random.seed(0)
+
+
+@pytest.fixture(scope="session")
+def xvfb_display() -> Iterator[str]:
+    """The name (":5") of an X server of this session's own, 1920x1080, for a test that starts a real window."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("Xvfb is for Linux; here a real window needs a real screen")
+    with running_xvfb(1920, 1080) as display:
+        yield display
+
+
+@pytest.fixture
+def shape_picture(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a picture file of one coloured shape: `shape_picture("red", "circle")`, as in tests/pictures.py."""
+
+    def make(colour: str, shape: str, *, background: str = "white", side: int = 128, name: str = "") -> Path:
+        picture = ShapePicture(colour, shape, background, side)
+        path = tmp_path / (name or f"{colour}-{shape}-{side}.png")
+        picture.draw().save(path)
+        return path
+
+    return make
