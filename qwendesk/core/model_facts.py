@@ -47,6 +47,12 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     vocab_size: int = 0
     projection_dim: int = 0
     """mmproj only: the width of the vectors it feeds to the model; must equal embedding_length there."""
+    projector_type: str = ""
+    """mmproj only, for example "qwen3vl_merger"."""
+    patch_size: int = 0
+    """mmproj only: pixels along the side of one patch."""
+    spatial_merge_size: int = 0
+    """mmproj only: patches along the side of one image token."""
 
     tokenizer_model: str = ""
     tokenizer_pre: str = ""

@@ -1,0 +1,74 @@
+"""Which vision encoder (mmproj file) belongs to which model."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from qwendesk.core.model_facts import ModelFacts
+
+_QUANT_ORDER = ("F16", "BF16", "Q8_0", "F32")
+"""Best first: F16 runs everywhere, BF16 is slow on older cards, F32 only costs memory."""
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+(?:\.\d+)?B(?:-A\d+(?:\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+def mmproj_mismatch(model: ModelFacts, mmproj: ModelFacts) -> str | None:
+    """Why `mmproj` cannot see for `model`, as a sentence; None when nothing speaks against it.
+
+    Only Qwen's mergers are judged by their width: other projectors use the same header fields in other ways.
+    """
+    name = PurePath(mmproj.path).name
+    if mmproj.kind != "mmproj":
+        return f"{name} is not a picture file (mmproj): its architecture is {mmproj.architecture or 'not given'}."
+    judged = mmproj.projector_type.startswith("qwen") and model.embedding_length and mmproj.projection_dim
+    if judged and mmproj.projection_dim != model.embedding_length:
+        return (
+            f"{name} belongs to another model: it gives pictures a width of {mmproj.projection_dim:,}, and "
+            f"{PurePath(model.path).name} needs {model.embedding_length:,}. "
+            "Take the mmproj file from the repository of the model."
+        )
+    return None
+
+
+def pair_mmproj(model: ModelFacts, candidates: Sequence[ModelFacts]) -> ModelFacts | None:
+    """The best of `candidates` for `model`, or None.
+
+    A file of the same name (all repositories have a `mmproj-F16.gguf`) only counts when it lies in the model's folder
+    or its header names the same model, and never when both name a size and the sizes differ: the width alone is the
+    same in Qwen3.5-2B and 35B-A3B.
+    """
+    fitting = [each for each in candidates if _may_belong(model, each)]
+    return min(fitting, key=lambda each: _rank(model, each), default=None)
+
+
+def _may_belong(model: ModelFacts, mmproj: ModelFacts) -> bool:
+    if model.kind != "model" or mmproj_mismatch(model, mmproj):
+        return False
+    sizes, other_sizes = _sizes(model), _sizes(mmproj)
+    if sizes and other_sizes and not sizes & other_sizes:
+        return False
+    return _same_folder(model, mmproj) or _same_name(model, mmproj)
+
+
+def _rank(model: ModelFacts, mmproj: ModelFacts) -> tuple[bool, bool, int, str]:
+    """Smaller is better."""
+    quant = _QUANT_ORDER.index(mmproj.quant) if mmproj.quant in _QUANT_ORDER else len(_QUANT_ORDER)
+    return not _same_name(model, mmproj), not _same_folder(model, mmproj), quant, mmproj.path
+
+
+def _same_folder(model: ModelFacts, mmproj: ModelFacts) -> bool:
+    return PurePath(model.path).parent == PurePath(mmproj.path).parent
+
+
+def _same_name(model: ModelFacts, mmproj: ModelFacts) -> bool:
+    return bool(_names(model) & _names(mmproj))
+
+
+def _names(facts: ModelFacts) -> set[str]:
+    """What the header calls the model, without spelling differences."""
+    return {re.sub(r"[^a-z0-9.]+", "", name.lower()) for name in (facts.name, facts.basename) if name}
+
+
+def _sizes(facts: ModelFacts) -> set[str]:
+    """Sizes like "35B-A3B" in the header's names and the file's name."""
+    texts = (facts.name.replace(" ", "-"), facts.basename, PurePath(facts.path).stem)
+    return {found.upper() for text in texts for found in _SIZE.findall(text)}
