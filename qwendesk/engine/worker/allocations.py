@@ -1,0 +1,62 @@
+"""What the engine really allocated, per device, read from the lines it logs while loading.
+
+Pure text in, values out. llama.cpp prints every buffer as "<who>: <device> <what> buffer size = <n> MiB".
+"""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from qwendesk.engine.protocol import Allocation
+
+_BUFFER = re.compile(
+    r"^(?P<who>\S+):\s+(?P<device>\S+)\s+(?P<what>[\w ]+?) buffer size\s+(?:=|is)\s+(?P<mib>[\d.]+) MiB"
+)
+_MIB = 1024**2
+_FIELDS = {
+    "model": "weights_bytes",
+    "LoRA": "weights_bytes",
+    "KV": "kv_bytes",
+    "RS": "recurrent_bytes",
+    "compute": "compute_bytes",
+    "output": "compute_bytes",
+}
+_HOST_NAMES = re.compile(r"^(CPU(_\w+)?|.*_Host|CPU_REPACK|AMX)$")
+
+
+def read_allocations(lines: Iterable[str]) -> tuple[Allocation, ...]:
+    """Bytes per device, in the order the devices first appear.
+
+    Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer that is
+    logged again after a reservation replaces the earlier number; the vision encoder's has its own field.
+    """
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for line in lines:
+        match = _BUFFER.match(line)
+        if match is None:
+            continue
+        name = match["device"]
+        device = "CPU" if _HOST_NAMES.match(name) else name
+        is_vision = "clip" in match["who"] or match["who"].startswith(("reserve_compute_meta", "alloc_compute_meta"))
+        field = "vision_bytes" if is_vision else _FIELDS.get(match["what"].strip())
+        if field is None:
+            continue
+        n_bytes = round(float(match["mib"]) * _MIB)
+        kept = found.setdefault(device, {}).setdefault(field, {})
+        source = f"{match['who']} {name} {match['what']}"
+        kept[source] = (
+            max(kept.get(source, 0), n_bytes) if match["what"] == "compute" else kept.get(source, 0) + n_bytes
+        )
+    return tuple(
+        Allocation(device, **{field: sum(parts.values()) for field, parts in fields.items()})
+        for device, fields in found.items()
+    )
+
+
+def with_vision_weights(allocations: tuple[Allocation, ...], device: str, n_bytes: int) -> tuple[Allocation, ...]:
+    """`allocations` with the vision encoder's weights, which the engine does not log, added on `device`."""
+    rows = {row.device: row for row in allocations}
+    row = rows.get(device, Allocation(device))
+    rows[device] = msgspec.structs.replace(row, vision_bytes=row.vision_bytes + n_bytes)
+    return tuple(rows.values())

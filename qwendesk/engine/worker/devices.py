@@ -1,0 +1,118 @@
+"""The devices ggml can compute on, with their memory, and handles to them for the load parameters."""
+
+import ctypes
+import functools
+import pathlib
+import sys
+from typing import Any, Protocol
+
+import llama_cpp
+import llama_cpp.llama_cpp as C
+
+from qwendesk.core.devices import DeviceInfo, DeviceKind
+from qwendesk.core.errors import BadOption
+
+_KINDS: dict[int, DeviceKind] = {0: "cpu", 1: "gpu", 2: "igpu"}
+"""ggml_backend_dev_type; everything else is an accelerator such as BLAS or AMX."""
+
+
+class _Ggml(Protocol):
+    """The few ggml calls used here; the package binds none of them."""
+
+    ggml_backend_dev_count: Any
+    ggml_backend_dev_get: Any
+    ggml_backend_dev_name: Any
+    ggml_backend_dev_description: Any
+    ggml_backend_dev_type: Any
+    ggml_backend_dev_memory: Any
+    ggml_backend_dev_backend_reg: Any
+    ggml_backend_reg_name: Any
+    ggml_backend_dev_buffer_type: Any
+    ggml_backend_cpu_buffer_type: Any
+
+
+@functools.cache
+def ggml() -> _Ggml:
+    """The loaded ggml library. Opening a second copy from disk would start a second, empty registry."""
+    library: Any = C._lib
+    if sys.platform == "win32":
+        folder = pathlib.Path(llama_cpp.__file__).parent / "lib"
+        library = _WindowsGgml(folder)
+    for name in ("dev_get", "dev_backend_reg", "dev_buffer_type", "cpu_buffer_type"):
+        getattr(library, f"ggml_backend_{name}").restype = ctypes.c_void_p
+    for name in ("dev_name", "dev_description", "reg_name"):
+        getattr(library, f"ggml_backend_{name}").restype = ctypes.c_char_p
+    library.ggml_backend_dev_count.restype = ctypes.c_size_t
+    library.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
+    for name in ("dev_name", "dev_description", "dev_type", "dev_backend_reg", "reg_name", "dev_buffer_type"):
+        getattr(library, f"ggml_backend_{name}").argtypes = [ctypes.c_void_p]
+    library.ggml_backend_cpu_buffer_type.argtypes = []
+    library.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p] + [ctypes.POINTER(ctypes.c_size_t)] * 2
+    library.ggml_backend_dev_memory.restype = None
+    return library  # type: ignore[no-any-return]
+
+
+class _WindowsGgml:
+    """Windows does not look symbols up across libraries: find each in the file that has it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        names = ("ggml.dll", "ggml-base.dll", "ggml-cpu.dll")
+        self._libraries = [ctypes.CDLL(str(folder / name)) for name in names if (folder / name).exists()]
+
+    def __getattr__(self, name: str) -> Any:
+        for library in self._libraries:
+            found = getattr(library, name, None)
+            if found is not None:
+                setattr(self, name, found)
+                return found
+        raise AttributeError(name)
+
+
+def list_devices() -> tuple[DeviceInfo, ...]:
+    """Every device of every backend in this engine, in ggml's order. Memory as the backend reports it now."""
+    library = ggml()
+    return tuple(_describe(library, library.ggml_backend_dev_get(i)) for i in range(library.ggml_backend_dev_count()))
+
+
+def backends() -> tuple[str, ...]:
+    """Names of the backends that have a device here, e.g. ("CUDA", "CPU")."""
+    return tuple(dict.fromkeys(device.backend for device in list_devices()))
+
+
+def cpu_features() -> tuple[str, ...]:
+    """Instruction sets the engine was built with and uses, e.g. ("AVX2", "FMA")."""
+    words = C.llama_print_system_info().decode("utf-8", "replace").replace(":", "|").split("|")
+    pairs = [word.split("=") for word in words if "=" in word]
+    return tuple(name.strip() for name, value in pairs if value.strip() == "1")
+
+
+def device_handle(name: str) -> int:
+    """The ggml_backend_dev_t of the device called `name`. Raises BadOption when there is none."""
+    library = ggml()
+    for index in range(library.ggml_backend_dev_count()):
+        handle = library.ggml_backend_dev_get(index)
+        if library.ggml_backend_dev_name(handle).decode().lower() == name.lower():
+            return int(handle)
+    known = ", ".join(device.name for device in list_devices())
+    raise BadOption("Unknown device", f'There is no device "{name}" in this engine. Devices here: {known}.')
+
+
+def buffer_type(device_name: str) -> int:
+    """The ggml_backend_buffer_type_t in which tensors placed on `device_name` live."""
+    library = ggml()
+    if device_name.upper() == "CPU":
+        return int(library.ggml_backend_cpu_buffer_type())
+    return int(library.ggml_backend_dev_buffer_type(device_handle(device_name)))
+
+
+def _describe(library: _Ggml, handle: int) -> DeviceInfo:
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    library.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
+    return DeviceInfo(
+        name=library.ggml_backend_dev_name(handle).decode("utf-8", "replace"),
+        description=library.ggml_backend_dev_description(handle).decode("utf-8", "replace"),
+        kind=_KINDS.get(library.ggml_backend_dev_type(handle), "accelerator"),
+        backend=library.ggml_backend_reg_name(library.ggml_backend_dev_backend_reg(handle)).decode(),
+        total_bytes=total.value or None,
+        free_bytes=free.value or None,
+    )

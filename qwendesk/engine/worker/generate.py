@@ -1,0 +1,213 @@
+"""One turn: the conversation becomes a prompt, the prompt is read into memory, an answer is written."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import Message
+from qwendesk.core.options import GenerationOptions
+from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.engine.protocol import Event, Finished, Generate, PromptProgress, Rendering
+from qwendesk.engine.worker.cache import n_tokens
+from qwendesk.engine.worker.control import Control
+from qwendesk.engine.worker.layout import Layout, lay_out
+from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.model import Aborted
+from qwendesk.engine.worker.prompt import Prompt, build_prompt
+from qwendesk.engine.worker.sampling import Sampler
+from qwendesk.engine.worker.vision import Tile
+from qwendesk.engine.worker.writer import Writer
+
+Send = Callable[[Event], None]
+
+
+class _Stopped(Exception):
+    """The answer ends here."""
+
+    def __init__(self, reason: StopReason) -> None:
+        self.reason: StopReason = reason
+
+
+class Turn:
+    """Serves one Generate request on a session. `between_tokens` lets the caller do small work meanwhile."""
+
+    def __init__(
+        self, session: Session, request: Generate, control: Control, send: Send, between_tokens: Callable[[], None]
+    ) -> None:
+        self._session, self._request, self._options = session, request, request.options
+        self._control, self._send, self._between_tokens = control, send, between_tokens
+        self._started = time.monotonic()
+        self._stats = AnswerStats()
+
+    def run(self) -> Finished:
+        """Raises BadRequest when the request cannot be served."""
+        sampler = Sampler(self._session.model, self._options)
+        try:
+            reason = self._serve(sampler)
+        finally:
+            sampler.close()
+        return Finished(id=self._request.id, stop_reason=reason, stats=self._stats)
+
+    def _serve(self, sampler: Sampler) -> StopReason:
+        self._send(Rendering(id=self._request.id))
+        layout, dropped = fit_to_context(self._session, self._request)
+        self._note(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
+        if layout.n_tokens >= self._session.model.n_ctx:
+            return "context_full"
+        try:
+            self._read(layout)
+            self._note(prefill_s=time.monotonic() - self._started)
+            self._write(sampler, layout.opens_thought)
+        except Aborted:
+            self._session.cache.tear()
+            return "cancelled"
+        except _Stopped as stop:
+            return stop.reason
+        raise AssertionError("writing ends by a reason")
+
+    def _read(self, layout: Layout) -> None:
+        cache = self._session.cache
+        if not self._options.cache_prompt:
+            cache.clear()
+        rewind = cache.rewind(layout.items)
+        done = reused = n_tokens(layout.items[: rewind.start])
+        total = layout.n_tokens
+        self._note(reused_tokens=reused, reread_tokens=total - reused, cache_note=rewind.note)
+        self._send(PromptProgress(id=self._request.id, done=done, total=total, reused=reused))
+        for step in layout.steps(rewind.start, self._session.model.n_ubatch):
+            if self._control.cancelled:
+                raise _Stopped("cancelled")
+            if step.tile is not None:
+                self._feed_picture(step.tile)
+            else:
+                self._feed([item for item in step.items if isinstance(item, int)])
+            if step.save:
+                cache.save(pinned=step.pinned)
+            done += n_tokens(step.items)
+            self._send(PromptProgress(id=self._request.id, done=done, total=total, reused=reused))
+
+    def _feed(self, tokens: Sequence[int]) -> None:
+        cache = self._session.cache
+        self._session.model.decode(tokens, cache.position)
+        cache.append(*tokens)
+
+    def _feed_picture(self, tile: Tile) -> None:
+        vision, cache = self._session.vision, self._session.cache
+        assert vision is not None, "a prompt with pictures needs a session with vision"
+        vision.feed(tile, cache.position)
+        cache.append(tile.item)
+
+    def _write(self, sampler: Sampler, opens_thought: bool) -> None:
+        session, options = self._session, self._options
+        writer = Writer(session, options, self._request.id, self._send, in_thought=opens_thought)
+        first_at = 0.0
+        try:
+            while True:
+                self._between_tokens()
+                if self._control.cancelled:
+                    raise _Stopped("cancelled")
+                if writer.in_thought and self._must_close(writer.reasoning_tokens):
+                    self._close_thought(writer)
+                token = self._sample(sampler, writer)
+                if not first_at:
+                    first_at = time.monotonic()
+                    self._note(ttft_s=first_at - self._started)
+                if session.model.is_end(token):
+                    raise _Stopped("eos")
+                if writer.write(token):
+                    raise _Stopped("stop_string")
+                if 0 <= options.max_tokens <= writer.reasoning_tokens + writer.answer_tokens:
+                    raise _Stopped("max_tokens")
+                if self._cells_left() < 1:
+                    raise _Stopped("context_full")
+                self._feed((token,))
+        finally:
+            writer.finish()
+            self._note(
+                reasoning_tokens=writer.reasoning_tokens,
+                answer_tokens=writer.answer_tokens,
+                decode_s=time.monotonic() - first_at if first_at else 0.0,
+            )
+
+    def _sample(self, sampler: Sampler, writer: Writer) -> int:
+        if sampler.has_grammar and not writer.in_thought:
+            return sampler.next_by_grammar(writer.is_leading_blank)
+        return sampler.next()
+
+    def _must_close(self, reasoning_tokens: int) -> bool:
+        return self._control.take_answer_now() or 0 <= self._options.thinking_budget <= reasoning_tokens
+
+    def _close_thought(self, writer: Writer) -> None:
+        """Put the closing text behind the thought, as if the model had written it."""
+        model = self._session.model
+        forced = model.tokenize(self._options.thinking_close, special=True)
+        if self._session.special("</think>") not in forced:
+            raise BadRequest("Bad closing text", "thinking_close must contain </think>, or the thought never ends.")
+        if len(forced) > self._cells_left():
+            raise _Stopped("context_full")
+        for first in range(0, len(forced), model.n_ubatch):
+            self._feed(forced[first : first + model.n_ubatch])
+        for token in forced:
+            writer.write_forced(token)
+
+    def _cells_left(self) -> int:
+        return self._session.model.n_ctx - self._session.cache.n_cells
+
+    def _note(self, **numbers: object) -> None:
+        self._stats = msgspec.structs.replace(self._stats, **numbers)
+
+
+def fit_to_context(session: Session, request: Generate) -> tuple[Layout, int]:
+    """The prompt's layout, and how many of the oldest messages were left out to make room for an answer.
+
+    Whole turns go, the system prompt and the last question stay.
+    """
+    n_ctx, options = session.model.n_ctx, request.options
+    room = n_ctx // 4 if options.max_tokens < 0 else min(options.max_tokens, n_ctx // 4)
+    whole = layout_of(session, request.messages, request)
+    if options.context_overflow == "stop" or whole.n_tokens + room <= n_ctx:
+        return whole, 0
+    n_system = sum(1 for message in request.messages[:1] if message.role == "system")
+    starts = [i for i, message in enumerate(request.messages) if message.role == "user" and i > n_system]
+    step = _DROP_STEP if len(starts) > _DROP_STEP else 1
+    layout, dropped = whole, 0
+    for start in starts:
+        if (start - n_system) % step and start != starts[-1]:
+            continue
+        layout = layout_of(session, (*request.messages[:n_system], *request.messages[start:]), request)
+        dropped = start - n_system
+        if layout.n_tokens + room <= n_ctx:
+            break
+    return layout, dropped
+
+
+_DROP_STEP = 8
+"""Long chats lose this many messages at once, so that their beginning, and with it the cache, changes rarely."""
+
+
+def layout_of(session: Session, messages: Sequence[Message], request: Generate) -> Layout:
+    """Raises BadRequest for a picture that cannot be read or a model that cannot see."""
+    images = [image for message in messages for image in message.images]
+    if images and session.vision is None:
+        raise BadRequest(
+            "No picture support", "This model is loaded without its mmproj file, so it cannot see pictures."
+        )
+    prompt = prompt_of(session, messages, request.options, request.tools_json)
+    pictures = session.vision.prepare(images) if session.vision is not None and images else {}
+    return lay_out(prompt, pictures)
+
+
+def prompt_of(
+    session: Session, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
+) -> Prompt:
+    """The conversation through the session's template. Raises BadRequest when the template refuses it."""
+    return build_prompt(
+        session.template,
+        session.vocabulary,
+        messages,
+        tools_json=tools_json,
+        enable_thinking=options.enable_thinking and session.report.can_think,
+        preserve_thinking=options.preserve_thinking,
+    )

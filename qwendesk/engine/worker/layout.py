@@ -1,0 +1,107 @@
+"""A prompt laid out for memory: items in order, where checkpoints go, and the batches it is read in. Pure.
+
+Batches always end at the same places for the same prompt, whether its beginning was in memory or not:
+that is what makes an answer with the cache equal to one without.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from qwendesk.engine.worker.cache import ImageItem, Item, n_tokens
+from qwendesk.engine.worker.prompt import Boundary, Picture, Prompt
+from qwendesk.engine.worker.vision import PreparedPicture, Tile
+
+_CHECKPOINT_EVERY = 4096
+"""Tokens between checkpoints inside one long text, so that stopping or editing late keeps most of it."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One decode: tokens, or one picture. `save` says whether a checkpoint follows it."""
+
+    items: tuple[Item, ...]
+    tile: Tile | None = None
+    save: bool = False
+    pinned: bool = False
+
+
+class Layout(msgspec.Struct, frozen=True):
+    items: tuple[Item, ...]
+    tiles: Mapping[int, Tile]
+    """The pictures, by their place in `items`."""
+    cuts: Mapping[int, bool]
+    """Places (numbers of items) where a batch ends and a checkpoint is taken; True where it is pinned."""
+    opens_thought: bool
+
+    @property
+    def n_tokens(self) -> int:
+        return n_tokens(self.items)
+
+    @property
+    def image_tokens(self) -> int:
+        return sum(item.n_tokens for item in self.items if isinstance(item, ImageItem))
+
+    def steps(self, start: int, n_ubatch: int) -> Iterator[Step]:
+        """The decodes that read everything from item `start` on."""
+        every = max(1, _CHECKPOINT_EVERY // n_ubatch) * n_ubatch
+        segment = start
+        for end in [*sorted(cut for cut in self._ends() if cut > start)]:
+            if segment in self.tiles:
+                yield Step((self.items[segment],), self.tiles[segment], end in self.cuts, self.cuts.get(end, False))
+                segment = end
+                continue
+            for first in range(segment, end, n_ubatch):
+                last = min(first + n_ubatch, end)
+                save = last in self.cuts or (last < end and (last - segment) % every == 0)
+                yield Step(self.items[first:last], None, save, self.cuts.get(last, False))
+            segment = end
+
+    def _ends(self) -> set[int]:
+        around_tiles = {place for index in self.tiles for place in (index, index + 1)}
+        return {*self.cuts, *around_tiles, len(self.items)}
+
+
+def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedPicture]) -> Layout:
+    """`pictures` by file hash, one for every picture of the prompt."""
+    items: list[Item] = []
+    tiles: dict[int, Tile] = {}
+    starts: list[int] = []
+    for piece in prompt.pieces:
+        starts.append(len(items))
+        if not isinstance(piece, Picture):
+            items.extend(piece)
+            continue
+        for chunk in pictures[piece.image.sha256].chunks:
+            if isinstance(chunk, Tile):
+                tiles[len(items)] = chunk
+                items.append(chunk.item)
+            else:
+                items.extend(chunk)
+    starts.append(len(items))
+
+    def place(boundary: Boundary) -> int:
+        return starts[boundary.piece] + boundary.offset
+
+    cuts = {place(boundary): boundary.kind == "system" for boundary in prompt.boundaries}
+    thought = next((place(boundary) for boundary in prompt.boundaries if boundary.kind == "thought"), None)
+    turns = sorted(place(boundary) for boundary in prompt.boundaries if boundary.kind in ("system", "user_turn"))
+    if thought is not None and turns:
+        cuts |= dict.fromkeys(_answer_starts(items, turns, thought), False) | cuts
+    return Layout(
+        tuple(items), tiles, {cut: pin for cut, pin in cuts.items() if 0 < cut < len(items)}, prompt.opens_thought
+    )
+
+
+def _answer_starts(items: Sequence[Item], turns: Sequence[int], thought: int) -> Iterator[int]:
+    """Where earlier answers begin: after every copy of the tokens that head this one.
+
+    When those answers were made, reading stopped there to take a checkpoint; reading them again must too.
+    """
+    first = items[turns[0]]
+    opener = max((i for i in range(turns[-1], thought) if items[i] == first), default=thought)
+    header = list(items[opener:thought])
+    if not header:
+        return
+    for index in range(turns[0], thought - len(header) + 1):
+        if items[index] == header[0] and list(items[index : index + len(header)]) == header:
+            yield index + len(header)

@@ -1,0 +1,31 @@
+"""The worker process's entry: guard the protocol's descriptor, then serve requests until told to stop.
+
+Nothing here may import llama_cpp before the descriptor is guarded: the package and native code print to
+descriptor 1 now and then, and one stray byte there would break the protocol.
+"""
+
+import os
+import signal
+import sys
+
+from qwendesk.engine.worker.channel import Channel
+
+
+def main() -> int:
+    """Runs until Shutdown (returns 0) or until the app is gone (the process ends by itself)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel.take_over_stdout()
+    for stale in ("CUDA_PATH", "HIP_PATH"):
+        os.environ.pop(stale, None)
+    _set_title()
+    from qwendesk.engine.worker.service import Service
+
+    Service(channel, sys.stdin.buffer).run()
+    channel.close()
+    return 0
+
+
+def _set_title() -> None:
+    import setproctitle
+
+    setproctitle.setproctitle("qwendesk-engine")

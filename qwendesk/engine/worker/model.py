@@ -1,0 +1,153 @@
+"""A loaded model: the native handles, and the few calls everything else is built from."""
+
+import ctypes
+import sys
+from collections.abc import Sequence
+
+import llama_cpp.llama_cpp as C
+import numpy as np
+
+from qwendesk.engine.worker.prompt import Vocabulary
+
+SEQUENCE = 0
+"""The one sequence this app uses."""
+
+
+class Aborted(Exception):
+    """The engine stopped inside a decode because the abort flag was set; its memory needs a rewind."""
+
+
+class EngineFault(Exception):
+    """The engine refused a batch for another reason than the abort flag."""
+
+
+class AbortFlag:
+    """A byte the engine polls from native code while it decodes on the CPU.
+
+    The callback is libc's strlen on a one-byte string: 0 goes on, 1 stops. A Python callback would cost
+    2-3% of decode speed.
+    """
+
+    def __init__(self) -> None:
+        self._byte = ctypes.create_string_buffer(b"\0\0", 2)
+        libc = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+        self._callback = ctypes.cast(libc.strlen, C.ggml_abort_callback)
+
+    def raise_(self) -> None:
+        self._byte[0] = b"\x01"
+
+    def lower(self) -> None:
+        self._byte[0] = b"\0"
+
+    def attach(self, ctx: C.llama_context_p) -> None:
+        C.llama_set_abort_callback(ctx, self._callback, ctypes.cast(self._byte, ctypes.c_void_p))
+
+
+class Model:
+    """Owns the model and its context; `close` frees both. Not thread-safe: one thread decodes."""
+
+    def __init__(self, handle: C.llama_model_p, ctx: C.llama_context_p) -> None:
+        vocab, memory = C.llama_model_get_vocab(handle), C.llama_get_memory(ctx)
+        if vocab is None or memory is None:
+            raise EngineFault("the engine gave a model without vocabulary or memory")
+        self.handle, self.ctx, self.vocab, self.memory = handle, ctx, vocab, memory
+        self.n_ctx = C.llama_n_ctx(ctx)
+        self.n_ubatch = C.llama_n_ubatch(ctx)
+        self.n_vocab = C.llama_vocab_n_tokens(vocab)
+        self.rewinds_freely = not (
+            C.llama_model_is_hybrid(handle) or C.llama_model_is_recurrent(handle) or C.llama_model_n_swa(handle) > 0
+        )
+        """Plain attention memory can be cut anywhere; recurrent and sliding-window memory needs checkpoints."""
+        self.abort = AbortFlag()
+        self.abort.attach(ctx)
+        self._batch = C.llama_batch_init(self.n_ubatch, 0, 1)
+        self._pieces: dict[int, bytes] = {}
+        for slot in range(self.n_ubatch):
+            self._batch.n_seq_id[slot] = 1
+            self._batch.seq_id[slot][0] = SEQUENCE
+
+    def close(self) -> None:
+        C.llama_batch_free(self._batch)
+        C.llama_free(self.ctx)
+        C.llama_model_free(self.handle)
+
+    def decode(self, tokens: Sequence[int], position: int) -> None:
+        """Feed up to n_ubatch tokens at `position`; logits are kept for the last one.
+
+        Raises Aborted when the abort flag stopped it, EngineFault when the engine refused.
+        """
+        batch, n_tokens = self._batch, len(tokens)
+        batch.n_tokens = n_tokens
+        if n_tokens == 1:
+            batch.token[0], batch.pos[0], batch.logits[0] = tokens[0], position, 1
+        else:
+            _view(batch.token, n_tokens)[:] = tokens
+            _view(batch.pos, n_tokens)[:] = np.arange(position, position + n_tokens, dtype=np.int32)
+            flags = np.ctypeslib.as_array(batch.logits, (n_tokens,))
+            flags[:] = 0
+            flags[-1] = 1
+        check(C.llama_decode(self.ctx, batch))
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Token ids of `text`, nothing added; control tokens are only recognised when `special`."""
+        raw = text.encode("utf-8", "replace")
+        room = len(raw) + 8
+        array = (C.llama_token * room)()
+        n_tokens = C.llama_tokenize(self.vocab, raw, len(raw), array, room, False, special)
+        if n_tokens < 0:
+            raise EngineFault(f"the tokenizer wanted {-n_tokens} places for {len(raw)} bytes")
+        return list(array[:n_tokens])
+
+    def piece(self, token: int) -> bytes:
+        """The bytes `token` stands for; control tokens have none."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._piece(token, special=False)
+        return known
+
+    def is_end(self, token: int) -> bool:
+        return bool(C.llama_vocab_is_eog(self.vocab, token))
+
+    def vocabulary(self) -> Vocabulary:
+        """The control and user-defined tokens by their text, and the tokenizer, for building prompts."""
+        control: dict[str, int] = {}
+        user_defined: dict[str, int] = {}
+        for token in range(self.n_vocab):
+            attributes = C.llama_vocab_get_attr(self.vocab, token)
+            if attributes & (C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_USER_DEFINED):
+                text = self._piece(token, special=True).decode("utf-8", "replace")
+                if text:
+                    (control if attributes & C.LLAMA_TOKEN_ATTR_CONTROL else user_defined)[text] = token
+        return Vocabulary(control=control, user_defined=user_defined, tokenize=self.tokenize)
+
+    def meta(self, key: str) -> str:
+        """A value of the file's header as text; "" when it has none."""
+        room = 1 << 16
+        while True:
+            buffer = ctypes.create_string_buffer(room)
+            length = C.llama_model_meta_val_str(self.handle, key.encode(), buffer, room)
+            if length < room:
+                return buffer.raw[:length].decode("utf-8", "replace") if length > 0 else ""
+            room = length + 1
+
+    def _piece(self, token: int, *, special: bool) -> bytes:
+        room = 64
+        while True:
+            buffer = ctypes.create_string_buffer(room)
+            length = C.llama_token_to_piece(self.vocab, token, buffer, room, 0, special)
+            if length >= 0:
+                return buffer.raw[:length]
+            room = -length
+
+
+def check(status: int) -> None:
+    """Turn a status of llama_decode or mtmd's decode helper into an exception."""
+    if status == 0:
+        return
+    if status == 2:
+        raise Aborted
+    raise EngineFault("no room in the KV cache" if status == 1 else f"llama_decode failed with status {status}")
+
+
+def _view(pointer: "ctypes._Pointer[ctypes.c_int32]", length: int) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+    return np.ctypeslib.as_array(pointer, (length,))

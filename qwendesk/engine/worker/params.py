@@ -1,0 +1,210 @@
+"""LoadOptions to llama.cpp's parameter structs, field by field; nothing is left to a default unseen."""
+
+import ctypes
+import os
+from collections.abc import Callable
+
+import llama_cpp.llama_cpp as C
+import psutil
+from llama_cpp import mtmd_cpp
+
+from qwendesk.core.errors import BadOption
+from qwendesk.core.options import CacheType, LoadOptions
+from qwendesk.engine.worker import devices
+
+CACHE_TYPES: dict[CacheType, int] = {
+    "f32": C.GGML_TYPE_F32,
+    "f16": C.GGML_TYPE_F16,
+    "bf16": 30,
+    "q8_0": C.GGML_TYPE_Q8_0,
+    "q5_1": C.GGML_TYPE_Q5_1,
+    "q5_0": C.GGML_TYPE_Q5_0,
+    "q4_1": C.GGML_TYPE_Q4_1,
+    "q4_0": C.GGML_TYPE_Q4_0,
+    "iq4_nl": C.GGML_TYPE_IQ4_NL,
+}
+"""ggml's type numbers; the package has no name for bf16."""
+
+_SPLIT_MODES = {"none": 0, "layer": 1, "row": 2, "tensor": 3}
+_LOAD_MODES = {"none": 0, "mmap": 1, "mlock": 3}
+"""mlock means mapped and locked: locking a private copy too would need twice the memory while loading."""
+_FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
+_ROPE_SCALING = {"auto": -1, "none": 0, "linear": 1, "yarn": 2}
+_NUMA = {"off": 0, "distribute": 1, "isolate": 2, "numactl": 3}
+_ALL_LAYERS = 10_000
+_EXPERTS = r"blk\.{layer}\.ffn_(up|down|gate|gate_up)_(ch|)exps"
+"""What llama.cpp's own --n-cpu-moe matches, per layer."""
+
+ProgressCallback = Callable[[float], bool]
+"""Called with 0..1; False ends the load."""
+
+
+class _BufferOverride(ctypes.Structure):
+    """struct llama_model_tensor_buft_override, which the package leaves opaque."""
+
+    _fields_ = [("pattern", ctypes.c_char_p), ("buft", ctypes.c_void_p)]
+
+
+class ModelParams:
+    """llama_model_params together with everything it points to, which must live as long as the load."""
+
+    def __init__(self, options: LoadOptions, progress: ProgressCallback) -> None:
+        params = C.llama_model_default_params()
+        params.n_gpu_layers = gpu_layers(options)
+        params.split_mode = _SPLIT_MODES[options.split_mode]
+        params.load_mode = _LOAD_MODES[decided(options.load_mode, "load_mode")]
+        params.main_gpu = options.main_gpu
+        params.check_tensors = options.check_tensors
+        self._progress = C.llama_progress_callback(lambda fraction, _data: progress(fraction))
+        params.progress_callback = self._progress
+        self._devices = _device_list(options.devices)
+        params.devices = ctypes.cast(self._devices, ctypes.c_void_p) if self._devices else None
+        self._overrides = _overrides(options)
+        params.tensor_buft_overrides = ctypes.cast(self._overrides, ctypes.c_void_p) if self._overrides else None
+        self._split = _split(options.tensor_split)
+        if self._split:
+            params.tensor_split = self._split
+        self._kv = _kv_overrides(options.kv_overrides)
+        if self._kv:
+            params.kv_overrides = self._kv
+        self.struct = params
+
+
+def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_params:
+    """The context's parameters. Raises BadOption for combinations the engine refuses or aborts on."""
+    quantised_v = options.type_v not in ("f16", "bf16", "f32")
+    if quantised_v and options.flash_attn == "off":
+        raise BadOption("Impossible combination", f"A V cache of type {options.type_v} needs flash attention.")
+    n_ctx = options.n_ctx or n_ctx_train
+    if n_ctx > n_ctx_train and options.rope_scaling not in ("yarn", "linear") and not options.rope_freq_scale:
+        raise BadOption(
+            "Context too long",
+            f"The model was trained on {n_ctx_train:,} tokens. Set rope_scaling=yarn to go beyond, or use a smaller n_ctx.",
+        )
+    params = C.llama_context_default_params()
+    params.n_ctx = n_ctx
+    params.n_ubatch = min(options.n_ubatch, options.n_batch)
+    params.n_batch = options.n_batch
+    params.n_seq_max = 1
+    params.n_threads = threads(options)
+    params.n_threads_batch = options.n_threads_batch or params.n_threads
+    params.rope_scaling_type = _ROPE_SCALING[options.rope_scaling]
+    params.rope_freq_base = options.rope_freq_base
+    params.rope_freq_scale = options.rope_freq_scale
+    params.yarn_ext_factor = options.yarn_ext_factor
+    params.yarn_attn_factor = options.yarn_attn_factor
+    params.yarn_beta_fast = options.yarn_beta_fast
+    params.yarn_beta_slow = options.yarn_beta_slow
+    params.yarn_orig_ctx = options.yarn_orig_ctx
+    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
+    params.type_k = CACHE_TYPES[options.type_k]
+    params.type_v = CACHE_TYPES[options.type_v]
+    params.offload_kqv = options.offload_kqv
+    params.op_offload = options.op_offload
+    params.swa_full = options.swa_full
+    params.no_perf = True
+    return params
+
+
+def vision_params(options: LoadOptions) -> mtmd_cpp.mtmd_context_params:
+    """The vision encoder's parameters; its warm-up only reserves memory, so that a full card shows at load."""
+    params = mtmd_cpp.mtmd_context_params_default()
+    params.use_gpu = options.vision == "gpu" and options.devices != ("none",)
+    params.print_timings = False
+    params.n_threads = threads(options)
+    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
+    params.warmup = True
+    params.image_min_tokens = options.image_min_tokens or -1
+    params.image_max_tokens = options.image_max_tokens or -1
+    return params
+
+
+def numa_strategy(options: LoadOptions) -> int:
+    return _NUMA[options.numa]
+
+
+def threads(options: LoadOptions) -> int:
+    """Threads for decode: as asked, else the physical cores."""
+    return options.n_threads or psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+def gpu_layers(options: LoadOptions) -> int:
+    layers = decided(options.n_gpu_layers, "n_gpu_layers")
+    return _ALL_LAYERS if layers == "all" else int(layers)
+
+
+def decided(value: object, key: str) -> str:
+    """`value` as text; the worker never decides an auto, its caller does."""
+    if value == "auto":
+        raise BadOption("Undecided option", f"{key} must be decided before the worker loads.")
+    return str(value)
+
+
+def _device_list(names: tuple[str, ...]) -> ctypes.Array[ctypes.c_void_p] | None:
+    """NULL-terminated list of device handles; "none" alone means no GPU; nothing means all."""
+    if not names:
+        return None
+    handles = [] if names == ("none",) else [devices.device_handle(name) for name in names]
+    return (ctypes.c_void_p * (len(handles) + 1))(*handles, None)
+
+
+def _overrides(options: LoadOptions) -> "ctypes.Array[_BufferOverride] | None":
+    """NULL-terminated tensor placements: the user's patterns first, then the expert layers kept on the CPU."""
+    pairs: list[tuple[str, int]] = []
+    for text in options.override_tensor:
+        pattern, separator, device = text.rpartition("=")
+        if not separator or not pattern:
+            raise BadOption("Bad tensor placement", f'"{text}" must look like PATTERN=DEVICE.')
+        pairs.append((pattern, devices.buffer_type(device)))
+    n_cpu_moe = int(decided(options.n_cpu_moe, "n_cpu_moe"))
+    if n_cpu_moe:
+        cpu = devices.buffer_type("CPU")
+        pairs += [(_EXPERTS.format(layer=layer), cpu) for layer in range(n_cpu_moe)]
+    if not pairs:
+        return None
+    array = (_BufferOverride * (len(pairs) + 1))()
+    for slot, (pattern, buft) in zip(array, pairs, strict=False):
+        slot.pattern, slot.buft = pattern.encode(), buft
+    return array
+
+
+def _split(shares: tuple[float, ...]) -> ctypes.Array[ctypes.c_float] | None:
+    if not shares:
+        return None
+    array = (ctypes.c_float * C.llama_max_devices())()
+    if len(shares) > len(array):
+        raise BadOption("Bad split", f"tensor_split has {len(shares)} shares for at most {len(array)} devices.")
+    for index, share in enumerate(shares):
+        array[index] = share
+    return array
+
+
+def _kv_overrides(texts: tuple[str, ...]) -> "ctypes.Array[C.llama_model_kv_override] | None":
+    """Header values to replace, KEY=TYPE:VALUE each, ended by an entry without a key."""
+    if not texts:
+        return None
+    array = (C.llama_model_kv_override * (len(texts) + 1))()
+    for slot, text in zip(array, texts, strict=False):
+        key, _, typed = text.partition("=")
+        kind, _, value = typed.partition(":")
+        if not key or not value or len(key) > 127 or len(value) > 127:
+            raise BadOption("Bad header override", f'"{text}" must look like KEY=TYPE:VALUE.')
+        slot.key = key.encode()
+        _set_override(slot, kind, value, text)
+    return array
+
+
+def _set_override(slot: C.llama_model_kv_override, kind: str, value: str, text: str) -> None:
+    try:
+        if kind == "int":
+            slot.tag, slot.value.val_i64 = C.LLAMA_KV_OVERRIDE_TYPE_INT, int(value)
+        elif kind == "float":
+            slot.tag, slot.value.val_f64 = C.LLAMA_KV_OVERRIDE_TYPE_FLOAT, float(value)
+        elif kind == "bool" and value in ("true", "false"):
+            slot.tag, slot.value.val_bool = C.LLAMA_KV_OVERRIDE_TYPE_BOOL, value == "true"
+        elif kind == "str":
+            slot.tag, slot.value.val_str = C.LLAMA_KV_OVERRIDE_TYPE_STR, value.encode()
+        else:
+            raise ValueError(kind)
+    except ValueError:
+        raise BadOption("Bad header override", f'"{text}": TYPE is int, float, bool (true or false) or str.') from None

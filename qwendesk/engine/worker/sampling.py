@@ -1,0 +1,178 @@
+"""Choosing the next token: llama.cpp's sampler chain, and a grammar for the answer beside it."""
+
+import ctypes
+import secrets
+from collections.abc import Callable
+
+import llama_cpp.llama_cpp as C
+import numpy as np
+from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.options import GenerationOptions
+from qwendesk.engine.worker.model import Model
+
+_TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+"""struct llama_token_data."""
+_DRY_BREAKERS = (b"\n", b":", b'"', b"*")
+"""What ends a repeated phrase for DRY; llama.cpp's defaults."""
+
+
+class Sampler:
+    """One answer's sampler. Penalties look at the tokens of this answer, not at the prompt.
+
+    That is how the values on Qwen's model cards are meant: they come from servers that count output only.
+    """
+
+    def __init__(self, model: Model, options: GenerationOptions) -> None:
+        """Raises BadRequest for a grammar, schema or logit bias that cannot be used."""
+        grammar = _grammar_text(options)
+        self._model = model
+        self._chain = _chain(model, options)
+        self._grammar = None
+        if grammar:
+            try:
+                self._grammar = _grammar(model, grammar)
+            except BadRequest:
+                C.llama_sampler_free(self._chain)
+                raise
+            self._candidates = np.zeros(model.n_vocab, dtype=_TOKEN_DATA)
+
+    @property
+    def has_grammar(self) -> bool:
+        return self._grammar is not None
+
+    def close(self) -> None:
+        C.llama_sampler_free(self._chain)
+        if self._grammar is not None:
+            C.llama_sampler_free(self._grammar)
+
+    def next(self) -> int:
+        """The next token by the logits of the last decode; the chain remembers it. No grammar is applied."""
+        return int(C.llama_sampler_sample(self._chain, self._model.ctx, -1))
+
+    def next_by_grammar(self, is_free: Callable[[int], bool]) -> int:
+        """The next token of an answer that must follow the grammar.
+
+        First without the grammar, since applying it to a whole vocabulary costs two thirds of the speed; only
+        a token it forbids is drawn again with it. A token for which `is_free` holds is not the grammar's business.
+        """
+        assert self._grammar is not None
+        token = self._draw(grammar_first=False)
+        if is_free(token):
+            C.llama_sampler_accept(self._chain, token)
+            return token
+        if not self._allowed(token):
+            token = self._draw(grammar_first=True)
+            if not self._allowed(token):
+                raise BadRequest(
+                    "Grammar has no way on", "No token of this model can continue the grammar. Simplify it."
+                )
+        C.llama_sampler_accept(self._chain, token)
+        C.llama_sampler_accept(self._grammar, token)
+        return token
+
+    def _draw(self, *, grammar_first: bool) -> int:
+        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, -1), (self._model.n_vocab,))
+        self._candidates["id"] = np.arange(self._model.n_vocab, dtype=np.int32)
+        self._candidates["logit"] = logits
+        self._candidates["p"] = 0
+        array = _token_array(self._candidates)
+        if grammar_first:
+            C.llama_sampler_apply(self._grammar, ctypes.byref(array))
+        C.llama_sampler_apply(self._chain, ctypes.byref(array))
+        return int(array.data[array.selected].id)
+
+    def _allowed(self, token: int) -> bool:
+        """Asks before accepting: accepting a forbidden token ends the process with a C++ exception."""
+        one = np.zeros(1, dtype=_TOKEN_DATA)
+        one["id"] = token
+        array = _token_array(one)
+        C.llama_sampler_apply(self._grammar, ctypes.byref(array))
+        return bool(array.size > 0 and array.data[0].logit > -np.inf)
+
+
+def _token_array(data: "np.ndarray[tuple[int], np.dtype[np.void]]") -> C.llama_token_data_array:
+    return C.llama_token_data_array(
+        data=data.ctypes.data_as(ctypes.POINTER(C.llama_token_data)), size=len(data), selected=-1, sorted=False
+    )
+
+
+def _chain(model: Model, options: GenerationOptions) -> C.llama_sampler_p:
+    """The samplers in llama.cpp's own default order, those that would do nothing left out."""
+    params = C.llama_sampler_chain_default_params()
+    params.no_perf = True
+    biases = _biases(model, options)
+    chain = C.llama_sampler_chain_init(params)
+
+    def add(sampler: C.llama_sampler_p) -> None:
+        C.llama_sampler_chain_add(chain, sampler)
+
+    if biases is not None:
+        add(C.llama_sampler_init_logit_bias(model.n_vocab, len(biases), biases))
+    window = model.n_ctx if options.penalty_last_n < 0 else options.penalty_last_n
+    if window and (options.repeat_penalty != 1 or options.frequency_penalty or options.presence_penalty):
+        add(
+            C.llama_sampler_init_penalties(
+                model.n_vocab, window, options.repeat_penalty, options.frequency_penalty, options.presence_penalty
+            )
+        )
+    if options.dry_multiplier > 0:
+        window = model.n_ctx if options.dry_penalty_last_n < 0 else options.dry_penalty_last_n
+        breakers = (ctypes.c_char_p * len(_DRY_BREAKERS))(*_DRY_BREAKERS)
+        add(
+            C.llama_sampler_init_dry(
+                model.vocab, options.dry_multiplier, options.dry_base, options.dry_allowed_length, window, breakers,
+                len(_DRY_BREAKERS),
+            )
+        )  # fmt: skip
+    if options.temperature == 0:
+        add(C.llama_sampler_init_greedy())
+        return chain
+    seed = options.seed if options.seed >= 0 else secrets.randbelow(2**32 - 1)
+    if options.top_k:
+        add(C.llama_sampler_init_top_k(options.top_k))
+    if options.typical_p < 1:
+        add(C.llama_sampler_init_typical(options.typical_p, 1))
+    if options.top_p < 1:
+        add(C.llama_sampler_init_top_p(options.top_p, 1))
+    if options.min_p > 0:
+        add(C.llama_sampler_init_min_p(options.min_p, 1))
+    if options.xtc_probability > 0:
+        add(C.llama_sampler_init_xtc(options.xtc_probability, options.xtc_threshold, 1, seed))
+    add(C.llama_sampler_init_temp(options.temperature))
+    add(C.llama_sampler_init_dist(seed))
+    return chain
+
+
+def _biases(model: Model, options: GenerationOptions) -> "ctypes.Array[C.llama_logit_bias] | None":
+    if not options.logit_bias:
+        return None
+    array = (C.llama_logit_bias * len(options.logit_bias))()
+    for slot, text in zip(array, options.logit_bias, strict=True):
+        token, _, bias = text.partition("=")
+        try:
+            slot.token, slot.bias = int(token), float(bias)
+        except ValueError:
+            raise BadRequest("Bad logit bias", f'"{text}" must look like TOKEN=BIAS, both numbers.') from None
+        if not 0 <= slot.token < model.n_vocab or slot.bias != slot.bias:
+            raise BadRequest("Bad logit bias", f'"{text}": this model has tokens 0 to {model.n_vocab - 1}.')
+    return array
+
+
+def _grammar_text(options: GenerationOptions) -> str:
+    if options.json_schema and options.grammar:
+        raise BadRequest("Two grammars", "Give either a JSON schema or a grammar, not both.")
+    if not options.json_schema:
+        return options.grammar
+    try:
+        return str(json_schema_to_gbnf(options.json_schema))
+    except Exception as error:  # the converter raises whatever the schema trips over
+        raise BadRequest("Bad JSON schema", f"It cannot be turned into a grammar: {error}.") from error
+
+
+def _grammar(model: Model, text: str) -> C.llama_sampler_p:
+    sampler = C.llama_sampler_init_grammar(model.vocab, text.encode(), b"root")
+    if not sampler:
+        raise BadRequest("Bad grammar", 'The grammar is no valid GBNF with a rule named "root". Check its syntax.')
+    return sampler
