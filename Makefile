@@ -1,0 +1,59 @@
+# Two commands do everything: `make run` and `make test`. Windows has run.cmd and test.cmd instead.
+
+# auto, cpu, cuda, vulkan or metal: see README.md.
+ENGINE ?= auto
+# The first Python here that is new enough; tools/setup says what is wrong if none is.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
+VENV_PYTHON := .venv/bin/python
+TOUR := .work/demo-tour.png
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench soak format screenshot clean environment environment-test
+
+help:
+	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
+	@echo "make test        everything CI runs: ruff, mypy, and pytest with the real engine and a real window"
+	@echo "make bench       the timed measurements, with their targets"
+	@echo "make soak        the long and random tests"
+	@echo "make format      lay out the code and sort the imports"
+	@echo "make screenshot  take the README's pictures again"
+	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine"
+	@echo
+	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
+
+environment:
+	@$(PYTHON) -m tools.setup --for run --engine "$(ENGINE)"
+
+environment-test:
+	@$(PYTHON) -m tools.setup --for test --engine "$(ENGINE)"
+
+run: environment
+	@if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then \
+		echo "There is no display here (DISPLAY and WAYLAND_DISPLAY are empty): the same app runs offscreen instead,"; \
+		echo "through one question and one picture."; \
+		mkdir -p $(dir $(TOUR)); \
+		QT_QPA_PLATFORM=offscreen $(VENV_PYTHON) -m qwendesk --demo-tour --screenshot $(TOUR); \
+	else \
+		$(VENV_PYTHON) -m qwendesk; \
+	fi
+
+test: environment-test
+	@$(VENV_PYTHON) -m tools.check
+
+bench: environment-test
+	@$(VENV_PYTHON) -m bench.engine
+
+soak: environment-test
+	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600
+
+format: environment-test
+	@$(VENV_PYTHON) -m ruff check --fix-only --quiet .
+	@$(VENV_PYTHON) -m ruff format .
+
+screenshot: environment-test
+	@$(VENV_PYTHON) -m tools.screenshot
+
+clean:
+	rm -rf .venv .work .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.engine/*' -prune -exec rm -rf {} +

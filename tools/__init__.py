@@ -1,0 +1,1 @@
+"""What builds the project's own environment, data and pictures. Nothing here is shipped."""

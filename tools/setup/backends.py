@@ -1,0 +1,147 @@
+"""Which engine build suits this machine: CPU, CUDA, Vulkan or Metal."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from tools.setup.project import SetupError
+
+Backend = Literal["cpu", "cuda", "vulkan", "metal"]
+WANTED = ("auto", *get_args(Backend))
+
+_TOOLS = ("nvidia-smi", "nvcc", "glslc")
+_PREBUILT_CUDA = ("132", "131", "130", "129", "128", "126", "125", "124", "123", "122", "121", "118")
+"""CUDA releases that the wheel index may have a folder for, newest first; a folder that is missing is passed over."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the choice depends on."""
+
+    system: str
+    """"Linux", "Darwin" or "Windows"."""
+    has_nvidia_gpu: bool = False
+    has_nvcc: bool = False
+    has_gpu: bool = False
+    has_vulkan: bool = False
+    """To build: the compiler glslc and the headers. For a prebuilt engine: the loader, which comes with a driver."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The backend, and one sentence of why."""
+
+    backend: Backend
+    reason: str
+
+
+def choose(wanted: str, machine: Machine) -> Choice:
+    """The backend to use. A backend asked for by name is taken as it is, so that it can be built for elsewhere.
+
+    Raises SetupError for a name that is none, and for Metal outside macOS.
+    """
+    if wanted not in WANTED:
+        raise SetupError(f"ENGINE={wanted} is unknown. It is one of {', '.join(WANTED)}.")
+    if wanted == "metal" and machine.system != "Darwin":
+        raise SetupError("ENGINE=metal is for macOS only.")
+    for backend in get_args(Backend):
+        if wanted == backend:
+            return Choice(backend, "as ENGINE says")
+    if machine.system == "Darwin":
+        return Choice("metal", "this is a Mac")
+    if machine.has_nvidia_gpu and machine.has_nvcc:
+        return Choice("cuda", "an NVIDIA GPU and nvcc are here")
+    if machine.has_gpu and machine.has_vulkan:
+        return Choice("vulkan", "a GPU and Vulkan are here")
+    if machine.has_nvidia_gpu:
+        return Choice("cpu", "the NVIDIA GPU cannot be used without nvcc: install the CUDA toolkit for full speed")
+    if machine.has_gpu:
+        return Choice("cpu", "the GPU cannot be used without Vulkan's SDK: install it for full speed")
+    return Choice("cpu", "no usable GPU is here")
+
+
+def cmake_flags(backend: Backend) -> list[str]:
+    """The CMake arguments of a build."""
+    # Without OpenSSL: the engine opens no network connection, and the library may be missing where it runs.
+    flags = ["-DLLAMA_OPENSSL=OFF"]
+    match backend:
+        case "cuda":
+            flags.append("-DGGML_CUDA=ON")
+        case "vulkan":
+            flags.append("-DGGML_VULKAN=ON")
+        case "metal":
+            flags.append("-DGGML_METAL=ON")
+        case "cpu":
+            flags.append("-DGGML_METAL=OFF")  # on a Mac it is on by default
+    return flags
+
+
+def prebuilt_folders(backend: Backend, cuda_release: tuple[int, int] | None) -> list[str]:
+    """The index folders that may have a wheel for this backend, best first; for CUDA, those its toolkit can run.
+
+    CUDA promises that a program built for one release runs with a later one of the same major number.
+    """
+    if backend != "cuda":
+        return [backend]
+    if cuda_release is None:
+        raise SetupError("A CUDA engine needs the CUDA toolkit: install it so that `nvcc --version` works.")
+    major, minor = cuda_release
+    releases = [(int(tag[:2]), int(tag[2:])) for tag in _PREBUILT_CUDA]
+    return [f"cu{a}{b}" for a, b in releases if a == major and b <= minor]
+
+
+def look_at_machine(*, prebuilt: bool) -> Machine:
+    """Asks the system; takes up to a second where there is an NVIDIA driver."""
+    system = platform.system()
+    nvidia = _nvidia_gpus() > 0
+    if prebuilt:
+        loader = Path(os.environ.get("SYSTEMROOT", "C:/Windows"), "System32", "vulkan-1.dll").is_file()
+        vulkan, any_gpu = loader, loader
+    else:
+        vulkan = shutil.which("glslc") is not None and _vulkan_headers()
+        any_gpu = nvidia or any(Path("/dev/dri").glob("renderD*"))
+    return Machine(
+        system=system,
+        has_nvidia_gpu=nvidia,
+        has_nvcc=shutil.which("nvcc") is not None,
+        has_gpu=any_gpu,
+        has_vulkan=vulkan,
+    )
+
+
+def tool_signature() -> str:
+    """Changes when a driver or an SDK comes or goes; costs microseconds, so it is asked on every start."""
+    return " ".join(tool for tool in _TOOLS if shutil.which(tool))
+
+
+def cuda_toolkit_release() -> tuple[int, int] | None:
+    """The release of the CUDA toolkit that nvcc belongs to; None without nvcc."""
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return None
+    text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
+    release = re.search(r"release (\d+)\.(\d+)", text)
+    return (int(release[1]), int(release[2])) if release else None
+
+
+def _nvidia_gpus() -> int:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return 0
+    try:
+        listed = subprocess.run([program, "-L"], capture_output=True, text=True, check=False, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return 0  # a driver that does not answer is no driver to build for
+    return sum(line.startswith("GPU ") for line in listed.splitlines())
+
+
+def _vulkan_headers() -> bool:
+    sdk = os.environ.get("VULKAN_SDK")
+    folders = [Path(sdk, "include")] if sdk else []
+    folders += [Path("/usr/include"), Path("/usr/local/include"), Path("/opt/homebrew/include")]
+    return any((folder / "vulkan" / "vulkan.h").is_file() for folder in folders)

@@ -1,0 +1,117 @@
+"""What must come from the operating system: libraries that Qt opens, an X server for the tests, a compiler."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tools.setup.project import SetupError
+
+Kind = Literal["library", "program", "font", "module"]
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing the system must have. `name` is a library's file, a program, or a Python module."""
+
+    kind: Kind
+    name: str
+    debian_package: str
+
+
+_RUN = (
+    Need("library", "libEGL.so.1", "libegl1"),
+    Need("library", "libGL.so.1", "libgl1"),
+    Need("library", "libglib-2.0.so.0", "libglib2.0-0"),
+    Need("library", "libdbus-1.so.3", "libdbus-1-3"),
+    Need("library", "libfontconfig.so.1", "libfontconfig1"),
+    Need("library", "libxkbcommon-x11.so.0", "libxkbcommon-x11-0"),
+    Need("library", "libxcb-cursor.so.0", "libxcb-cursor0"),
+    Need("library", "libxcb-icccm.so.4", "libxcb-icccm4"),
+    Need("library", "libxcb-keysyms.so.1", "libxcb-keysyms1"),
+    Need("library", "libxcb-shape.so.0", "libxcb-shape0"),
+    Need("library", "libgomp.so.1", "libgomp1"),
+    Need("font", "any font", "fonts-dejavu-core"),
+    # Debian leaves this part of Python out of its python3 package.
+    Need("module", "ensurepip", f"python3.{sys.version_info.minor}-venv"),
+)
+_TEST = (Need("program", "Xvfb", "xvfb"), Need("program", "xdotool", "xdotool"))
+_BUILD = (Need("program", "c++", "g++"),)
+_FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
+
+
+def needs(purposes: Sequence[str], system: str) -> list[Need]:
+    """What these purposes ("run", "test", "build") need on this system ("Linux", "Darwin", "Windows")."""
+    if system == "Linux":
+        table = {"run": _RUN, "test": _TEST, "build": _BUILD}
+        return [need for purpose in purposes for need in table[purpose]]
+    return list(_BUILD) if system == "Darwin" and "build" in purposes else []
+
+
+def missing(wanted: Sequence[Need]) -> list[Need]:
+    """Those of `wanted` that are not here."""
+    return [need for need in wanted if not _present(need)]
+
+
+def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
+    """Installs what is missing where that is ours to do: on Debian and its children, as root.
+
+    Raises SetupError with the exact line to run, or with the names to look for, everywhere else.
+    """
+    absent = missing(wanted)
+    if not absent:
+        return
+    packages = " ".join(sorted({need.debian_package for need in absent}))
+    if sys.platform == "darwin":
+        raise SetupError("The C++ compiler is missing. Run: xcode-select --install")
+    if shutil.which("apt-get") is None:
+        names = ", ".join(need.name for need in absent)
+        raise SetupError(f"Missing on this system: {names}. Install them with its package manager, then try again.")
+    if os.geteuid() != 0:
+        raise SetupError(f"Missing on this system. Run: sudo apt-get install {packages}")
+    say(f"Installing from the system's packages: {packages}")
+    _apt("update")
+    _apt("install", "--yes", "--no-install-recommends", *packages.split())
+    still = missing(absent)
+    if still:
+        names = ", ".join(need.name for need in still)
+        raise SetupError(f"Still missing after installing {packages}: {names}.")
+
+
+def _apt(*arguments: str) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", "--quiet", *arguments]
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise SetupError(f"`{' '.join(command)}` failed; its own words stand above.")
+
+
+def _present(need: Need) -> bool:
+    match need.kind:
+        case "library":
+            return _opens(need.name)
+        case "program":
+            return shutil.which(need.name) is not None
+        case "module":
+            return _imports(need.name)
+        case "font":
+            folders = (Path(folder).expanduser() for folder in _FONT_FOLDERS)
+            return any(next(folder.rglob("*.[ot]tf"), None) for folder in folders if folder.is_dir())
+
+
+def _opens(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _imports(module: str) -> bool:
+    # In a new interpreter, because what was just installed is not seen by one that looked before.
+    return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
