@@ -52,15 +52,17 @@ _GREEDY = _Sampling(0.0, 1.0, 0, 0.0)
 # llama.cpp's own defaults, for models whose card we do not know.
 _LLAMA_CPP = _Sampling(0.8, 0.95, 40, 0.0, min_p=0.05)
 
-_PRESETS: Mapping[Family, _Presets] = types.MappingProxyType({
-    "demo": _Presets(_GREEDY, _GREEDY, _GREEDY, _GREEDY),
-    "qwen3.5": _Presets(_THINKING, _CODING, _INSTRUCT, _REASONING),
-    "qwen3.5-small": _Presets(_THINKING, _CODING, _SMALL_INSTRUCT, _SMALL_INSTRUCT),
-    # The 3.6 cards give one preset without thinking.
-    "qwen3.6": _Presets(_THINKING, _CODING, _INSTRUCT, _INSTRUCT),
-    "qwen3.6-27b": _Presets(_Sampling(1.0, 0.95, 20, 0.0), _CODING, _INSTRUCT, _INSTRUCT),
-    "other": _Presets(_LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP),
-})
+_PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
+    {
+        "demo": _Presets(_GREEDY, _GREEDY, _GREEDY, _GREEDY),
+        "qwen3.5": _Presets(_THINKING, _CODING, _INSTRUCT, _REASONING),
+        "qwen3.5-small": _Presets(_THINKING, _CODING, _SMALL_INSTRUCT, _SMALL_INSTRUCT),
+        # The 3.6 cards give one preset without thinking.
+        "qwen3.6": _Presets(_THINKING, _CODING, _INSTRUCT, _INSTRUCT),
+        "qwen3.6-27b": _Presets(_Sampling(1.0, 0.95, 20, 0.0), _CODING, _INSTRUCT, _INSTRUCT),
+        "other": _Presets(_LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP),
+    }
+)
 
 
 def family_of(architecture: str, *names: str) -> Family:

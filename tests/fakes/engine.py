@@ -1,6 +1,7 @@
 """A scripted engine: answers what the test wrote down, at the speed the test asks for."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal
@@ -94,8 +95,8 @@ class FakeEngineClient:
         self._running = self._loaded = False
         self._next_id = 0
         self._subscribers = Subscribers[EngineNews]()
-        self._load_cancelled = asyncio.Event()
-        self._died = asyncio.Event()
+        self._load_cancelled = False
+        self._pauses: set[asyncio.Event] = set()
 
     def subscribe(self, callback: Callable[[EngineNews], None]) -> Callable[[], None]:
         return self._subscribers.add(callback)
@@ -111,22 +112,21 @@ class FakeEngineClient:
             self.publish(WorkerEnded(self.start_result))
             return self.start_result
         self._running = True
-        self._died.clear()
         self.publish(welcome)
         return welcome
 
     async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
         request = Load(id=self._take_id(), options=options)
         self.requests.append(request)
-        self._load_cancelled.clear()
+        self._load_cancelled = False
         died = await self.start()
         if isinstance(died, EngineDeath):
             return self._load_failed(LoadFailure("other", "The engine did not start", died.sentence))
         self.publish(LoadAsked(options))
         for step in range(10):
             self.publish(LoadProgress(id=request.id, stage="weights", fraction=step / 10))
-            await self._pause(self.load_delay_s / 10)
-            if self._load_cancelled.is_set():
+            await self.pause(self.load_delay_s / 10, asyncio.Event())
+            if self._load_cancelled:
                 return self._load_failed(LoadFailure("cancelled", "Loading was stopped", "You stopped it."))
             if not self._running:
                 return self._load_failed(LoadFailure("other", "The engine died", "It was killed while loading."))
@@ -138,7 +138,8 @@ class FakeEngineClient:
         return result
 
     async def cancel_load(self) -> None:
-        self._load_cancelled.set()
+        self._load_cancelled = True
+        self._end_pauses()
 
     async def unload(self) -> None:
         self.requests.append(Unload(id=self._take_id()))
@@ -171,9 +172,7 @@ class FakeEngineClient:
     def generate(
         self, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
     ) -> "FakeAnswerStream":
-        request = Generate(
-            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json)
-        )
+        request = Generate(id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json))
         self.requests.append(request)
         if self.answers:
             script = self.answers.pop(0)
@@ -191,27 +190,25 @@ class FakeEngineClient:
         self._end(death)
         return death
 
-    @property
     def is_loaded(self) -> bool:
         return self._loaded
 
     def publish(self, news: EngineNews) -> None:
         self._subscribers.notify(news)
 
-    async def wait_or_die(self, seconds: float) -> EngineDeath | None:
-        """Lets the loop run for `seconds`; an EngineDeath as soon as `kill` was called."""
-        if not self._died.is_set():
-            await self._pause(seconds)
-        return EngineDeath(-9, "The engine was ended from outside.", ("last words",)) if self._died.is_set() else None
-
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float, interrupt: asyncio.Event) -> None:
+        """Lets the loop run for `seconds`, or until `interrupt` is set, which a death and a cancelled load do too."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
-        try:
-            await asyncio.wait_for(self._died.wait(), seconds)
-        except TimeoutError:
-            return
+        self._pauses.add(interrupt)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(interrupt.wait(), seconds)
+        self._pauses.discard(interrupt)
+
+    def _end_pauses(self) -> None:
+        for interrupt in self._pauses:
+            interrupt.set()
 
     def _load_failed(self, failure: LoadFailure) -> LoadFailure:
         self.publish(LoadFailed(failure))
@@ -220,7 +217,7 @@ class FakeEngineClient:
     def _end(self, death: EngineDeath | None) -> None:
         if self._running:
             self._running = self._loaded = False
-            self._died.set()
+            self._end_pauses()
             self.publish(WorkerEnded(death))
 
     def _take_id(self) -> int:
@@ -236,19 +233,22 @@ class FakeAnswerStream:
         self._request = request
         self._script = script
         self._cancelled = self._answer_now = False
+        self._interrupt = asyncio.Event()
 
     async def cancel(self) -> None:
         self._cancelled = True
+        self._interrupt.set()
 
     async def answer_now(self) -> None:
         self._answer_now = True
+        self._interrupt.set()
 
     def __aiter__(self) -> AsyncIterator[AnswerItem]:
         return self._play()
 
     async def _play(self) -> AsyncIterator[AnswerItem]:
         id, client, script = self._request.id, self._client, self._script
-        if not client.is_loaded:
+        if not client.is_loaded():
             yield RequestFailed(id=id, title="No model", sentence="No model is loaded.")
             return
         client.publish(Rendering(id=id))
@@ -262,14 +262,16 @@ class FakeAnswerStream:
             delay = tokens / script.tokens_per_second if script.tokens_per_second else 0.0
             if script.dies_after is not None and number >= script.dies_after:
                 client.kill()
-            death = await client.wait_or_die(delay)
-            if death is not None:
-                yield death
+            await client.pause(delay, self._interrupt)
+            if not client.is_loaded():
+                yield EngineDeath(-9, "The engine was ended from outside (out of memory, or killed).", ("last words",))
                 return
             if self._cancelled:
                 break
-            if self._answer_now and kind == "reasoning":
+            if kind == "reasoning" and self._answer_now:
                 continue
+            if not self._cancelled:
+                self._interrupt.clear()
             counts[kind] += tokens
             yield Delta(id=id, kind=kind, text=text, tokens=counts[kind])
         yield self._last(total, counts["reasoning"], counts["answer"])
@@ -291,8 +293,14 @@ class FakeAnswerStream:
             return self._script.fail
         pictures = sum(len(message.images) for message in self._request.messages)
         stats = AnswerStats(
-            prompt_tokens=prompt, reread_tokens=prompt, image_tokens=pictures * PICTURE_TOKENS,
-            reasoning_tokens=reasoning, answer_tokens=answer, ttft_s=0.2, prefill_s=0.2, decode_s=1.0,
+            prompt_tokens=prompt,
+            reread_tokens=prompt,
+            image_tokens=pictures * PICTURE_TOKENS,
+            reasoning_tokens=reasoning,
+            answer_tokens=answer,
+            ttft_s=0.2,
+            prefill_s=0.2,
+            decode_s=1.0,
         )
         reason: StopReason = "cancelled" if self._cancelled else self._script.stop_reason
         finished = Finished(id=self._request.id, stop_reason=reason, stats=stats)
