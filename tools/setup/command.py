@@ -45,14 +45,21 @@ def prepare(purpose: str, wanted: str, *, prebuilt: bool) -> None:
     if now == old and venv_python().exists():
         return
     system_packages.provide(system_packages.needs(now.purposes, platform.system()), say=_say)
-    choice = backends.choose(wanted, backends.look_at_machine(prebuilt=prebuilt))
+    if old is None or dataclasses.replace(now, purposes=old.purposes) != old or not venv_python().exists():
+        now = _installed(now, old)
+    environment.write_note(now)
+
+
+def _installed(now: environment.Note, old: environment.Note | None) -> environment.Note:
+    """Gets the engine and fills the environment. Returns `now` with the wheel that was installed."""
+    choice = backends.choose(now.wanted_engine, backends.look_at_machine(prebuilt=now.prebuilt))
     _say(f"Engine: {choice.backend}, because {choice.reason}")
     environment.forget_note()
     fresh = environment.create(moved=old is not None and old.root != now.root, say=_say)
-    wheel = _wheel(choice.backend, prebuilt=prebuilt)
+    wheel = _wheel(choice.backend, prebuilt=now.prebuilt)
     mark = environment.wheel_mark(wheel)
     environment.install(wheel, new_engine=fresh or old is None or old.wheel != mark, say=_say)
-    environment.write_note(dataclasses.replace(now, wheel=mark))
+    return dataclasses.replace(now, wheel=mark)
 
 
 def _wheel(backend: backends.Backend, *, prebuilt: bool) -> Path:
