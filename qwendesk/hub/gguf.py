@@ -5,11 +5,13 @@ from pathlib import Path
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.hub.gguf_header import Header, read_header
-from qwendesk.hub.gguf_source import ByteSource, open_file
+from qwendesk.hub.gguf_source import ByteSource, damaged, open_file
 from qwendesk.hub.gguf_types import quant_name
 
 _DEFAULT_ATTENTION_INTERVAL = 4
 """What llama.cpp takes for the Qwen3.5 architectures when a file does not say."""
+_MAX_BLOCKS = 1024
+"""llama.cpp itself ends at 512 layers."""
 _HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next")
 
 
@@ -38,6 +40,8 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
     of_model = architecture if architecture != "clip" else "clip.vision"
     file_type = header.number("general.file_type") if "general.file_type" in header.values else -1
     block_count = header.number(f"{of_model}.block_count")
+    if block_count > _MAX_BLOCKS:
+        raise damaged(source.name, f"its header claims {block_count:,} layers")
     return ModelFacts(
         path=path,
         file_bytes=source.size,

@@ -49,11 +49,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     tensors: tuple[TensorFacts, ...]
 
     def number(self, key: str) -> int:
-        """A whole number; the largest one where the file has a list with one for each layer; 0 when it says nothing."""
+        """A whole number of 0 or more: of a list with one for each layer the largest; 0 when the file does not say."""
         value = self.values.get(key, 0)
         if isinstance(value, tuple):
             value = max(value, default=0)
-        return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
+        return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
 
     def text(self, key: str) -> str:
         value = self.values.get(key, "")
