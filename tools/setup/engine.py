@@ -16,9 +16,9 @@ from tools.setup.project import ENGINE_PACKAGE, ENGINES, PREBUILT_INDEX, WORK, S
 _LAST_LINES = 25
 
 
-def kept_wheel(backend: Backend, version: str, engines: Path = ENGINES) -> Path | None:
+def kept_wheel(backend: Backend, version: str) -> Path | None:
     """The wheel that an earlier run left, or None."""
-    wheels = sorted((engines / f"{backend}-{version}").glob(f"llama_cpp_python-{version}*.whl"))
+    wheels = sorted((ENGINES / f"{backend}-{version}").glob(f"llama_cpp_python-{version}*.whl"))
     return wheels[-1] if wheels else None
 
 

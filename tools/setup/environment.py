@@ -32,10 +32,10 @@ class Note:
     """What the system was checked for: "run", "test"."""
 
 
-def read_note(note: Path = _NOTE) -> Note | None:
+def read_note() -> Note | None:
     """The note of the last complete set-up; None if there is none, or one of another form."""
     try:
-        values = json.loads(note.read_text(encoding="utf-8"))
+        values = json.loads(_NOTE.read_text(encoding="utf-8"))
         return Note(**{**values, "purposes": tuple(values["purposes"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None

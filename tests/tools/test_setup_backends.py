@@ -1,0 +1,69 @@
+"""Which engine the set-up chooses, and from where."""
+
+import pytest
+
+from tools.setup.backends import Machine, choose, cmake_flags, prebuilt_folders
+from tools.setup.project import SetupError
+
+GAMING_PC = Machine("Linux", has_nvidia_gpu=True, has_nvcc=True, has_gpu=True, has_vulkan=True)
+
+
+@pytest.mark.parametrize(
+    ("machine", "backend"),
+    [
+        (GAMING_PC, "cuda"),
+        (Machine("Linux", has_nvidia_gpu=True, has_gpu=True, has_vulkan=True), "vulkan"),
+        (Machine("Linux", has_gpu=True, has_vulkan=True), "vulkan"),
+        (Machine("Linux", has_nvcc=True), "cpu"),
+        (Machine("Linux", has_vulkan=True), "cpu"),
+        (Machine("Linux", has_nvidia_gpu=True, has_gpu=True), "cpu"),
+        (Machine("Darwin"), "metal"),
+        (Machine("Windows", has_nvidia_gpu=True, has_gpu=True, has_vulkan=True), "vulkan"),
+        (Machine("Windows"), "cpu"),
+    ],
+)
+def test_auto_takes_the_fastest_that_can_be_built_and_used(machine: Machine, backend: str) -> None:
+    assert choose("auto", machine).backend == backend
+
+
+def test_a_gpu_that_stays_unused_is_explained() -> None:
+    assert "CUDA toolkit" in choose("auto", Machine("Linux", has_nvidia_gpu=True, has_gpu=True)).reason
+    assert "Vulkan" in choose("auto", Machine("Linux", has_gpu=True)).reason
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda", "vulkan"])
+def test_a_backend_asked_for_by_name_is_taken(backend: str) -> None:
+    assert choose(backend, Machine("Linux")).backend == backend
+
+
+@pytest.mark.parametrize(("wanted", "word"), [("opencl", "auto, cpu, cuda, vulkan, metal"), ("metal", "macOS")])
+def test_what_cannot_be_had_is_refused_with_a_sentence(wanted: str, word: str) -> None:
+    with pytest.raises(SetupError, match=word):
+        choose(wanted, Machine("Linux"))
+
+
+def test_each_backend_builds_with_its_own_flag_and_none_with_openssl() -> None:
+    flags = {backend: cmake_flags(backend) for backend in ("cpu", "cuda", "vulkan", "metal")}
+
+    assert all("-DLLAMA_OPENSSL=OFF" in each for each in flags.values())
+    assert {"-DGGML_CUDA=ON", "-DGGML_VULKAN=ON", "-DGGML_METAL=ON"} & set(flags["cpu"]) == set()
+    assert "-DGGML_CUDA=ON" in flags["cuda"]
+    assert "-DGGML_VULKAN=ON" in flags["vulkan"]
+    assert "-DGGML_METAL=ON" in flags["metal"]
+
+
+def test_prebuilt_cuda_engines_are_those_the_toolkit_can_run_newest_first() -> None:
+    folders = prebuilt_folders("cuda", (12, 4))
+
+    assert folders[0] == "cu124"
+    assert folders == sorted(folders, reverse=True)
+    assert all(folder.startswith("cu12") for folder in folders)
+
+
+def test_prebuilt_cuda_without_a_toolkit_says_what_is_missing() -> None:
+    with pytest.raises(SetupError, match="nvcc"):
+        prebuilt_folders("cuda", None)
+
+
+def test_other_prebuilt_engines_have_one_folder() -> None:
+    assert prebuilt_folders("vulkan", None) == ["vulkan"]

@@ -1,0 +1,141 @@
+"""When the set-up does something, and that it does nothing when nothing changed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.setup import command, engine, environment, system_packages
+from tools.setup.project import ROOT, SetupError
+
+WHEEL = "llama_cpp_python-0.0.0-py3-none-any.whl"
+
+
+class Recorder:
+    """Stands in for the slow parts, and writes down which of them ran."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done: list[str] = []
+        self.wheel = folder / "cpu-0.0.0" / WHEEL
+        self.wheel.parent.mkdir()
+        self.wheel.write_text("engine")
+        self.python = folder / "venv" / "python"
+        self.note = folder / "venv" / "note.json"
+        monkeypatch.setattr(environment, "_NOTE", self.note)
+        monkeypatch.setattr(environment, "create", self._create)
+        monkeypatch.setattr(environment, "install", self._install)
+        monkeypatch.setattr(command, "venv_python", lambda: self.python)
+        monkeypatch.setattr(engine, "kept_wheel", lambda backend, version: self.wheel)
+        monkeypatch.setattr(system_packages, "provide", lambda wanted, say: self.done.append("packages"))
+
+    def take(self) -> list[str]:
+        """What was done since the last call."""
+        done, self.done = self.done, []
+        return done
+
+    def _create(self, *, moved: bool, **_: object) -> bool:
+        fresh = moved or not self.python.exists()
+        self.python.parent.mkdir(exist_ok=True)
+        self.python.write_text("")
+        self.done.append("created" if fresh else "reused")
+        return fresh
+
+    def _install(self, wheel: Path, *, new_engine: bool, **_: object) -> None:
+        assert not self.note.exists(), "a set-up that breaks off here would look complete"
+        self.done.append("engine and libraries" if new_engine else "libraries")
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    return Recorder(tmp_path, monkeypatch)
+
+
+def test_the_first_time_does_everything_and_the_second_nothing(parts: Recorder) -> None:
+    assert command.main(["--engine", "cpu"]) == 0
+    assert parts.take() == ["packages", "created", "engine and libraries"]
+
+    assert command.main(["--engine", "cpu"]) == 0
+    assert parts.take() == []
+
+
+def test_a_new_purpose_only_looks_at_the_systems_packages(parts: Recorder) -> None:
+    command.main(["--engine", "cpu"])
+    parts.take()
+
+    command.main(["--engine", "cpu", "--for", "test"])
+    assert parts.take() == ["packages"]
+
+    command.main(["--engine", "cpu"])
+    assert parts.take() == []
+
+
+def test_another_engine_is_installed_over_the_first(parts: Recorder) -> None:
+    command.main(["--engine", "cpu"])
+    parts.take()
+    parts.wheel.write_text("another engine")
+
+    command.main(["--engine", "cuda"])
+
+    assert parts.take() == ["packages", "reused", "engine and libraries"]
+
+
+def test_changed_project_files_bring_the_libraries_up_to_date(parts: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.main(["--engine", "cpu"])
+    parts.take()
+    monkeypatch.setattr(environment, "project_hash", lambda: "changed")
+
+    command.main(["--engine", "cpu"])
+
+    assert parts.take() == ["packages", "reused", "libraries"]
+
+
+def test_a_moved_checkout_gets_a_new_environment(parts: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.main(["--engine", "cpu"])
+    parts.take()
+    monkeypatch.setattr(command, "ROOT", Path("elsewhere"))
+
+    command.main(["--engine", "cpu"])
+
+    assert parts.take() == ["packages", "created", "engine and libraries"]
+
+
+def test_a_deleted_environment_is_made_again(parts: Recorder) -> None:
+    command.main(["--engine", "cpu"])
+    parts.take()
+    parts.note.unlink()
+    parts.python.unlink()
+
+    command.main(["--engine", "cpu"])
+
+    assert parts.take() == ["packages", "created", "engine and libraries"]
+
+
+def test_a_damaged_note_is_the_same_as_none(parts: Recorder) -> None:
+    command.main(["--engine", "cpu"])
+    parts.note.write_text('{"root": 1}')
+
+    assert environment.read_note() is None
+
+
+def test_what_must_be_done_first_is_said_without_a_traceback(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(wanted: object, say: object) -> None:
+        raise SetupError("Run: sudo apt-get install libegl1")
+
+    monkeypatch.setattr(system_packages, "provide", refuse)
+
+    assert command.main(["--engine", "cpu"]) == 1
+    assert capsys.readouterr().err == "\nRun: sudo apt-get install libegl1\n"
+    assert parts.take() == []
+
+
+def test_an_old_python_gets_a_sentence() -> None:
+    entry = str(ROOT / "tools" / "setup" / "__main__.py")
+    script = f"import runpy, sys; sys.version_info = (3, 9, 6, 'final', 0); runpy.run_path({entry!r})"
+
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 1
+    assert run.stderr.strip().startswith("QwenDesk needs Python 3.11 to 3.14, and this is 3.9.6")

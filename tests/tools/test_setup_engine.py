@@ -1,0 +1,102 @@
+"""The engine's wheel is kept when it is whole, and only then."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.setup import engine
+from tools.setup.project import SetupError, engine_version
+
+PIP = """#!{python}
+import os, pathlib, sys
+if "--dest" in sys.argv and not sys.argv[sys.argv.index("--index-url") + 1].endswith({works!r}):
+    sys.exit(1)
+folder = sys.argv[sys.argv.index("--wheel-dir" if "--wheel-dir" in sys.argv else "--dest") + 1]
+print("CMAKE_ARGS", os.environ.get("CMAKE_ARGS"))
+print("  [1/2] g++ one.cpp")
+if {fails}:
+    sys.exit("error: one.cpp: no such file")
+print("  [2/2] g++ two.cpp")
+pathlib.Path(folder, "llama_cpp_python-1.2.3-py3-none-any.whl").write_text("wheel")
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "ENGINES", tmp_path / "engines")
+    monkeypatch.setattr(engine, "WORK", tmp_path / "work")
+    monkeypatch.setenv("CMAKE_ARGS", "-DGGML_NATIVE=OFF")
+
+
+def interpreter(folder: Path, *, fails: bool = False, works: str = "") -> Path:
+    """An executable in Python's place, whose `-m pip` does what a test needs of pip."""
+    if os.name == "nt":
+        pytest.skip("a script cannot stand in for python.exe")
+    path = folder / "python"
+    path.write_text(PIP.format(python=sys.executable, fails=fails, works=works))
+    path.chmod(0o755)
+    return path
+
+
+def test_a_build_shows_its_progress_and_keeps_its_wheel_by_backend_and_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel = engine.build("vulkan", "1.2.3", interpreter(tmp_path))
+
+    assert wheel.parent == tmp_path / "engines" / "vulkan-1.2.3"
+    assert engine.kept_wheel("vulkan", "1.2.3") == wheel
+    assert engine.kept_wheel("cpu", "1.2.3") is None
+    assert "50% compiled" in capsys.readouterr().out
+    log = (tmp_path / "work" / "engine-vulkan.log").read_text()
+    assert "-DGGML_VULKAN=ON -DGGML_NATIVE=OFF" in log
+
+
+def test_a_failed_build_keeps_nothing_and_shows_the_compilers_words(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no such file"):
+        engine.build("cpu", "1.2.3", interpreter(tmp_path, fails=True))
+
+    assert engine.kept_wheel("cpu", "1.2.3") is None
+    assert list((tmp_path / "engines").iterdir()) == []
+
+
+def test_a_build_that_broke_off_before_is_begun_again(tmp_path: Path) -> None:
+    left = tmp_path / "engines" / "cpu-1.2.3.unfinished"
+    left.mkdir(parents=True)
+    (left / "llama_cpp_python-1.2.3-half.whl").write_text("")
+
+    wheel = engine.build("cpu", "1.2.3", interpreter(tmp_path))
+
+    assert [path.name for path in wheel.parent.iterdir()] == [wheel.name]
+    assert not left.exists()
+
+
+def test_ready_engines_are_tried_newest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(engine, "cuda_toolkit_release", lambda: (12, 6))
+
+    wheel = engine.fetch_prebuilt("cuda", "1.2.3", interpreter(tmp_path, works="cu124"), said.append)
+
+    assert engine.kept_wheel("cuda", "1.2.3") == wheel
+    assert [line.rsplit("/", 1)[1] for line in said] == ["cu126", "cu125", "cu124"]
+
+
+def test_a_missing_ready_engine_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no ready cpu engine"):
+        engine.fetch_prebuilt("cpu", "1.2.3", interpreter(tmp_path, works="nowhere"), lambda text: None)
+
+    assert engine.kept_wheel("cpu", "1.2.3") is None
+
+
+def test_the_release_is_the_one_pyproject_pins(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["numpy>=2", "llama-cpp-python==9.8.7"]\n')
+
+    assert engine_version(tmp_path) == "9.8.7"
+
+
+def test_a_release_that_is_not_pinned_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["llama-cpp-python>=9"]\n')
+
+    with pytest.raises(SetupError, match="does not pin"):
+        engine_version(tmp_path)

@@ -1,0 +1,92 @@
+"""What the set-up says, or does, when the system lacks something."""
+
+import os
+import sys
+
+import pytest
+
+from tools.setup import system_packages
+from tools.setup.project import SetupError
+from tools.setup.system_packages import Need, missing, needs, provide
+
+THERE = Need("module", "json", "python3")
+LIBRARY = Need("library", "libnothing-of-this-name.so.7", "libnothing7")
+PROGRAM = Need("program", "no-program-of-this-name", "nothing-tools")
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """A Debian whose apt-get only writes down what it is asked."""
+    calls: list[tuple[str, ...]] = []
+    which = system_packages.shutil.which
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(system_packages, "_apt", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(system_packages.shutil, "which", lambda name: "apt-get" if name == "apt-get" else which(name))
+    return calls
+
+
+def test_what_is_there_is_not_missing() -> None:
+    assert missing([THERE, LIBRARY, PROGRAM]) == [LIBRARY, PROGRAM]
+
+
+def test_nothing_is_said_or_done_when_nothing_is_missing(said: list[str], apt: list[tuple[str, ...]]) -> None:
+    provide([THERE], say=said.append)
+
+    assert said == []
+    assert apt == []
+
+
+def test_an_ordinary_user_gets_the_exact_line(
+    said: list[str], apt: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+
+    with pytest.raises(SetupError, match=r"sudo apt-get install libnothing7 nothing-tools$"):
+        provide([THERE, PROGRAM, LIBRARY], say=said.append)
+
+    assert apt == []
+
+
+def test_root_on_debian_installs_only_what_is_missing(
+    said: list[str], apt: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+
+    with pytest.raises(SetupError, match="Still missing after installing libnothing7"):
+        provide([THERE, LIBRARY], say=said.append)
+
+    assert apt == [("update",), ("install", "--yes", "--no-install-recommends", "libnothing7")]
+    assert said == ["Installing from the system's packages: libnothing7"]
+
+
+def test_another_linux_gets_the_names_to_look_for(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(system_packages.shutil, "which", lambda name: None)
+
+    with pytest.raises(SetupError, match=r"libnothing-of-this-name\.so\.7"):
+        provide([LIBRARY], say=said.append)
+
+
+def test_a_mac_is_told_how_to_get_its_compiler(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    with pytest.raises(SetupError, match="xcode-select --install"):
+        provide([PROGRAM], say=said.append)
+
+
+def test_only_the_tests_need_an_x_server_and_only_a_build_needs_a_compiler() -> None:
+    def packages(*purposes: str) -> set[str]:
+        return {need.debian_package for need in needs(purposes, "Linux")}
+
+    assert "xvfb" not in packages("run")
+    assert {"xvfb", "libegl1"} <= packages("run", "test")
+    assert packages("build") == {"g++"}
+
+
+def test_windows_needs_nothing_of_the_system() -> None:
+    assert needs(["run", "test", "build"], "Windows") == []
