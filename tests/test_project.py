@@ -1,0 +1,146 @@
+"""Rules about the repository's files as a whole."""
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from qwendesk import __version__
+from tools.setup.project import PREBUILT_INDEX
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES = 400
+BINARY = {".gguf", ".png", ".whl", ".ico", ".icns"}
+NOT_OURS = {"LICENSE"}
+
+
+def tracked_files() -> list[Path]:
+    """Every file of the project: what git knows, and what it would take."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no git checkout")
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def lines_of_text() -> Iterator[tuple[Path, int, str]]:
+    """Every line of our own text files, with its number from 1."""
+    for path in tracked_files():
+        if path.suffix in BINARY or path.name in NOT_OURS:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            yield path, number, line
+
+
+def lines_that_match(pattern: str) -> list[str]:
+    """Those lines as "file:line: text"."""
+    wanted = re.compile(pattern)
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path, number, line in lines_of_text()
+        if wanted.search(line)
+    ]
+
+
+def test_no_file_names_a_folder_of_one_persons_machine() -> None:
+    # Written apart, so that this file does not match itself.
+    people = "|".join(
+        ["/ho" + "me/", "/ro" + "ot/", "/Us" + "ers/", r"\b[A-Z]:\\Us" + r"ers\\", r"(?<![\w.])/wo" + "rk/"]
+    )
+
+    assert lines_that_match(people) == []
+
+
+def test_no_file_holds_the_address_of_a_package_registry() -> None:
+    hosts = [
+        "pyp" + r"i\.org",
+        "pythonhos" + r"ted\.org",
+        "registry.npm" + r"js\.",
+        "deb.deb" + r"ian\.",
+        "archive.ubu" + r"ntu\.",
+    ]
+
+    assert lines_that_match("|".join(hosts)) == []
+
+
+def test_the_wheel_index_is_named_once() -> None:
+    places = lines_that_match(re.escape(PREBUILT_INDEX))
+
+    assert [place.split(":")[0] for place in places] == ["tools/setup/project.py"]
+
+
+def test_python_files_are_short() -> None:
+    """Past the limit a file is split, or its first lines say why it is not."""
+    counted = {path: path.read_text(encoding="utf-8").splitlines() for path in tracked_files() if path.suffix == ".py"}
+
+    too_long = [
+        f"{path.relative_to(ROOT)}: {len(lines)} lines"
+        for path, lines in counted.items()
+        if len(lines) > MOST_LINES and f"over {MOST_LINES} lines" not in " ".join(lines[:10])
+    ]
+
+    assert too_long == []
+
+
+def test_every_folder_of_tests_is_a_package() -> None:
+    folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
+
+    assert [folder.relative_to(ROOT) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+
+
+def test_no_test_waits_for_a_fixed_time() -> None:
+    sleeps = lines_that_match(r"\b(time|asyncio)\.sleep\((?!0\))")
+
+    assert [line for line in sleeps if line.startswith("tests/") and not line.startswith("tests/fakes/")] == []
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    links = [
+        (path, number, target)
+        for path, number, line in lines_of_text()
+        if path.suffix == ".md"
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", line)
+    ]
+
+    broken = [
+        f"{path.relative_to(ROOT)}:{number}: {target}"
+        for path, number, target in links
+        if "://" not in target and not (path.parent / target).exists()
+    ]
+
+    assert broken == []
+
+
+def project_table() -> dict[str, object]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def requirements() -> list[Requirement]:
+    table = project_table()
+    groups = [table["dependencies"], *table["optional-dependencies"].values()]
+    return [Requirement(text) for group in groups for text in group]
+
+
+def pins() -> dict[str, str]:
+    """What constraints.txt pins: normalised name to release."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
+    return {canonicalize_name(name): release for name, release in pairs}
+
+
+@pytest.mark.parametrize("requirement", requirements(), ids=lambda requirement: requirement.name)
+def test_every_requirement_is_pinned_within_its_range(requirement: Requirement) -> None:
+    release = pins().get(canonicalize_name(requirement.name))
+
+    assert release is not None
+    assert requirement.specifier.contains(release)
+    assert len(list(requirement.specifier)) in {1, 2}, "a range has a lower and an upper end"
+
+
+def test_the_changelog_knows_this_version() -> None:
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
