@@ -20,8 +20,8 @@ NOT_OURS = {"LICENSE"}
 
 
 def tracked_files() -> list[Path]:
-    """Every file of the project: what git knows, and what it would take."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    """Every file that git knows; what lies about beside them is not the project's."""
+    command = ["git", "ls-files", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("this is no git checkout")
