@@ -1,0 +1,122 @@
+"""Themes as data: a TOML file of base colours and roles becomes one frozen value that widgets read."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
+
+from qwendesk.core.paths import resources_folder
+
+_ROLE = re.compile(r"^(?P<top>\w+)(?: (?P<percent>\d{1,3})% over (?P<under>\w+))?$")
+_POOR_DEFAULTS = frozenset({"dejavu sans", "sans serif", "sans", "monospace", "bitstream vera sans", "helvetica", ""})
+_GOOD_FAMILIES = ("Inter", "Cantarell", "Noto Sans", "Ubuntu", "Open Sans", "Roboto", "Liberation Sans")
+_MONO_FAMILIES = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "Menlo", "Consolas", "Noto Sans Mono", "DejaVu Sans Mono",
+                  "Liberation Mono", "monospace")
+
+
+class Theme(msgspec.Struct, frozen=True, kw_only=True):
+    """What the window looks like: a colour for every role, font families and the text's scale."""
+
+    name: str
+    is_dark: bool
+    roles: Mapping[str, str]
+    """Role to colour as #RRGGBB."""
+    text_scale: float = 1.0
+
+    def __getitem__(self, role: str) -> str:
+        """The colour of a role as #RRGGBB; KeyError for a role the theme does not have."""
+        return self.roles[role]
+
+    def color(self, role: str) -> QColor:
+        return QColor(self.roles[role])
+
+    def px(self, size: float) -> int:
+        """A text size in logical pixels at the chosen text zoom."""
+        return max(8, round(size * self.text_scale))
+
+    def font(self, size: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+        font = QFont(ui_families())
+        font.setPixelSize(self.px(size))
+        font.setWeight(weight)
+        return font
+
+    def mono_font(self, size: float) -> QFont:
+        font = QFont(list(_MONO_FAMILIES))
+        font.setStyleHint(QFont.StyleHint.Monospace)
+        font.setPixelSize(self.px(size))
+        return font
+
+
+def theme_folder() -> Path:
+    return resources_folder() / "themes"
+
+
+def load_theme(name: str, text_scale: float = 1.0) -> Theme:
+    """The theme in resources/themes/NAME.toml. Raises ValueError when a role refers to a colour that is not there."""
+    data: dict[str, Any] = tomllib.loads((theme_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    roles = {role: resolve(rule, data["base"]) for role, rule in data["roles"].items()}
+    return Theme(
+        name=data["name"], is_dark=data["scheme"] == "dark", roles=MappingProxyType(roles), text_scale=text_scale
+    )
+
+
+def resolve(rule: str, base: Mapping[str, str]) -> str:
+    """The colour of one role's rule: "NAME", or "NAME N% over NAME" for a tint, as #RRGGBB."""
+    match = _ROLE.match(rule)
+    if match is None or match["top"] not in base or (match["under"] or match["top"]) not in base:
+        raise ValueError(f"not a colour rule of this theme: {rule}")
+    if match["under"] is None:
+        return base[match["top"]]
+    return mix(base[match["top"]], base[match["under"]], int(match["percent"]) / 100)
+
+
+def mix(top: str, under: str, share: float) -> str:
+    """`share` (0..1) of colour `top` over `under`; all three as #RRGGBB."""
+    pairs = zip(_channels(top), _channels(under), strict=True)
+    return "#" + "".join(f"{round(upper * share + lower * (1 - share)):02X}" for upper, lower in pairs)
+
+
+def contrast(one: str, other: str) -> float:
+    """The WCAG contrast ratio of two #RRGGBB colours, 1 to 21."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def ui_families() -> list[str]:
+    """Font families for the window: the system's own, or a better installed one where that is only a fallback."""
+    system = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
+    if system.lower() not in _POOR_DEFAULTS:
+        return [system]
+    installed = set(QFontDatabase.families())
+    return [family for family in _GOOD_FAMILIES if family in installed][:1] + [system or "sans-serif"]
+
+
+def palette(theme: Theme) -> QPalette:
+    """The QPalette for what the stylesheet does not reach: native menus, selections, placeholder text."""
+    result = QPalette()
+    group = QPalette.ColorRole
+    for role, name in (
+        (group.Window, "window"), (group.Base, "field"), (group.AlternateBase, "card"), (group.Button, "card"),
+        (group.ToolTipBase, "tooltip"), (group.Text, "text"), (group.WindowText, "text"), (group.ButtonText, "text"),
+        (group.ToolTipText, "text"), (group.PlaceholderText, "text_dim"), (group.Highlight, "selection"),
+        (group.HighlightedText, "selection_text"), (group.Link, "text_link"), (group.LinkVisited, "text_link"),
+        (group.Accent, "accent"), (group.Mid, "border"),
+    ):
+        result.setColor(role, theme.color(name))
+    for role in (group.Text, group.WindowText, group.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, role, theme.color("text_dim"))
+    return result
+
+
+def _channels(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _luminance(color: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in _channels(color))]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
