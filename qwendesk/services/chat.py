@@ -15,7 +15,7 @@ from qwendesk.core.messages import ImagePart, Message, TextPart
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.engine.client import AnswerStream, EngineClient
+from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import Delta, Finished, LoadReport, PictureCost, PromptProgress, RequestFailed
 from qwendesk.services.draft import Draft
 from qwendesk.services.engine import EngineService

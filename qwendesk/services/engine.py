@@ -8,22 +8,18 @@ from collections.abc import Callable
 
 import msgspec
 
-from qwendesk.core.errors import BadModelFile, BadOption
-from qwendesk.core.failures import EngineDeath, LoadFailure, LoadFailureKind
+from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.engine.client import EngineClient
+from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.failures import cancelled_load, classify_load
 from qwendesk.engine.protocol import Devices, LoadReport, Welcome
 from qwendesk.engine.state import EngineNews, EngineState, LoadAsked, LoadFailed, WorkerEnded, reduce
 from qwendesk.services.deciding import decide as decide_by_header
 from qwendesk.services.restarts import RestartLimit
 
-Decide = Callable[[LoadOptions, Devices], LoadOptions]
-"""Replaces every "auto" by a value; blocks while it reads the file's header.
-
-Raises BadModelFile or BadOption.
-"""
+Decide = Callable[[LoadOptions, Devices], LoadOptions | LoadFailure]
+"""Replaces every "auto" by a value, or says why it cannot; called on another thread, because it reads files."""
 
 
 class EngineService:
@@ -120,12 +116,9 @@ class EngineService:
         devices = await self._client.probe()
         if isinstance(devices, EngineDeath):
             return classify_load(devices, options)
-        try:
-            decided = await asyncio.to_thread(self._decide, options, devices)
-        except BadModelFile as error:
-            return LoadFailure(msgspec.convert(error.kind, LoadFailureKind), error.title, error.sentence)
-        except BadOption as error:
-            return LoadFailure("bad_option", error.title, error.sentence)
+        decided = await asyncio.to_thread(self._decide, options, devices)
+        if isinstance(decided, LoadFailure):
+            return decided
         if ticket != self._asked:
             return cancelled_load()
         return await self._client.load(decided)

@@ -14,7 +14,7 @@ from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.engine.client import AnswerItem
+from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
     PROTOCOL_VERSION,
     AnyRequest,

@@ -2,7 +2,6 @@ import asyncio
 
 import pytest
 
-from qwendesk.core.errors import BadModelFile, BadOption
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Load, LoadReport, Unload
@@ -40,19 +39,11 @@ async def test_the_decided_options_are_loaded():
     await engine.close()
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [(BadModelFile("Bad", "It is bad.", "truncated"), "truncated"), (BadOption("Bad", "It is bad."), "bad_option")],
-)
-async def test_a_file_or_option_that_cannot_be_used_is_a_failure_with_its_sentence(error, kind):
-    def decide(options, devices):
-        raise error
-
+async def test_a_model_that_cannot_be_loaded_does_not_reach_the_engine():
+    failure = LoadFailure("truncated", "The file is incomplete", "It ends too early.")
     client = FakeEngineClient()
-    engine = EngineService(client, decide=decide)
-    failure = await engine.load(OPTIONS)
-    assert isinstance(failure, LoadFailure)
-    assert (failure.kind, failure.sentence) == (kind, "It is bad.")
+    engine = EngineService(client, decide=lambda options, devices: failure)
+    assert await engine.load(OPTIONS) == failure
     assert engine.state.failure == failure
     assert engine.state.phase is Phase.OFF
     assert loads(client) == []
