@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tools.setup import command, engine, environment, system_packages
 from tools.setup.project import ROOT, SetupError
+from tools.setup.system_packages import Need
 
 WHEEL = "llama_cpp_python-0.0.0-py3-none-any.whl"
 
@@ -17,6 +19,7 @@ class Recorder:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done: list[str] = []
+        self.needed: set[str] = set()
         self.wheel = folder / "cpu-0.0.0" / WHEEL
         self.wheel.parent.mkdir()
         self.wheel.write_text("engine")
@@ -27,12 +30,16 @@ class Recorder:
         monkeypatch.setattr(environment, "install", self._install)
         monkeypatch.setattr(command, "venv_python", lambda: self.python)
         monkeypatch.setattr(engine, "kept_wheel", lambda backend, version: self.wheel)
-        monkeypatch.setattr(system_packages, "provide", lambda wanted, say: self.done.append("packages"))
+        monkeypatch.setattr(system_packages, "provide", self._provide)
 
     def take(self) -> list[str]:
         """What was done since the last call."""
         done, self.done = self.done, []
         return done
+
+    def _provide(self, wanted: Sequence[Need], say: object) -> None:
+        self.needed = {need.debian_package for need in wanted}
+        self.done.append("packages")
 
     def _create(self, *, moved: bool, **_: object) -> bool:
         fresh = moved or not self.python.exists()
@@ -68,6 +75,18 @@ def test_a_new_purpose_only_looks_at_the_systems_packages(parts: Recorder) -> No
 
     command.main(["--engine", "cpu"])
     assert parts.take() == []
+
+
+@pytest.mark.parametrize("purpose", ["run", "test"])
+def test_a_fresh_linux_gets_all_that_the_purpose_needs(
+    purpose: str, parts: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command.platform, "system", lambda: "Linux")
+
+    command.main(["--engine", "cpu", "--for", purpose])
+
+    assert "libegl1" in parts.needed
+    assert ("xvfb" in parts.needed) == (purpose == "test")
 
 
 def test_another_engine_is_installed_over_the_first(parts: Recorder) -> None:

@@ -40,7 +40,8 @@ def prepare(purpose: str, wanted: str, *, prebuilt: bool) -> None:
         prebuilt=prebuilt,
         tools=backends.tool_signature(),
         wheel=environment.wheel_mark(Path(old.wheel.split("|")[0])) if old else "",
-        purposes=tuple(sorted({purpose, *(old.purposes if old else ())})),
+        # What is tested is also run.
+        purposes=tuple(sorted({"run", purpose, *(old.purposes if old else ())})),
     )
     if now == old and venv_python().exists():
         return
