@@ -133,6 +133,8 @@ class FakeWorker:
             self.send(p.Delta(id=request.id, kind=kind, text=text, tokens=written))
             if self.manner == "ignores cancel":
                 time.sleep(1000)
+            if self.manner == "endless":
+                time.sleep(0.001)
             if self.manner == "long line":
                 break
         self.send(p.Finished(id=request.id, stop_reason="eos", stats=AnswerStats(answer_tokens=written)))

@@ -1,0 +1,71 @@
+"""The same client under the Qt event loop, as the window runs it."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.failures import EngineDeath
+from qwendesk.core.messages import text_message
+from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.protocol import Delta, Finished, LoadReport
+from tests.fakes import worker as fake_worker
+
+
+def run(main) -> None:
+    qasync = pytest.importorskip("qasync")
+    from PySide6.QtWidgets import QApplication
+
+    app = QApplication.instance() or QApplication([])
+    with qasync.QEventLoop(app) as loop:
+        loop.run_until_complete(main)
+
+
+def client_of(manner: str) -> WorkerClient:
+    return WorkerClient((sys.executable, str(Path(fake_worker.__file__)), *manner.split()))
+
+
+async def load_and_read(client: WorkerClient) -> list:
+    assert isinstance(await client.load(LoadOptions(model="/models/a.gguf")), LoadReport)
+    return [item async for item in client.generate((text_message("user", "Hi"),), GenerationOptions())]
+
+
+def test_an_answer_streams_and_the_worker_ends():
+    async def main() -> None:
+        client = client_of("well")
+        items = await load_and_read(client)
+        assert isinstance(items[-1], Finished)
+        assert sum(isinstance(item, Delta) for item in items) == fake_worker.WORDS
+        await client.close()
+        assert client.worker_pid is None
+
+    run(main())
+
+
+def test_a_long_line_arrives_whole():
+    async def main() -> None:
+        client = client_of("long line")
+        items = await load_and_read(client)
+        assert "".join(item.text for item in items if isinstance(item, Delta)) == fake_worker.LONG_TEXT
+        await client.close()
+
+    run(main())
+
+
+def test_a_killed_worker_is_noticed():
+    async def main() -> None:
+        client = client_of("endless")
+        assert isinstance(await client.load(LoadOptions(model="/models/a.gguf")), LoadReport)
+        stream = client.generate((text_message("user", "Hi"),), GenerationOptions())
+        items = []
+        async for item in stream:
+            if client.worker_pid is not None and isinstance(item, Delta):
+                os.kill(client.worker_pid, signal.SIGKILL)
+            items.append(item)
+        assert isinstance(items[-1], EngineDeath)
+        await client.close()
+
+    run(main())
