@@ -54,7 +54,7 @@ def prepare(purpose: str, wanted: str, *, prebuilt: bool) -> None:
 def _installed(now: environment.Note, old: environment.Note | None) -> environment.Note:
     """Gets the engine and fills the environment. Returns `now` with the wheel that was installed."""
     choice = backends.choose(now.wanted_engine, backends.look_at_machine(prebuilt=now.prebuilt))
-    _say(f"Engine: {choice.backend}, because {choice.reason}")
+    _say(f"Engine: {choice.backend} ({choice.reason})")
     environment.forget_note()
     fresh = environment.create(moved=old is not None and old.root != now.root, say=_say)
     wheel = _wheel(choice.backend, prebuilt=now.prebuilt)
