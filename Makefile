@@ -4,7 +4,8 @@
 ENGINE ?= auto
 # The first Python here that is new enough; tools/setup says what is wrong if none is.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
-	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
+	$$p -c 'import sys; sys.version_info < (3, 11) and sys.exit(1); print(sys.executable)' 2>/dev/null && exit; \
+	done; echo python3)
 VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
@@ -23,10 +24,10 @@ help:
 	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
 
 environment:
-	@$(PYTHON) -m tools.setup --for run --engine "$(ENGINE)"
+	@"$(PYTHON)" -m tools.setup --for run --engine "$(ENGINE)"
 
 environment-test:
-	@$(PYTHON) -m tools.setup --for test --engine "$(ENGINE)"
+	@"$(PYTHON)" -m tools.setup --for test --engine "$(ENGINE)"
 
 run: environment
 	@if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then \

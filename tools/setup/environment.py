@@ -76,7 +76,9 @@ def create(*, moved: bool, say: Callable[[str], None]) -> bool:
     say(f"Making the environment in {VENV.name} with Python {sys.version.split()[0]}")
     if VENV.exists():
         shutil.rmtree(VENV)
-    done = subprocess.run([sys.executable, "-m", "venv", str(VENV)], stdin=subprocess.DEVNULL, check=False)
+    # Not sys.executable: that may be the one just removed, when the environment is active.
+    base = getattr(sys, "_base_executable", sys.executable)
+    done = subprocess.run([base, "-m", "venv", str(VENV)], stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise SetupError("Python could not make a virtual environment; its own words stand above.")
     return True
