@@ -88,9 +88,10 @@ def _kind(header: Header, architecture: str) -> str:
         return "mmproj"
     if stated == "adapter":
         return "adapter"
-    if header.token_count and not header.tensors and header.number("split.count") < 2:
-        return "vocab"
-    return "model" if architecture and stated in ("", "model") else "other"
+    if not architecture or stated not in ("", "model", "vocab"):
+        return "other"
+    is_vocab = header.token_count and not header.tensors and header.number("split.count") < 2
+    return "vocab" if is_vocab else "model"
 
 
 def _attention_interval(header: Header, architecture: str) -> int:

@@ -1,28 +1,28 @@
 """The parts of a GGUF header as plain values: metadata, token counts and tensor infos, without the big arrays."""
 
 import math
+import struct
 
 import msgspec
 
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import TensorFacts
 from qwendesk.core.units import show_bytes
-from qwendesk.hub.gguf_source import ByteSource, Cursor, cut_short, damaged
+from qwendesk.hub.gguf_source import ByteSource, Cursor, Number, cut_short, damaged
 from qwendesk.hub.gguf_types import LIST_VALUE, TENSOR_TYPES, TEXT_VALUE, VALUE_LAYOUTS
 
 MAGIC = b"GGUF"
 MAX_VALUES = 4096
 """Metadata entries; real files have 20 to 60."""
-MAX_TENSORS = 16_384
+MAX_TENSORS = 8_192
 """The 397B model has about 1,200."""
-MAX_TEXTS = 1_048_576
+MAX_TEXTS = 800_000
 """Texts in all arrays of one header. The largest vocabularies in use hold 262,144 tokens and 514,906 merges."""
 MAX_LIST = 1024
 """Longest list of numbers that is kept (llama.cpp has at most 512 layers)."""
 _KEY_LIMIT = 65_535
 _NAME_LIMIT = 63
 """ggml's own limit for tensor names."""
-_MAX_DIMENSIONS = 4
 _MAX_ELEMENTS = 2**62
 _DEFAULT_ALIGNMENT = 32
 _MAX_ALIGNMENT = 2**20
@@ -31,12 +31,16 @@ _TOKENS = "tokenizer.ggml.tokens"
 _THINK_TOKENS = frozenset({b"<think>", b"</think>"})
 _KEPT_TEXTS = frozenset({
     "general.architecture", "general.type", "general.name", "general.basename", "general.size_label",
+    "general.alignment",  # a text there is refused
     "tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.chat_template", "quantize.imatrix.file",
     "clip.projector_type", "clip.vision.projector_type",
 })
 _KEPT_LISTS = (".attention.head_count", ".attention.head_count_kv", ".attention.recurrent_layers")
 
-Value = int | float | bool | str | tuple[int | float | bool, ...]
+_TENSOR_INFOS = tuple(struct.Struct(f"<{n_dimensions}QIQ") for n_dimensions in range(5))
+"""Shape, type and data offset of a tensor with 0 to 4 dimensions (ggml's most)."""
+
+Value = Number | str | tuple[Number, ...]
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +156,7 @@ class _Metadata:
             else:
                 cursor.skip_texts(1)
         elif layout := VALUE_LAYOUTS.get(kind):
-            self.values[key] = cursor.number(layout)
+            self.values[key] = cursor.numbers(layout)[0]
         else:
             raise damaged(cursor.name, f'the value of "{key[:80]}" has the unknown type {kind}')
 
@@ -170,7 +174,7 @@ class _Metadata:
         if layout is None:
             raise damaged(cursor.name, f'the list "{key[:80]}" has the unknown type {kind}')
         if key.endswith(_KEPT_LISTS) and count <= MAX_LIST:
-            self.values[key] = tuple(cursor.number(layout) for _ in range(count))
+            self.values[key] = cursor.numbers(struct.Struct(f"<{count}{layout.format[1:]}"))
         else:
             cursor.skip(count * layout.size)
 
@@ -184,11 +188,11 @@ def _read_tensors(cursor: Cursor, count: int) -> tuple[tuple[TensorFacts, ...], 
         if name in tensors:
             raise damaged(cursor.name, f'it has the tensor "{name}" twice')
         n_dimensions = cursor.u32()
-        if n_dimensions > _MAX_DIMENSIONS:
+        if n_dimensions >= len(_TENSOR_INFOS):
             raise damaged(cursor.name, f'its tensor "{name}" has {n_dimensions} dimensions')
-        shape = tuple(cursor.u64() for _ in range(n_dimensions))
-        tensors[name] = _tensor(cursor.name, name, shape, cursor.u32())
-        offsets.append(cursor.u64())
+        *shape, type_number, offset = map(int, cursor.numbers(_TENSOR_INFOS[n_dimensions]))
+        tensors[name] = _tensor(cursor.name, name, tuple(shape), type_number)
+        offsets.append(offset)
     return tuple(tensors.values()), offsets
 
 

@@ -3,7 +3,7 @@
 import os
 import stat
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,10 @@ HEADER_LIMIT_BYTES = 64 * 1024**2
 """No header is longer (Qwen3.5's, with 248,320 tokens, has about 12 MB). Bounds what a hostile file can cost."""
 TEXT_LIMIT_BYTES = 1024**2
 """No text we keep is longer; the longest is the chat template, tens of KB."""
+_MAX_OCCURRENCES = 64
+"""A vocabulary holds a token once; a file made to be slow may repeat it."""
 
+Number = int | float | bool
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 
 
@@ -102,16 +105,15 @@ class Cursor:
         return self._window_start + self._at
 
     def u32(self) -> int:
-        return int(self.number(_U32))
+        return int(self.numbers(_U32)[0])
 
     def u64(self) -> int:
-        return int(self.number(_U64))
+        return int(self.numbers(_U64)[0])
 
-    def number(self, layout: struct.Struct) -> int | float | bool:
-        """The next single number, laid out as `layout` says."""
+    def numbers(self, layout: struct.Struct) -> tuple[Number, ...]:
+        """The next numbers, laid out as `layout` says."""
         start = self._advance(layout.size)
-        number: int | float | bool = layout.unpack_from(self._window, start)[0]
-        return number
+        return layout.unpack_from(self._window, start)
 
     def text(self, limit: int = TEXT_LIMIT_BYTES) -> str:
         """A length-prefixed text of at most `limit` bytes; bytes that are no UTF-8 become U+FFFD."""
@@ -131,26 +133,23 @@ class Cursor:
 
     def skip_texts(self, count: int, watched: Collection[bytes] = ()) -> set[bytes]:
         """Passes `count` length-prefixed texts; which of `watched` were among them."""
+        patterns = {_U64.pack(len(text)) + text: text for text in watched}
+        reach = max(map(len, patterns), default=8)
         found: set[bytes] = set()
-        lengths = frozenset(map(len, watched))
-        unpack_length = _U64.unpack_from
-        needed = 8
         while count > 0:
-            self._fill(needed)
-            needed = 8
-            window, at = self._window, self._at
-            last = len(window) - 8
-            while count > 0 and at <= last:
-                length = unpack_length(window, at)[0]
-                if length in lengths:
-                    text = window[at + 8 : at + 8 + length]
-                    if len(text) < length:
-                        needed = 8 + length
-                        break
-                    if text in watched:
-                        found.add(text)
-                at += 8 + length
-                count -= 1
+            self._fill(max(min(reach, self.size - self.position), 8))
+            is_last = self._window_start + len(self._window) >= self.size
+            end = len(self._window) - (8 if is_last else reach) + 1
+            at = self._at
+            missing = {pattern: text for pattern, text in patterns.items() if text not in found}
+            places = _occurrences(self._window, missing, at, end)
+            if len(places) > _MAX_OCCURRENCES:
+                raise damaged(self.name, "its vocabulary holds the same token again and again")
+            for stop, text in [*places, (end, b"")]:
+                at, passed = _pass_texts(self._window, at, stop, count)
+                count -= passed
+                if count > 0 and text and at == stop:
+                    found.add(text)
             self.skip(at - self._at)
         return found
 
@@ -176,3 +175,26 @@ class Cursor:
             raise damaged(self.name, f"its header claims to be longer than {HEADER_LIMIT_BYTES // 1024**2} MB")
         if self.position + n_bytes > self._source.size:
             raise cut_short(self.name, "it ends inside its header")
+
+
+def _occurrences(window: bytes, patterns: Mapping[bytes, bytes], start: int, end: int) -> list[tuple[int, bytes]]:
+    """Where each pattern begins in `window[start:end]`, with its text; also inside other texts. Not too many."""
+    places: list[tuple[int, bytes]] = []
+    for pattern, text in patterns.items():
+        at = window.find(pattern, start)
+        while 0 <= at < end and len(places) <= _MAX_OCCURRENCES:
+            places.append((at, text))
+            at = window.find(pattern, at + 1)
+    return sorted(places)
+
+
+def _pass_texts(window: bytes, at: int, stop: int, count: int) -> tuple[int, int]:
+    """Passes at most `count` texts from `at`, as long as they begin before `stop`; where it got, and how many."""
+    if at >= stop or count <= 0:
+        return at, 0
+    unpack_length = _U64.unpack_from
+    for passed in range(1, count + 1):  # 150,000 tokens and as many merges come through here
+        at += 8 + unpack_length(window, at)[0]
+        if at >= stop:
+            return at, passed
+    return at, count
