@@ -1,6 +1,9 @@
 """GGUF header -> ModelFacts: what a model file says of itself, in milliseconds and without loading it."""
 
+import re
 from pathlib import Path
+
+import msgspec
 
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
@@ -12,16 +15,37 @@ _DEFAULT_ATTENTION_INTERVAL = 4
 """What llama.cpp takes for the Qwen3.5 architectures when a file does not say."""
 _MAX_BLOCKS = 1024
 """llama.cpp itself ends at 512 layers."""
+_FIRST_PART = re.compile(r"(?P<name>.+)-00001-of-\d{5}(?P<ending>\.gguf)", re.IGNORECASE)
+"""How llama.cpp names the parts of a split model; only the first can be loaded, and holds the metadata."""
 _HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next")
 
 
 def read_facts(path: Path) -> ModelFacts:
-    """The facts of the GGUF file at `path`.
+    """The facts of the GGUF file at `path`; of the whole set when it is the first part of a split model.
 
     Raises BadModelFile, with a sentence for people and the load failure it stands for as `kind`: "not_gguf",
     "truncated", "missing_file", or "other" (damaged, unsupported, unreadable). Never hangs, never needs more than
     a few MB of memory, whatever the file holds.
     """
+    first = _read_one(path)
+    found = _FIRST_PART.fullmatch(path.name)
+    if first.split_count < 2 or found is None:
+        return first
+    parts = [first]
+    for number in range(2, first.split_count + 1):
+        part = path.with_name(f"{found['name']}-{number:05}-of-{first.split_count:05}{found['ending']}")
+        if not part.exists():
+            sentence = f"{path.name} is part 1 of {first.split_count}, and {part.name} is not beside it. Download it too."
+            raise BadModelFile("Part of the model is missing", sentence, "missing_file")
+        parts.append(_read_one(part))
+    return msgspec.structs.replace(
+        first,
+        file_bytes=sum(part.file_bytes for part in parts),
+        tensors=tuple(tensor for part in parts for tensor in part.tensors),
+    )
+
+
+def _read_one(path: Path) -> ModelFacts:
     try:
         with open_file(path) as source:
             return facts_of(source, str(path))

@@ -7,9 +7,10 @@ import gguf
 import pytest
 
 from qwendesk.core import paths
+from qwendesk.core.errors import BadModelFile
 from qwendesk.hub.gguf import facts_of, read_facts
 from qwendesk.hub.gguf_types import FILE_TYPES, TENSOR_TYPES, quant_name
-from tests.gguf_files import Q4_K, mmproj_values, model_values, tensor, write_model
+from tests.gguf_files import Q4_K, mmproj_values, model_values, tensor, write_cut, write_model
 from tools.gguf_writer import Value
 
 
@@ -205,3 +206,43 @@ def test_quantised_tensors_are_measured_in_blocks(tmp_path: Path) -> None:
 )
 def test_names_of_quants(file_type: int, file_name: str, quant: str) -> None:
     assert quant_name(file_type, file_name) == quant
+
+
+def split_set(folder: Path, parts: int = 3) -> list[Path]:
+    """A split model: the first part has the metadata and no tensors, the others one tensor each."""
+    paths_of_parts = [folder / f"Big-Q4_K_M-{number:05}-of-{parts:05}.gguf" for number in range(1, parts + 1)]
+    write_model(paths_of_parts[0], model_values(split__count=parts, split__no=0))
+    for number, path in enumerate(paths_of_parts[1:], 1):
+        values: dict[str, Value] = {"split.count": parts, "split.no": number}
+        write_model(path, values, [tensor(f"blk.{number}.w.weight", 32)])
+    return paths_of_parts
+
+
+def test_the_first_part_speaks_for_the_whole_set(tmp_path: Path) -> None:
+    parts = split_set(tmp_path)
+
+    facts = read_facts(parts[0])
+
+    assert [each.name for each in facts.tensors] == ["blk.1.w.weight", "blk.2.w.weight"]
+    assert facts.file_bytes == sum(part.stat().st_size for part in parts)
+    assert (facts.kind, facts.name, facts.quant) == ("model", "Made up", "Q4_K_M")
+
+
+def test_a_missing_part_is_named(tmp_path: Path) -> None:
+    parts = split_set(tmp_path)
+    parts[1].unlink()
+
+    with pytest.raises(BadModelFile, match=parts[1].name) as caught:
+        read_facts(parts[0])
+
+    assert caught.value.kind == "missing_file"
+
+
+def test_a_broken_part_is_found(tmp_path: Path) -> None:
+    parts = split_set(tmp_path)
+    write_cut(parts[2], parts[2].read_bytes(), parts[2].stat().st_size - 100)
+
+    with pytest.raises(BadModelFile, match=parts[2].name) as caught:
+        read_facts(parts[0])
+
+    assert caught.value.kind == "truncated"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.hub.gguf import facts_of, read_facts
-from tests.gguf_files import Q4_K, Tensor, header_of, model_values, raw_header, tensor, write_cut, write_model
-from tools.gguf_writer import text_bytes
+from tests.gguf_files import Q4_K, header_of, model_values, raw_header, tensor, write_cut, write_model
+from tools.gguf_writer import Tensor, text_bytes
 
 LIST, TEXT, U32 = 9, 8, 4
 
