@@ -165,7 +165,7 @@ class _Talk:
             self._last_kind = ""
             turn = await self._chat.send(prompt, self._request.images if number == 0 else ())
             turns.append(turn)
-            if not self._request.as_json:
+            if self._last_kind:
                 self._terminal.write("\n\n" if number + 1 < len(self._request.prompts) else "\n")
             if turn.answer.error:
                 self._terminal.note(turn.answer.error)

@@ -1,0 +1,210 @@
+"""`qwendesk ask` on a scripted engine: what it prints, asks for and returns."""
+
+import io
+import json
+import os
+import signal
+import sys
+
+import pytest
+
+from qwendesk import cli, cli_ask, cli_terminal
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.engine.protocol import Generate, Load, RequestFailed
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+
+KEYS = [
+    "prompt", "reasoning", "answer", "stop_reason", "prompt_tokens", "reused_tokens", "reread_tokens", "image_tokens",
+    "reasoning_tokens", "answer_tokens", "ttft_s", "prefill_s", "decode_tok_s", "cache_note",
+]  # fmt: skip
+
+
+@pytest.fixture
+def engine(monkeypatch) -> FakeEngineClient:
+    """The engine that `ask` will find."""
+    fake = FakeEngineClient()
+    monkeypatch.setattr(cli_ask, "WorkerClient", lambda: fake)
+    return fake
+
+
+def load_of(engine: FakeEngineClient) -> Load:
+    return next(request for request in engine.requests if isinstance(request, Load))
+
+
+def asked(engine: FakeEngineClient) -> list[Generate]:
+    return [request for request in engine.requests if isinstance(request, Generate)]
+
+
+def test_streams_the_thought_and_the_answer(engine, capsys):
+    engine.answers = [ScriptedAnswer(reasoning="Let me see.", text="It is four.")]
+    assert cli.main(["ask", "2 + 2?"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "Let me see.\n\nIt is four.\n"
+    assert "demo model" in err
+    assert engine.closed
+
+
+def test_every_prompt_is_a_turn_of_one_conversation(engine, capsys):
+    engine.answers = [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]
+    assert cli.main(["ask", "--system", "Be brief.", "a", "b"]) == 0
+    assert [message.text for message in asked(engine)[1].messages] == ["Be brief.", "a", "One.", "b"]
+    assert capsys.readouterr().out == "> a\n\nOne.\n\n> b\n\nTwo.\n"
+
+
+def test_json_is_one_object_of_the_promised_shape_and_nothing_else(engine, capsys):
+    engine.answers = [ScriptedAnswer(reasoning="Hm.", text="Four, été \x1b[2J.")]
+    assert cli.main(["ask", "--json", "2 + 2?"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert list(result) == ["model", "load", "turns"]
+    assert result["model"] == str(demo_model())
+    assert result["load"]["name"] == "QwenDesk Demo"
+    (turn,) = result["turns"]
+    assert list(turn) == KEYS
+    assert (turn["prompt"], turn["reasoning"], turn["answer"]) == ("2 + 2?", "Hm.", "Four, été \x1b[2J.")
+    assert (turn["stop_reason"], turn["reasoning_tokens"], turn["answer_tokens"]) == ("eos", 1, 3)
+
+
+def test_options_reach_the_load_and_the_answer(engine, capsys):
+    arguments = ["--think-budget", "8", "--seed", "7", "--max-tokens", "9", "--set", "n_ctx=4096", "--set", "top_k=3"]
+    assert cli.main(["ask", *arguments, "hi"]) == 0
+    assert load_of(engine).options.n_ctx == 4096
+    options = asked(engine)[0].options
+    assert (options.thinking_budget, options.seed, options.max_tokens, options.top_k) == (8, 7, 9, 3)
+    assert options.temperature == 0, "the demo's preset"
+    assert options.enable_thinking
+
+
+def test_set_wins_over_the_preset(engine, capsys):
+    assert cli.main(["ask", "--no-think", "--set", "temperature=0.4", "hi"]) == 0
+    options = asked(engine)[0].options
+    assert (options.temperature, options.enable_thinking) == (0.4, False)
+
+
+def test_pictures_belong_to_the_first_turn(engine, capsys, shape_picture):
+    picture = shape_picture("red", "circle")
+    assert cli.main(["ask", "--image", str(picture), "--image", str(picture), "What is it?", "Sure?"]) == 0
+    messages = asked(engine)[1].messages
+    assert [len(message.images) for message in messages] == [2, 0, 0]
+
+
+def test_the_demo_comes_with_its_picture_file(engine, capsys):
+    cli.main(["ask", "hi"])
+    options = load_of(engine).options
+    assert (options.model, options.mmproj) == (str(demo_model()), str(demo_mmproj()))
+
+
+def test_a_model_gets_the_picture_file_beside_it(engine, capsys, tmp_path, monkeypatch):
+    model, mmproj = tmp_path / "m.gguf", tmp_path / "mmproj-m.gguf"
+    model.write_bytes(demo_model().read_bytes())
+    mmproj.write_bytes(demo_mmproj().read_bytes())
+    (tmp_path / "mmproj-broken.gguf").write_bytes(b"GGUF")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["ask", "--model", "m.gguf", "hi"]) == 0
+    assert load_of(engine).options.mmproj == str(mmproj)
+    assert "demo" not in capsys.readouterr().err
+
+
+def test_an_empty_mmproj_loads_without_pictures(engine, capsys):
+    assert cli.main(["ask", "--mmproj", "", "hi"]) == 0
+    assert load_of(engine).options.mmproj == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--set", "nonsense=1", "hi"], 'no option "nonsense"'),
+        (["--set", "temperature", "hi"], "KEY=VALUE"),
+        (["--set", "temperature=99", "hi"], "out of range"),
+        (["--set", "n_ctx=many", "hi"], "n_ctx"),
+        (["--image", "/no/such.png", "hi"], "/no/such.png"),
+        ([" "], "empty"),
+    ],
+)
+def test_bad_usage_exits_2_with_a_sentence(engine, capsys, arguments, words):
+    assert cli.main(["ask", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert words in err
+    assert out == ""
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["ask"], ["ask", "--max-tokens", "many", "hi"], ["dance"]])
+def test_what_argparse_refuses_exits_2_too(capsys, arguments):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 2
+
+
+def test_a_model_that_cannot_load_exits_3(engine, capsys):
+    engine.load_result = LoadFailure("out_of_vram", "Not enough video memory", "Use less.", ("cudaMalloc failed",))
+    assert cli.main(["ask", "hi"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Use less." in err
+    assert "cudaMalloc failed" in err
+
+
+def test_a_model_that_cannot_load_is_json_too(engine, capsys):
+    engine.load_result = LoadFailure("out_of_vram", "Not enough video memory", "Use less.")
+    assert cli.main(["ask", "--json", "hi"]) == 3
+    result = json.loads(capsys.readouterr().out)
+    assert (result["load"], result["turns"], result["error"]["kind"]) == (None, [], "out_of_vram")
+
+
+def test_a_dead_engine_exits_4_and_asks_nothing_more(engine, capsys):
+    engine.answers = [ScriptedAnswer(text="one two three", dies_after=2)]
+    assert cli.main(["ask", "a", "b"]) == 4
+    out, err = capsys.readouterr()
+    assert "one two" in out
+    assert "ended from outside" in err
+    assert len(asked(engine)) == 1
+
+
+def test_a_refused_request_exits_2(engine, capsys):
+    engine.answers = [ScriptedAnswer(fail=RequestFailed(id=1, title="Bad grammar", sentence="Line 1 is wrong."))]
+    assert cli.main(["ask", "--json", "a"]) == 2
+    out, err = capsys.readouterr()
+    assert "Line 1 is wrong." in err
+    assert json.loads(out)["turns"][0]["error"] == "Line 1 is wrong."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C there")
+def test_ctrl_c_keeps_what_was_said_and_exits_130(engine, capsys, monkeypatch):
+    engine.answers = [ScriptedAnswer(text="one two three four", tokens_per_second=5.0)]
+    write = cli_terminal.Terminal.write
+
+    def write_and_press_ctrl_c(terminal, text, **how):
+        write(terminal, text, **how)
+        if text.strip() == "two":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(cli_terminal.Terminal, "write", write_and_press_ctrl_c)
+    assert cli.main(["ask", "a", "b"]) == 130
+    assert capsys.readouterr().out == "> a\n\none two \n\n"
+    assert len(asked(engine)) == 1
+    assert engine.closed
+
+
+class FakeTty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_thoughts_are_dimmed_and_control_characters_are_harmless(engine, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(cli_terminal, "_knows_ansi", lambda: True)
+    screen = FakeTty()
+    monkeypatch.setattr(sys, "stdout", screen)
+    engine.answers = [ScriptedAnswer(reasoning="Hm.", text="A\x1b[2J\x07B\tC")]
+    assert cli.main(["ask", "hi"]) == 0
+    assert screen.getvalue() == "\x1b[2mHm.\x1b[0m\n\nA\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}B\tC\n"
+
+
+def test_no_color_is_honoured(engine, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = FakeTty()
+    monkeypatch.setattr(sys, "stdout", screen)
+    engine.answers = [ScriptedAnswer(reasoning="Hm.", text="Yes.")]
+    cli.main(["ask", "hi"])
+    assert "\x1b" not in screen.getvalue()

@@ -1,0 +1,83 @@
+"""`qwendesk doctor` on a scripted engine."""
+
+import json
+
+import pytest
+
+from qwendesk import cli, cli_doctor
+from qwendesk.core.failures import LoadFailure
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+
+RIGHT = [
+    ScriptedAnswer(text="2 + 3 = 5"),
+    ScriptedAnswer(reasoning="I add 2 and 3. The sum is 5.", text="2 + 3 = 5"),
+    ScriptedAnswer(text="A red circle on a white background."),
+]
+
+
+@pytest.fixture
+def engine(monkeypatch) -> FakeEngineClient:
+    fake = FakeEngineClient(answers=RIGHT)
+    monkeypatch.setattr(cli_doctor, "WorkerClient", lambda: fake)
+    return fake
+
+
+def test_all_is_well(engine, capsys):
+    assert cli.main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "0.1.0",
+        "llama-cpp-python",
+        "PySide6",
+        "Fake CPU",
+        "AVX2",
+        "settings",
+        "picture",
+        "All tests passed",
+    ):
+        assert words in out
+    assert "FAIL" not in out
+    assert engine.closed
+
+
+def test_json(engine, capsys):
+    assert cli.main(["doctor", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["passed"] is True
+    assert [check["name"] for check in result["self_test"]] == [
+        "load", "text, thinking off", "text, thinking on", "picture",
+    ]  # fmt: skip
+    assert all(check["passed"] for check in result["self_test"])
+    assert result["devices"][0]["name"] == "CPU"
+    assert set(result["folders"]) == {"resources", "data", "settings", "cache", "logs"}
+    assert result["versions"]["qwendesk"]
+
+
+def test_a_wrong_answer_fails_and_is_shown(engine, capsys):
+    engine.answers[2] = ScriptedAnswer(text="A green star.")
+    assert cli.main(["doctor"]) == 4
+    out = capsys.readouterr().out
+    assert "FAIL  picture" in out
+    assert "A green star." in out
+
+
+def test_a_missing_thought_fails(engine, capsys):
+    engine.answers[1] = ScriptedAnswer(text="2 + 3 = 5")
+    assert cli.main(["doctor"]) == 4
+    assert "FAIL  text, thinking on" in capsys.readouterr().out
+
+
+def test_a_dying_engine_fails(engine, capsys):
+    engine.answers[0] = ScriptedAnswer(text="2 + 3 = 5", dies_after=1)
+    assert cli.main(["doctor"]) == 4
+    assert "ended from outside" in capsys.readouterr().out
+
+
+def test_a_demo_that_cannot_load_exits_3_with_the_reason(engine, capsys):
+    engine.load_result = LoadFailure(
+        "missing_library", "A library is missing", "Install it.", ("libcuda.so: not found",)
+    )
+    assert cli.main(["doctor"]) == 3
+    out = capsys.readouterr().out
+    assert "Install it." in out
+    assert "libcuda.so: not found" in out
