@@ -2,15 +2,17 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.ui.banner_content import BannerAction, BannerContent
 from qwendesk.ui.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.text import tr
 from qwendesk.ui.theme_keeper import ThemeKeeper
 
+_MOST_LINES = 12
 
-class Banner(QFrame):
+
+class Banner(QWidget):
     """Shows one BannerContent, or nothing. A dismissed one stays away until its content changes."""
 
     chosen = Signal(str)
@@ -21,7 +23,8 @@ class Banner(QFrame):
         self._keeper = keeper
         self._content: BannerContent | None = None
         self.setObjectName("banner")
-        self.setProperty("kind", "banner")
+        self._card = QFrame()
+        self._card.setProperty("kind", "banner")
         self._title = QLabel()
         self._title.setProperty("kind", "heading")
         self._title.setObjectName("banner.title")
@@ -36,8 +39,10 @@ class Banner(QFrame):
         self._details.setToolTip(tr("The engine's own words"))
         self._details.setReadOnly(True)
         self._details.setTabChangesFocus(True)
-        self._details.setMaximumHeight(160)
-        column = QVBoxLayout(self)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 14, 0, 6)
+        around.addWidget(self._card)
+        column = QVBoxLayout(self._card)
         column.setContentsMargins(16, 12, 10, 12)
         column.setSpacing(8)
         column.addLayout(self._first_row())
@@ -57,7 +62,7 @@ class Banner(QFrame):
         if content is None:
             self.hide()
             return
-        restyle(self, "tone", content.tone)
+        restyle(self._card, "tone", content.tone)
         self._title.setText(content.title)
         self._sentence.setText(content.sentence)
         for action, button in self._actions.items():
@@ -67,6 +72,8 @@ class Banner(QFrame):
         self._more.setChecked(False)
         self._details.setPlainText("\n".join(content.details))
         self._details.setFont(self._keeper.theme.mono_font(12))
+        lines = min(_MOST_LINES, max(2, len(content.details)) + 1)
+        self._details.setFixedHeight(lines * self._details.fontMetrics().lineSpacing() + 28)
         self._details.hide()
         self.show()
 
@@ -98,7 +105,7 @@ class Banner(QFrame):
         self._more.setCheckable(True)
         describe(self._more, "banner.details", tr("Details"), tr("Show the engine's own words"))
         self._more.toggled.connect(self._details.setVisible)
-        self._copy = TextButton(self._keeper, tr("Copy"), kind="quiet", icon_name="copy")
+        self._copy = TextButton(self._keeper, " " + tr("Copy"), kind="quiet", icon_name="copy")
         describe(self._copy, "banner.copy", tr("Copy"), tr("Copy this message with its details"))
         self._copy.clicked.connect(self._copy_all)
         row.addWidget(self._more)

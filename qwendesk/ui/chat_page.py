@@ -55,9 +55,9 @@ class ChatPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 16)
         column.setSpacing(0)
-        column.addLayout(_centred(self.banner, _COMPOSER_WIDTH, top=12))
+        column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
         column.addWidget(self._middle, 1)
-        column.addLayout(_centred(self.composer, _COMPOSER_WIDTH, top=4))
+        column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
         self.drop_target = DropTarget(self)
         self._connect()
         self._on_engine()
@@ -275,10 +275,10 @@ class ChatPage(QWidget):
             await item.measure(self._chat.picture_cost, report.n_ctx)
 
 
-def _centred(widget: QWidget, widest: int, *, top: int) -> QHBoxLayout:
+def _centred(widget: QWidget, widest: int) -> QHBoxLayout:
     widget.setMaximumWidth(widest)
     row = QHBoxLayout()
-    row.setContentsMargins(24, top, 24, 0)
+    row.setContentsMargins(24, 0, 24, 0)
     row.addStretch(1)
     row.addWidget(widget, 1000)
     row.addStretch(1)

@@ -74,7 +74,7 @@ class Composer(QFrame):
         can = report is None or report.can_think
         self._thinking.setEnabled(can)
         self._thinking.setChecked(on and can)
-        self._thinking.setText(tr("Thinking: On") if on and can else tr("Thinking: Off"))
+        self._thinking.setText(" " + (tr("Thinking: On") if on and can else tr("Thinking: Off")))
         tip = tr("Think before answering: better on hard questions, slower")
         if report is not None and not can:
             tip = tr("This model cannot think before it answers. {0}", report.template.note or
@@ -150,20 +150,22 @@ class Composer(QFrame):
         attach = IconButton(keeper, "attach", size=19, side=34)
         describe(attach, "composer.attach", tr("Attach pictures"), shortcut=COMMANDS["attach"].shortcut)
         attach.clicked.connect(self.attach_asked)
-        self._thinking = TextButton(keeper, kind="pill", icon_name="thought", role="text", size=17)
+        self._thinking = TextButton(keeper, kind="pill", icon_name="thought", role="text", size=16)
         self._thinking.setCheckable(True)
         self._thinking.clicked.connect(self.thinking_toggled)
         self._preset = TextButton(keeper, kind="pill")
         describe(self._preset, "composer.preset", tr("Style of the answer"),
                  tr("Sampling values that suit the kind of question"))
         self._preset.setMenu(self._style_menu())
-        self._answer_now = TextButton(keeper, tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
+        self._answer_now = TextButton(keeper, " " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
         describe(self._answer_now, "composer.answernow", tr("Answer now"), tr("End the thought and answer now"),
                  COMMANDS["answer_now"].shortcut)
         self._answer_now.clicked.connect(self.answer_now_asked)
         self._send = TextButton(keeper, kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(36, 34)
         self._send.clicked.connect(self._on_send_clicked)
+        for pill in (self._thinking, self._preset, self._answer_now):
+            pill.setFixedHeight(34)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)

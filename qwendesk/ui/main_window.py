@@ -111,8 +111,8 @@ class MainWindow(QMainWindow):
         self.meter_bar.show_state(state)
 
     def _show_stats(self) -> None:
-        turns = self._chat.conversation.turns
-        self.meter_bar.show_stats(turns[-1].answer.stats if turns else None)
+        finished = [turn.answer for turn in self._chat.conversation.turns if turn.answer.stop_reason is not None]
+        self.meter_bar.show_stats(finished[-1].stats if finished else None)
 
     def _choose_file(self, title: str, chosen) -> None:  # type: ignore[no-untyped-def]
         dialog = QFileDialog(self, title)

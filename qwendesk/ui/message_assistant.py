@@ -104,7 +104,7 @@ class AssistantMessage(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         if answer.text:
-            copy = IconButton(self._keeper, "copy", size=16, side=28)
+            copy = IconButton(self._keeper, "copy", size=16, side=24)
             describe(copy, f"thread.copy.{self._turn_id}", tr("Copy the answer"), tr("Copy the answer, without the thought"))
             copy.clicked.connect(lambda: self._copy(copy, answer.text))
             row.addWidget(copy)
@@ -131,7 +131,7 @@ class AssistantMessage(QWidget):
         words.document().setDefaultFont(self._keeper.theme.font(13))
         words.setPlainText(sentence)
         words.setAccessibleName(tr("What went wrong"))
-        again = TextButton(self._keeper, tr("Try again"), icon_name="again", role="text")
+        again = TextButton(self._keeper, " " + tr("Try again"), icon_name="again", role="text")
         describe(again, f"thread.again.{self._turn_id}", tr("Try again"), tr("Ask the same question again"))
 
         def ask_again() -> None:

@@ -15,7 +15,7 @@ from qwendesk.ui.thumbnails import PictureShelf, Thumbnail
 
 _PADDING = 14
 _WIDEST_SHARE = 0.8
-_THUMBNAIL = QSize(220, 160)
+_THUMBNAIL = QSize(184, 132)
 _IN_A_ROW = 3
 
 
@@ -36,13 +36,13 @@ class UserMessage(QWidget):
             inside.addLayout(self._thumbnails([Path(image.path) for image in question.images], shelf, tasks))
         self._text = TextPane()
         self._text.setAccessibleName(tr("Your question"))
-        self._text.setVisible(bool(question.text.strip()))
         inside.addWidget(self._text)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
         row.addWidget(self._card)
         self._words = question.text.strip()
+        self._text.setHidden(not self._words)
         self._show_text()
         keeper.changed.connect(self._show_text)
 

@@ -1,5 +1,6 @@
 """The bar at the bottom: only what is known now. Meters of memory and GPU join it later."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from qwendesk.core.stats import AnswerStats
@@ -39,10 +40,10 @@ class MeterBar(QFrame):
         row.setContentsMargins(16, 0, 16, 0)
         row.setSpacing(18)
         for widget in (self._engine, self._device):
-            row.addWidget(widget)
+            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
         for widget in (self._speed, self._context):
-            row.addWidget(widget)
+            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         self._n_ctx = 0
         self._stats: AnswerStats | None = None
         self.show_state(EngineState())

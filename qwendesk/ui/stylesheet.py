@@ -34,6 +34,7 @@ QLabel[kind="brand"] { font-size: @14; font-weight: 700; }
 QLabel[kind="title"] { font-size: @26; font-weight: 700; }
 QLabel[kind="heading"] { font-size: @15; font-weight: 600; }
 QLabel[kind="dim"] { color: @text_dim; }
+QLabel[kind="lead"] { color: @text_dim; font-size: @14; }
 QLabel[kind="small"] { color: @text_dim; font-size: @12; }
 QLabel[kind="number"] { font-size: @12; }
 QLabel[kind="notice"] { color: @text_warn; font-size: @12; }
@@ -66,7 +67,7 @@ QPushButton[kind="quiet"]:hover { background: @hover; color: @text; }
 QPushButton[kind="quiet"]:pressed { background: @pressed; }
 QPushButton[kind="quiet"]:focus { border: 1px solid @focus; color: @text; }
 QPushButton[kind="link"] {
-    background: transparent; border: 1px solid transparent; border-radius: 6px; color: @text_link; padding: 3px 6px;
+    background: transparent; border: 1px solid transparent; border-radius: 6px; color: @text_link; padding: 3px 2px;
 }
 QPushButton[kind="link"]:hover { background: @hover; }
 QPushButton[kind="link"]:focus { border: 1px solid @focus; }

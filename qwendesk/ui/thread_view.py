@@ -98,9 +98,9 @@ class ThreadView(QScrollArea):
         self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
     def _new_column(self) -> QVBoxLayout:
-        row = QHBoxLayout(self._host)
-        row.setContentsMargins(24, 20, 24, 24)
+        row = self._row = QHBoxLayout(self._host)
         row.setSpacing(0)
+        self._centre(bar_shown=False)
         holder = QWidget()
         holder.setMaximumWidth(COLUMN_WIDTH)
         column = QVBoxLayout(holder)
@@ -112,7 +112,13 @@ class ThreadView(QScrollArea):
         row.addStretch(1)
         return column
 
+    def _centre(self, *, bar_shown: bool) -> None:
+        """Keep the column above the composer, whether the scroll bar takes its width or not."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        self._row.setContentsMargins(24 + bar, 20, 24 if bar_shown else 24 + bar, 24)
+
     def _on_range(self, _low: int, high: int) -> None:
+        self._centre(bar_shown=high > 0)
         if self._following:
             self.verticalScrollBar().setValue(high)
         self._show_button()

@@ -41,7 +41,7 @@ class TopBar(QFrame):
             "The built-in demo is for trying the app. For real answers choose a Qwen3.5 or Qwen3.6 GGUF file:\n"
             "click here, then Choose GGUF file…"))
         self._demo_tag.clicked.connect(self.model.open_menu)
-        new_chat = TextButton(keeper, tr("New chat"), kind="quiet", icon_name="new")
+        new_chat = TextButton(keeper, " " + tr("New chat"), kind="quiet", icon_name="new")
         describe(new_chat, "chats.new", tr("New chat"), shortcut=COMMANDS["new_chat"].shortcut)
         new_chat.clicked.connect(self.new_chat_asked)
 

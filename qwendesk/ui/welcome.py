@@ -1,5 +1,7 @@
 """The empty chat: what to try now, and how to get a real model."""
 
+import html
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -34,12 +36,12 @@ class Welcome(QWidget):
         self._title = QLabel(tr("Welcome to QwenDesk"))
         self._title.setProperty("kind", "title")
         self._text = QLabel()
-        self._text.setProperty("kind", "dim")
+        self._text.setProperty("kind", "lead")
         self._text.setObjectName("welcome.text")
         self._text.setWordWrap(True)
         self._grid = QGridLayout()
         self._grid.setSpacing(10)
-        choose = TextButton(keeper, tr("Choose a real model (GGUF file)…"), kind="link", icon_name="folder",
+        choose = TextButton(keeper, " " + tr("Choose a real model (GGUF file)…"), kind="link", icon_name="folder",
                             role="text_link")
         describe(choose, "welcome.choose", tr("Choose a real model"),
                  tr("Choose a Qwen3.5 or Qwen3.6 GGUF file on this PC"))
@@ -68,7 +70,7 @@ class Welcome(QWidget):
         model = state.wanted.model if state.wanted is not None else ""
         active = state.report is not None or state.phase in (Phase.STARTING, Phase.LOADING)
         if active and is_demo(model):
-            self._text.setText(tr(
+            self._say(tr(
                 "Everything stays on this PC. The built-in demo model is loaded so that you can try the app at once: "
                 "it is tiny and knows only the topics below and a few more. For real answers choose a real model, "
                 "a Qwen3.5 or Qwen3.6 GGUF file."))
@@ -76,13 +78,16 @@ class Welcome(QWidget):
         elif active:
             name = model_name(state.report) if state.report is not None else tr("Your model")
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is being loaded.", name)
-            self._text.setText(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
+            self._say(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
             self._suggest(REAL_QUESTIONS)
         else:
-            self._text.setText(tr(
+            self._say(tr(
                 "Everything stays on this PC. Choose a Qwen3.5 or Qwen3.6 GGUF file to begin, or the built-in demo "
                 "from the button at the top (Ctrl+L)."))
             self._suggest(())
+
+    def _say(self, text: str) -> None:
+        self._text.setText(f'<p style="line-height: 140%">{html.escape(text)}</p>')
 
     def _suggest(self, questions: tuple[str, ...]) -> None:
         if questions == self._shown:

@@ -1,0 +1,145 @@
+"""The composition root of the window: makes the services, the bridges and the window, and ends them in order."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from qwendesk.core.paths import log_folder
+from qwendesk.engine.client import EngineClient, WorkerClient
+from qwendesk.services.chat import ChatService
+from qwendesk.services.engine import Decide, EngineService
+from qwendesk.services.deciding import decide
+from qwendesk.ui.bridge import ChatBridge, EngineBridge
+from qwendesk.ui.demo_tour import DemoTour
+from qwendesk.ui.main_window import MainWindow
+from qwendesk.ui.tasks import Tasks
+from qwendesk.ui.text import tr
+from qwendesk.ui.theme_keeper import ThemeChoice, ThemeKeeper
+
+_logger = logging.getLogger(__name__)
+
+
+class Parts(msgspec.Struct):
+    """What one window is made of."""
+
+    window: MainWindow
+    engine: EngineBridge
+    chat: ChatBridge
+    tasks: Tasks
+
+    async def close(self) -> None:
+        """End the answer, the tasks and the worker; nothing runs afterwards."""
+        self.window.hide()
+        await self.chat.close()
+        await self.tasks.close()
+        await self.engine.close()
+        self.window.deleteLater()
+
+
+def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide) -> Parts:
+    """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
+    engine_service = EngineService(client, decide=decide)
+    tasks = Tasks()
+    engine = EngineBridge(engine_service, tasks)
+    chat = ChatBridge(ChatService(client, engine_service), tasks)
+    return Parts(MainWindow(keeper, engine, chat, tasks), engine, chat, tasks)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Open the window on the built-in demo model. Returns the exit code: 0, or 1 when a demo tour was not answered."""
+    options = _arguments(argv)
+    _log_to_file()
+    app = QApplication.instance() or QApplication([sys.argv[0]])
+    if not isinstance(app, QApplication):
+        raise TypeError("another kind of Qt application runs already")
+    app.setApplicationName("QwenDesk")
+    app.setDesktopFileName("qwendesk")
+    app.setQuitOnLastWindowClosed(False)
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+        return runner.run(_run(app, options))
+
+
+async def _run(app: QApplication, options: argparse.Namespace) -> int:
+    keeper = ThemeKeeper(app, options.theme)
+    parts = build(WorkerClient(), keeper)
+    closed = asyncio.Event()
+    parts.window.closed.connect(closed.set)
+    restore = _report_errors(parts.window, closed.set)
+    parts.window.show()
+    parts.engine.load_demo()
+    try:
+        if not options.demo_tour:
+            await closed.wait()
+            return 0
+        tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat)
+        answered = await tour.run()
+        if options.screenshot is not None:
+            tour.save_screenshot(parts.window, options.screenshot)
+        return 0 if answered else 1
+    finally:
+        await parts.close()
+        restore()
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    themes: tuple[ThemeChoice, ...] = ("dark", "light", "system")
+    parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5 and 3.6 at home, in a window.")
+    parser.add_argument("--theme", choices=themes, default="system", help="the window's colours (default: system)")
+    parser.add_argument("--demo-tour", action="store_true",
+                        help="ask the built-in demo one question and one about a picture, print the answers, and end")
+    parser.add_argument("--screenshot", type=Path, metavar="FILE", help="with --demo-tour: save the window as a PNG")
+    options = parser.parse_args(argv)
+    if options.screenshot is not None and not options.demo_tour:
+        parser.error("--screenshot needs --demo-tour")
+    return options
+
+
+def _log_to_file() -> None:
+    """Warnings and errors go to a file of this user, never message texts."""
+    try:
+        log_folder().mkdir(parents=True, exist_ok=True)
+        handler: logging.Handler = logging.FileHandler(log_folder() / "window.log", encoding="utf-8", delay=True)
+    except OSError:
+        handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+def _report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], None]:
+    """Show what nobody caught in the banner instead of dying; end in order on a signal. Returns what undoes it."""
+    loop = asyncio.get_running_loop()
+    hook_before = sys.excepthook
+
+    def report(error: BaseException) -> None:
+        _logger.error("Nobody caught this", exc_info=error)
+        window.chat_page.report(tr("Something went wrong"), f"{type(error).__name__}: {error}")
+
+    def hook(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
+        report(error)
+
+    def on_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        report(context.get("exception") or RuntimeError(context["message"]))
+
+    sys.excepthook = hook
+    loop.set_exception_handler(on_loop_error)
+    signals = (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ()
+    for number in signals:
+        loop.add_signal_handler(number, stop)
+
+    def restore() -> None:
+        sys.excepthook = hook_before
+        loop.set_exception_handler(None)
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+    return restore

@@ -1,0 +1,78 @@
+"""A window on a scripted engine. Tests that are coroutines run on Qt's own event loop."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+
+import pytest
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from qwendesk.app import build
+from qwendesk.ui.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient
+from tests.ui.desk import Desk
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test that asks for `qt_loop` (as `desk` does) on it."""
+    runner = pyfuncitem.funcargs.get("qt_loop")
+    if runner is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.fixture(scope="session")
+def app() -> QApplication:
+    existing = QApplication.instance()
+    app = existing if isinstance(existing, QApplication) else QApplication(["qwendesk-tests"])
+    app.setQuitOnLastWindowClosed(False)
+    return app
+
+
+@pytest.fixture
+def qt_loop(app: QApplication) -> Iterator[asyncio.Runner]:
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+        yield runner
+
+
+@pytest.fixture
+def keeper(app: QApplication) -> Iterator[ThemeKeeper]:
+    keeper = ThemeKeeper(app, "dark")
+    yield keeper
+    keeper.deleteLater()
+
+
+@pytest.fixture
+def client(qt_loop: asyncio.Runner) -> FakeEngineClient:
+    return FakeEngineClient()
+
+
+@pytest.fixture
+def make_desk(qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient) -> Iterator[Callable[[], Desk]]:
+    """Makes the window without a model, for a test that says itself when to load."""
+    desks: list[Desk] = []
+
+    def make() -> Desk:
+        parts = build(client, keeper, decide=lambda options, _devices: options)
+        desk = Desk(parts, client)
+        desks.append(desk)
+        desk.window.show()
+        desk.window.activateWindow()
+        return desk
+
+    yield make
+    for desk in desks:
+        qt_loop.run(desk.parts.close())
+        assert desk.client.closed
+
+
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
+    """The window with the demo loaded."""
+    desk = make_desk()
+    qt_loop.run(desk.load_demo())
+    return desk
