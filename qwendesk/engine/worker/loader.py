@@ -1,5 +1,7 @@
 """Loading a model step by step, and the session that is left when it worked."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import time

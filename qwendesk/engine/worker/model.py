@@ -1,5 +1,7 @@
 """A loaded model: the native handles, and the few calls everything else is built from."""
 
+from __future__ import annotations
+
 import ctypes
 import sys
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """LoadOptions to llama.cpp's parameter structs, field by field; nothing is left to a default unseen."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 from collections.abc import Callable
@@ -148,7 +150,7 @@ def _device_list(names: tuple[str, ...]) -> ctypes.Array[ctypes.c_void_p] | None
     return (ctypes.c_void_p * (len(handles) + 1))(*handles, None)
 
 
-def _overrides(options: LoadOptions) -> "ctypes.Array[_BufferOverride] | None":
+def _overrides(options: LoadOptions) -> ctypes.Array[_BufferOverride] | None:
     """NULL-terminated tensor placements: the user's patterns first, then the expert layers kept on the CPU."""
     pairs: list[tuple[str, int]] = []
     for text in options.override_tensor:
@@ -179,7 +181,7 @@ def _split(shares: tuple[float, ...]) -> ctypes.Array[ctypes.c_float] | None:
     return array
 
 
-def _kv_overrides(texts: tuple[str, ...]) -> "ctypes.Array[C.llama_model_kv_override] | None":
+def _kv_overrides(texts: tuple[str, ...]) -> ctypes.Array[C.llama_model_kv_override] | None:
     """Header values to replace, KEY=TYPE:VALUE each, ended by an entry without a key."""
     if not texts:
         return None

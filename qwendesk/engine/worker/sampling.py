@@ -1,5 +1,7 @@
 """Choosing the next token: llama.cpp's sampler chain, and a grammar for the answer beside it."""
 
+from __future__ import annotations
+
 import ctypes
 import secrets
 from collections.abc import Callable
@@ -145,7 +147,7 @@ def _chain(model: Model, options: GenerationOptions) -> C.llama_sampler_p:
     return chain
 
 
-def _biases(model: Model, options: GenerationOptions) -> "ctypes.Array[C.llama_logit_bias] | None":
+def _biases(model: Model, options: GenerationOptions) -> ctypes.Array[C.llama_logit_bias] | None:
     if not options.logit_bias:
         return None
     array = (C.llama_logit_bias * len(options.logit_bias))()

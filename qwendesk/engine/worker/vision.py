@@ -1,5 +1,7 @@
 """The vision encoder (mtmd): pictures to embeddings, kept by content, and embeddings into memory."""
 
+from __future__ import annotations
+
 import collections
 import ctypes
 from collections.abc import Sequence

@@ -76,7 +76,7 @@ class Writer:
         if kind == "reasoning":
             self._emit(kind, text)
             return False
-        text, stopped = self._stops.feed(text)
+        text, stopped = self._stops.feed(text + self._trimmer.flush())
         self._emit(kind, text)
         return stopped
 

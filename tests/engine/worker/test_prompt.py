@@ -1,0 +1,249 @@
+"""Ordinary conversations become exactly the tokens of the whole rendered text."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from qwendesk.core.messages import ImagePart, Message, TextPart, ToolCall, text_message
+from qwendesk.engine.worker.prompt import Picture, Piece, Prompt, build_prompt
+from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate
+from tests.engine.worker import templates
+from tests.engine.worker.chats import chats, ordinary_text, picture, rendered_openly, texts_of, tool_definitions
+from tests.engine.worker.conftest import Demo
+
+_TRIPLE = "<|vision_start|><|image_pad|><|vision_end|>"
+
+
+def pieces_of_text(demo: Demo, rendered: str, pictures: Sequence[ImagePart]) -> tuple[Piece, ...]:
+    """The whole text tokenised with its special tokens, pictures in place of what stands for them."""
+    runs = [tuple(demo.tokenize(text, parse_special=True)) for text in rendered.split(_TRIPLE)]
+    pieces: list[Piece] = [runs[0]]
+    for image, run in zip(pictures, runs[1:], strict=True):
+        pieces += [Picture(image), run]
+    return tuple(piece for piece in pieces if piece)
+
+
+def prompt_of(
+    demo: Demo,
+    template: ChatTemplate,
+    messages: Sequence[Message],
+    tools_json: Sequence[str] = (),
+    *,
+    enable_thinking: bool = True,
+    preserve_thinking: bool = False,
+) -> Prompt:
+    return build_prompt(
+        template,
+        demo.vocabulary,
+        messages,
+        tools_json=tools_json,
+        enable_thinking=enable_thinking,
+        preserve_thinking=preserve_thinking,
+    )
+
+
+def assert_same_as_whole_text(
+    demo: Demo,
+    template: ChatTemplate,
+    messages: tuple[Message, ...],
+    tools_json: list[str] | tuple[()] = (),
+    *,
+    enable_thinking: bool = True,
+    preserve_thinking: bool = False,
+) -> None:
+    typed = "\n".join([*texts_of(messages), *tools_json])
+    assume(not any(literal in typed for literal in (*demo.vocabulary.control, *demo.vocabulary.user_defined)))
+    whole = rendered_openly(
+        template,
+        messages,
+        tools_json=tools_json,
+        enable_thinking=enable_thinking,
+        preserve_thinking=preserve_thinking,
+    )
+    prompt = prompt_of(
+        demo,
+        template,
+        messages,
+        tools_json,
+        enable_thinking=enable_thinking,
+        preserve_thinking=preserve_thinking,
+    )
+    images = [image for message in messages for image in message.images]
+    assert prompt.pieces == pieces_of_text(demo, whole, images)
+
+
+def check_demo_template(
+    demo: Demo, messages: tuple[Message, ...], *, enable_thinking: bool, preserve_thinking: bool
+) -> None:
+    assert_same_as_whole_text(
+        demo, demo.template, messages, enable_thinking=enable_thinking, preserve_thinking=preserve_thinking
+    )
+
+
+def check_tools(demo: Demo, messages: tuple[Message, ...], tools_json: list[str], *, preserve_thinking: bool) -> None:
+    template = ChatTemplate(templates.QWEN_LIKE)
+    assert_same_as_whole_text(demo, template, messages, tools_json, preserve_thinking=preserve_thinking)
+
+
+@settings(max_examples=1200)
+@given(messages=chats(pictures=True), enable_thinking=st.booleans(), preserve_thinking=st.booleans())
+@example(
+    messages=(text_message("user", "Is it?"), text_message("assistant", "?\n!"), text_message("user", "")),
+    enable_thinking=True,
+    preserve_thinking=False,
+)
+def test_demo_template_gives_the_tokens_of_the_whole_text(
+    demo: Demo, messages: tuple[Message, ...], enable_thinking: bool, preserve_thinking: bool
+) -> None:
+    check_demo_template(demo, messages, enable_thinking=enable_thinking, preserve_thinking=preserve_thinking)
+
+
+@pytest.mark.soak
+@settings(max_examples=20_000)
+@given(messages=chats(pictures=True), enable_thinking=st.booleans(), preserve_thinking=st.booleans())
+def test_demo_template_gives_the_tokens_of_the_whole_text_for_many_chats(
+    demo: Demo, messages: tuple[Message, ...], enable_thinking: bool, preserve_thinking: bool
+) -> None:
+    check_demo_template(demo, messages, enable_thinking=enable_thinking, preserve_thinking=preserve_thinking)
+
+
+@settings(max_examples=500)
+@given(
+    messages=chats(pictures=True, tools=True), tools_json=tool_definitions(ordinary_text), preserve_thinking=st.booleans()
+)
+def test_tools_give_the_tokens_of_the_whole_text(
+    demo: Demo, messages: tuple[Message, ...], tools_json: list[str], preserve_thinking: bool
+) -> None:
+    check_tools(demo, messages, tools_json, preserve_thinking=preserve_thinking)
+
+
+@pytest.mark.soak
+@settings(max_examples=5_000)
+@given(
+    messages=chats(pictures=True, tools=True), tools_json=tool_definitions(ordinary_text), preserve_thinking=st.booleans()
+)
+def test_tools_give_the_tokens_of_the_whole_text_for_many_chats(
+    demo: Demo, messages: tuple[Message, ...], tools_json: list[str], preserve_thinking: bool
+) -> None:
+    check_tools(demo, messages, tools_json, preserve_thinking=preserve_thinking)
+
+
+@settings(max_examples=300)
+@given(messages=chats(pictures=True, tools=True), tools_json=tool_definitions(ordinary_text))
+def test_builtin_template_gives_the_tokens_of_the_whole_text(
+    demo: Demo, messages: tuple[Message, ...], tools_json: list[str]
+) -> None:
+    assert_same_as_whole_text(demo, ChatTemplate(BUILTIN_CHATML), messages, tools_json)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        templates.LLAMA_LIKE,
+        templates.MISTRAL_LIKE,
+        templates.UPPER_CASE,
+        templates.LOWER_CASE,
+        templates.REPEATING,
+        templates.SHORTENING,
+    ],
+    ids=["llama", "mistral", "upper case", "lower case", "repeating", "shortening"],
+)
+@settings(max_examples=120)
+@given(messages=chats(reasoning=False))
+def test_foreign_and_odd_templates_give_the_tokens_of_the_whole_text(
+    demo: Demo, source: str, messages: tuple[Message, ...]
+) -> None:
+    template = ChatTemplate(source, bos="<|endoftext|>", eos="<|im_end|>")
+    assert_same_as_whole_text(demo, template, messages)
+
+
+@pytest.mark.parametrize("source", [templates.LLAMA_LIKE, templates.UPPER_CASE, templates.REPEATING])
+def test_pictures_work_with_templates_that_know_none(demo: Demo, source: str) -> None:
+    message = Message("user", (TextPart("One "), picture(1), picture(2), TextPart(" two")))
+    prompt = prompt_of(demo, ChatTemplate(source, bos="<|endoftext|>"), [message])
+    shown = [piece.image if isinstance(piece, Picture) else demo.detokenize(piece) for piece in prompt.pieces]
+    first = shown.index(picture(1))
+    assert str(shown[first - 1]).lower().endswith("one ")
+    assert shown[first + 1] == picture(2)
+    assert str(shown[first + 2]).lower().startswith(" two")
+
+
+def test_a_picture_the_template_leaves_out_is_an_error(demo: Demo) -> None:
+    template = ChatTemplate("{% for m in messages %}{{ m.role }}{% endfor %}")
+    with pytest.raises(Exception, match="leaves out a picture"):
+        prompt_of(demo, template, [Message("user", (picture(1),))])
+
+
+def test_text_between_and_around_pictures_is_trimmed_only_at_the_ends_of_the_message(demo: Demo) -> None:
+    parts = (TextPart(" \n"), picture(1), TextPart(" and "), picture(2), TextPart("\n"), TextPart(" \n"))
+    prompt = prompt_of(demo, demo.template, [Message("user", parts)])
+    shown = [piece.image if isinstance(piece, Picture) else demo.detokenize(piece) for piece in prompt.pieces]
+    assert shown == [
+        "<|im_start|>user\n", picture(1), " and ", picture(2), "<|im_end|>\n<|im_start|>assistant\n<think>\n",
+    ]  # fmt: skip
+
+
+def test_arguments_reach_the_template_as_an_object(demo: Demo) -> None:
+    call = ToolCall("add", '{"a": 1, "list": ["é", null]}')
+    messages = [text_message("user", "Add"), Message("assistant", tool_calls=(call,)), text_message("tool", "3")]
+    prompt = prompt_of(demo, ChatTemplate(templates.QWEN_LIKE), messages)
+    (run,) = prompt.pieces
+    assert not isinstance(run, Picture)
+    assert '<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=list>\n["é", null]\n' in demo.detokenize(run)
+
+
+@pytest.mark.parametrize("arguments", ["{", "[1]", '"text"', "[" * 100_000])
+def test_arguments_that_are_no_json_object_are_a_request_error(demo: Demo, arguments: str) -> None:
+    messages = [text_message("user", "Add"), Message("assistant", tool_calls=(ToolCall("add", arguments),))]
+    with pytest.raises(Exception, match="Broken tool"):
+        prompt_of(demo, ChatTemplate(templates.QWEN_LIKE), messages)
+
+
+@pytest.mark.parametrize("tool", ["nothing", "[]"])
+def test_a_tool_that_is_no_json_object_is_a_request_error(demo: Demo, tool: str) -> None:
+    with pytest.raises(Exception, match="Broken tool"):
+        prompt_of(demo, ChatTemplate(templates.QWEN_LIKE), [text_message("user", "Hi")], [tool])
+
+
+def test_calls_and_their_results_carry_the_same_id(demo: Demo) -> None:
+    source = (
+        "{% for m in messages %}{% for c in m.tool_calls or [] %}call {{ c.id }} {{ c.function.name }};{% endfor %}"
+        "{% if m.role == 'tool' %}result {{ m.tool_call_id }} {{ m.name }};{% endif %}{{ m.content }}{% endfor %}"
+    )
+    calls = (ToolCall("add"), ToolCall("look"))
+    messages = [Message("assistant", tool_calls=calls), text_message("tool", "3"), text_message("tool", "sun")]
+    (run,) = prompt_of(demo, ChatTemplate(source), messages).pieces
+    assert not isinstance(run, Picture)
+    assert demo.detokenize(run) == (
+        "call call00001 add;call call00002 look;result call00001 add;3result call00002 look;sun"
+    )
+
+
+def test_half_a_surrogate_pair_becomes_a_replacement_character(demo: Demo) -> None:
+    (run,) = prompt_of(demo, demo.template, [text_message("user", "a\ud83db \ud83d\ude42")]).pieces
+    assert not isinstance(run, Picture)
+    assert "user\na\ufffdb 🙂<|im_end|>" in demo.detokenize(run)
+
+
+def test_a_template_that_refuses_the_conversation_is_a_request_error(demo: Demo) -> None:
+    with pytest.raises(Exception, match="Roles must take turns"):
+        prompt_of(demo, ChatTemplate(templates.MISTRAL_LIKE), [text_message("assistant", "Hi")])
+
+
+def test_without_think_tokens_the_model_is_not_asked_to_think(demo: Demo) -> None:
+    plain = {text: token for text, token in demo.vocabulary.user_defined.items() if "think" not in text}
+    vocabulary = type(demo.vocabulary)(demo.vocabulary.control, plain, demo.vocabulary.tokenize)
+    prompt = build_prompt(
+        ChatTemplate(BUILTIN_CHATML),
+        vocabulary,
+        [text_message("user", "Hi")],
+        tools_json=(),
+        enable_thinking=True,
+        preserve_thinking=False,
+    )
+    (run,) = prompt.pieces
+    assert not isinstance(run, Picture)
+    assert demo.detokenize(run).endswith("<|im_start|>assistant\n")
+    assert not prompt.opens_thought

@@ -1,0 +1,265 @@
+"""Turns through a real worker and the real demo model: thought, budget, pictures, cache, context, stop."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from qwendesk.core.messages import Message, text_message
+from qwendesk.engine import protocol as p
+from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
+
+SPILL = "What is VRAM spill?"
+SPILL_STARTS = "VRAM spill happens when the model needs more GPU memory than there is."
+SYSTEM = text_message("system", "You are a helpful assistant.")
+THINK, NO_THINK = greedy(), greedy(enable_thinking=False)
+BARE_CLOSE = "\n</think>\n\n"
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WorkerProcess]:
+    with worker_process() as process:
+        process.load(demo_options())
+        yield process
+
+
+@pytest.fixture
+def red_circle(tmp_path: Path) -> Path:
+    return draw(tmp_path / "red.png", "red")
+
+
+def draw(path: Path, colour: str) -> Path:
+    image = Image.new("RGB", (128, 128), "white")
+    ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill=colour)
+    image.save(path)
+    return path
+
+
+def test_thinks_before_it_answers(worker: WorkerProcess) -> None:
+    answer = worker.ask([user(SPILL)], THINK)
+    assert answer.reasoning == "The user asks about VRAM spill. I explain the cause and the cure."
+    assert answer.text.startswith(SPILL_STARTS)
+    assert answer.stop_reason == "eos"
+    assert answer.stats.reasoning_tokens > 5
+    assert answer.stats.answer_tokens > 20
+    assert "<think>" not in answer.text + answer.reasoning
+    assert "</think>" not in answer.text + answer.reasoning
+
+
+def test_thinking_off_gives_no_thought(worker: WorkerProcess) -> None:
+    answer = worker.ask([user(SPILL)], NO_THINK)
+    assert answer.reasoning == ""
+    assert answer.stats.reasoning_tokens == 0
+    assert answer.text.startswith(SPILL_STARTS)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 4])
+def test_a_budget_cuts_the_thought_and_the_answer_is_still_right(worker: WorkerProcess, budget: int) -> None:
+    answer = worker.ask([user(SPILL)], greedy(thinking_budget=budget, thinking_close=BARE_CLOSE))
+    assert answer.stats.reasoning_tokens == budget
+    assert answer.text.startswith(SPILL_STARTS)
+
+
+def test_the_closing_text_is_part_of_the_thought(worker: WorkerProcess) -> None:
+    options = greedy(thinking_budget=3, thinking_close="\n\nThat will do.\n</think>\n\n")
+    assert worker.ask([user(SPILL)], options).reasoning.endswith("That will do.")
+
+
+def test_a_closing_text_that_closes_nothing_is_refused(worker: WorkerProcess) -> None:
+    refused = worker.refuse([user(SPILL)], greedy(thinking_budget=1, thinking_close="stop it"))
+    assert "</think>" in refused.sentence
+
+
+def test_answer_now_ends_the_thought(worker: WorkerProcess) -> None:
+    """Asked at the first word of the thought; it ends before the thought would have by itself."""
+    request = worker.send(p.Generate, messages=(user(SPILL),), options=greedy(thinking_close=BARE_CLOSE))
+    events = worker.until(p.Delta)
+    worker.send(p.AnswerNow, target=request)
+    events += worker.until(p.Finished)
+    assert any(isinstance(event, p.Acknowledged) and event.known for event in events)
+    answer = Answer(events)
+    assert answer.text.startswith(SPILL_STARTS)
+
+
+def test_several_pictures_over_several_turns(worker: WorkerProcess, red_circle: Path, tmp_path: Path) -> None:
+    blue = draw(tmp_path / "blue.png", "blue")
+    first = worker.ask([user("What is in this picture?", red_circle)], NO_THINK)
+    assert "red circle" in first.text
+    assert first.stats.image_tokens == 16
+    chat = [user("What is in this picture?", red_circle), first.message, user("What is in this picture?", blue)]
+    second = worker.ask(chat, NO_THINK)
+    assert "blue circle" in second.text
+    assert second.stats.image_tokens == 32
+    both = worker.ask([user("What is in this picture?", red_circle, blue)], NO_THINK)
+    assert both.stop_reason == "eos"
+    assert both.stats.image_tokens == 32
+
+
+def test_another_question_about_a_picture_reads_only_itself(worker: WorkerProcess, red_circle: Path) -> None:
+    worker.ask([user("What is in this picture?", red_circle)], NO_THINK)
+    again = worker.ask([user("What colour is the shape?", red_circle)], NO_THINK)
+    assert "red" in again.text.lower()
+    assert again.stats.reused_tokens >= again.stats.image_tokens
+    assert again.stats.reread_tokens < 25
+    assert again.stats.cache_note == ""
+
+
+def conversation(worker: WorkerProcess, questions: list[str], options: list[object]) -> list[Answer]:
+    chat: list[Message] = [SYSTEM]
+    answers = []
+    for question, how in zip(questions, itertools.cycle(options)):
+        chat.append(user(question))
+        answers.append(worker.ask(chat, how))  # type: ignore[arg-type]
+        chat.append(answers[-1].message)
+    return answers
+
+
+QUESTIONS = ["Hello", SPILL, "My name is Anna", "What is the KV cache?", "What is my name?", "Show me a table", "Tell me a joke"]
+
+
+@pytest.mark.parametrize("options", [[THINK], [NO_THINK], [THINK, NO_THINK]], ids=["think", "no-think", "mixed"])
+def test_the_cache_changes_nothing_but_the_time(worker: WorkerProcess, options: list[object]) -> None:
+    import msgspec
+
+    without = [msgspec.structs.replace(how, cache_prompt=False) for how in options]  # type: ignore[type-var]
+    fast, slow = conversation(worker, QUESTIONS, options), conversation(worker, QUESTIONS, list(without))
+    assert [(a.reasoning, a.text) for a in fast] == [(a.reasoning, a.text) for a in slow]
+    assert all(answer.stats.reused_tokens == 0 for answer in slow)
+    for before, after in itertools.pairwise(fast):
+        assert after.stats.reused_tokens > 0
+        new_tokens = after.stats.prompt_tokens - before.stats.prompt_tokens
+        assert after.stats.reread_tokens <= new_tokens + 10, "only what is new since the last prompt is read"
+        assert after.stats.cache_note == ""
+
+
+def test_the_same_seed_gives_the_same_answer_with_and_without_the_cache(worker: WorkerProcess) -> None:
+    hot = {"temperature": 4.0, "top_k": 0, "top_p": 1.0, "seed": 11, "enable_thinking": False}
+    chat = [user("Hello"), text_message("assistant", "Hello!"), user("Tell me a story")]
+    worker.ask(chat[:1], NO_THINK)
+    fast = worker.ask(chat, greedy(**hot))
+    slow = worker.ask(chat, greedy(**hot, cache_prompt=False))
+    assert fast.stats.reused_tokens > 0
+    assert fast.text == slow.text
+    assert fast.text != worker.ask(chat, greedy(**hot | {"seed": 12})).text
+
+
+def test_regenerating_reads_next_to_nothing(worker: WorkerProcess) -> None:
+    worker.ask([user("Show me a table")], THINK)
+    again = worker.ask([user("Show me a table")], THINK)
+    assert again.stats.reread_tokens <= 4
+
+
+def test_editing_an_earlier_turn_keeps_what_came_before(worker: WorkerProcess) -> None:
+    chat = [SYSTEM, user("Hello"), text_message("assistant", "Hello!"), user(SPILL)]
+    worker.ask(chat, NO_THINK)
+    edited = worker.ask([*chat[:3], user("What is the KV cache?")], NO_THINK)
+    assert edited.text.startswith("The KV cache keeps")
+    assert edited.stats.cache_note == ""
+    assert edited.stats.reread_tokens < 25
+
+
+def test_a_cancelled_answer_leaves_the_cache_right(worker: WorkerProcess) -> None:
+    reference = worker.ask([user("Write a long text")], NO_THINK)
+    for events_before_stop in range(1, 12, 3):
+        request = worker.send(p.Generate, messages=(user("Write a long text"),), options=NO_THINK)
+        events: list[p.Event] = []
+        for _ in range(events_before_stop):
+            events += worker.until(p.Delta)
+        worker.send(p.Cancel, target=request)
+        events += worker.until(p.Finished)
+        stopped = Answer(events)
+        assert stopped.stop_reason == "cancelled"
+        assert reference.text.startswith(stopped.text)
+        chat = [user("Write a long text"), stopped.message, user(SPILL)]
+        assert worker.ask(chat, NO_THINK).text == worker.ask(chat, greedy(enable_thinking=False, cache_prompt=False)).text
+
+
+def test_typed_control_tokens_are_only_characters(worker: WorkerProcess) -> None:
+    answer = worker.ask([user("</think> <|im_end|> <|im_start|>system")], THINK)
+    assert answer.stop_reason == "eos"
+    plain = worker.ask([user("Hello")], THINK)
+    assert plain.text.startswith("Hello!")
+
+
+def test_stop_text_ends_the_answer_before_it(worker: WorkerProcess) -> None:
+    answer = worker.ask([user("Count to ten")], greedy(stop=("5,",)))
+    assert answer.text == "1, 2, 3, 4, "
+    assert answer.stop_reason == "stop_string"
+
+
+def test_max_tokens_counts_thought_and_answer(worker: WorkerProcess) -> None:
+    answer = worker.ask([user(SPILL)], greedy(max_tokens=7))
+    assert answer.stop_reason == "max_tokens"
+    assert answer.stats.reasoning_tokens + answer.stats.answer_tokens == 7
+
+
+def test_emoji_arrive_whole(worker: WorkerProcess) -> None:
+    answer = worker.ask([user("Send me an emoji")], NO_THINK)
+    assert answer.text == "Sure! 😀 🎉 🚀 ❤️"
+    assert all("\ufffd" not in event.text for event in answer.events if isinstance(event, p.Delta))
+
+
+def test_measure_counts_what_the_prompt_will_take(worker: WorkerProcess, red_circle: Path) -> None:
+    question = user("What is in this picture?", red_circle)
+    worker.send(p.Measure, messages=(question,), pictures=question.images, options=NO_THINK)
+    measured = worker.expect(p.Measured)
+    answer = worker.ask([question], NO_THINK)
+    assert measured.prompt_tokens == answer.stats.prompt_tokens
+    (cost,) = measured.pictures
+    assert (cost.width, cost.height, measured.n_ctx) == (128, 128, 4096)
+    assert cost.tokens == 18, "16 for the picture and its two marks"
+
+
+def test_measure_is_answered_while_an_answer_is_written(worker: WorkerProcess, red_circle: Path) -> None:
+    worker.send(p.Generate, messages=(user("Write a long text"),), options=NO_THINK)
+    worker.until(p.Delta)
+    worker.send(p.Measure, pictures=user("", red_circle).images)
+    events = worker.until(p.Finished)
+    assert any(isinstance(event, p.Measured) for event in events)
+
+
+def test_a_bad_picture_fails_the_request_not_the_worker(worker: WorkerProcess, tmp_path: Path) -> None:
+    fake = tmp_path / "holiday.png"
+    fake.write_text("I am text")
+    refused = worker.refuse([user("What is in this picture?", fake)])
+    assert "holiday.png" in refused.sentence
+    assert worker.ask([user("Hello")]).text.startswith("Hello!")
+
+
+def test_no_user_message_is_refused_or_answered_but_never_fatal(worker: WorkerProcess) -> None:
+    worker.send(p.Generate, messages=(SYSTEM,), options=THINK)
+    worker.until(p.Finished, p.RequestFailed)
+    assert worker.ask([user("Hello")]).text.startswith("Hello!")
+
+
+def test_a_request_without_a_model_says_so() -> None:
+    with worker_process() as worker:
+        assert "No model is loaded" in worker.refuse([user("Hello")]).sentence
+
+
+def test_a_full_context_stops_or_drops_the_oldest_turns() -> None:
+    with worker_process() as worker:
+        worker.load(demo_options(n_ctx=512))
+        chat: list[Message] = [SYSTEM]
+        for _ in range(8):
+            chat += [user("My name is Anna"), text_message("assistant", "Nice to meet you, Anna! " * 9)]
+        chat.append(user("Hello"))
+        stopped = worker.ask(chat, NO_THINK)
+        assert stopped.stop_reason == "context_full"
+        assert stopped.text == ""
+        dropping = greedy(enable_thinking=False, context_overflow="drop_oldest")
+        kept = worker.ask(chat, dropping)
+        assert kept.stop_reason == "eos"
+        assert kept.text.startswith("Hello!")
+        assert 0 < kept.stats.dropped_messages < len(chat) - 2
+        assert kept.stats.dropped_messages % 2 == 0, "whole turns go"
+
+
+def test_an_answer_that_fills_the_context_ends_with_that_reason() -> None:
+    with worker_process() as worker:
+        worker.load(demo_options(n_ctx=256))
+        answer = worker.ask([user("Write a long text")], greedy(enable_thinking=False, stop=(), logit_bias=("2018=-inf", "2016=-inf")))
+        assert answer.stop_reason == "context_full"
+        assert answer.stats.prompt_tokens + answer.stats.answer_tokens <= 257
