@@ -35,7 +35,7 @@ def follow(story: EngineStory, state: EngineState) -> EngineStory:
     """The story after the engine came to `state`."""
     if state.failure is not None:
         return EngineStory() if state.failure.kind == "cancelled" else EngineStory(_failed(state))
-    if state.death is not None:
+    if state.death is not None and state.phase is Phase.OFF:
         content = BannerContent("bad", tr("The engine stopped"), state.death.sentence, state.death.engine_lines,
                                 ("restart",))
         return EngineStory(content, state.death, state.wanted)

@@ -117,7 +117,7 @@ class ChatPage(QWidget):
     def open_picture(self, path: str) -> None:
         viewer = PictureViewer(self._keeper, Path(path), self)
         viewer.open()
-        self._tasks.start(viewer.load(Path(path)))
+        self._tasks.start(viewer.load(Path(path)), viewer)
 
     def _connect(self) -> None:
         self._engine.changed.connect(self._on_engine)
@@ -159,7 +159,7 @@ class ChatPage(QWidget):
             self._measured_with = state.report
             self.composer.say("")
             for item in self.composer.attachments.items:
-                self._tasks.start(self._measure(item))
+                self._tasks.start(self._measure(item), item)
 
     def _on_options(self) -> None:
         report = self._engine.state.report
@@ -230,6 +230,8 @@ class ChatPage(QWidget):
         self._on_options()
 
     def _on_banner(self, action: str) -> None:
+        self._story = EngineStory()
+        self.banner.show_content(None)
         match action:
             case "restart":
                 self._engine.restart()
@@ -265,7 +267,7 @@ class ChatPage(QWidget):
                 continue
             item = self.composer.attachments.add(picture)
             if item is not None and self._engine.state.report is not None:
-                self._tasks.start(self._measure(item))
+                self._tasks.start(self._measure(item), item)
         self.composer.say(" ".join(refused))
         self.composer.text.setFocus()
 

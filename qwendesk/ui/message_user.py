@@ -54,7 +54,7 @@ class UserMessage(QWidget):
             thumbnail = Thumbnail(self._keeper, path, largest)
             thumbnail.opened.connect(self.picture_opened)
             grid.addWidget(thumbnail, index // _IN_A_ROW, index % _IN_A_ROW)
-            tasks.start(thumbnail.fill(shelf))
+            tasks.start(thumbnail.fill(shelf), thumbnail)
         grid.setColumnStretch(_IN_A_ROW, 1)
         return grid
 

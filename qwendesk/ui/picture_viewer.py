@@ -31,6 +31,10 @@ class PictureViewer(QDialog):
         self.resize(parent.window().size() * 0.8)
         QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self.close)
 
+    def has_picture(self) -> bool:
+        """Whether the picture is there, rather than a sentence."""
+        return self._image is not None
+
     async def load(self, path: Path) -> None:
         try:
             self._image = await asyncio.to_thread(load_full, path, _LONGEST_SIDE)

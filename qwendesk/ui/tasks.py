@@ -25,8 +25,11 @@ class Tasks(QObject):
         super().__init__(parent)
         self._running: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def start(self, work: Coroutine[Any, Any, Any], owner: QObject | None = None) -> asyncio.Task[Any]:
+        """Run `work`; it is cancelled when `owner`, the widget it works for, is destroyed."""
         task = asyncio.get_running_loop().create_task(work)
+        if owner is not None:
+            owner.destroyed.connect(lambda: task.cancel())
         self._running.add(task)
         task.add_done_callback(self._on_done)
         return task

@@ -1,0 +1,100 @@
+"""What the window says when something goes wrong, and how it goes on."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
+
+from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.engine.protocol import Generate, RequestFailed
+from qwendesk.engine.state import Phase
+from tests.fakes.engine import ScriptedAnswer
+from tests.ui.desk import Desk
+
+NO_VRAM = LoadFailure("out_of_vram", "Not enough video memory", "It needs 21.4 GB.", ("cudaMalloc failed",))
+
+
+async def test_a_load_failure_says_why_with_the_engine_s_words(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.client.load_result = NO_VRAM
+    desk.parts.engine.load_model("/models/large-Q8_0.gguf")
+    await desk.until(lambda: desk.is_shown("banner"))
+    assert desk.text_of("banner.title") == "Not enough video memory"
+    assert desk.text_of("banner.sentence") == "It needs 21.4 GB."
+    assert not desk.is_shown("banner.lines")
+    desk.click("banner.details")
+    assert desk.find("banner.lines", QPlainTextEdit).toPlainText() == "cudaMalloc failed"
+    desk.click("banner.copy")
+    assert "It needs 21.4 GB." in QApplication.clipboard().text()
+    assert "cudaMalloc failed" in QApplication.clipboard().text()
+    assert desk.text_of("meter.state") == "Not loaded"
+    desk.client.load_result = None
+    desk.click("banner.demo")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    assert not desk.is_shown("banner")
+    await desk.ask("Hello")
+    assert desk.message(1).answer_view.source == "You said: Hello"
+
+
+async def test_a_stopped_load_needs_no_banner(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.client.load_delay_s = 5
+    desk.parts.engine.load_demo()
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.LOADING)
+    desk.parts.engine.cancel_load()
+    await desk.until(lambda: desk.parts.engine.state.failure is not None)
+    assert not desk.is_shown("banner")
+    assert desk.text_of("model.button") == "Choose a model"
+
+
+async def test_the_engine_s_death_is_told_and_survived(desk: Desk) -> None:
+    desk.client.answers.append(ScriptedAnswer(text="one two three four", dies_after=2))
+    await desk.ask("Count")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    assert desk.is_shown("banner")
+    assert "started again" in desk.text_of("banner.title")
+    assert desk.message(1).answer_view.toPlainText().startswith("one two")
+    await desk.until(lambda: desk.is_shown("thread.failure.1"))
+    desk.click("banner.dismiss")
+    assert not desk.is_shown("banner")
+    desk.click("thread.again.1")
+    await desk.until(lambda: len(desk.parts.chat.conversation.turns) == 2 and not desk.parts.chat.busy)
+    assert desk.message(2).answer_view.source == "You said: Count"
+    assert not desk.is_shown("thread.again.1")
+
+
+async def test_an_engine_that_dies_too_often_can_be_restarted_by_hand(desk: Desk) -> None:
+    for _ in range(3):
+        desk.client.kill()
+        await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    desk.client.kill()
+    await desk.until(lambda: desk.is_shown("banner.restart"))
+    assert desk.text_of("banner.title") == "The engine stopped"
+    assert "not started again" in desk.text_of("banner.sentence")
+    assert desk.text_of("meter.state") == "Engine stopped"
+    desk.click("banner.restart")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    await desk.ask("Hello")
+    assert desk.message(1).answer_view.source == "You said: Hello"
+
+
+async def test_a_failed_request_can_be_tried_again(desk: Desk) -> None:
+    failed = RequestFailed(id=1, title="Too long", sentence="The question does not fit into the context.")
+    desk.client.answers.append(ScriptedAnswer(fail=failed))
+    await desk.ask("Long")
+    await desk.until(lambda: desk.is_shown("thread.failure.1"))
+    desk.click("thread.again.1")
+    await desk.until(lambda: len(desk.parts.chat.conversation.turns) == 2 and not desk.parts.chat.busy)
+    assert [type(request) for request in desk.client.requests].count(Generate) == 2
+    assert not desk.find("thread.again.1", QWidget).isVisible()
+
+
+async def test_an_engine_that_cannot_start_says_so(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.client.start_result = EngineDeath(127, "A library of the engine is missing.", ("libgomp.so.1: not found",))
+    desk.parts.engine.load_demo()
+    await desk.until(lambda: desk.is_shown("banner"))
+    assert desk.is_shown("banner.restart")
+    desk.client.start_result = None
+    desk.click("banner.restart")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    assert not desk.is_shown("banner")
