@@ -44,6 +44,7 @@ __all__ = ["AnswerItem", "AnswerStream", "EngineClient", "Patience", "WorkerClie
 
 _NO_MODEL = RequestFailed(id=0, title="No model", sentence="No model is loaded. Choose one first.")
 
+_SHOWN_LINES = 20
 _CLOSED = EngineDeath(None, "The engine is closed.")
 
 
@@ -120,13 +121,16 @@ class WorkerClient:
             return result.report
         if reply.cancelled:
             return self._load_failed(cancelled_load())
-        if isinstance(result, LoadRefused):
-            lines = (*(line for line in self.engine_lines if line not in result.engine_lines), *result.engine_lines)
-            result = msgspec.structs.replace(result, engine_lines=lines)
-        elif not isinstance(result, EngineDeath):
-            sentence = result.sentence if isinstance(result, RequestFailed) else "The engine gave no reason."
-            result = LoadRefused(id=reply.id, stage="weights", message=sentence, engine_lines=self.engine_lines)
-        return self._load_failed(classify_load(result, options))
+        if isinstance(result, EngineDeath):
+            return self._load_failed(classify_load(result, options))
+        if not isinstance(result, LoadRefused):
+            sentence = result.sentence if isinstance(result, RequestFailed) else "the engine gave no reason"
+            result = LoadRefused(id=reply.id, stage="weights", message=sentence)
+        # Its log has every detail; its standard error has what people need, and what libraries print past the log.
+        logged = result.engine_lines[-_SHOWN_LINES:] if result.stage not in ("options", "template") else ()
+        shown = self.engine_lines or logged
+        known = msgspec.structs.replace(result, engine_lines=(*self.engine_lines, *result.engine_lines))
+        return self._load_failed(msgspec.structs.replace(classify_load(known, options), engine_lines=shown))
 
     async def cancel_load(self) -> None:
         if self._load is not None:

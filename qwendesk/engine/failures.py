@@ -34,12 +34,14 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     # llama-mmap.cpp and llama-model-loader.cpp; gguf.cpp when the header itself is cut
     (r"unexpectedly reached end of file|corrupted model: \d+ tensors expected", "truncated"),
     (r"exceeds remaining file size|failed to read (?:tensor (?:info|data)|key-value pairs|header)\b", "truncated"),
+    # clip.cpp
+    (r"failed to seek for tensor", "truncated"),
     # llama-model-loader.cpp, shards of a split model
     (r"failed to load GGUF split from (?P<name>.+)", "missing_file"),
     # gguf.cpp
     (r"invalid magic characters|failed to read magic|bad GGUF version|GGUFv1 is no longer", "not_gguf"),
     # gguf.cpp and llama-mmap.cpp, with strerror's text
-    (r"failed to open .*(?:No such file|cannot find|not found)", "missing_file"),
+    (r"failed to open (?:GGUF file )?'?(?P<name>.+?)'?(?: \(|: )(?:No such file|.*cannot find)", "missing_file"),
     # clip.cpp
     (r"Does this file exist\?", "missing_file"),
     # ggml-cuda.cu: cudaMalloc's own line, or the abort of any call (ggml_cuda_error)
@@ -66,8 +68,28 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     (r"CUDA driver version is insufficient|no CUDA-capable device", "missing_library"),
     # llama-context.cpp, llama.cpp
     (r"quantized V cache was requested|invalid value for main_gpu", "bad_option"),
+    # mtmd.cpp: no reason given before it, so the file is a GGUF, but no vision encoder
+    (r"Failed to load CLIP model from", "mmproj_mismatch"),
 )
 _RULES = tuple((re.compile(pattern), kind) for pattern, kind in _TABLE)
+
+_HINTS: tuple[tuple[str, str, str], ...] = (
+    # llama-model.cpp: pattern, title and the rest of a sentence that begins with the file's name
+    (
+        r"CLIP cannot be used as main model",
+        "This is a picture file",
+        "is a picture file (mmproj), not a model. Choose the model itself; its picture file is a second choice.",
+    ),
+    # llama-model-loader.cpp: the tensors are not those that the architecture has
+    (
+        r"missing tensor|tensor '.*' not found|wrong (?:shape|number of tensors)|(?:array )?key not found in model",
+        "The file does not fit the engine",
+        "was made by a converter that is too old, too new or faulty for this engine. Download a current file of this "
+        "model, or update QwenDesk.",
+    ),
+    # llama-model-loader.cpp with check_tensors
+    (r"invalid data", "The file is damaged", "holds invalid numbers. Download it again."),
+)
 
 
 def classify_load(refused: LoadRefused | EngineDeath, options: LoadOptions) -> LoadFailure:
@@ -145,7 +167,7 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
                 "comes from, or load without pictures."
             )
         case "missing_file":
-            return "File not found", f"{name or file} is not there any more. Choose the file again."
+            return "File not found", f"{Path(name).name or file} is not there any more. Choose the file again."
         case "missing_library":
             return "A library is missing", (
                 "The engine could not load one of the libraries it needs, such as the GPU driver's. Install or update "
@@ -168,12 +190,17 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
 
 
 def _plain_words(refused: LoadRefused | EngineDeath, file: str) -> tuple[str, str]:
-    """For failures of no known kind: what the engine said, as it said it."""
+    """For failures of no kind of their own: a hint where a line gives one, else what the engine said."""
     if isinstance(refused, EngineDeath):
         return "The engine ended while loading", refused.sentence
+    for pattern, title, rest in _HINTS:
+        if any(re.search(pattern, line) for line in refused.engine_lines):
+            return title, f"{file} {rest}"
     message = refused.message.strip().rstrip(".")
     if refused.stage == "template":
         return "The chat template cannot be used", (
             f"{message[:1].upper()}{message[1:]}. Choose another one with the option chat_template_file."
         )
+    if refused.stage == "lora":
+        return "A LoRA adapter cannot be used", f"{message[:1].upper()}{message[1:]}: check the option lora."
     return "The model could not be loaded", f"{file}: {message}. The engine's own lines below say more."

@@ -63,6 +63,27 @@ def test_a_device_that_is_full_is_not_reported_as_full_ram():
     assert classify_load(refused(*lines, stage="context"), OPTIONS).kind == "out_of_vram"
 
 
+def test_a_missing_shard_or_adapter_is_named():
+    line = "gguf_init_from_file: failed to open GGUF file '/models/b-00002-of-00003.gguf' (No such file or directory)"
+    failure = classify_load(refused(line), OPTIONS)
+    assert failure.kind == "missing_file"
+    assert failure.sentence.startswith("b-00002-of-00003.gguf ")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("error loading model: CLIP cannot be used as main model, use it with --mmproj instead", "not a model"),
+        ("error loading model: check_tensor_dims: tensor 'output_norm.weight' not found", "converter"),
+        ("error loading model: tensor 'a' has invalid data", "Download it again"),
+    ],
+)
+def test_some_failures_of_no_kind_still_get_a_next_step(line, words):
+    failure = classify_load(refused(line), OPTIONS)
+    assert failure.kind == "other"
+    assert words in failure.sentence
+
+
 def test_vision_failures_name_the_picture_file():
     line = "mtmd_init_from_file: error: mismatch between text model (n_embd = 128) and mmproj (n_embd = 2048)"
     failure = classify_load(refused(line, stage="vision", message="could not load the mmproj"), OPTIONS)

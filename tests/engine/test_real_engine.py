@@ -1,0 +1,147 @@
+"""The client, the services and the real engine on the demo model: what must hold when things go wrong."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.engine.state import Phase
+from qwendesk.services.chat import ChatService, Wrote
+from qwendesk.services.engine import EngineService
+
+pytestmark = pytest.mark.asyncio
+
+DEMO = LoadOptions(model=str(demo_model()), mmproj=str(demo_mmproj()), n_ctx=8192, n_threads=1)
+ENDLESS = {"logit_bias": "2016=-inf;2018=-inf"}
+"""The demo's two end tokens are forbidden."""
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[WorkerClient]:
+    client = WorkerClient()
+    yield client
+    await client.close()
+    assert client.worker_pid is None
+
+
+def decided(**values) -> LoadOptions:
+    base = {"model": str(demo_model()), "n_threads": 1, "n_gpu_layers": 0, "n_cpu_moe": 0, "load_mode": "mmap"}
+    return LoadOptions(**(base | values))
+
+
+def broken_files(folder: Path) -> dict[str, LoadOptions]:
+    model, mmproj = demo_model().read_bytes(), demo_mmproj().read_bytes()
+
+    def file(name: str, content: bytes) -> str:
+        path = folder / name
+        path.write_bytes(content)
+        return str(path)
+
+    return {
+        "page.gguf": decided(model=file("page.gguf", b"<html>404</html>")),
+        "cut-header.gguf": decided(model=file("cut-header.gguf", model[:20_000])),
+        "cut-data.gguf": decided(model=file("cut-data.gguf", model[:1_000_000])),
+        "new.gguf": decided(model=file("new.gguf", model.replace(b"qwen35moe", b"qwen99moe"))),
+        "renamed.gguf": decided(model=file("renamed.gguf", model.replace(b"output_norm.", b"output_morn."))),
+        "gone.gguf": decided(model=str(folder / "gone.gguf")),
+        "eyes-cut.gguf": decided(mmproj=file("eyes-cut.gguf", mmproj[:500_000])),
+        "eyes-page.gguf": decided(mmproj=file("eyes-page.gguf", b"<html>404</html>")),
+        "eyes-model.gguf": decided(mmproj=file("eyes-model.gguf", model)),
+        "gone.lora": decided(lora=(str(folder / "gone.lora"),)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("page.gguf", "not_gguf"),
+        ("cut-header.gguf", "truncated"),
+        ("cut-data.gguf", "truncated"),
+        ("new.gguf", "unsupported_architecture"),
+        ("renamed.gguf", "other"),
+        ("gone.gguf", "missing_file"),
+        ("eyes-cut.gguf", "truncated"),
+        ("eyes-page.gguf", "not_gguf"),
+        ("eyes-model.gguf", "mmproj_mismatch"),
+        ("gone.lora", "missing_file"),
+    ],
+)
+async def test_the_engines_own_failures_are_classified_and_name_the_file(client, tmp_path, name, kind):
+    failure = await client.load(broken_files(tmp_path)[name])
+    assert isinstance(failure, LoadFailure)
+    assert failure.kind == kind
+    assert name in failure.sentence
+    assert failure.engine_lines
+    assert isinstance(await client.load(decided()), LoadReport), "the same worker still loads a good file"
+
+
+async def test_cancelling_a_load_is_no_error(client):
+    client.subscribe(lambda news: asyncio.ensure_future(client.cancel_load()))
+    failure = await client.load(decided())
+    assert isinstance(failure, LoadFailure)
+    assert failure.kind == "cancelled"
+
+
+async def test_stop_and_go_on(client):
+    engine = EngineService(client)
+    chat = ChatService(client, engine)
+    assert isinstance(await engine.load(DEMO), LoadReport)
+    chat.set_thinking(False)
+    chat.set_overrides(ENDLESS)
+    chat.subscribe(lambda news: isinstance(news, Wrote) and asyncio.ensure_future(chat.stop()))
+    turn = await chat.send("Hello")
+    assert turn.answer.stop_reason == "cancelled"
+    assert turn.answer.text.startswith("H")
+    chat.new_chat()
+    chat.set_overrides({"max_tokens": "100"})
+    other = ChatService(client, engine)
+    assert (await other.send("What is 2 + 3?")).answer.text == "2 + 3 = 5"
+    await engine.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is different there")
+async def test_kill_9_mid_answer_keeps_the_words_and_the_next_question_is_answered(client):
+    engine = EngineService(client)
+    chat = ChatService(client, engine)
+    assert isinstance(await engine.load(DEMO), LoadReport)
+    chat.set_thinking(False)
+    chat.set_overrides(ENDLESS)
+    pids = []
+
+    def kill_once(news) -> None:
+        if isinstance(news, Wrote) and not pids:
+            pids.append(client.worker_pid)
+            os.kill(client.worker_pid, signal.SIGKILL)
+
+    chat.subscribe(kill_once)
+    turn = await chat.send("Hello")
+    assert turn.answer.text.startswith("H")
+    assert "ended from outside" in turn.answer.error
+    chat.new_chat()
+    chat.set_overrides({})
+    assert (await chat.send("What is 2 + 3?")).answer.text == "2 + 3 = 5"
+    assert engine.state.phase is Phase.READY
+    assert client.worker_pid not in pids
+    await engine.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+async def test_eject_ends_the_process_and_frees_its_memory(client):
+    engine = EngineService(client)
+    await engine.load(DEMO)
+    process = psutil.Process(client.worker_pid)
+    await engine.eject()
+    assert not process.is_running()
+    assert engine.state.phase is Phase.OFF
+    await engine.close()
