@@ -35,7 +35,7 @@ def read_facts(path: Path) -> ModelFacts:
     for number in range(2, first.split_count + 1):
         part = path.with_name(f"{found['name']}-{number:05}-of-{first.split_count:05}{found['ending']}")
         if not part.exists():
-            sentence = f"{path.name} is part 1 of {first.split_count}, and {part.name} is not beside it. Download it too."
+            sentence = f"{path.name} is part 1 of {first.split_count}, but {part.name} is missing beside it. Download it."
             raise BadModelFile("Part of the model is missing", sentence, "missing_file")
         parts.append(_read_one(part))
     return msgspec.structs.replace(
