@@ -1,6 +1,7 @@
 """An answer as it streams: finished blocks are written once, only the open last one is written again."""
 
 import time
+from collections.abc import Sequence
 
 from PySide6.QtCore import QRect, QRectF, QTimer, Qt
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextFrame, QTextTable
@@ -31,7 +32,7 @@ class AnswerView(TextPane):
         self._pending = ""
         self._buttons: list[tuple[QToolButton, CodeSection]] = []
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._draw_pending)
+        self._timer.timeout.connect(self.draw_now)
         self._restart()
         self.setAccessibleName(tr("Answer"))
         keeper.changed.connect(self._on_theme_changed)
@@ -40,12 +41,29 @@ class AnswerView(TextPane):
         self.source += text
         self._pending += text
         if not self._timer.isActive():
-            self._draw_pending()
+            self.draw_now()
+
+    def draw_now(self) -> None:
+        """Draw what was appended and not drawn yet; happens by itself, at a bearable rate."""
+        if not self._pending:
+            return
+        started = time.perf_counter()
+        text, self._pending = self._pending, ""
+        step = self._stream.feed(text)
+        if step.finished or not self._continue_code(step.open):
+            self._rewind()
+            for block in step.finished:
+                self._write_finished(block)
+            self._open_mark = self._writer.mark()
+            self._write_open(step.open)
+        self._settle()
+        cost = time.perf_counter() - started
+        self._timer.start(round(cost * 1000 * _BREATHING))
 
     def finish(self) -> None:
         """No more text comes."""
+        self.draw_now()
         self._timer.stop()
-        self._draw_pending()
         self._rewind()
         for block in self._stream.end().finished:
             self._write_finished(block)
@@ -62,36 +80,24 @@ class AnswerView(TextPane):
         self._open_code: CodeSection | None = None
         self._open_button: QToolButton | None = None
 
-    def _draw_pending(self) -> None:
-        if not self._pending:
-            return
-        started = time.perf_counter()
-        text, self._pending = self._pending, ""
-        step = self._stream.feed(text)
-        if step.finished or not self._continue_code(step.open):
-            self._rewind()
-            for block in step.finished:
-                self._write_finished(block)
-            self._open_mark = self._writer.mark()
-            if step.open is not None:
-                self._write_open(step.open)
-        self._settle()
-        cost = time.perf_counter() - started
-        self._timer.start(round(cost * 1000 * _BREATHING))
-
-    def _continue_code(self, block: Block | None) -> bool:
+    def _continue_code(self, blocks: Sequence[Block]) -> bool:
         """Let an open code card grow instead of writing it again. False when that is not what happens."""
         section = self._open_code
-        if section is None or block is None or block.kind != "fence" or block.tokens[0].info != section.info:
+        if section is None or len(blocks) != 1:
             return False
-        section.update(block.tokens[0].content)
+        token = blocks[0].tokens[0]
+        if token.type != "fence" or token.info != section.info:
+            return False
+        section.update(token.content)
         self.open_writes += 1
         return True
 
-    def _write_open(self, block: Block) -> None:
-        self._writer.write(block)
-        self.open_writes += 1
+    def _write_open(self, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            self._writer.write(block)
+            self.open_writes += 1
         self._open_code = self._writer.code_section
+        self._writer.take_sections()
         if self._open_code is not None:
             self._open_button = self._copy_button(self._open_code)
 

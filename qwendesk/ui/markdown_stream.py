@@ -19,6 +19,8 @@ _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
 _DELIMITER_PART = re.compile(r"^[ |:-]*$")
 _LONG_LIST = 1500
 """Characters of an open list from which its complete items count as finished."""
+_LONGEST_MARK = 11
+"""Characters of the longest list mark: nine digits, a point and a space."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -34,10 +36,13 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What one `feed` changed: blocks that are complete now, and the open one as it looks so far (or None)."""
+    """What one `feed` changed: blocks that are complete now, and those still open, as they look so far.
+
+    One block is open, or two while the last line is not complete and may yet belong to the one before.
+    """
 
     finished: tuple[Block, ...]
-    open: Block | None
+    open: tuple[Block, ...]
 
 
 class MarkdownStream:
@@ -51,26 +56,35 @@ class MarkdownStream:
         """Take more text. Carriage returns become line ends, a NUL becomes the replacement character."""
         self._tail += text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
         if self._in_open_fence():
-            return Step((), Block(self._tail, tuple(_parser().parse(self._tail))))
+            return Step((), (Block(self._tail, tuple(_parser().parse(self._tail))),))
         blocks = _top_level(self._tail)
-        finished = [self._numbered(block) for block in blocks[:-1]]
         if not blocks:
-            return Step((), None)
-        self._tail = blocks[-1].source
-        items, rest = _finished_items(blocks[-1])
-        if items is not None:
-            finished.append(self._numbered(items))
-            self._continue_numbers(items)
-            self._tail = rest
-        shown = complete(self._tail)
-        preview = blocks if shown == blocks[-1].source and items is None else _top_level(shown)
-        return Step(tuple(finished), self._numbered(preview[-1], keep=True) if preview else None)
+            return Step((), ())
+        settled = len(blocks) - (1 if _is_decided(blocks[-1].source) else 2)
+        finished = [self._numbered(block) for block in blocks[: max(0, settled)]]
+        blocks = blocks[max(0, settled) :]
+        if len(blocks) == 1:
+            items, rest = _finished_items(blocks[0])
+            if items is not None:
+                finished.append(self._numbered(items))
+                self._continue_numbers(items)
+                blocks = _top_level(rest)
+        self._tail = "".join(block.source for block in blocks)
+        return Step(tuple(finished), self._preview(blocks))
+
+    def _preview(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """The open blocks as they should look while their end is still to come."""
+        last = blocks[-1].source
+        shown = complete(last)
+        if shown != last:
+            blocks = _top_level("".join(block.source for block in blocks[:-1]) + shown)
+        return tuple(self._numbered(block, keep=True) for block in blocks)
 
     def end(self) -> Step:
         """No more text comes: everything is finished."""
         blocks = [self._numbered(block) for block in _top_level(self._tail)]
         self._tail = ""
-        return Step(tuple(blocks), None)
+        return Step(tuple(blocks), ())
 
     def _in_open_fence(self) -> bool:
         opening = _FENCE_OPENS.match(self._tail)
@@ -122,6 +136,11 @@ def complete(source: str) -> str:
             return ""
     text = "\n".join(lines)
     return text if text.lstrip().startswith(("```", "~~~")) else _close_spans(text)
+
+
+def _is_decided(source: str) -> bool:
+    """Whether the last block's first line shows what it is: "12" may yet become the item "12. ..." of a list before."""
+    return "\n" in source or len(source.strip()) > _LONGEST_MARK
 
 
 def _as_table(lines: Sequence[str]) -> str:
