@@ -1,0 +1,46 @@
+"""The tour without hands, on the scripted engine."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from qwendesk.core.failures import LoadFailure
+from qwendesk.engine.protocol import RequestFailed
+from qwendesk.ui.demo_tour import DemoTour
+from tests.fakes.engine import ScriptedAnswer
+from tests.ui.desk import Desk
+
+
+def tour_of(desk: Desk) -> tuple[DemoTour, list[str]]:
+    written: list[str] = []
+    return DemoTour(desk.window.chat_page, desk.parts.engine, desk.parts.chat, written.append), written
+
+
+async def test_it_asks_a_question_and_a_picture_and_tells_both_answers(desk: Desk, tmp_path: Path) -> None:
+    desk.client.answers += [ScriptedAnswer(reasoning="Let me think.", text="Slow memory."), ScriptedAnswer(text="A circle.")]
+    tour, written = tour_of(desk)
+    assert await tour.run()
+    text = "".join(written)
+    assert text.index("> What is VRAM spill?") < text.index("Thought: Let me think.") < text.index("Slow memory.")
+    assert text.index("(with a picture)") < text.index("Answer: A circle.")
+    path = tmp_path / "shots" / "tour.png"
+    tour.save_screenshot(desk.window, path)
+    with Image.open(path) as image:
+        assert image.size == (1280, 800)
+
+
+async def test_it_fails_when_a_question_is_not_answered(desk: Desk) -> None:
+    failed = RequestFailed(id=1, title="No", sentence="It does not work.")
+    desk.client.answers += [ScriptedAnswer(text="Fine."), ScriptedAnswer(fail=failed)]
+    tour, written = tour_of(desk)
+    assert not await tour.run()
+    assert "It does not work." in "".join(written)
+
+
+async def test_it_fails_when_the_demo_does_not_load(desk: Desk) -> None:
+    desk.client.load_result = LoadFailure("other", "It failed", "For a test.", ("the engine's line",))
+    desk.parts.engine.load_demo()
+    tour, written = tour_of(desk)
+    await desk.until(lambda: desk.parts.engine.state.failure is not None)
+    assert not await tour.run()
+    assert "the engine's line" in "".join(written)
