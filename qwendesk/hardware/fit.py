@@ -21,9 +21,10 @@ from qwendesk.hardware.estimate import split_weights
 SPARE_GPU_BYTES = GIB
 """Left free on each GPU for the desktop, other programs and drift; llama.cpp's own fit leaves as much."""
 LONG_CONTEXT = 32_768
-"""When experts must leave the GPU anyway, the longest automatic context; one layer's experts cost more than it does."""
+"""The automatic context of a mixture of experts shrinks to this, no further, before experts leave the GPU: a layer's
+experts cost more memory than it does, and little speed."""
 SHORT_CONTEXT = 8_192
-"""The automatic context shrinks to this before anything leaves the GPU."""
+"""The automatic context shrinks to this before whole layers leave the GPU."""
 SHORTEST_CONTEXT = 4_096
 """The automatic context never shrinks below this."""
 
@@ -75,7 +76,8 @@ def _placements(situation: Situation) -> Iterator[Placement]:
     fixed = options.n_gpu_layers != "auto"
     on_gpu = min(options.n_gpu_layers, layers) if isinstance(options.n_gpu_layers, int) else layers
     moves = _expert_moves(situation)
-    yield from (Placement(n_ctx, on_gpu, moves[0]) for n_ctx in contexts if _at_least(n_ctx, SHORT_CONTEXT, contexts))
+    floor = LONG_CONTEXT if len(moves) > 1 else SHORT_CONTEXT
+    yield from (Placement(n_ctx, on_gpu, moves[0]) for n_ctx in contexts if _at_least(n_ctx, floor, contexts))
     for n_ctx in contexts:
         if _at_most(n_ctx, LONG_CONTEXT, contexts):
             yield from (Placement(n_ctx, on_gpu, cpu_moe) for cpu_moe in moves[1:])
@@ -177,7 +179,7 @@ def _decided(situation: Situation, placement: Placement, physical_cores: int) ->
     options, layers = situation.options, len(situation.weights.blocks) + 1
     load_mode = options.load_mode
     if load_mode == "auto":
-        load_mode = "none" if demand(situation, placement).experts_in_ram else "mmap"
+        load_mode = "none" if placement.gpu_layers and demand(situation, placement).experts_in_ram else "mmap"
     gpu_layers = options.n_gpu_layers
     if gpu_layers == "auto":
         gpu_layers = "all" if placement.gpu_layers == layers else placement.gpu_layers

@@ -104,7 +104,7 @@ def test_all_experts_and_some_layers_move_on_a_tiny_gpu() -> None:
 def test_without_a_gpu_everything_is_in_ram() -> None:
     chosen = decided(moe_35b(), ram=64)
 
-    assert (chosen.n_gpu_layers, chosen.n_cpu_moe, chosen.n_ctx, chosen.load_mode) == (0, 0, 262_144, "none")
+    assert (chosen.n_gpu_layers, chosen.n_cpu_moe, chosen.n_ctx, chosen.load_mode) == (0, 0, 262_144, "mmap")
     assert chosen.devices == ()
 
 
