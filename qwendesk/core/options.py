@@ -50,7 +50,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 512
     n_threads: Annotated[
         int,
-        Setting("CPU threads", "--threads", "Threads while writing; 0 takes the physical cores.", _SPEED, low=0, high=512),
+        Setting("CPU threads", "--threads", "Threads while writing; 0 takes the physical cores.",
+                _SPEED, low=0, high=512),
     ] = 0
     n_threads_batch: Annotated[
         int,
@@ -89,7 +90,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 0
     devices: Annotated[
         tuple[str, ...],
-        Setting("Devices", "--device", "Names of the devices to use, or none for the CPU alone; empty: all GPUs.", _GPU),
+        Setting("Devices", "--device", "Names of the devices to use, or none for the CPU alone; empty: all GPUs.",
+                _GPU),
     ] = ()
     flash_attn: Annotated[
         Literal["auto", "on", "off"],
@@ -163,7 +165,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = "off"
     chat_template_file: Annotated[
         str,
-        Setting("Chat template file", "--chat-template-file", "A Jinja file instead of the model's own template.", _MODEL),
+        Setting("Chat template file", "--chat-template-file", "A Jinja file instead of the model's own template.",
+                _MODEL),
     ] = ""
     vision: Annotated[
         Literal["gpu", "cpu", "off"],
@@ -223,7 +226,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ] = 1.0
     frequency_penalty: Annotated[
         float,
-        Setting("Frequency penalty", "--frequency-penalty", "Grows with each repetition.", _REPETITION, low=-10, high=10),
+        Setting("Frequency penalty", "--frequency-penalty", "Grows with each repetition.",
+                _REPETITION, low=-10, high=10),
     ] = 0.0
     presence_penalty: Annotated[
         float,
@@ -237,10 +241,12 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 _REPETITION, unit="tokens", low=-1, high=4_194_304),
     ] = 64
     dry_multiplier: Annotated[
-        float, Setting("DRY strength", "--dry-multiplier", "Against repeated phrases; 0 is off.", _REPETITION, low=0, high=100)
+        float, Setting("DRY strength", "--dry-multiplier", "Against repeated phrases; 0 is off.",
+                       _REPETITION, low=0, high=100)
     ] = 0.0
     dry_base: Annotated[
-        float, Setting("DRY base", "--dry-base", "Growth per token beyond the allowed length.", _REPETITION, low=0, high=100)
+        float, Setting("DRY base", "--dry-base", "Growth per token beyond the allowed length.",
+                       _REPETITION, low=0, high=100)
     ] = 1.75
     dry_allowed_length: Annotated[
         int, Setting("DRY allowed length", "--dry-allowed-length", "Repetitions up to here are free.", _REPETITION,
@@ -251,7 +257,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                      low=-1, high=4_194_304)
     ] = -1
     xtc_probability: Annotated[
-        float, Setting("XTC probability", "--xtc-probability", "Chance to cut the likeliest tokens; 0 is off.", _SAMPLING,
+        float, Setting("XTC probability", "--xtc-probability", "Chance to cut the likeliest tokens; 0 is off.",
+                       _SAMPLING,
                        low=0, high=1)
     ] = 0.0
     xtc_threshold: Annotated[
@@ -263,11 +270,13 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ] = -1
     logit_bias: Annotated[
         tuple[str, ...],
-        Setting("Logit bias", "--logit-bias", "TOKEN=BIAS pairs; TOKEN is a token id, BIAS a number or -inf.", _SAMPLING),
+        Setting("Logit bias", "--logit-bias", "TOKEN=BIAS pairs; TOKEN is a token id, BIAS a number or -inf.",
+                _SAMPLING),
     ] = ()
     stop: Annotated[
         tuple[str, ...],
-        Setting("Stop texts", "--reverse-prompt", "The answer ends before any of these; thoughts are not searched.", _OUTPUT),
+        Setting("Stop texts", "--reverse-prompt", "The answer ends before any of these; thoughts are not searched.",
+                _OUTPUT),
     ] = ()
     max_tokens: Annotated[
         int,
@@ -281,11 +290,13 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         str, Setting("Grammar", "--grammar", "The answer follows this GBNF grammar.", _OUTPUT)
     ] = ""
     enable_thinking: Annotated[
-        bool, Setting("Thinking", "--reasoning", "Reason before answering: better on hard questions, slower.", _THINKING, basic=True)
+        bool, Setting("Thinking", "--reasoning", "Reason before answering: better on hard questions, slower.",
+                      _THINKING, basic=True)
     ] = True
     preserve_thinking: Annotated[
         bool,
-        Setting("Keep earlier thoughts", "--chat-template-kwargs", "Qwen3.6 can see its earlier thoughts; costs context.",
+        Setting("Keep earlier thoughts", "--chat-template-kwargs",
+                "Qwen3.6 can see its earlier thoughts; it costs room.",
                 _THINKING),
     ] = False
     thinking_budget: Annotated[
@@ -300,7 +311,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ] = "\n</think>\n\n"
     context_overflow: Annotated[
         Literal["stop", "drop_oldest"],
-        Setting("When the context is full", "", "stop ends the answer, drop_oldest leaves out the oldest turns.", _CONTEXT),
+        Setting("When the context is full", "", "stop ends the answer, drop_oldest leaves out the oldest turns.",
+                _CONTEXT),
     ] = "stop"
     cache_prompt: Annotated[
         bool, Setting("Use the prompt cache", "--cache-prompt", "Off reads everything again each turn.", _SPEED)

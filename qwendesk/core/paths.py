@@ -12,7 +12,11 @@ def resources_folder() -> Path:
     """The read-only files the app ships: beside the package in a source tree, inside it in a wheel or bundle."""
     package = Path(__file__).resolve().parent.parent
     bundle = getattr(sys, "_MEIPASS", None)
-    for candidate in (Path(bundle) / "resources" if bundle else None, package / "resources", package.parent / "resources"):
+    for candidate in (
+        Path(bundle) / "resources" if bundle else None,
+        package / "resources",
+        package.parent / "resources",
+    ):
         if candidate is not None and (candidate / "demo").is_dir():
             return candidate
     raise FileNotFoundError("QwenDesk's resources folder is missing: install the app again")

@@ -126,9 +126,11 @@ def _convert(kind: Any, text: str) -> Any:
     if _is_union(kind):
         return _first_that_fits(typing.get_args(kind), text)
     if typing.get_origin(kind) is Literal:
-        return next(choice for choice in typing.get_args(kind) if str(choice) == text) if text in map(
-            str, typing.get_args(kind)
-        ) else _refuse(text)
+        return (
+            next(choice for choice in typing.get_args(kind) if str(choice) == text)
+            if text in map(str, typing.get_args(kind))
+            else _refuse(text)
+        )
     if typing.get_origin(kind) is tuple:
         item = typing.get_args(kind)[0]
         separator = ";" if ";" in text else ","
@@ -158,6 +160,4 @@ def _is_union(kind: Any) -> bool:
 
 def _choices(kind: Any) -> tuple[Any, ...]:
     kinds = typing.get_args(kind) if _is_union(kind) else (kind,)
-    return tuple(
-        choice for each in kinds if typing.get_origin(each) is Literal for choice in typing.get_args(each)
-    )
+    return tuple(choice for each in kinds if typing.get_origin(each) is Literal for choice in typing.get_args(each))

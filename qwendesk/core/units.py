@@ -6,7 +6,7 @@ GIB = 1024**3
 
 
 def show_bytes(n_bytes: int) -> str:
-    """"20.5 GB" and the like. GB is 2**30 bytes here, as Windows shows it, for files and memory alike."""
+    """ "20.5 GB" and the like. GB is 2**30 bytes here, as Windows shows it, for files and memory alike."""
     if n_bytes >= GIB:
         return f"{n_bytes / GIB:.1f} GB"
     if n_bytes >= MIB:
@@ -15,7 +15,7 @@ def show_bytes(n_bytes: int) -> str:
 
 
 def show_tokens(n_tokens: int) -> str:
-    """"12.3K" for 12,345, "64K" for 65,536: context lengths are powers of two, so K is 1024 from 1024 up."""
+    """ "12.3K" for 12,345, "64K" for 65,536: context lengths are powers of two, so K is 1024 from 1024 up."""
     if n_tokens < 1024:
         return str(n_tokens)
     thousands = n_tokens / 1024
@@ -23,7 +23,7 @@ def show_tokens(n_tokens: int) -> str:
 
 
 def show_duration(seconds: float) -> str:
-    """"0.2 s", "12 s", "3 min 5 s"."""
+    """ "0.2 s", "12 s", "3 min 5 s"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:

@@ -226,8 +226,19 @@ class Devices(Event, frozen=True, kw_only=True, tag="devices"):
 
 
 AnyEvent = (
-    Welcome | LoadProgress | Loaded | LoadRefused | Unloaded | Measured | Rendering | PromptProgress | Delta
-    | Finished | RequestFailed | Acknowledged | Devices
+    Welcome
+    | LoadProgress
+    | Loaded
+    | LoadRefused
+    | Unloaded
+    | Measured
+    | Rendering
+    | PromptProgress
+    | Delta
+    | Finished
+    | RequestFailed
+    | Acknowledged
+    | Devices
 )
 
 _encoder = msgspec.json.Encoder()

@@ -16,7 +16,7 @@ class ContextMemory:
 
     def save(self) -> Sized:
         size = C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
-        buffer = (ctypes.c_uint8 * size)()
+        buffer: ctypes.Array[ctypes.c_uint8] = (ctypes.c_uint8 * size)()
         written = C.llama_state_seq_get_data_ext(
             self._model.ctx, buffer, size, SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
         )

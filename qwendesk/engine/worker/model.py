@@ -53,9 +53,9 @@ class Model:
         if vocab is None or memory is None:
             raise EngineFault("the engine gave a model without vocabulary or memory")
         self.handle, self.ctx, self.vocab, self.memory = handle, ctx, vocab, memory
-        self.n_ctx = C.llama_n_ctx(ctx)
-        self.n_ubatch = C.llama_n_ubatch(ctx)
-        self.n_vocab = C.llama_vocab_n_tokens(vocab)
+        self.n_ctx: int = C.llama_n_ctx(ctx)
+        self.n_ubatch: int = C.llama_n_ubatch(ctx)
+        self.n_vocab: int = C.llama_vocab_n_tokens(vocab)
         self.rewinds_freely = not (
             C.llama_model_is_hybrid(handle) or C.llama_model_is_recurrent(handle) or C.llama_model_n_swa(handle) > 0
         )
@@ -151,5 +151,5 @@ def check(status: int) -> None:
     raise EngineFault("no room in the KV cache" if status == 1 else f"llama_decode failed with status {status}")
 
 
-def _view(pointer: "ctypes._Pointer[ctypes.c_int32]", length: int) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+def _view(pointer: ctypes._Pointer[ctypes.c_int32], length: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.ctypeslib.as_array(pointer, (length,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from typing import Any
 
 import llama_cpp.llama_cpp as C
 import psutil
@@ -81,9 +82,9 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
     if n_ctx > n_ctx_train and options.rope_scaling not in ("yarn", "linear") and not options.rope_freq_scale:
         raise BadOption(
             "Context too long",
-            f"The model was trained on {n_ctx_train:,} tokens. Set rope_scaling=yarn to go beyond, or use a smaller n_ctx.",
+            f"The model was trained on {n_ctx_train:,} tokens. Use a smaller n_ctx, or set rope_scaling=yarn.",
         )
-    params = C.llama_context_default_params()
+    params: C.llama_context_params = C.llama_context_default_params()
     params.n_ctx = n_ctx
     params.n_ubatch = min(options.n_ubatch, options.n_batch)
     params.n_batch = options.n_batch
@@ -110,7 +111,7 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
 
 def vision_params(options: LoadOptions) -> mtmd_cpp.mtmd_context_params:
     """The vision encoder's parameters; its warm-up only reserves memory, so that a full card shows at load."""
-    params = mtmd_cpp.mtmd_context_params_default()
+    params: mtmd_cpp.mtmd_context_params = mtmd_cpp.mtmd_context_params_default()
     params.use_gpu = options.vision == "gpu" and options.devices != ("none",)
     params.print_timings = False
     params.n_threads = threads(options)
@@ -173,7 +174,7 @@ def _overrides(options: LoadOptions) -> ctypes.Array[_BufferOverride] | None:
 def _split(shares: tuple[float, ...]) -> ctypes.Array[ctypes.c_float] | None:
     if not shares:
         return None
-    array = (ctypes.c_float * C.llama_max_devices())()
+    array: ctypes.Array[ctypes.c_float] = (ctypes.c_float * C.llama_max_devices())()
     if len(shares) > len(array):
         raise BadOption("Bad split", f"tensor_split has {len(shares)} shares for at most {len(array)} devices.")
     for index, share in enumerate(shares):
@@ -196,7 +197,7 @@ def _kv_overrides(texts: tuple[str, ...]) -> ctypes.Array[C.llama_model_kv_overr
     return array
 
 
-def _set_override(slot: C.llama_model_kv_override, kind: str, value: str, text: str) -> None:
+def _set_override(slot: Any, kind: str, value: str, text: str) -> None:
     try:
         if kind == "int":
             slot.tag, slot.value.val_i64 = C.LLAMA_KV_OVERRIDE_TYPE_INT, int(value)

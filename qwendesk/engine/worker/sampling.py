@@ -94,7 +94,7 @@ class Sampler:
         return bool(array.size > 0 and array.data[0].logit > -np.inf)
 
 
-def _token_array(data: "np.ndarray[tuple[int], np.dtype[np.void]]") -> C.llama_token_data_array:
+def _token_array(data: np.ndarray[tuple[int], np.dtype[np.void]]) -> C.llama_token_data_array:
     return C.llama_token_data_array(
         data=data.ctypes.data_as(ctypes.POINTER(C.llama_token_data)), size=len(data), selected=-1, sorted=False
     )
@@ -105,7 +105,7 @@ def _chain(model: Model, options: GenerationOptions) -> C.llama_sampler_p:
     params = C.llama_sampler_chain_default_params()
     params.no_perf = True
     biases = _biases(model, options)
-    chain = C.llama_sampler_chain_init(params)
+    chain: C.llama_sampler_p = C.llama_sampler_chain_init(params)
 
     def add(sampler: C.llama_sampler_p) -> None:
         C.llama_sampler_chain_add(chain, sampler)
@@ -174,7 +174,7 @@ def _grammar_text(options: GenerationOptions) -> str:
 
 
 def _grammar(model: Model, text: str) -> C.llama_sampler_p:
-    sampler = C.llama_sampler_init_grammar(model.vocab, text.encode(), b"root")
+    sampler: C.llama_sampler_p | None = C.llama_sampler_init_grammar(model.vocab, text.encode(), b"root")
     if not sampler:
         raise BadRequest("Bad grammar", 'The grammar is no valid GBNF with a rule named "root". Check its syntax.')
     return sampler

@@ -78,10 +78,10 @@ class Service:
                 self._answer(request)
             except QwenDeskError as error:
                 self._channel.send(p.RequestFailed(id=request.id, title=error.title, sentence=error.sentence))
-            except Exception as error:  # the worker outlives whatever one request trips over; the log has it
+            except Exception as error:  # noqa: BLE001 - the worker outlives what one request trips over
                 traceback.print_exc(file=sys.stderr)
                 self._forget_memory()
-                sentence = f"{error or type(error).__name__}. The engine goes on; try again."
+                sentence = f"{str(error) or type(error).__name__}. The engine goes on; try again."
                 self._channel.send(p.RequestFailed(id=request.id, title="Engine error", sentence=sentence))
 
     def _answer(self, request: p.AnyRequest) -> None:

@@ -18,9 +18,7 @@ __all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateLimits", "TemplateTooCostl
 class ChatTemplate:
     """A compiled template. It renders one conversation at a time."""
 
-    def __init__(
-        self, source: str, *, bos: str = "", eos: str = "", limits: TemplateLimits | None = None
-    ) -> None:
+    def __init__(self, source: str, *, bos: str = "", eos: str = "", limits: TemplateLimits | None = None) -> None:
         """Raises BadRequest, with the line, when `source` is no Jinja template."""
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._limits = limits or TemplateLimits()

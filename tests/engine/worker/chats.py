@@ -1,8 +1,10 @@
 """Random conversations, and how a template renders them when nothing is hidden from it."""
 
 import json
+import random
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from qwendesk.core.messages import ImagePart, Message, Part, TextPart, ToolCall
@@ -22,82 +24,115 @@ _TYPED = [
     "<<think>", "</</think>think>", "<THINK>", "<|IM_END|>", "<think", "/think>",
 ]  # fmt: skip
 
-ordinary_text = st.lists(st.sampled_from(_ORDINARY) | st.text(max_size=3), max_size=12).map("".join)
-hostile_text = st.lists(st.sampled_from(_TYPED) | st.sampled_from(_ORDINARY), max_size=8).map("".join)
-
 
 def picture(number: int) -> ImagePart:
     return ImagePart(f"picture-{number}.png", f"{number:064x}")
 
 
-def parts(text: st.SearchStrategy[str], *, pictures: bool) -> st.SearchStrategy[tuple[Part, ...]]:
-    part: st.SearchStrategy[Part] = st.builds(TextPart, text)
-    if pictures:
-        part |= st.builds(picture, st.integers(0, 3))
-    return st.lists(part, max_size=3).map(tuple)
+class Kind(msgspec.Struct, frozen=True):
+    """What the random conversations of a test are made of."""
+
+    hostile: bool = False
+    pictures: bool = False
+    tools: bool = False
+    reasoning: bool = True
 
 
-def calls(text: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[ToolCall, ...]]:
-    value = st.recursive(
-        text | st.integers(-9, 9) | st.booleans() | st.none(),
-        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(text, inner, max_size=2),
-        max_leaves=4,
-    )
-    arguments = st.dictionaries(text, value, max_size=2).map(lambda value: json.dumps(value, ensure_ascii=False))
-    return st.lists(st.builds(ToolCall, text, arguments), max_size=2).map(tuple)
+class Chat(msgspec.Struct, frozen=True):
+    """A random conversation with what else a prompt is made of."""
+
+    messages: tuple[Message, ...]
+    tools_json: tuple[str, ...]
+    enable_thinking: bool
+    preserve_thinking: bool
 
 
-@st.composite
-def chats(
-    draw: st.DrawFn,
-    text: st.SearchStrategy[str] = ordinary_text,
-    *,
-    pictures: bool = False,
-    tools: bool = False,
-    reasoning: bool = True,
-) -> tuple[Message, ...]:
-    """A system prompt or none, then questions and answers by turns, a question last."""
-    messages = [Message("system", (TextPart(draw(text)),))] if draw(st.booleans()) else []
-    for _ in range(draw(st.integers(0, 3))):
-        messages.append(Message("user", draw(parts(text, pictures=pictures))))
-        messages.append(
-            Message(
-                "assistant",
-                draw(parts(text, pictures=False)),
-                reasoning=draw(text) if reasoning else "",
-                tool_calls=draw(calls(text)) if tools else (),
+def chats(kind: Kind) -> st.SearchStrategy[Chat]:
+    """Random conversations, thousands in a few seconds: the strategy draws a seed only, so it is no good at making
+    a failing one smaller.
+    """
+    return st.integers(0, 2**32 - 1).map(lambda seed: _Maker(random.Random(seed), kind).chat())
+
+
+class _Maker:
+    def __init__(self, rng: random.Random, kind: Kind) -> None:
+        self._rng = rng
+        self._kind = kind
+
+    def chat(self) -> Chat:
+        """A system prompt or none, then questions and answers by turns, a question last."""
+        rng, kind = self._rng, self._kind
+        messages = [Message("system", (TextPart(self._text()),))] if rng.random() < 0.5 else []
+        for _ in range(rng.randrange(4)):
+            messages.append(Message("user", self._parts()))
+            calls = tuple(self._call() for _ in range(rng.choice([0, 0, 1, 2]))) if kind.tools else ()
+            reasoning = self._text() if kind.reasoning and rng.random() < 0.5 else ""
+            messages.append(Message("assistant", (TextPart(self._text()),), reasoning=reasoning, tool_calls=calls))
+            messages += [Message("tool", (TextPart(self._text()),)) for _ in calls]
+        if not messages or messages[-1].role != "tool" or rng.random() < 0.5:
+            messages.append(Message("user", self._parts()))
+        tools = tuple(self._definition() for _ in range(rng.randrange(3))) if kind.tools else ()
+        return Chat(tuple(messages), tools, rng.random() < 0.5, rng.random() < 0.5)
+
+    def _text(self) -> str:
+        rng = self._rng
+        words = [self._word() for _ in range(rng.choice([0, 1, 1, 2, 3, 5, 8, 20]))]
+        return "".join(words)
+
+    def _word(self) -> str:
+        rng = self._rng
+        if self._kind.hostile and rng.random() < 0.4:
+            return rng.choice(_TYPED)
+        if rng.random() < 0.1:
+            # Any character but the halves of surrogate pairs.
+            code = rng.choice(
+                [rng.randrange(0x80), rng.randrange(0x800), rng.randrange(0xD800), rng.randrange(0x110000)]
             )
+            return "" if 0xD800 <= code < 0xE000 else chr(code)
+        return rng.choice(_ORDINARY)
+
+    def _parts(self) -> tuple[Part, ...]:
+        rng = self._rng
+        if not self._kind.pictures or rng.random() < 0.5:
+            return (TextPart(self._text()),) if rng.random() < 0.9 else ()
+        return tuple(
+            picture(rng.randrange(3)) if rng.random() < 0.5 else TextPart(self._text()) for _ in range(rng.randrange(5))
         )
-        messages += [Message("tool", draw(parts(text, pictures=False))) for _ in messages[-1].tool_calls]
-    return (*messages, Message("user", draw(parts(text, pictures=pictures))))
+
+    def _call(self) -> ToolCall:
+        arguments = {self._text(): self._value(2) for _ in range(self._rng.randrange(3))}
+        return ToolCall(self._text(), json.dumps(arguments, ensure_ascii=False))
+
+    def _value(self, depth: int) -> Any:
+        match self._rng.randrange(6 if depth else 4):
+            case 0:
+                return self._rng.choice([None, True, False, 7, -1.5])
+            case 4:
+                return [self._value(depth - 1) for _ in range(self._rng.randrange(3))]
+            case 5:
+                return {self._text(): self._value(depth - 1) for _ in range(self._rng.randrange(3))}
+            case _:
+                return self._text()
+
+    def _definition(self) -> str:
+        function = {"name": self._text(), "description": self._text(), "parameters": {self._text(): self._value(2)}}
+        return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
 
 
-def tool_definitions(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
-    function = st.fixed_dictionaries({"name": text, "description": text})
-    definition = st.fixed_dictionaries({"type": st.just("function"), "function": function})
-    return st.lists(definition.map(lambda value: json.dumps(value, ensure_ascii=False)), max_size=2)
-
-
-def texts_of(messages: tuple[Message, ...]) -> list[str]:
+def texts_of(chat: Chat) -> list[str]:
     """Everything anybody typed or a model wrote."""
+    messages = chat.messages
     calls = [text for message in messages for call in message.tool_calls for text in (call.name, call.arguments_json)]
-    return [*calls, *(text for message in messages for text in (message.text, message.reasoning))]
+    return [*calls, *chat.tools_json, *(text for message in messages for text in (message.text, message.reasoning))]
 
 
-def rendered_openly(
-    template: ChatTemplate,
-    messages: tuple[Message, ...],
-    *,
-    tools_json: list[str] | tuple[()] = (),
-    enable_thinking: bool = True,
-    preserve_thinking: bool = False,
-) -> str:
+def rendered_openly(template: ChatTemplate, chat: Chat) -> str:
     """What the template makes of the conversation as it is."""
     return template.render(
-        [_openly(message) for message in messages],
-        tools=[json.loads(text) for text in tools_json] or None,
+        [_openly(message) for message in chat.messages],
+        tools=[json.loads(text) for text in chat.tools_json] or None,
         add_generation_prompt=True,
-        variables={"enable_thinking": enable_thinking, "preserve_thinking": preserve_thinking},
+        variables={"enable_thinking": chat.enable_thinking, "preserve_thinking": chat.preserve_thinking},
     )
 
 
@@ -113,6 +148,7 @@ def _openly(message: Message) -> dict[str, Any]:
         given["reasoning_content"] = message.reasoning.strip()
     if message.tool_calls:
         given["tool_calls"] = [
-            {"function": {"name": call.name, "arguments": json.loads(call.arguments_json)}} for call in message.tool_calls
+            {"function": {"name": call.name, "arguments": json.loads(call.arguments_json)}}
+            for call in message.tool_calls
         ]
     return given

@@ -10,6 +10,7 @@ import pytest
 
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.template import ChatTemplate
+from tests.engine.worker.templates import compiled
 
 _DEMO = Path(__file__).parents[3] / "resources" / "demo" / "qwendesk-demo-Q8_0.gguf"
 _SPECIAL = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_USER_DEFINED
@@ -25,7 +26,7 @@ class Demo(msgspec.Struct, frozen=True):
 
     @property
     def template(self) -> ChatTemplate:
-        return ChatTemplate(self.template_source)
+        return compiled(self.template_source)
 
     @property
     def special_ids(self) -> set[int]:

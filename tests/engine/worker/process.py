@@ -109,7 +109,9 @@ class WorkerProcess:
         events = self.until(p.Finished, p.RequestFailed)
         return Answer(events)
 
-    def refuse(self, messages: Sequence[Message], options: GenerationOptions = GREEDY, **fields: Any) -> p.RequestFailed:
+    def refuse(
+        self, messages: Sequence[Message], options: GenerationOptions = GREEDY, **fields: Any
+    ) -> p.RequestFailed:
         self.send(p.Generate, messages=tuple(messages), options=options, **fields)
         last = self.until(p.Finished, p.RequestFailed)[-1]
         assert isinstance(last, p.RequestFailed), last
@@ -120,7 +122,10 @@ class WorkerProcess:
 def worker_process() -> Iterator[WorkerProcess]:
     """A started worker that has said hello; it is gone afterwards."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "qwendesk", "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "qwendesk", "--worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     with process:
         worker = WorkerProcess(process)

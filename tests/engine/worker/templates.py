@@ -1,5 +1,9 @@
 """Chat templates of other families, written for these tests, and some that do odd things."""
 
+import functools
+
+from qwendesk.engine.worker.template import ChatTemplate
+
 QWEN_LIKE = """\
 {%- macro body(content) -%}
   {%- if content is string -%}{{- content -}}
@@ -99,3 +103,9 @@ LOWER_CASE = _ODD % "m.content | lower"
 REPEATING = _ODD % "m.content + '\\n' + m.content"
 SHORTENING = _ODD % "m.content[:9]"
 """Shows the first characters of each message only."""
+
+
+@functools.cache
+def compiled(source: str) -> ChatTemplate:
+    """The template, with tokens of the demo model as its first and last one."""
+    return ChatTemplate(source, bos="<|endoftext|>", eos="<|im_end|>")

@@ -1,5 +1,6 @@
 """The prompt cache against a memory that behaves like Qwen3.5's: it cannot drop its last tokens."""
 
+import itertools
 from collections.abc import Sized
 
 from hypothesis import given, settings
@@ -141,7 +142,7 @@ def test_thinning_keeps_the_end_dense_and_the_pinned_one() -> None:
     assert len(kept) == 10
     assert indexes[0] == 100, "the pinned one stays"
     assert indexes[-1] == 10_000, "the last one stays"
-    gaps = [b - a for a, b in zip(indexes[1:], indexes[2:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(indexes[1:])]
     assert gaps == sorted(gaps, reverse=True), "gaps shrink towards the end"
 
 

@@ -2,15 +2,15 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from qwendesk.core.messages import Message, TextPart, ToolCall, text_message
 from qwendesk.engine.worker.prompt import Picture, Piece
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate
 from tests.engine.worker import templates
-from tests.engine.worker.chats import chats, hostile_text, rendered_openly, tool_definitions
+from tests.engine.worker.chats import Chat, Kind, chats, rendered_openly
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.test_prompt import prompt_of
 
@@ -41,94 +41,106 @@ class Words:
             text = text.replace(word, hidden)
         return text
 
-    def harmless(self, message: Message) -> Message:
-        """`message` with its texts trimmed and replaced, as far as it has text parts only."""
-        return Message(
-            message.role,
-            (TextPart(self.hide(message.text.strip())),),
-            reasoning=self.hide(message.reasoning.strip()),
+    def harmless(self, chat: Chat) -> Chat:
+        """`chat` with its texts trimmed and replaced, as far as there are text parts only."""
+        messages = tuple(
+            Message(
+                message.role,
+                (TextPart(self.hide(message.text.strip())),),
+                reasoning=self.hide(message.reasoning.strip()),
+            )
+            for message in chat.messages
         )
+        return msgspec.structs.replace(chat, messages=messages)
 
 
-def check_inert(demo: Demo, template: ChatTemplate, messages: tuple[Message, ...], *, enable_thinking: bool) -> None:
-    words = Words()
-    harmless = tuple(words.harmless(message) for message in messages)
-    prompt = prompt_of(demo, template, messages, enable_thinking=enable_thinking)
-    whole = rendered_openly(template, harmless, enable_thinking=enable_thinking)
-    assert shown(demo, prompt.pieces) == words.restore(whole)
-    own = [token for token in demo.tokenize(whole, parse_special=True) if token in demo.special_ids]
-    assert special_ids(demo, prompt.pieces) == own
-
-
-@settings(max_examples=800)
-@given(messages=chats(hostile_text), enable_thinking=st.booleans())
-def test_typed_tokens_stay_characters(demo: Demo, messages: tuple[Message, ...], enable_thinking: bool) -> None:
-    check_inert(demo, demo.template, messages, enable_thinking=enable_thinking)
-
-
-@pytest.mark.soak
-@settings(max_examples=20_000)
-@given(messages=chats(hostile_text), enable_thinking=st.booleans())
-def test_typed_tokens_stay_characters_in_many_chats(
-    demo: Demo, messages: tuple[Message, ...], enable_thinking: bool
-) -> None:
-    check_inert(demo, demo.template, messages, enable_thinking=enable_thinking)
-
-
-@pytest.mark.parametrize("source", [templates.QWEN_LIKE, templates.LLAMA_LIKE, BUILTIN_CHATML])
-@settings(max_examples=150)
-@given(messages=chats(hostile_text))
-def test_typed_tokens_stay_characters_with_other_templates(
-    demo: Demo, source: str, messages: tuple[Message, ...]
-) -> None:
-    check_inert(demo, ChatTemplate(source, bos="<|endoftext|>"), messages, enable_thinking=True)
-
-
-def own_special_ids(demo: Demo, source: str, messages: tuple[Message, ...]) -> list[int]:
-    """The special tokens the template writes around texts that contain none."""
-    template = ChatTemplate(source, bos="<|endoftext|>", eos="<|im_end|>")
-    harmless = tuple(Message(message.role, (TextPart("x" if message.text.strip() else ""),)) for message in messages)
-    whole = rendered_openly(template, harmless)
+def own_specials(demo: Demo, whole: str) -> list[int]:
     return [token for token in demo.tokenize(whole, parse_special=True) if token in demo.special_ids]
 
 
+def check_inert(demo: Demo, template: ChatTemplate, chat: Chat) -> None:
+    words = Words()
+    whole = rendered_openly(template, words.harmless(chat))
+    prompt = prompt_of(
+        demo,
+        template,
+        chat.messages,
+        enable_thinking=chat.enable_thinking,
+        preserve_thinking=chat.preserve_thinking,
+    )
+    assert shown(demo, prompt.pieces) == words.restore(whole)
+    assert special_ids(demo, prompt.pieces) == own_specials(demo, whole)
+
+
+@settings(max_examples=1500)
+@given(chat=chats(Kind(hostile=True)))
+def test_typed_tokens_stay_characters(demo: Demo, chat: Chat) -> None:
+    check_inert(demo, demo.template, chat)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@settings(max_examples=50_000)
+@given(chat=chats(Kind(hostile=True)))
+def test_typed_tokens_stay_characters_in_many_more_chats(demo: Demo, chat: Chat) -> None:
+    check_inert(demo, demo.template, chat)
+
+
 @pytest.mark.parametrize(
-    "source", [templates.MISTRAL_LIKE, templates.UPPER_CASE, templates.LOWER_CASE, templates.REPEATING]
+    "source", [templates.QWEN_LIKE, templates.LLAMA_LIKE, BUILTIN_CHATML], ids=["like Qwen's", "llama", "built in"]
 )
-@settings(max_examples=150)
-@given(messages=chats(hostile_text, reasoning=False))
-def test_typed_tokens_stay_characters_where_texts_are_changed(
-    demo: Demo, source: str, messages: tuple[Message, ...]
-) -> None:
-    template = ChatTemplate(source, bos="<|endoftext|>", eos="<|im_end|>")
-    prompt = prompt_of(demo, template, messages)
-    assert special_ids(demo, prompt.pieces) == own_special_ids(demo, source, messages)
-    typed = [message.text.strip().lower() for message in messages]
-    assert all(text in shown(demo, prompt.pieces).lower() for text in typed)
+@settings(max_examples=200)
+@given(chat=chats(Kind(hostile=True)))
+def test_typed_tokens_stay_characters_with_other_templates(demo: Demo, source: str, chat: Chat) -> None:
+    check_inert(demo, templates.compiled(source), chat)
 
 
-@settings(max_examples=300)
-@given(messages=chats(hostile_text, tools=True), tools_json=tool_definitions(hostile_text))
-def test_typed_tokens_in_tools_stay_characters(
-    demo: Demo, messages: tuple[Message, ...], tools_json: list[str]
-) -> None:
-    def harmless_json(text: str) -> str:
-        return text.replace("<", "«").replace(">", "»").replace("THINK", "think")
+_CHANGING = {
+    "mistral": templates.MISTRAL_LIKE,
+    "upper case": templates.UPPER_CASE,
+    "lower case": templates.LOWER_CASE,
+    "repeating": templates.REPEATING,
+}
 
-    def harmless(message: Message) -> Message:
-        calls = tuple(
-            ToolCall(harmless_json(call.name), harmless_json(call.arguments_json)) for call in message.tool_calls
-        )
-        parts = (TextPart(harmless_json(message.text)),)
-        return Message(message.role, parts, reasoning=harmless_json(message.reasoning), tool_calls=calls)
 
-    template = ChatTemplate(templates.QWEN_LIKE)
-    prompt = prompt_of(demo, template, messages, tools_json)
-    plain = tuple(harmless(message) for message in messages)
-    whole = rendered_openly(template, plain, tools_json=[harmless_json(text) for text in tools_json])
-    own = [token for token in demo.tokenize(whole, parse_special=True) if token in demo.special_ids]
-    assert special_ids(demo, prompt.pieces) == own
-    assert harmless_json(shown(demo, prompt.pieces)) == harmless_json(whole)
+@pytest.mark.parametrize("name", _CHANGING)
+@settings(max_examples=200)
+@given(chat=chats(Kind(hostile=True, reasoning=False)))
+def test_typed_tokens_stay_characters_where_texts_are_changed_or_moved(demo: Demo, name: str, chat: Chat) -> None:
+    template = templates.compiled(_CHANGING[name])
+    harmless = tuple(text_message(message.role, "x" if message.text.strip() else "") for message in chat.messages)
+    prompt = prompt_of(demo, template, chat.messages)
+    whole = rendered_openly(template, msgspec.structs.replace(chat, messages=harmless))
+    assert special_ids(demo, prompt.pieces) == own_specials(demo, whole)
+    visible = folded(shown(demo, prompt.pieces))
+    assert all(folded(message.text.strip()) in visible for message in chat.messages)
+
+
+def folded(text: str) -> str:
+    return text.upper().lower()
+
+
+@settings(max_examples=500)
+@given(chat=chats(Kind(hostile=True, tools=True)))
+def test_typed_tokens_in_tools_stay_characters(demo: Demo, chat: Chat) -> None:
+    template = templates.compiled(templates.QWEN_LIKE)
+    prompt = prompt_of(
+        demo,
+        template,
+        chat.messages,
+        chat.tools_json,
+        enable_thinking=chat.enable_thinking,
+        preserve_thinking=chat.preserve_thinking,
+    )
+    # The same conversation with brackets that are part of no token.
+    harmless = msgspec.json.decode(bracketless(msgspec.json.encode(chat).decode()), type=Chat)
+    whole = rendered_openly(template, harmless)
+    assert special_ids(demo, prompt.pieces) == own_specials(demo, whole)
+    assert bracketless(shown(demo, prompt.pieces)) == bracketless(whole)
+
+
+def bracketless(text: str) -> str:
+    return text.replace("<", "«").replace(">", "»")
 
 
 @pytest.mark.parametrize(

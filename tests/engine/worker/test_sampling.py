@@ -67,7 +67,9 @@ def test_logit_bias_forbids_a_token(worker: WorkerProcess) -> None:
     assert free.text == "1, 2, 3, 4, 5, 6, 7, 8, 9, 10."
     report = worker.load(demo_options())
     assert report.special_tokens["<|im_end|>"] == 2018
-    endless = worker.ask([user("Count to ten")], greedy(enable_thinking=False, logit_bias=("2018=-inf", "2016=-inf"), max_tokens=60))
+    endless = worker.ask(
+        [user("Count to ten")], greedy(enable_thinking=False, logit_bias=("2018=-inf", "2016=-inf"), max_tokens=60)
+    )
     assert endless.stop_reason == "max_tokens"
 
 
@@ -78,7 +80,10 @@ def test_a_bad_logit_bias_is_refused(worker: WorkerProcess, bias: str) -> None:
 
 SCHEMA = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 99}},
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 99},
+    },
     "required": ["name", "age"],
     "additionalProperties": False,
 }

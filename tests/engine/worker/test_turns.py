@@ -116,7 +116,15 @@ def conversation(worker: WorkerProcess, questions: list[str], options: list[obje
     return answers
 
 
-QUESTIONS = ["Hello", SPILL, "My name is Anna", "What is the KV cache?", "What is my name?", "Show me a table", "Tell me a joke"]
+QUESTIONS = [
+    "Hello",
+    SPILL,
+    "My name is Anna",
+    "What is the KV cache?",
+    "What is my name?",
+    "Show me a table",
+    "Tell me a joke",
+]
 
 
 @pytest.mark.parametrize("options", [[THINK], [NO_THINK], [THINK, NO_THINK]], ids=["think", "no-think", "mixed"])
@@ -173,7 +181,9 @@ def test_a_cancelled_answer_leaves_the_cache_right(worker: WorkerProcess) -> Non
         assert stopped.stop_reason == "cancelled"
         assert reference.text.startswith(stopped.text)
         chat = [user("Write a long text"), stopped.message, user(SPILL)]
-        assert worker.ask(chat, NO_THINK).text == worker.ask(chat, greedy(enable_thinking=False, cache_prompt=False)).text
+        assert (
+            worker.ask(chat, NO_THINK).text == worker.ask(chat, greedy(enable_thinking=False, cache_prompt=False)).text
+        )
 
 
 def test_typed_control_tokens_are_only_characters(worker: WorkerProcess) -> None:
@@ -260,6 +270,8 @@ def test_a_full_context_stops_or_drops_the_oldest_turns() -> None:
 def test_an_answer_that_fills_the_context_ends_with_that_reason() -> None:
     with worker_process() as worker:
         worker.load(demo_options(n_ctx=256))
-        answer = worker.ask([user("Write a long text")], greedy(enable_thinking=False, stop=(), logit_bias=("2018=-inf", "2016=-inf")))
+        answer = worker.ask(
+            [user("Write a long text")], greedy(enable_thinking=False, stop=(), logit_bias=("2018=-inf", "2016=-inf"))
+        )
         assert answer.stop_reason == "context_full"
         assert answer.stats.prompt_tokens + answer.stats.answer_tokens <= 257
