@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QApplication
 from qwendesk.core.paths import log_folder
 from qwendesk.engine.client import EngineClient, WorkerClient
 from qwendesk.services.chat import ChatService
-from qwendesk.services.engine import Decide, EngineService
 from qwendesk.services.deciding import decide
+from qwendesk.services.engine import Decide, EngineService
 from qwendesk.ui.bridge import ChatBridge, EngineBridge
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.main_window import MainWindow
@@ -95,8 +95,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     themes: tuple[ThemeChoice, ...] = ("dark", "light", "system")
     parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5 and 3.6 at home, in a window.")
     parser.add_argument("--theme", choices=themes, default="system", help="the window's colours (default: system)")
-    parser.add_argument("--demo-tour", action="store_true",
-                        help="ask the built-in demo one question and one about a picture, print the answers, and end")
+    parser.add_argument(
+        "--demo-tour",
+        action="store_true",
+        help="ask the built-in demo one question and one about a picture, print the answers, and end",
+    )
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="with --demo-tour: save the window as a PNG")
     options = parser.parse_args(argv)
     if options.screenshot is not None and not options.demo_tour:

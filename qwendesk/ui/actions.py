@@ -11,8 +11,19 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.ui.text import tr
 
 ActionId = Literal[
-    "new_chat", "model_menu", "eject", "thinking", "attach", "stop", "answer_now", "latest", "page_chat",
-    "zoom_in", "zoom_out", "zoom_reset", "quit",
+    "new_chat",
+    "model_menu",
+    "eject",
+    "thinking",
+    "attach",
+    "stop",
+    "answer_now",
+    "latest",
+    "page_chat",
+    "zoom_in",
+    "zoom_out",
+    "zoom_reset",
+    "quit",
 ]
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRect, QRectF, QTimer, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextFrame, QTextTable
 from PySide6.QtWidgets import QToolButton, QWidget
 
@@ -19,26 +19,29 @@ _BREATHING = 3.0
 
 
 class AnswerView(TextPane):
-    """Shows Markdown. `append` while it streams, `finish` at its end; `source` is all of it."""
+    """Shows Markdown. `add` while it streams, `finish` at its end; `markdown` is all of it."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._keeper = keeper
-        self.source = ""
+        self.markdown = ""
         self.blocks_written = 0
         """How often a finished block was written: once each, unless the theme changes."""
         self.open_writes = 0
         """How often the open block was written."""
         self._pending = ""
         self._buttons: list[tuple[QToolButton, CodeSection]] = []
+        self._open_mark: Mark | None = None
+        self._open_code: CodeSection | None = None
+        self._open_button: QToolButton | None = None
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.draw_now)
         self._restart()
         self.setAccessibleName(tr("Answer"))
         keeper.changed.connect(self._on_theme_changed)
 
-    def append(self, text: str) -> None:
-        self.source += text
+    def add(self, text: str) -> None:
+        self.markdown += text
         self._pending += text
         if not self._timer.isActive():
             self.draw_now()
@@ -76,9 +79,7 @@ class AnswerView(TextPane):
         self.document().clear()
         self._stream = MarkdownStream()
         self._writer = MarkdownWriter(self.document(), self._keeper.theme)
-        self._open_mark: Mark | None = None
-        self._open_code: CodeSection | None = None
-        self._open_button: QToolButton | None = None
+        self._open_mark = self._open_code = self._open_button = None
 
     def _continue_code(self, blocks: Sequence[Block]) -> bool:
         """Let an open code card grow instead of writing it again. False when that is not what happens."""
@@ -121,11 +122,11 @@ class AnswerView(TextPane):
         self._place_buttons()
 
     def _on_theme_changed(self) -> None:
-        source, was_open = self.source, self._open_mark is not None
+        markdown, was_open = self.markdown, self._open_mark is not None
         self.blocks_written = 0
         self._restart()
-        self.source, self._pending = "", ""
-        self.append(source)
+        self.markdown, self._pending = "", ""
+        self.add(markdown)
         if not was_open:
             self.finish()
 
@@ -188,12 +189,15 @@ class AnswerView(TextPane):
                 case "code":
                     self._paint_card(painter, frame)
                 case "quote":
-                    painter.fillRect(QRectF(box.left(), box.top() + 4, 3, box.height() - 8),
-                                     self._keeper.theme.color("quote_bar"))
+                    painter.fillRect(
+                        QRectF(box.left(), box.top() + 4, 3, box.height() - 8), self._keeper.theme.color("quote_bar")
+                    )
                     self._paint_frames(painter, frame, area)
                 case "rule":
-                    painter.fillRect(QRectF(box.left(), box.center().y(), self.viewport().width(), 1),
-                                     self._keeper.theme.color("divider"))
+                    painter.fillRect(
+                        QRectF(box.left(), box.center().y(), self.viewport().width(), 1),
+                        self._keeper.theme.color("divider"),
+                    )
                 case _ if isinstance(frame, QTextTable):
                     self._paint_rows(painter, frame, box)
                 case _:
@@ -206,7 +210,7 @@ class AnswerView(TextPane):
         painter.setBrush(theme.color("code_background"))
         painter.drawRoundedRect(card, 10, 10)
         line = card.top() + CARD_HEADER
-        painter.drawLine(card.left(), line, card.right(), line)
+        painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line))
         painter.setPen(theme.color("text_dim"))
         painter.setFont(theme.font(12))
         header = QRectF(card.left() + CARD_PADDING, card.top(), card.width() - 96, CARD_HEADER)

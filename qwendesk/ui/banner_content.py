@@ -36,8 +36,9 @@ def follow(story: EngineStory, state: EngineState) -> EngineStory:
     if state.failure is not None:
         return EngineStory() if state.failure.kind == "cancelled" else EngineStory(_failed(state))
     if state.death is not None and state.phase is Phase.OFF:
-        content = BannerContent("bad", tr("The engine stopped"), state.death.sentence, state.death.engine_lines,
-                                ("restart",))
+        content = BannerContent(
+            "bad", tr("The engine stopped"), state.death.sentence, state.death.engine_lines, ("restart",)
+        )
         return EngineStory(content, state.death, state.wanted)
     if story.died is None or state.wanted != story.died_with:
         return EngineStory()
@@ -59,5 +60,6 @@ def _after_death(death: EngineDeath, phase: Phase) -> BannerContent:
         return BannerContent("warn", tr("The engine stopped and was started again"), sentence, death.engine_lines)
     if phase is Phase.OFF:
         return BannerContent("bad", tr("The engine stopped"), death.sentence, death.engine_lines, ("restart",))
-    return BannerContent("warn", tr("The engine stopped"), tr("{0} Starting it again…", death.sentence),
-                         death.engine_lines)
+    return BannerContent(
+        "warn", tr("The engine stopped"), tr("{0} Starting it again…", death.sentence), death.engine_lines
+    )

@@ -45,8 +45,9 @@ class ThemedIcon:
 class IconButton(QToolButton):
     """A square button with only an icon."""
 
-    def __init__(self, keeper: ThemeKeeper, icon_name: str, *, role: str = "text_dim", size: int = 18,
-                 side: int = 32) -> None:
+    def __init__(
+        self, keeper: ThemeKeeper, icon_name: str, *, role: str = "text_dim", size: int = 18, side: int = 32
+    ) -> None:
         super().__init__()
         self.themed = ThemedIcon(keeper, self, role, size)
         self.themed.show(icon_name)
@@ -61,8 +62,16 @@ class IconButton(QToolButton):
 class TextButton(QPushButton):
     """A button with text and perhaps an icon; `kind` chooses its look in the stylesheet."""
 
-    def __init__(self, keeper: ThemeKeeper, text: str = "", *, kind: str = "", icon_name: str = "",
-                 role: str = "text_dim", size: int = 16) -> None:
+    def __init__(
+        self,
+        keeper: ThemeKeeper,
+        text: str = "",
+        *,
+        kind: str = "",
+        icon_name: str = "",
+        role: str = "text_dim",
+        size: int = 16,
+    ) -> None:
         super().__init__(text)
         if kind:
             self.setProperty("kind", kind)

@@ -18,6 +18,7 @@ from qwendesk.ui.bridge import ChatBridge, EngineBridge
 from qwendesk.ui.composer import Composer
 from qwendesk.ui.drop_target import DropTarget
 from qwendesk.ui.intake import Intake
+from qwendesk.ui.message_assistant import AssistantMessage
 from qwendesk.ui.picture_viewer import PictureViewer
 from qwendesk.ui.pictures import SUFFIXES, keep_pasted
 from qwendesk.ui.sampling_popover import SamplingPopover
@@ -175,7 +176,7 @@ class ChatPage(QWidget):
         if state.phase in (Phase.STARTING, Phase.LOADING):
             answer.show_status(tr("Waiting for the model · {0}%", round(100 * state.load_fraction)))
 
-    def _open_answer(self):  # type: ignore[no-untyped-def]
+    def _open_answer(self) -> AssistantMessage | None:
         turns = self._chat.conversation.turns
         return self.thread_view.answer(turns[-1].id) if turns and self._chat.busy else None
 
@@ -245,8 +246,7 @@ class ChatPage(QWidget):
         report = self._engine.state.report
         if report is None or report.can_see:
             return False
-        self.composer.say(
-            tr("This model cannot see pictures until its mmproj file is chosen."), offer_mmproj=True)
+        self.composer.say(tr("This model cannot see pictures until its mmproj file is chosen."), offer_mmproj=True)
         return True
 
     async def _take(self, intake: Intake) -> None:

@@ -77,8 +77,10 @@ class Composer(QFrame):
         self._thinking.setText(" " + (tr("Thinking: On") if on and can else tr("Thinking: Off")))
         tip = tr("Think before answering: better on hard questions, slower")
         if report is not None and not can:
-            tip = tr("This model cannot think before it answers. {0}", report.template.note or
-                     tr("Its chat template has no switch for it."))
+            tip = tr(
+                "This model cannot think before it answers. {0}",
+                report.template.note or tr("Its chat template has no switch for it."),
+            )
         describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")
 
@@ -135,8 +137,12 @@ class Composer(QFrame):
         self._notice.setWordWrap(True)
         self._notice.hide()
         self._mmproj = TextButton(self._keeper, tr("Choose mmproj…"), kind="link")
-        describe(self._mmproj, "composer.mmproj", tr("Choose mmproj file"),
-                 tr("Choose the picture file (mmproj) that belongs to the model"))
+        describe(
+            self._mmproj,
+            "composer.mmproj",
+            tr("Choose mmproj file"),
+            tr("Choose the picture file (mmproj) that belongs to the model"),
+        )
         self._mmproj.clicked.connect(self.mmproj_asked)
         self._mmproj.hide()
         self.text.textChanged.connect(lambda: self.say(""))
@@ -154,12 +160,23 @@ class Composer(QFrame):
         self._thinking.setCheckable(True)
         self._thinking.clicked.connect(self.thinking_toggled)
         self._preset = TextButton(keeper, kind="pill")
-        describe(self._preset, "composer.preset", tr("Style of the answer"),
-                 tr("Sampling values that suit the kind of question"))
+        describe(
+            self._preset,
+            "composer.preset",
+            tr("Style of the answer"),
+            tr("Sampling values that suit the kind of question"),
+        )
         self._preset.setMenu(self._style_menu())
-        self._answer_now = TextButton(keeper, " " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
-        describe(self._answer_now, "composer.answernow", tr("Answer now"), tr("End the thought and answer now"),
-                 COMMANDS["answer_now"].shortcut)
+        self._answer_now = TextButton(
+            keeper, " " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link"
+        )
+        describe(
+            self._answer_now,
+            "composer.answernow",
+            tr("Answer now"),
+            tr("End the thought and answer now"),
+            COMMANDS["answer_now"].shortcut,
+        )
         self._answer_now.clicked.connect(self.answer_now_asked)
         self._send = TextButton(keeper, kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(36, 34)

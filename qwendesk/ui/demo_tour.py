@@ -27,8 +27,9 @@ _RED, _WHITE = (214, 36, 36), (246, 246, 246)
 class DemoTour:
     """Drives the chat page and prints what streams. `run` says whether both questions were answered."""
 
-    def __init__(self, page: ChatPage, engine: EngineBridge, chat: ChatBridge,
-                 write: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, page: ChatPage, engine: EngineBridge, chat: ChatBridge, write: Callable[[str], None] | None = None
+    ) -> None:
         self._page = page
         self._engine = engine
         self._chat = chat

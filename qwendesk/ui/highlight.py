@@ -5,17 +5,26 @@ import functools
 import msgspec
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
-from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String, Token, _TokenType
+from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
 PLAIN = "code_text"
 _LONGEST = 20_000
 """Characters in one piece beyond which colours are left out rather than keep the window waiting."""
 _ROLES: tuple[tuple[_TokenType, str], ...] = (
-    (Comment, "code_comment"), (String, "code_string"), (Number, "code_number"), (Keyword, "code_keyword"),
-    (Operator.Word, "code_keyword"), (Name.Function, "code_name"), (Name.Class, "code_name"),
-    (Name.Decorator, "code_name"), (Name.Builtin, "code_name"), (Name.Tag, "code_keyword"),
-    (Name.Attribute, "code_name"), (Name.Namespace, "code_name"), (Error, "code_text"),
+    (Comment, "code_comment"),
+    (String, "code_string"),
+    (Number, "code_number"),
+    (Keyword, "code_keyword"),
+    (Operator.Word, "code_keyword"),
+    (Name.Function, "code_name"),
+    (Name.Class, "code_name"),
+    (Name.Decorator, "code_name"),
+    (Name.Builtin, "code_name"),
+    (Name.Tag, "code_keyword"),
+    (Name.Attribute, "code_name"),
+    (Name.Namespace, "code_name"),
+    (Error, "code_text"),
 )
 
 
@@ -56,7 +65,12 @@ def safe_cut(code: str, language: str) -> int:
         if position > limit:
             break
         following = code[position : position + 1]
-        if text.endswith("\n") and kind not in String and kind not in Comment.Multiline and following.strip():
+        if (
+            text.endswith("\n")
+            and not _is_in(kind, String)
+            and not _is_in(kind, Comment.Multiline)
+            and following.strip()
+        ):
             cut = position
     return cut
 
@@ -79,7 +93,12 @@ def _lexer(language: str) -> Lexer | None:
 
 @functools.cache
 def _role(kind: _TokenType) -> str:
-    return next((role for base, role in _ROLES if kind in base), PLAIN) if kind is not Token else PLAIN
+    return next((role for base, role in _ROLES if _is_in(kind, base)), PLAIN)
+
+
+def _is_in(kind: _TokenType, base: _TokenType) -> bool:
+    """Whether `kind` is `base` or a refinement of it (pygments kinds are tuples of names)."""
+    return kind[: len(base)] == base
 
 
 def _fit(runs: list[Run], code: str) -> list[Run]:

@@ -61,7 +61,7 @@ def engine_text(state: EngineState) -> tuple[str, str]:
 
 
 def speed_text(stats: AnswerStats) -> str:
-    """"112 tok/s", one decimal below 10; "" when too little was written to tell."""
+    """ "112 tok/s", one decimal below 10; "" when too little was written to tell."""
     speed = stats.decode_tok_s
     if speed <= 0:
         return ""
@@ -89,33 +89,38 @@ def stats_tooltip(answer: Answer) -> str:
         tr("Ended: {0}", stop_text(answer.stop_reason)),
         stats.cache_note,
         tr("Left out because the context was full: {0} oldest messages", stats.dropped_messages)
-        if stats.dropped_messages else "",
+        if stats.dropped_messages
+        else "",
     ]
     return "\n".join(line for line in lines if line)
 
 
 def stop_text(reason: StopReason | None) -> str:
     return {
-        "eos": tr("by itself"), "stop_string": tr("at a stop text"), "max_tokens": tr("longest output reached"),
-        "context_full": tr("context full"), "cancelled": tr("stopped"), None: tr("by an error"),
+        "eos": tr("by itself"),
+        "stop_string": tr("at a stop text"),
+        "max_tokens": tr("longest output reached"),
+        "context_full": tr("context full"),
+        "cancelled": tr("stopped"),
+        None: tr("by an error"),
     }[reason]
 
 
 def thought_text(seconds: float, tokens: int) -> str:
-    """"Thought for 12 s · 431 tokens"; the count is left out while it is not known (0)."""
+    """ "Thought for 12 s · 431 tokens"; the count is left out while it is not known (0)."""
     duration = show_duration(seconds)
     return tr("Thought for {0} · {1} tokens", duration, f"{tokens:,}") if tokens else tr("Thought for {0}", duration)
 
 
 def picture_text(cost: PictureCost, n_ctx: int) -> str:
-    """"1024×768 → 788 tokens, 1.2% of context"."""
+    """ "1024×768 → 788 tokens, 1.2% of context"."""
     size = f"{cost.width}×{cost.height}"
     share = f"{100 * cost.tokens / n_ctx:.1f}" if n_ctx else "?"
     return tr("{0} → {1} tokens, {2}% of context", size, f"{cost.tokens:,}", share)
 
 
 def context_text(stats: AnswerStats | None, n_ctx: int) -> str:
-    """"Context 1.2K / 32K": what the last answer left in the engine's memory, of what fits."""
+    """ "Context 1.2K / 32K": what the last answer left in the engine's memory, of what fits."""
     if not n_ctx:
         return tr("Context –")
     used = 0 if stats is None else stats.prompt_tokens + stats.reasoning_tokens + stats.answer_tokens

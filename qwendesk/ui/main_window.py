@@ -1,5 +1,7 @@
 """The window: rail, top bar, pages, meter bar; commands and drops reach everything from here."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
@@ -86,21 +88,24 @@ class MainWindow(QMainWindow):
         page.model_asked.connect(self.choose_model)
         page.mmproj_asked.connect(self.choose_mmproj)
         self.rail.page_chosen.connect(self.show_page)
-        install(self, {
-            "new_chat": page.new_chat,
-            "model_menu": bar.model.open_menu,
-            "eject": self._engine.eject,
-            "thinking": page.toggle_thinking,
-            "attach": page.choose_pictures,
-            "stop": page.stop,
-            "answer_now": page.answer_now,
-            "latest": page.thread_view.follow,
-            "page_chat": lambda: self.show_page("chat"),
-            "zoom_in": lambda: self._keeper.zoom(1),
-            "zoom_out": lambda: self._keeper.zoom(-1),
-            "zoom_reset": lambda: self._keeper.zoom(0),
-            "quit": self._quit,
-        })
+        install(
+            self,
+            {
+                "new_chat": page.new_chat,
+                "model_menu": bar.model.open_menu,
+                "eject": self._engine.eject,
+                "thinking": page.toggle_thinking,
+                "attach": page.choose_pictures,
+                "stop": page.stop,
+                "answer_now": page.answer_now,
+                "latest": page.thread_view.follow,
+                "page_chat": lambda: self.show_page("chat"),
+                "zoom_in": lambda: self._keeper.zoom(1),
+                "zoom_out": lambda: self._keeper.zoom(-1),
+                "zoom_reset": lambda: self._keeper.zoom(0),
+                "quit": self._quit,
+            },
+        )
 
     def _quit(self) -> None:
         self.close()
@@ -114,7 +119,7 @@ class MainWindow(QMainWindow):
         finished = [turn.answer for turn in self._chat.conversation.turns if turn.answer.stop_reason is not None]
         self.meter_bar.show_stats(finished[-1].stats if finished else None)
 
-    def _choose_file(self, title: str, chosen) -> None:  # type: ignore[no-untyped-def]
+    def _choose_file(self, title: str, chosen: Callable[[str], None]) -> None:
         dialog = QFileDialog(self, title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)

@@ -134,7 +134,7 @@ class MarkdownWriter:
                     pass
             index = close + 1
 
-    def _block(self, *, top: int, bottom: int, place: _Place = _Place()) -> None:
+    def _block(self, *, top: int, bottom: int, place: _Place) -> None:
         form = QTextBlockFormat()
         form.setTopMargin(top)
         form.setBottomMargin(bottom)
@@ -200,12 +200,16 @@ class MarkdownWriter:
                 self._write(tokens, index + 1, close, msgspec.structs.replace(inner, qt_list=qt_list))
             index = close + 1
 
-    def _new_list(self, form: QTextListFormat, tokens: Sequence[Token], start: int, end: int,
-                  place: _Place) -> QTextList:
+    def _new_list(
+        self, form: QTextListFormat, tokens: Sequence[Token], start: int, end: int, place: _Place
+    ) -> QTextList:
         """Write a list's first item; the list exists only once it has a block."""
         if tokens[start + 1].type == "paragraph_open":
-            self._block(top=2 if place.tight else 6, bottom=2 if place.tight else 6,
-                        place=msgspec.structs.replace(place, depth=0))
+            self._block(
+                top=2 if place.tight else 6,
+                bottom=2 if place.tight else 6,
+                place=msgspec.structs.replace(place, depth=0),
+            )
             qt_list = self._cursor.createList(form)
             write_inline(self._cursor, tokens[start + 2].children or [], self.body_format(), self.theme)
             self._write(tokens, start + 4, end, place)

@@ -52,7 +52,7 @@ class AssistantMessage(QWidget):
     @property
     def has_words(self) -> bool:
         """Whether anything of the thought or the answer is there."""
-        return self._thought is not None or bool(self._answer.source)
+        return self._thought is not None or bool(self._answer.markdown)
 
     def show_status(self, text: str) -> None:
         """What happens before the first word, dimmed."""
@@ -72,7 +72,7 @@ class AssistantMessage(QWidget):
         if self._thought is not None and self._thought.is_thinking:
             self._thought.end_thinking()
         self._answer.show()
-        self._answer.append(text)
+        self._answer.add(text)
 
     def end(self, answer: Answer) -> None:
         """The answer is final. Whatever was not streamed to here is shown too."""
@@ -81,9 +81,9 @@ class AssistantMessage(QWidget):
             self._thought_block().append(answer.reasoning)
         if self._thought is not None:
             self._thought.end_thinking(answer.thought_s, answer.stats.reasoning_tokens)
-        if answer.text and not self._answer.source:
+        if answer.text and not self._answer.markdown:
             self._answer.show()
-            self._answer.append(answer.text)
+            self._answer.add(answer.text)
         self._answer.finish()
         if answer.error:
             self._column.addWidget(self._failure(answer.error))
@@ -105,7 +105,9 @@ class AssistantMessage(QWidget):
         row.setSpacing(4)
         if answer.text:
             copy = IconButton(self._keeper, "copy", size=16, side=24)
-            describe(copy, f"thread.copy.{self._turn_id}", tr("Copy the answer"), tr("Copy the answer, without the thought"))
+            describe(
+                copy, f"thread.copy.{self._turn_id}", tr("Copy the answer"), tr("Copy the answer, without the thought")
+            )
             copy.clicked.connect(lambda: self._copy(copy, answer.text))
             row.addWidget(copy)
         if answer.stop_reason is not None:

@@ -13,8 +13,12 @@ from qwendesk.ui.text import tr
 from qwendesk.ui.theme_keeper import ThemeKeeper
 
 _DOTS = {
-    Phase.OFF: "dot_off", Phase.IDLE: "dot_off", Phase.STARTING: "dot_loading", Phase.LOADING: "dot_loading",
-    Phase.READY: "dot_ready", Phase.ANSWERING: "dot_busy",
+    Phase.OFF: "dot_off",
+    Phase.IDLE: "dot_off",
+    Phase.STARTING: "dot_loading",
+    Phase.LOADING: "dot_loading",
+    Phase.READY: "dot_ready",
+    Phase.ANSWERING: "dot_busy",
 }
 _PADDING = 14
 _DOT = 8
@@ -73,8 +77,9 @@ class ModelButton(QPushButton):
         if self._state.phase in (Phase.STARTING, Phase.LOADING):
             painter.save()
             painter.setClipPath(outline)
-            painter.fillRect(QRectF(0, 0, self.width() * self._state.load_fraction, self.height()),
-                             theme.color("progress"))
+            painter.fillRect(
+                QRectF(0, 0, self.width() * self._state.load_fraction, self.height()), theme.color("progress")
+            )
             painter.restore()
         painter.setPen(QPen(theme.color("focus" if self.hasFocus() else "border"), 1))
         painter.drawPath(outline)

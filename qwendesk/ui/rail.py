@@ -68,7 +68,10 @@ class Rail(QFrame):
         menu = QMenu(self)
         group = QActionGroup(menu)
         choices: tuple[tuple[ThemeChoice, str], ...] = (
-            ("system", tr("As the system")), ("dark", tr("Dark")), ("light", tr("Light")))
+            ("system", tr("As the system")),
+            ("dark", tr("Dark")),
+            ("light", tr("Light")),
+        )
         for choice, text in choices:
             action = QAction(text, menu)
             action.setObjectName(f"rail.theme.{choice}")

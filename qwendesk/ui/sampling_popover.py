@@ -58,7 +58,9 @@ class SamplingPopover(QFrame):
         return field
 
     def _apply(self) -> None:
-        texts = {key: f"{field.value():.0f}" if field.decimals() == 0 else f"{field.value():.2f}"
-                 for key, field in self._fields.items()}
+        texts = {
+            key: f"{field.value():.0f}" if field.decimals() == 0 else f"{field.value():.2f}"
+            for key, field in self._fields.items()
+        }
         self.applied.emit(texts)
         self.close()

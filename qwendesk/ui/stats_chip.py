@@ -10,7 +10,7 @@ from qwendesk.ui.text import tr
 
 
 class StatsChip(QToolButton):
-    """"112 tok/s · 0.2 s"; a click or the focus shows the tooltip at once."""
+    """ "112 tok/s · 0.2 s"; a click or the focus shows the tooltip at once."""
 
     def __init__(self, turn_id: int) -> None:
         super().__init__()

@@ -29,7 +29,7 @@ class Tasks(QObject):
         """Run `work`; it is cancelled when `owner`, the widget it works for, is destroyed."""
         task = asyncio.get_running_loop().create_task(work)
         if owner is not None:
-            owner.destroyed.connect(lambda: task.cancel())
+            owner.destroyed.connect(lambda _owner: task.cancel())
         self._running.add(task)
         task.add_done_callback(self._on_done)
         return task

@@ -15,8 +15,17 @@ from qwendesk.core.paths import resources_folder
 _ROLE = re.compile(r"^(?P<top>\w+)(?: (?P<percent>\d{1,3})% over (?P<under>\w+))?$")
 _POOR_DEFAULTS = frozenset({"dejavu sans", "sans serif", "sans", "monospace", "bitstream vera sans", "helvetica", ""})
 _GOOD_FAMILIES = ("Inter", "Cantarell", "Noto Sans", "Ubuntu", "Open Sans", "Roboto", "Liberation Sans")
-_MONO_FAMILIES = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "Menlo", "Consolas", "Noto Sans Mono", "DejaVu Sans Mono",
-                  "Liberation Mono", "monospace")
+_MONO_FAMILIES = (
+    "JetBrains Mono",
+    "Cascadia Mono",
+    "SF Mono",
+    "Menlo",
+    "Consolas",
+    "Noto Sans Mono",
+    "DejaVu Sans Mono",
+    "Liberation Mono",
+    "monospace",
+)
 
 
 class Theme(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +102,8 @@ def ui_families() -> list[str]:
     if system.lower() not in _POOR_DEFAULTS:
         return [system]
     installed = set(QFontDatabase.families())
-    return [family for family in _GOOD_FAMILIES if family in installed][:1] + [system or "sans-serif"]
+    better = next((family for family in _GOOD_FAMILIES if family in installed), "")
+    return [family for family in (better, system or "sans-serif") if family]
 
 
 def palette(theme: Theme) -> QPalette:
@@ -101,11 +111,22 @@ def palette(theme: Theme) -> QPalette:
     result = QPalette()
     group = QPalette.ColorRole
     for role, name in (
-        (group.Window, "window"), (group.Base, "field"), (group.AlternateBase, "card"), (group.Button, "card"),
-        (group.ToolTipBase, "tooltip"), (group.Text, "text"), (group.WindowText, "text"), (group.ButtonText, "text"),
-        (group.ToolTipText, "text"), (group.PlaceholderText, "text_dim"), (group.Highlight, "selection"),
-        (group.HighlightedText, "selection_text"), (group.Link, "text_link"), (group.LinkVisited, "text_link"),
-        (group.Accent, "accent"), (group.Mid, "border"),
+        (group.Window, "window"),
+        (group.Base, "field"),
+        (group.AlternateBase, "card"),
+        (group.Button, "card"),
+        (group.ToolTipBase, "tooltip"),
+        (group.Text, "text"),
+        (group.WindowText, "text"),
+        (group.ButtonText, "text"),
+        (group.ToolTipText, "text"),
+        (group.PlaceholderText, "text_dim"),
+        (group.Highlight, "selection"),
+        (group.HighlightedText, "selection_text"),
+        (group.Link, "text_link"),
+        (group.LinkVisited, "text_link"),
+        (group.Accent, "accent"),
+        (group.Mid, "border"),
     ):
         result.setColor(role, theme.color(name))
     for role in (group.Text, group.WindowText, group.ButtonText):

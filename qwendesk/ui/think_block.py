@@ -84,7 +84,7 @@ class ThinkBlock(QWidget):
         self._arrange()
         self._update_header()
 
-    def _on_toggled(self, _opened: bool) -> None:  # noqa: FBT001 - Qt's signal
+    def _on_toggled(self, _opened: bool) -> None:
         self._arrange()
         self._update_header()
 

@@ -33,13 +33,24 @@ class TopBar(QFrame):
         self._menu = self._model_menu()
         self.model = ModelButton(keeper, self._menu)
         self._eject = TextButton(keeper, tr("Eject"), kind="quiet")
-        describe(self._eject, "model.eject", tr("Eject"), tr("Unload the model and free its memory"),
-                 COMMANDS["eject"].shortcut)
+        describe(
+            self._eject,
+            "model.eject",
+            tr("Eject"),
+            tr("Unload the model and free its memory"),
+            COMMANDS["eject"].shortcut,
+        )
         self._eject.clicked.connect(self.eject_asked)
         self._demo_tag = TextButton(keeper, tr("Demo model: knows a few topics"), kind="tag")
-        describe(self._demo_tag, "model.demo", tr("Demo model: knows a few topics"), tr(
-            "The built-in demo is for trying the app. For real answers choose a Qwen3.5 or Qwen3.6 GGUF file:\n"
-            "click here, then Choose GGUF file…"))
+        describe(
+            self._demo_tag,
+            "model.demo",
+            tr("Demo model: knows a few topics"),
+            tr(
+                "The built-in demo is for trying the app. For real answers choose a Qwen3.5 or Qwen3.6 GGUF file:\n"
+                "click here, then Choose GGUF file…"
+            ),
+        )
         self._demo_tag.clicked.connect(self.model.open_menu)
         new_chat = TextButton(keeper, " " + tr("New chat"), kind="quiet", icon_name="new")
         describe(new_chat, "chats.new", tr("New chat"), shortcut=COMMANDS["new_chat"].shortcut)
@@ -75,8 +86,12 @@ class TopBar(QFrame):
         menu.setToolTipsVisible(True)
         entries = (
             ("model", tr("Choose GGUF file…"), tr("Any Qwen3.5 or Qwen3.6 GGUF file on this PC"), self.model_asked),
-            ("mmproj", tr("Choose mmproj file…"), tr("The picture file of the loaded model, so that it can see"),
-             self.mmproj_asked),
+            (
+                "mmproj",
+                tr("Choose mmproj file…"),
+                tr("The picture file of the loaded model, so that it can see"),
+                self.mmproj_asked,
+            ),
             ("", "", "", None),
             ("demo", tr("Built-in demo"), tr("Always there; knows a few topics"), self.demo_asked),
             ("cancel", tr("Stop loading"), tr("Stop the load that runs"), self.cancel_asked),

@@ -12,13 +12,19 @@ from qwendesk.ui.text import tr
 from qwendesk.ui.theme_keeper import ThemeKeeper
 
 DEMO_QUESTIONS = (
-    "What is VRAM spill?", "What can you do?", "Show me a table", "Tell me a joke",
-    "What is a mixture of experts?", "Write a Python function",
+    "What is VRAM spill?",
+    "What can you do?",
+    "Show me a table",
+    "Tell me a joke",
+    "What is a mixture of experts?",
+    "Write a Python function",
 )
 """Questions that the built-in demo was trained on."""
 REAL_QUESTIONS = (
-    "Explain how a mixture of experts saves memory", "Write a Python script that renames my screenshots by date",
-    "Plan a weekend LAN party for eight people", "Summarise the rules of a board game I describe",
+    "Explain how a mixture of experts saves memory",
+    "Write a Python script that renames my screenshots by date",
+    "Plan a weekend LAN party for eight people",
+    "Summarise the rules of a board game I describe",
 )
 
 
@@ -41,10 +47,12 @@ class Welcome(QWidget):
         self._text.setWordWrap(True)
         self._grid = QGridLayout()
         self._grid.setSpacing(10)
-        choose = TextButton(keeper, " " + tr("Choose a real model (GGUF file)…"), kind="link", icon_name="folder",
-                            role="text_link")
-        describe(choose, "welcome.choose", tr("Choose a real model"),
-                 tr("Choose a Qwen3.5 or Qwen3.6 GGUF file on this PC"))
+        choose = TextButton(
+            keeper, " " + tr("Choose a real model (GGUF file)…"), kind="link", icon_name="folder", role="text_link"
+        )
+        describe(
+            choose, "welcome.choose", tr("Choose a real model"), tr("Choose a Qwen3.5 or Qwen3.6 GGUF file on this PC")
+        )
         choose.clicked.connect(self.model_asked)
         column = QVBoxLayout()
         column.setSpacing(12)
@@ -70,10 +78,13 @@ class Welcome(QWidget):
         model = state.wanted.model if state.wanted is not None else ""
         active = state.report is not None or state.phase in (Phase.STARTING, Phase.LOADING)
         if active and is_demo(model):
-            self._say(tr(
-                "Everything stays on this PC. The built-in demo model is loaded so that you can try the app at once: "
-                "it is tiny and knows only the topics below and a few more. For real answers choose a real model, "
-                "a Qwen3.5 or Qwen3.6 GGUF file."))
+            self._say(
+                tr(
+                    "Everything stays on this PC. The built-in demo model is loaded so that you can try the app at "
+                    "once: it is tiny and knows only the topics below and a few more. For real answers choose a real "
+                    "model, a Qwen3.5 or Qwen3.6 GGUF file."
+                )
+            )
             self._suggest(DEMO_QUESTIONS)
         elif active:
             name = model_name(state.report) if state.report is not None else tr("Your model")
@@ -81,9 +92,12 @@ class Welcome(QWidget):
             self._say(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
             self._suggest(REAL_QUESTIONS)
         else:
-            self._say(tr(
-                "Everything stays on this PC. Choose a Qwen3.5 or Qwen3.6 GGUF file to begin, or the built-in demo "
-                "from the button at the top (Ctrl+L)."))
+            self._say(
+                tr(
+                    "Everything stays on this PC. Choose a Qwen3.5 or Qwen3.6 GGUF file to begin, or the built-in demo "
+                    "from the button at the top (Ctrl+L)."
+                )
+            )
             self._suggest(())
 
     def _say(self, text: str) -> None:

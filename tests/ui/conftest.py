@@ -18,7 +18,7 @@ from tests.ui.desk import Desk
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a coroutine test that asks for `qt_loop` (as `desk` does) on it."""
     runner = pyfuncitem.funcargs.get("qt_loop")
-    if runner is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
+    if not isinstance(runner, asyncio.Runner) or not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))

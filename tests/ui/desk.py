@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextEdit, QWidget
@@ -43,7 +43,9 @@ class Desk:
         return self.window.findChild(QWidget, name) is not None
 
     def is_shown(self, name: str) -> bool:
-        return self.find(name, QWidget).isVisible()
+        """Whether the control is there and on screen."""
+        widget = self.window.findChild(QWidget, name)
+        return widget is not None and widget.isVisible()
 
     def text_of(self, name: str) -> str:
         widget = self.find(name, QWidget)
@@ -61,7 +63,7 @@ class Desk:
 
     def press(self, key: Qt.Key, modifier: Qt.KeyboardModifier = _NO_MODIFIER) -> None:
         """A key, where the focus is."""
-        QTest.keyClick(self.window.focusWidget() or self.window, key, modifier)
+        QTest.keyClick(self.window.focusWidget(), key, modifier)
 
     def type(self, text: str) -> None:
         self.composer_text.setFocus()
@@ -78,8 +80,9 @@ class Desk:
         await self.until(lambda: len(self.parts.chat.conversation.turns) > turns and not self.parts.chat.busy)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Let the window live until `condition` holds; the test's time limit ends a wait for ever."""
-        while not condition():
+        """Let the window live until `condition` holds; a test's time limit ends a wait for ever."""
+        # Most conditions are about widgets, which tell nobody when they change.
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.002)
 
     async def load_demo(self) -> None:
@@ -105,7 +108,7 @@ class Desk:
         self.composer_text.setFocus()
         QTest.keyClick(self.composer_text, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
 
-    def _middle(self):  # type: ignore[no-untyped-def]
+    def _middle(self) -> QPoint:
         return self.window.rect().center()
 
 

@@ -5,7 +5,15 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QMenu, QPlainTextEdit, QTextBrowser, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QMenu,
+    QPlainTextEdit,
+    QTextBrowser,
+    QWidget,
+)
 
 from qwendesk.core.failures import LoadFailure
 from qwendesk.ui.actions import COMMANDS
@@ -13,9 +21,21 @@ from tests.fakes.engine import ScriptedAnswer
 from tests.ui.desk import Desk
 
 NAMED = (
-    "rail.chat", "model.button", "model.eject", "thread.view", "thread.message.1", "thread.think.1", "thread.stats.1",
-    "composer.text", "composer.attach", "composer.thinking", "composer.preset", "composer.send", "composer.answernow",
-    "meter.bar", "meter.state",
+    "rail.chat",
+    "model.button",
+    "model.eject",
+    "thread.view",
+    "thread.message.1",
+    "thread.think.1",
+    "thread.stats.1",
+    "composer.text",
+    "composer.attach",
+    "composer.thinking",
+    "composer.preset",
+    "composer.send",
+    "composer.answernow",
+    "meter.bar",
+    "meter.state",
 )
 
 
@@ -42,9 +62,7 @@ def interactive(desk: Desk) -> list[QWidget]:
     return [each for kind in kinds for each in desk.window.findChildren(kind) if each.isVisible()]
 
 
-async def test_every_control_has_a_name_and_buttons_a_tooltip(
-    desk: Desk, shape_picture: Callable[..., Path]
-) -> None:
+async def test_every_control_has_a_name_and_buttons_a_tooltip(desk: Desk, shape_picture: Callable[..., Path]) -> None:
     await a_full_window(desk, shape_picture("red", "circle"))
     controls = interactive(desk)
     assert len(controls) > 15
@@ -60,7 +78,7 @@ async def test_every_control_is_reached_by_tab(desk: Desk, shape_picture: Callab
     reached: list[QWidget] = []
     for _ in range(200):
         focus = desk.window.focusWidget()
-        if focus is None or focus in reached:
+        if focus in reached:
             break
         reached.append(focus)
         QTest.keyClick(focus, Qt.Key.Key_Tab)
@@ -75,8 +93,13 @@ async def test_the_controls_are_called_as_documented(desk: Desk) -> None:
 
 
 async def test_tooltips_tell_the_shortcut(desk: Desk) -> None:
-    for name, command in (("composer.thinking", "thinking"), ("model.button", "model_menu"), ("chats.new", "new_chat"),
-                          ("composer.attach", "attach"), ("rail.chat", "page_chat")):
+    for name, command in (
+        ("composer.thinking", "thinking"),
+        ("model.button", "model_menu"),
+        ("chats.new", "new_chat"),
+        ("composer.attach", "attach"),
+        ("rail.chat", "page_chat"),
+    ):
         assert COMMANDS[command].shortcut in desk.find(name, QWidget).toolTip()  # type: ignore[index]
 
 

@@ -15,7 +15,8 @@ from qwendesk.ui.theme_keeper import ThemeKeeper
 
 CODE = "def add(a, b):\n    return a + b  # sum\n"
 MIXED = "\n\n".join(
-    f"## Part {number}\n\nSome **words** and `code`.\n\n- a\n- b\n\n```python\n{CODE}```\n\n| x | y |\n|---|---|\n| 1 | 2 |"
+    f"## Part {number}\n\nSome **words** and `code`.\n\n- a\n- b\n\n"
+    f"```python\n{CODE}```\n\n| x | y |\n|---|---|\n| 1 | 2 |"
     for number in range(20)
 )
 
@@ -34,13 +35,13 @@ def view(keeper: ThemeKeeper) -> Iterator[AnswerView]:
 def stream(view: AnswerView, text: str, app: QApplication, step: int = 40) -> None:
     """Feed `text` in pieces, each drawn before the next."""
     for start in range(0, len(text), step):
-        view.append(text[start : start + step])
+        view.add(text[start : start + step])
         view.draw_now()
     app.processEvents()
 
 
 def test_it_shows_what_the_markdown_says(view: AnswerView) -> None:
-    view.append("# Title\n\nSome **bold**, *it* and `code`.\n\n1. one\n2. two\n\n<i>html</i>")
+    view.add("# Title\n\nSome **bold**, *it* and `code`.\n\n1. one\n2. two\n\n<i>html</i>")
     view.finish()
     assert view.toPlainText() == "Title\nSome bold, it and code.\none\ntwo\n<i>html</i>"
 
@@ -49,7 +50,7 @@ def test_streamed_and_whole_look_the_same(view: AnswerView, keeper: ThemeKeeper,
     whole = AnswerView(keeper, view.parentWidget())
     whole.resize(view.size())
     whole.show()
-    whole.append(MIXED)
+    whole.add(MIXED)
     whole.finish()
     stream(view, MIXED, app)
     view.finish()
@@ -63,27 +64,29 @@ def test_a_long_answer_writes_each_finished_block_once(view: AnswerView, app: QA
     stream(view, MIXED, app, step=30)
     blocks = view.blocks_written
     assert view.open_writes > 20
-    view.append("\n\nThe end.")
+    view.add("\n\nThe end.")
     view.finish()
     assert view.blocks_written - blocks <= 3
-    assert view.blocks_written == len(re.findall(r"^(##|Some|- a|```python|\| x|The end)", MIXED + "\n\nThe end.", re.M))
+    assert view.blocks_written == len(
+        re.findall(r"^(##|Some|- a|```python|\| x|The end)", MIXED + "\n\nThe end.", re.M)
+    )
 
 
 def test_an_open_code_card_grows_instead_of_being_written_again(view: AnswerView, app: QApplication) -> None:
     code = "".join(f"value_{number} = {number}  # a comment\n" for number in range(400))
-    view.append("```python\n")
+    view.add("```python\n")
     view.draw_now()
     first = view.document().rootFrame().childFrames()[0]
     stream(view, code, app, step=200)
     assert view.document().rootFrame().childFrames()[0] is first
     assert view.blocks_written == 0
-    view.append("```\n")
+    view.add("```\n")
     view.finish()
     assert view.toPlainText().strip() == code.strip()
 
 
 def test_a_selection_spans_the_whole_answer(view: AnswerView) -> None:
-    view.append(f"Before\n\n```python\n{CODE}```\n\nAfter")
+    view.add(f"Before\n\n```python\n{CODE}```\n\nAfter")
     view.finish()
     view.selectAll()
     view.copy()
@@ -92,7 +95,7 @@ def test_a_selection_spans_the_whole_answer(view: AnswerView) -> None:
 
 
 def test_code_is_copied_as_it_was_written(view: AnswerView, app: QApplication) -> None:
-    view.append(f"```python\n{CODE}```\n\nText.")
+    view.add(f"```python\n{CODE}```\n\nText.")
     view.finish()
     app.processEvents()
     button = next(each for each in view.findChildren(QToolButton) if each.isVisible())
@@ -102,7 +105,7 @@ def test_code_is_copied_as_it_was_written(view: AnswerView, app: QApplication) -
 
 
 def test_code_has_colours_that_end_with_the_fence(view: AnswerView, keeper: ThemeKeeper) -> None:
-    view.append(f"```python\n{CODE}```\n\nreturn")
+    view.add(f"```python\n{CODE}```\n\nreturn")
     view.finish()
     theme = keeper.theme
     keyword = view.document().find("return")
@@ -112,7 +115,7 @@ def test_code_has_colours_that_end_with_the_fence(view: AnswerView, keeper: Them
 
 
 def test_another_theme_colours_the_answer_again(view: AnswerView, keeper: ThemeKeeper) -> None:
-    view.append("Some text")
+    view.add("Some text")
     view.finish()
     keeper.choose("light")
     cursor = view.document().find("Some")
@@ -125,7 +128,7 @@ def test_only_web_addresses_are_links_and_they_are_shown_before_they_open(
 ) -> None:
     opened: list[QUrl] = []
     monkeypatch.setattr("qwendesk.ui.text_pane.QDesktopServices.openUrl", opened.append)
-    view.append("[a](https://example.org/x) [b](javascript:alert(1)) [c](file:///etc/passwd)")
+    view.add("[a](https://example.org/x) [b](javascript:alert(1)) [c](file:///etc/passwd)")
     view.finish()
     hrefs = {}
     for word in "abc":
@@ -145,7 +148,7 @@ def test_only_web_addresses_are_links_and_they_are_shown_before_they_open(
 def test_no_picture_is_fetched(view: AnswerView, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(AnswerView, "loadResource", lambda *request: asked.append(request), raising=False)
-    view.append("![a cat](https://example.org/cat.png)")
+    view.add("![a cat](https://example.org/cat.png)")
     view.finish()
     view.grab()
     assert asked == []
@@ -153,7 +156,7 @@ def test_no_picture_is_fetched(view: AnswerView, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_table_s_first_row_is_a_table_before_its_second_arrives(view: AnswerView) -> None:
-    view.append("| Name | Size |")
+    view.add("| Name | Size |")
     view.draw_now()
     tables = [frame for frame in view.document().rootFrame().childFrames() if isinstance(frame, QTextTable)]
     assert len(tables) == 1
@@ -161,7 +164,7 @@ def test_a_table_s_first_row_is_a_table_before_its_second_arrives(view: AnswerVi
 
 
 def test_height_follows_text_and_width(view: AnswerView, app: QApplication) -> None:
-    view.append("word " * 300)
+    view.add("word " * 300)
     view.finish()
     wide = view.height()
     view.setFixedWidth(300)
@@ -169,7 +172,9 @@ def test_height_follows_text_and_width(view: AnswerView, app: QApplication) -> N
     assert view.height() > wide
 
 
-@pytest.mark.parametrize("code", ['x = """\n' + "text\n" * 300 + '"""\n', "a = 1\n" * 300, "def f():\n    return 1\n\n" * 90])
+@pytest.mark.parametrize(
+    "code", ['x = """\n' + "text\n" * 300 + '"""\n', "a = 1\n" * 300, "def f():\n    return 1\n\n" * 90]
+)
 def test_code_cut_into_pieces_keeps_the_colours_of_the_whole(code: str) -> None:
     cut = safe_cut(code, "python")
     assert cut == 0 or code[cut - 1] == "\n"

@@ -97,8 +97,9 @@ async def test_a_text_file_named_png_is_refused_in_words(desk: Desk, tmp_path: P
     assert attached(desk) == []
 
 
-async def test_good_pictures_are_taken_when_others_are_refused(desk: Desk, tmp_path: Path,
-                                                               shape_picture: ShapePicture) -> None:
+async def test_good_pictures_are_taken_when_others_are_refused(
+    desk: Desk, tmp_path: Path, shape_picture: ShapePicture
+) -> None:
     fake = tmp_path / "broken.png"
     fake.write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     desk.drop(fake, shape_picture("red", "circle"))

@@ -17,7 +17,10 @@ def tour_of(desk: Desk) -> tuple[DemoTour, list[str]]:
 
 
 async def test_it_asks_a_question_and_a_picture_and_tells_both_answers(desk: Desk, tmp_path: Path) -> None:
-    desk.client.answers += [ScriptedAnswer(reasoning="Let me think.", text="Slow memory."), ScriptedAnswer(text="A circle.")]
+    desk.client.answers += [
+        ScriptedAnswer(reasoning="Let me think.", text="Slow memory."),
+        ScriptedAnswer(text="A circle."),
+    ]
     tour, written = tour_of(desk)
     assert await tour.run()
     text = "".join(written)

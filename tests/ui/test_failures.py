@@ -32,7 +32,7 @@ async def test_a_load_failure_says_why_with_the_engine_s_words(make_desk: Callab
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
     assert not desk.is_shown("banner")
     await desk.ask("Hello")
-    assert desk.message(1).answer_view.source == "You said: Hello"
+    assert desk.message(1).answer_view.markdown == "You said: Hello"
 
 
 async def test_a_stopped_load_needs_no_banner(make_desk: Callable[[], Desk]) -> None:
@@ -58,7 +58,7 @@ async def test_the_engine_s_death_is_told_and_survived(desk: Desk) -> None:
     assert not desk.is_shown("banner")
     desk.click("thread.again.1")
     await desk.until(lambda: len(desk.parts.chat.conversation.turns) == 2 and not desk.parts.chat.busy)
-    assert desk.message(2).answer_view.source == "You said: Count"
+    assert desk.message(2).answer_view.markdown == "You said: Count"
     assert not desk.is_shown("thread.again.1")
 
 
@@ -74,7 +74,7 @@ async def test_an_engine_that_dies_too_often_can_be_restarted_by_hand(desk: Desk
     desk.click("banner.restart")
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
     await desk.ask("Hello")
-    assert desk.message(1).answer_view.source == "You said: Hello"
+    assert desk.message(1).answer_view.markdown == "You said: Hello"
 
 
 async def test_a_failed_request_can_be_tried_again(desk: Desk) -> None:

@@ -18,11 +18,19 @@ REAL = msgspec.structs.replace(
 )
 
 
-@pytest.mark.parametrize(("file", "quant"), [
-    ("Qwen3.5-35B-A3B-Q4_K_M.gguf", "Q4_K_M"), ("Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", "UD-Q4_K_XL"),
-    ("Qwen3.5-27B-IQ4_XS.gguf", "IQ4_XS"), ("model-MXFP4_MOE.gguf", "MXFP4_MOE"), ("x-BF16.gguf", "BF16"),
-    ("Qwen3.5-9B-Q8_0-00001-of-00002.gguf", "Q8_0"), ("anything.gguf", ""), ("mmproj-F16.gguf", "F16"),
-])
+@pytest.mark.parametrize(
+    ("file", "quant"),
+    [
+        ("Qwen3.5-35B-A3B-Q4_K_M.gguf", "Q4_K_M"),
+        ("Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", "UD-Q4_K_XL"),
+        ("Qwen3.5-27B-IQ4_XS.gguf", "IQ4_XS"),
+        ("model-MXFP4_MOE.gguf", "MXFP4_MOE"),
+        ("x-BF16.gguf", "BF16"),
+        ("Qwen3.5-9B-Q8_0-00001-of-00002.gguf", "Q8_0"),
+        ("anything.gguf", ""),
+        ("mmproj-F16.gguf", "F16"),
+    ],
+)
 def test_the_quant_is_read_from_the_file_name(file: str, quant: str) -> None:
     assert labels.quant_of(f"/models/{file}") == quant
 
@@ -37,8 +45,15 @@ def test_the_model_button_says_name_quant_and_context() -> None:
 
 
 def test_the_chip_under_an_answer() -> None:
-    stats = AnswerStats(prompt_tokens=12_340, reread_tokens=36, reasoning_tokens=431, answer_tokens=130,
-                        ttft_s=0.21, decode_s=5.0, cache_note="A picture was removed from the chat.")
+    stats = AnswerStats(
+        prompt_tokens=12_340,
+        reread_tokens=36,
+        reasoning_tokens=431,
+        answer_tokens=130,
+        ttft_s=0.21,
+        decode_s=5.0,
+        cache_note="A picture was removed from the chat.",
+    )
     answer = Answer(stats=stats, stop_reason="eos")
     assert labels.stats_text(answer) == "112 tok/s · 0.2 s"
     tooltip = labels.stats_tooltip(answer)
@@ -63,7 +78,9 @@ def test_the_context_is_what_the_last_answer_left() -> None:
 def test_where_the_model_is() -> None:
     gpu = DeviceInfo(name="CUDA0", description="NVIDIA GeForce RTX 3090", kind="gpu", backend="CUDA")
     allocations = (Allocation("CUDA0", weights_bytes=9), Allocation("CPU", weights_bytes=1), Allocation("CUDA_Host"))
-    state = EngineState(phase=Phase.READY, devices=(gpu,), report=msgspec.structs.replace(REAL, allocations=allocations))
+    state = EngineState(
+        phase=Phase.READY, devices=(gpu,), report=msgspec.structs.replace(REAL, allocations=allocations)
+    )
     assert labels.device_text(state) == "On NVIDIA GeForce RTX 3090 and CPU"
     only_cpu = msgspec.structs.replace(REAL, allocations=(Allocation("CPU", weights_bytes=1),))
     assert labels.device_text(EngineState(phase=Phase.READY, report=only_cpu)) == "On CPU"

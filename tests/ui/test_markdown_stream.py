@@ -48,25 +48,41 @@ The end.
 
 def kinds(text: str, step: int) -> list[str]:
     stream = MarkdownStream()
-    found = [block.kind for start in range(0, len(text), step) for block in stream.feed(text[start : start + step]).finished]
+    found = [
+        block.kind for start in range(0, len(text), step) for block in stream.feed(text[start : start + step]).finished
+    ]
     return found + [block.kind for block in stream.end().finished]
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, 64, 10_000])
 def test_pieces_give_the_same_blocks_as_the_whole(step: int) -> None:
     assert kinds(SAMPLE, step) == [
-        "heading_open", "paragraph_open", "bullet_list_open", "ordered_list_open", "table_open", "fence",
-        "blockquote_open", "math_block", "paragraph_open",
+        "heading_open",
+        "paragraph_open",
+        "bullet_list_open",
+        "ordered_list_open",
+        "table_open",
+        "fence",
+        "blockquote_open",
+        "math_block",
+        "paragraph_open",
     ]
 
 
 @settings(max_examples=60)
-@given(st.lists(st.sampled_from(["# h", "text", "- item", "1. one", "> q", "```", "| a |", "|---|", "", "", "    code", "**b"]),
-                max_size=14), st.integers(1, 9))
+@given(
+    st.lists(
+        st.sampled_from(["# h", "text", "- item", "1. one", "> q", "```", "| a |", "|---|", "", "", "    code", "**b"]),
+        max_size=14,
+    ),
+    st.integers(1, 9),
+)
 def test_nothing_is_lost_however_it_is_cut(lines: list[str], step: int) -> None:
     text = "\n".join(lines)
     stream = MarkdownStream()
-    finished = [block for start in range(0, len(text), step) for block in stream.feed(text[start : start + step]).finished]
+    finished = [
+        block for start in range(0, len(text), step) for block in stream.feed(text[start : start + step]).finished
+    ]
     finished += stream.end().finished
     words = "".join("".join(block.source for block in finished).split())
     assert words == "".join(text.split())
@@ -106,16 +122,19 @@ def test_a_long_list_is_finished_item_by_item_and_keeps_counting() -> None:
     assert sum(counts) == 199
 
 
-@pytest.mark.parametrize(("half", "shown"), [
-    ("some **bold", "some **bold**"),
-    ("some `code", "some `code`"),
-    ("all **done** here", "all **done** here"),
-    ("| a | b", "| a | b |\n|---|---|"),
-    ("| a | b |\n|--", "| a | b |\n|---|---|"),
-    ("see [the site](https://exam", "see the site"),
-    ("text\n``", "text"),
-    ("2 * 3", "2 * 3"),
-])
+@pytest.mark.parametrize(
+    ("half", "shown"),
+    [
+        ("some **bold", "some **bold**"),
+        ("some `code", "some `code`"),
+        ("all **done** here", "all **done** here"),
+        ("| a | b", "| a | b |\n|---|---|"),
+        ("| a | b |\n|--", "| a | b |\n|---|---|"),
+        ("see [the site](https://exam", "see the site"),
+        ("text\n``", "text"),
+        ("2 * 3", "2 * 3"),
+    ],
+)
 def test_a_half_finished_block_looks_finished(half: str, shown: str) -> None:
     assert complete(half) == shown
 

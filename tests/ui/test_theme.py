@@ -22,14 +22,31 @@ TEXT_ON_GROUND = [
     *((text, ground) for text in ("text", "text_dim") for ground in PLAIN_GROUNDS),
     *(("text_link", ground) for ground in ("window", "panel", "field", "hover")),
     *((text, "field") for text in ("text_warn", "text_bad")),
-    ("text_good", "chip_good"), ("text_warn", "chip_warn"), ("text_bad", "chip_bad"), ("text_info", "chip_info"),
-    ("text_link", "chip_accent"), ("text_dim", "chip_plain"),
-    ("text", "pill_on"), ("text", "pill_on_hover"), ("text", "drop"), ("text", "progress"),
-    ("text", "banner_bad"), ("text", "banner_warn"), ("text_dim", "banner_bad"), ("text_dim", "banner_warn"),
-    ("on_fill", "fill"), ("on_fill", "fill_hover"), ("on_fill", "fill_pressed"), ("on_fill_off", "fill_off"),
-    ("selection_text", "selection"), ("text", "code_inline"), ("text_dim", "code_background"),
-    *((f"code_{kind}", "code_background") for kind in
-      ("text", "keyword", "name", "string", "number", "comment", "error")),
+    ("text_good", "chip_good"),
+    ("text_warn", "chip_warn"),
+    ("text_bad", "chip_bad"),
+    ("text_info", "chip_info"),
+    ("text_link", "chip_accent"),
+    ("text_dim", "chip_plain"),
+    ("text", "pill_on"),
+    ("text", "pill_on_hover"),
+    ("text", "drop"),
+    ("text", "progress"),
+    ("text", "banner_bad"),
+    ("text", "banner_warn"),
+    ("text_dim", "banner_bad"),
+    ("text_dim", "banner_warn"),
+    ("on_fill", "fill"),
+    ("on_fill", "fill_hover"),
+    ("on_fill", "fill_pressed"),
+    ("on_fill_off", "fill_off"),
+    ("selection_text", "selection"),
+    ("text", "code_inline"),
+    ("text_dim", "code_background"),
+    *(
+        (f"code_{kind}", "code_background")
+        for kind in ("text", "keyword", "name", "string", "number", "comment", "error")
+    ),
 ]
 
 
@@ -103,7 +120,9 @@ def test_another_theme_is_told_once(keeper: ThemeKeeper) -> None:
 def test_an_icon_is_drawn_in_the_asked_colour(app: QApplication) -> None:
     image = pixmap("send", "#12AB34", 24, 2.0).toImage()
     assert (image.width(), image.devicePixelRatio()) == (48, 2.0)
-    solid = {image.pixelColor(x, y).name() for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha() == 255}
+    solid = {
+        image.pixelColor(x, y).name() for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha() == 255
+    }
     assert solid == {"#12ab34"}
 
 

@@ -21,7 +21,7 @@ async def test_a_reader_who_scrolled_up_is_left_alone(desk: Desk) -> None:
     await desk.ask("Long")
     await desk.until(lambda: bar.maximum() > 500 and bar.value() == bar.maximum())
     desk.send("More")
-    await desk.until(lambda: desk.has("thread.message.2") and bool(desk.message(2).answer_view.source))
+    await desk.until(lambda: desk.has("thread.message.2") and bool(desk.message(2).answer_view.markdown))
     bar.setValue(100)
     before = bar.maximum()
     assert desk.is_shown("thread.latest")
