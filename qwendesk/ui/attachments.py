@@ -113,6 +113,7 @@ class Attachments(QWidget):
     def _arrange(self) -> None:
         for index, item in enumerate(self._items):
             self._grid.addWidget(item, index // _IN_A_ROW, index % _IN_A_ROW)
+            item.show()
         for column in range(_IN_A_ROW):
             self._grid.setColumnStretch(column, 1)
         self.setVisible(bool(self._items))

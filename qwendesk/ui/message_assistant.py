@@ -86,16 +86,21 @@ class AssistantMessage(QWidget):
             self._answer.add(answer.text)
         self._answer.finish()
         if answer.error:
-            self._column.addWidget(self._failure(answer.error))
+            self._add(self._failure(answer.error))
         elif not answer.text:
             self.show_status(tr("Stopped before the answer began."))
         if answer.text or answer.stats.prompt_tokens:
-            self._column.addWidget(self._footer(answer))
+            self._add(self._footer(answer))
+
+    def _add(self, widget: QWidget, at: int = -1) -> None:
+        """Put a widget into the column, on screen at once: Qt alone would show it a moment later."""
+        self._column.insertWidget(at, widget)
+        widget.show()
 
     def _thought_block(self) -> ThinkBlock:
         if self._thought is None:
             self._thought = ThinkBlock(self._keeper, self._turn_id)
-            self._column.insertWidget(0, self._thought)
+            self._add(self._thought, at=0)
         return self._thought
 
     def _footer(self, answer: Answer) -> QWidget:

@@ -84,6 +84,7 @@ class ThreadView(QScrollArea):
         self._answers[turn.id] = answer
         for widget in (question, answer):
             self._column.insertWidget(self._column.count() - 1, widget)
+            widget.show()
         self.follow()
 
     def end_turn(self, turn: Turn) -> None:
