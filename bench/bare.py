@@ -1,5 +1,7 @@
 """The peer to measure against: the shortest possible loop over llama.cpp's C API, no process, no pipe, no text."""
 
+from __future__ import annotations
+
 import contextlib
 import time
 from collections.abc import Iterator, Sequence

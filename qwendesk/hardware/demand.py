@@ -101,9 +101,7 @@ def demand(situation: Situation, placement: Placement) -> Demand:
         on_gpus.add_to_first(vision)
     else:
         ram_other += vision
-    ram_other += sum(
-        n_bytes for gpu, n_bytes in zip(situation.gpus, on_gpus.totals, strict=True) if shares_ram(gpu)
-    )
+    ram_other += sum(n_bytes for gpu, n_bytes in zip(situation.gpus, on_gpus.totals, strict=True) if shares_ram(gpu))
     return Demand(
         gpus=tuple(on_gpus.totals), ram_weights=ram_weights, ram_other=ram_other, experts_in_ram=experts_in_ram
     )

@@ -10,10 +10,19 @@ from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.options import CacheType, LoadOptions
 from qwendesk.core.units import MIB
 
-_CACHE_BLOCKS: Mapping[CacheType, tuple[int, int]] = MappingProxyType({
-    "f32": (1, 4), "f16": (1, 2), "bf16": (1, 2), "q8_0": (32, 34), "q5_1": (32, 24), "q5_0": (32, 22),
-    "q4_1": (32, 20), "q4_0": (32, 18), "iq4_nl": (32, 18),
-})
+_CACHE_BLOCKS: Mapping[CacheType, tuple[int, int]] = MappingProxyType(
+    {
+        "f32": (1, 4),
+        "f16": (1, 2),
+        "bf16": (1, 2),
+        "q8_0": (32, 34),
+        "q5_1": (32, 24),
+        "q5_0": (32, 22),
+        "q4_1": (32, 20),
+        "q4_0": (32, 18),
+        "iq4_nl": (32, 18),
+    }
+)
 """Elements and bytes of one block of each cache type (ggml's block sizes)."""
 _CONTEXT_STEP = 256
 """llama.cpp rounds the context length up to a multiple of this."""

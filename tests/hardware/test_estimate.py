@@ -25,7 +25,10 @@ OPTIONS = LoadOptions(model="m.gguf")
 @pytest.mark.parametrize(
     ("facts", "n_ctx", "mib"),
     [
-        (moe_35b(), 32_768, 640), (moe_35b(), 54_784, 1070), (moe_35b(), 65_536, 1280), (dense_27b(), 32_768, 2048),
+        (moe_35b(), 32_768, 640),
+        (moe_35b(), 54_784, 1070),
+        (moe_35b(), 65_536, 1280),
+        (dense_27b(), 32_768, 2048),
     ],
 )
 def test_kv_cache_in_f16(facts: ModelFacts, n_ctx: int, mib: int) -> None:

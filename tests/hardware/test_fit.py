@@ -251,7 +251,11 @@ def test_the_demo_runs_on_anything() -> None:
 
 
 @given(
-    st.floats(0, 100), st.floats(0, 100), st.floats(0, 400), st.booleans(), st.sampled_from(["f16", "q8_0", "q4_0"]),
+    st.floats(0, 100),
+    st.floats(0, 100),
+    st.floats(0, 400),
+    st.booleans(),
+    st.sampled_from(["f16", "q8_0", "q4_0"]),
     st.sampled_from([0, 4096, 50_000, 262_144]),
 )
 def test_whatever_is_decided_fits(
@@ -293,3 +297,10 @@ def test_every_byte_is_somewhere() -> None:
         host_buffer = 0 if layers == 41 else buffers.gpus[0]
         total = sum(moved.gpus) + moved.ram_weights + moved.ram_other
         assert whole <= total <= whole + extra + host_buffer
+
+
+def test_a_tiny_model_gets_one_thread_unless_told_otherwise() -> None:
+    tiny = msgspec.structs.replace(dense_27b(), file_bytes=3_000_000)
+
+    assert decided(tiny, ram=64).n_threads == 1
+    assert decided(tiny, ram=64, n_threads=2).n_threads == 2
