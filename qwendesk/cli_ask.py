@@ -151,7 +151,7 @@ class _Talk:
         return EXIT_BAD_USAGE if any(turn.answer.error for turn in turns) else EXIT_ANSWERED
 
     def stop(self) -> None:
-        """Ctrl-C: the answer that is being made ends, and no other one begins."""
+        """The answer that is being made ends, and no other one begins."""
         self._stopped = True
         self._stopping = [asyncio.ensure_future(end) for end in (self._chat.stop(), self._engine.cancel_load())]
 
@@ -179,6 +179,8 @@ class _Talk:
             self._terminal.write("\n\n")
         self._last_kind = news.kind
         self._terminal.write(news.text, dimmed=news.kind == "reasoning")
+        if self._terminal.is_closed and not self._stopped:
+            self.stop()
 
     def _cannot_load(self, failure: LoadFailure) -> int:
         self._terminal.note(f"{failure.title}. {failure.sentence}")

@@ -1,7 +1,6 @@
 """The terminal as the commands use it: streaming text, dimmed thoughts, Ctrl-C."""
 
 import asyncio
-import contextlib
 import json
 import os
 import re
@@ -17,13 +16,14 @@ _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Terminal:
-    """Results on `out`, notes for people on `err`. Output nobody reads any more (a closed pipe) is dropped."""
+    """Results on `out`, notes for people on `err`."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
-        self._is_tty = out.isatty()
-        self._can_dim = self._is_tty and "NO_COLOR" not in os.environ and _knows_ansi()
+        self.is_closed = False
+        """Nobody reads the results any more (the pipe they went to is closed); what is written is dropped."""
+        self._can_dim = out.isatty() and "NO_COLOR" not in os.environ and _knows_ansi()
         for stream in (out, err):
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure is not None:
@@ -32,8 +32,7 @@ class Terminal:
 
     def write(self, text: str, *, dimmed: bool = False) -> None:
         """Part of the result, shown at once."""
-        if self._is_tty:
-            text = _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text)
+        text = _harmless(text, self._out)
         self._put(self._out, f"{_DIM}{text}{_PLAIN}" if dimmed and self._can_dim else text)
 
     def write_json(self, value: Any) -> None:
@@ -41,12 +40,22 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """A line that is not part of the result."""
-        self._put(self._err, text + "\n")
+        self._put(self._err, _harmless(text, self._err) + "\n")
 
     def _put(self, stream: TextIO, text: str) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        try:
             stream.write(text)
             stream.flush()
+        except BrokenPipeError:
+            self.is_closed = self.is_closed or stream is self._out
+            # What is left in its buffer must go somewhere when Python ends.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
+def _harmless(text: str, stream: TextIO) -> str:
+    return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
 
 
 def _knows_ansi() -> bool:

@@ -6,7 +6,7 @@ from qwendesk.core.messages import Message, text_message
 from qwendesk.core.stats import AnswerStats, StopReason
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, frozen=True):
     """What the model said to one question, finished or so far."""
 
     reasoning: str = ""

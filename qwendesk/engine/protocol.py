@@ -52,7 +52,7 @@ class Measure(Request, frozen=True, kw_only=True, tag="measure"):
 
 
 class Generate(Request, frozen=True, kw_only=True, tag="generate"):
-    """Answer a conversation. Answered by Rendering, PromptProgress..., Delta..., then Finished or RequestFailed."""
+    """Answer a conversation: Rendering, Rendered, PromptProgress..., Delta..., at last Finished or RequestFailed."""
 
     messages: tuple[Message, ...]
     options: GenerationOptions
@@ -185,6 +185,10 @@ class Rendering(Event, frozen=True, kw_only=True, tag="rendering"):
     """The chat template starts to run. If nothing follows in time, the client ends the worker."""
 
 
+class Rendered(Event, frozen=True, kw_only=True, tag="rendered"):
+    """The chat template has run; pictures are decoded next, which may take long and much memory for good reasons."""
+
+
 class PromptProgress(Event, frozen=True, kw_only=True, tag="prompt_progress"):
     """Tokens of the prompt in memory so far, of all; `reused` of them were there already."""
 
@@ -233,6 +237,7 @@ AnyEvent = (
     | Unloaded
     | Measured
     | Rendering
+    | Rendered
     | PromptProgress
     | Delta
     | Finished

@@ -16,7 +16,7 @@ from qwendesk.hub.pairing import mmproj_mismatch
 
 _ONE_THREAD_BYTES = 64 * MIB
 """A model smaller than this is computed by one thread: several wait for each other longer than they compute, and
-much longer while something else keeps the cores busy (the demo, two busy cores: 28 tok/s by two threads, 800 by one)."""
+much longer while something else keeps the cores busy (the demo on two busy cores: 28 tok/s by two, 800 by one)."""
 
 
 def decide(options: LoadOptions, devices: Devices) -> LoadOptions | LoadFailure:

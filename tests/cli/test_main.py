@@ -109,3 +109,17 @@ def test_the_worker_goes_with_a_killed_app():
         process.kill()
     worker.wait(timeout=20)
     assert not worker.is_running()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end differently there")
+def test_output_nobody_reads_ends_the_answer_quietly():
+    with subprocess.Popen(
+        [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.read(5)
+        process.stdout.close()
+        errors = process.stderr.read()
+        assert process.wait(timeout=60) == 0
+    assert b"Error" not in errors

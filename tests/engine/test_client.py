@@ -251,6 +251,11 @@ async def test_a_template_without_end_is_blamed(make, manner):
     assert "chat_template_file" in items[-1].sentence
 
 
+async def test_slow_pictures_are_not_blamed_on_the_template(make):
+    client = await loaded(make("decodes pictures", template=TemplateLimits(time_s=0.3)))
+    assert answer_text(await whole(client)) == WORDS
+
+
 async def test_a_template_that_hangs_while_loading_fails_the_load(make):
     client = make("template hangs on load", template=TemplateLimits(time_s=0.3))
     failure = await client.load(MODEL)

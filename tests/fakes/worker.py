@@ -118,6 +118,9 @@ class FakeWorker:
             hoard = [bytearray(os.urandom(1024) * 1024 * 64) for _ in range(4)]
             time.sleep(1000)
             del hoard
+        self.send(p.Rendered(id=request.id))
+        if self.manner == "decodes pictures":
+            time.sleep(1.0)
         self.send(p.PromptProgress(id=request.id, done=1, total=1, reused=0))
         self.misbehave()
         written = 0
