@@ -9,7 +9,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import Message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.stats import AnswerStats, StopReason
-from qwendesk.engine.protocol import Event, Finished, Generate, PromptProgress, Rendering
+from qwendesk.engine.protocol import Event, Finished, Generate, PromptProgress, Rendered, Rendering
 from qwendesk.engine.worker.cache import n_tokens
 from qwendesk.engine.worker.control import Control
 from qwendesk.engine.worker.layout import Layout, lay_out
@@ -51,8 +51,7 @@ class Turn:
         return Finished(id=self._request.id, stop_reason=reason, stats=self._stats)
 
     def _serve(self, sampler: Sampler) -> StopReason:
-        self._send(Rendering(id=self._request.id))
-        layout, dropped = fit_to_context(self._session, self._request)
+        layout, dropped = fit_to_context(self._session, self._request, self._send)
         self._note(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
         if layout.n_tokens >= self._session.model.n_ctx:
             return "context_full"
@@ -159,14 +158,14 @@ class Turn:
         self._stats = msgspec.structs.replace(self._stats, **numbers)
 
 
-def fit_to_context(session: Session, request: Generate) -> tuple[Layout, int]:
+def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Layout, int]:
     """The prompt's layout, and how many of the oldest messages were left out to make room for an answer.
 
     Whole turns go, the system prompt and the last question stay.
     """
     n_ctx, options = session.model.n_ctx, request.options
     room = n_ctx // 4 if options.max_tokens < 0 else min(options.max_tokens, n_ctx // 4)
-    whole = layout_of(session, request.messages, request)
+    whole = layout_of(session, request.messages, request, send)
     if options.context_overflow == "stop" or whole.n_tokens + room <= n_ctx:
         return whole, 0
     n_system = sum(1 for message in request.messages[:1] if message.role == "system")
@@ -176,7 +175,7 @@ def fit_to_context(session: Session, request: Generate) -> tuple[Layout, int]:
     for start in starts:
         if (start - n_system) % step and start != starts[-1]:
             continue
-        layout = layout_of(session, (*request.messages[:n_system], *request.messages[start:]), request)
+        layout = layout_of(session, (*request.messages[:n_system], *request.messages[start:]), request, send)
         dropped = start - n_system
         if layout.n_tokens + room <= n_ctx:
             break
@@ -187,14 +186,16 @@ _DROP_STEP = 8
 """Long chats lose this many messages at once, so that their beginning, and with it the cache, changes rarely."""
 
 
-def layout_of(session: Session, messages: Sequence[Message], request: Generate) -> Layout:
+def layout_of(session: Session, messages: Sequence[Message], request: Generate, send: Send) -> Layout:
     """Raises BadRequest for a picture that cannot be read or a model that cannot see."""
     images = [image for message in messages for image in message.images]
     if images and session.vision is None:
         raise BadRequest(
             "No picture support", "This model is loaded without its mmproj file, so it cannot see pictures."
         )
+    send(Rendering(id=request.id))
     prompt = prompt_of(session, messages, request.options, request.tools_json)
+    send(Rendered(id=request.id))
     pictures = session.vision.prepare(images) if session.vision is not None and images else {}
     return lay_out(prompt, pictures)
 

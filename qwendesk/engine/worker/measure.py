@@ -2,18 +2,20 @@
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ImagePart
-from qwendesk.engine.protocol import Measure, Measured, PictureCost
-from qwendesk.engine.worker.generate import prompt_of
+from qwendesk.engine.protocol import Measure, Measured, PictureCost, Rendered, Rendering
+from qwendesk.engine.worker.generate import Send, prompt_of
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.prompt import Picture
 
 
-def measure(session: Session, request: Measure) -> Measured:
+def measure(session: Session, request: Measure, send: Send) -> Measured:
     """Tokens of the whole prompt and of each picture. Raises BadRequest for a file that is no picture."""
     costs = tuple(_cost(session, part) for part in request.pictures)
     n_tokens = 0
     if request.messages:
+        send(Rendering(id=request.id))
         prompt = prompt_of(session, request.messages, request.options)
+        send(Rendered(id=request.id))
         n_tokens = sum(
             _cost(session, piece.image).tokens if isinstance(piece, Picture) else len(piece) for piece in prompt.pieces
         )

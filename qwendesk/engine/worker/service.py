@@ -97,7 +97,7 @@ class Service:
                 self._close_session()
                 self._channel.send(p.Unloaded(id=request.id))
             case p.Measure():
-                self._channel.send(measure(self._loaded(), request))
+                self._channel.send(measure(self._loaded(), request, self._channel.send))
             case p.Generate():
                 turn = Turn(self._loaded(), request, self._control, self._channel.send, self._measure_meanwhile)
                 self._channel.send(turn.run())
@@ -144,7 +144,7 @@ class Service:
         """Counts asked for while an answer is written are given between two tokens."""
         while (request := self._inbox.take_if(p.Measure)) is not None:
             try:
-                self._channel.send(measure(self._loaded(), request))
+                self._channel.send(measure(self._loaded(), request, self._channel.send))
             except (QwenDeskError, EngineFault) as error:
                 title = error.title if isinstance(error, QwenDeskError) else "Engine error"
                 sentence = error.sentence if isinstance(error, QwenDeskError) else str(error)
