@@ -8,15 +8,10 @@ import psutil
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import Devices
 from qwendesk.hardware.fit import fit
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.pairing import mmproj_mismatch
-
-_ONE_THREAD_BYTES = 64 * MIB
-"""A model smaller than this is computed by one thread: several wait for each other longer than they compute, and
-much longer while something else keeps the cores busy (the demo on two busy cores: 28 tok/s by two, 800 by one)."""
 
 
 def decide(options: LoadOptions, devices: Devices) -> LoadOptions | LoadFailure:
@@ -34,5 +29,5 @@ def decide(options: LoadOptions, devices: Devices) -> LoadOptions | LoadFailure:
         devices.devices,
         psutil.virtual_memory().available,
         options,
-        1 if model.file_bytes < _ONE_THREAD_BYTES else psutil.cpu_count(logical=False) or 0,
+        psutil.cpu_count(logical=False) or 0,
     )
