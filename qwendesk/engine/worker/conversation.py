@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ImagePart, Message, ToolCall
-from qwendesk.engine.worker.literals import Literals
+from qwendesk.engine.worker.literals import Beside, Literals
 from qwendesk.engine.worker.stand_ins import Hidden, StandIns, TurnKind
 from qwendesk.engine.worker.template import ChatTemplate, TemplateTooCostly
 
@@ -23,7 +23,7 @@ RenderedPiece = str | Hidden
 
 class Rendered(msgspec.Struct, frozen=True):
     """A rendered conversation. Where not `texts_are_hidden`, the pieces of text hold the messages' texts too, with
-    only the special tokens in them hidden.
+    one character hidden of each special token in them.
     """
 
     pieces: tuple[RenderedPiece, ...]
@@ -41,7 +41,7 @@ def render_conversation(
     """`messages` rendered in the first way that `template` copes with.
 
     Texts hidden whole, and pictures as parts, is what every ordinary template takes. Pictures as text of their own
-    are for templates that know none; texts with only the `typed` special tokens hidden are for templates that change,
+    are for templates that know none; texts with only the `typed` special tokens broken are for templates that change,
     repeat or reorder texts. Raises BadRequest when no way works.
     """
     has_pictures = any(message.images for message in messages)
@@ -120,15 +120,12 @@ class _Attempt:
 
     def _with_turns_marked(self, rendered: str) -> str:
         """`rendered` with the starts of turns marked that can be told for certain: texts that occur once."""
-        places = [
-            (rendered.index(text), kind)
-            for text, kind in self._turn_texts
-            if rendered.count(text) == 1 and not any(text in literal for literal in self._typed.texts)
-        ]
-        for place, kind in sorted(places, reverse=True):
-            mark = self._stand_ins.sturdy(Hidden(opens_turn=kind))
-            rendered = rendered[:place] + mark + rendered[place:]
-        return rendered
+        places = {rendered.index(text): kind for text, kind in self._turn_texts if rendered.count(text) == 1}
+        pieces, end = [], 0
+        for place in sorted(places):
+            pieces += [rendered[end:place], self._stand_ins.mark(Hidden(opens_turn=places[place]))]
+            end = place
+        return "".join([*pieces, rendered[end:]])
 
     def _with_pictures(self, pieces: Sequence[RenderedPiece]) -> Iterator[RenderedPiece]:
         """`pieces` with the conversation's pictures where the template shows one."""
@@ -161,12 +158,12 @@ class _Attempt:
             if isinstance(part, str):
                 parts.append((False, self._text(part, "message", opens)))
                 continue
-            picture = Hidden(picture=part, opens_turn=opens, role="message")
-            self._pictures.append(picture)
             in_text = self._pictures_as == "text"
+            picture = Hidden(picture=part, opens_turn=opens, role="message" if in_text else "other")
+            self._pictures.append(picture)
             if in_text:
                 self._expected.append(picture)
-            parts.append((True, self._stand_ins.sturdy(picture) if in_text else ""))
+            parts.append((True, self._stand_ins.mark(picture) if in_text else ""))
         if self._pictures_as == "text" or not message.images:
             return "".join(text for _, text in parts)
         return [{"type": "image"} if is_picture else {"type": "text", "text": text} for is_picture, text in parts]
@@ -174,35 +171,35 @@ class _Attempt:
     def _text(self, text: str, role: Literal["message", "reasoning"], opens: TurnKind | None) -> str:
         """What the template gets for a text of a message."""
         if not self._hide_texts:
-            given = self._typed.hide_with_edges(text, self._hide_typed)
+            given = self._harmless(text, "either end")
             if opens:
                 self._turn_texts.append((given, opens))
             return given
         hidden = Hidden(text=text, opens_turn=opens, role=role)
         if role == "message":
             self._expected.append(hidden)
-        return self._stand_ins.fragile(hidden)
+        return self._stand_ins.name(hidden)
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        """The call in the form of the OpenAI interface, arguments as an object; its number stands in for an id."""
-
-        def hide(text: str) -> str:
-            return self._typed.hide_with_edges(_clean(text), self._hide_typed)
-
+        """The call as the OpenAI interface has it, arguments as an object; its number stands in for an id."""
         self._n_calls += 1
-        call_id, name = f"call{self._n_calls:05d}", hide(call.name)
+        call_id, name = f"call{self._n_calls:05d}", self._harmless(_clean(call.name), "both ends at once")
         self._open_calls.append((call_id, name))
-        arguments = _change_texts(_parse_object(call.arguments_json or "{}", f"A call of the tool {call.name}"), hide)
-        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        arguments = _parse_object(call.arguments_json or "{}", f"A call of the tool {call.name}")
+        harmless = _change_texts(arguments, lambda text: self._harmless(_clean(text), "both ends at once"))
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": harmless}}
 
     def _definition(self, tool_json: str) -> Any:
-        return _change_texts(
-            _parse_object(tool_json, "A tool's definition"),
-            lambda text: self._typed.hide(_clean(text), self._hide_typed),
-        )
+        """The tool's definition. Templates compare texts in it ("object"), and write it as JSON, in quotes."""
 
-    def _hide_typed(self, literal: str) -> str:
-        return self._stand_ins.sturdy(Hidden(text=literal))
+        def change(text: str) -> str:
+            return self._harmless(_clean(text), "nothing")
+
+        return _change_texts(_parse_object(tool_json, "A tool's definition"), change)
+
+    def _harmless(self, text: str, beside: Beside) -> str:
+        """`text` as it is, but for the characters without which no special token can come of it."""
+        return self._stand_ins.protect(text, self._typed.weak_spots(text, beside))
 
 
 def _trimmed(message: Message) -> list[str | ImagePart]:

@@ -1,9 +1,13 @@
 """The texts of special tokens: cutting them out of a prompt, and keeping typed ones from becoming tokens. Pure."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
+
+Beside = Literal["nothing", "either end", "both ends at once"]
+"""Where a template may write something that completes a special token with the text between."""
 
 
 class Literals:
@@ -36,32 +40,43 @@ class Literals:
         cuts = [0, *(match.start() + 1 for match in starts), len(text)]
         return [text[start:end] for start, end in pairwise(cuts) if start < end]
 
-    def hide(self, text: str, hide: Callable[[str], str]) -> str:
-        """`text` with every literal in it, in upper or lower case, replaced by `hide(literal)`."""
-        lowered = text.lower()
-        present = [literal for literal in self.texts if literal.lower() in lowered]
-        if not present:
-            return text
-        pattern = re.compile("|".join(map(re.escape, present)), re.IGNORECASE)
-        return pattern.sub(lambda match: hide(match.group()), text)
+    def weak_spots(self, text: str, beside: Beside) -> set[int]:
+        """The places in `text` whose characters must be hidden so that no literal comes about, in any case.
 
-    def hide_with_edges(self, text: str, hide: Callable[[str], str]) -> str:
-        """As `hide`, and with the ends of `text` hidden that could complete a literal with what stands beside it."""
-        most = len(self.texts[0]) if self.texts else 0
-        ending, opening = _fold(text[-most:]), _fold(text[:most])
-        n_tail = next((n for n in range(len(ending), 0, -1) if ending[-n:] in self._beginnings), 0)
-        end = len(text) - n_tail
-        start = next((n for n in range(min(len(opening), end), 0, -1) if opening[:n] in self._endings), 0)
-        head, middle, tail = text[:start], text[start:end], text[end:]
-        return (hide(head) if head else "") + self.hide(middle, hide) + (hide(tail) if tail else "")
+        Not in `text` itself, and not together with what may stand beside it.
+        """
+        folded = fold(text)
+        present = [literal for literal in self._folded if literal in folded]
+        spots: set[int] = set()
+        if present:
+            spots.update(match.start() for match in re.finditer(f"(?={'|'.join(map(re.escape, present))})", folded))
+        if beside == "nothing" or not folded:
+            return spots
+        reach = min(len(folded), max(map(len, self._folded), default=0))
+        spots.update(at for at in range(len(folded) - reach, len(folded)) if folded[at:] in self._beginnings)
+        spots.update(next(([n - 1] for n in range(1, reach + 1) if folded[:n] in self._endings), []))
+        if beside == "both ends at once" and any(folded in literal for literal in self._folded):
+            spots.add(0)
+        return spots
+
+    @cached_property
+    def _folded(self) -> tuple[str, ...]:
+        return tuple(map(fold, self.texts))
 
     @cached_property
     def _beginnings(self) -> frozenset[str]:
-        return frozenset(_fold(text)[:n] for text in self.texts for n in range(1, len(text) + 1))
+        return frozenset(text[:n] for text in self._folded for n in range(1, len(text)))
 
     @cached_property
     def _endings(self) -> frozenset[str]:
-        return frozenset(_fold(text)[-n:] for text in self.texts for n in range(1, len(text) + 1))
+        return frozenset(text[n:] for text in self._folded for n in range(1, len(text)))
+
+
+def fold(text: str) -> str:
+    """`text` without case, character by character, so that the length stays."""
+    if text.isascii():
+        return text.lower()
+    return "".join(folded if len(folded := char.upper().casefold()) == 1 else char for char in text)
 
 
 def _cut_one(fragment: tuple[str, bool], literal: str) -> Iterable[tuple[str, bool]]:
@@ -76,8 +91,3 @@ def _cut_one(fragment: tuple[str, bool], literal: str) -> Iterable[tuple[str, bo
         yield literal, True
         if other:
             yield other, False
-
-
-def _fold(text: str) -> str:
-    """Lower case, character by character, so that the length stays."""
-    return "".join(lowered if len(lowered := char.lower()) == 1 else char for char in text)

@@ -16,6 +16,7 @@ _ORDINARY = [
     "Привет", "שלום", "مرحبا", "🙂", "👩‍👩‍👧", "🇩🇪", "\u200b", "\u00a0", "\ufeff", "<", ">", "</", "<|", "|>", "<b>",
     "think", "/think", "im_end", "{{ x }}", "{% if %}", "```python\nprint('x')\n```", "| a | b |", "$x^2$", "\\n", "\\",
     '"', "{}", "[INST]", "user\n", "assistant\n", "https://example.org/?q=1&r=2", "\x00", "\x1f", "\u2028",
+    "\U0010a000", "\U0010a001",
 ]  # fmt: skip
 _TYPED = [
     "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>", "</tool_call>",

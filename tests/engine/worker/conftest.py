@@ -24,6 +24,9 @@ class Demo(msgspec.Struct, frozen=True):
     template_source: str
     pieces: dict[int, bytes]
 
+    def __repr__(self) -> str:
+        return "demo"
+
     @property
     def template(self) -> ChatTemplate:
         return compiled(self.template_source)

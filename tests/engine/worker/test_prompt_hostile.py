@@ -72,7 +72,7 @@ def check_inert(demo: Demo, template: ChatTemplate, chat: Chat) -> None:
     assert special_ids(demo, prompt.pieces) == own_specials(demo, whole)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=500)
 @given(chat=chats(Kind(hostile=True)))
 def test_typed_tokens_stay_characters(demo: Demo, chat: Chat) -> None:
     check_inert(demo, demo.template, chat)
@@ -89,7 +89,7 @@ def test_typed_tokens_stay_characters_in_many_more_chats(demo: Demo, chat: Chat)
 @pytest.mark.parametrize(
     "source", [templates.QWEN_LIKE, templates.LLAMA_LIKE, BUILTIN_CHATML], ids=["like Qwen's", "llama", "built in"]
 )
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(chat=chats(Kind(hostile=True)))
 def test_typed_tokens_stay_characters_with_other_templates(demo: Demo, source: str, chat: Chat) -> None:
     check_inert(demo, templates.compiled(source), chat)
@@ -104,7 +104,7 @@ _CHANGING = {
 
 
 @pytest.mark.parametrize("name", _CHANGING)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(chat=chats(Kind(hostile=True, reasoning=False)))
 def test_typed_tokens_stay_characters_where_texts_are_changed_or_moved(demo: Demo, name: str, chat: Chat) -> None:
     template = templates.compiled(_CHANGING[name])
@@ -120,7 +120,7 @@ def folded(text: str) -> str:
     return text.upper().lower()
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(chat=chats(Kind(hostile=True, tools=True)))
 def test_typed_tokens_in_tools_stay_characters(demo: Demo, chat: Chat) -> None:
     template = templates.compiled(templates.QWEN_LIKE)
