@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import llama_cpp
 import llama_cpp.llama_cpp as C
+import psutil
 
 from qwendesk.core.devices import DeviceInfo, DeviceKind
 from qwendesk.core.errors import BadOption
@@ -108,10 +109,13 @@ def buffer_type(device_name: str) -> int:
 def _describe(library: _Ggml, handle: int) -> DeviceInfo:
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     library.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
+    kind = _KINDS.get(library.ggml_backend_dev_type(handle), "accelerator")
+    if kind == "cpu":  # ggml calls all of it free
+        free.value = psutil.virtual_memory().available
     return DeviceInfo(
         name=library.ggml_backend_dev_name(handle).decode("utf-8", "replace"),
         description=library.ggml_backend_dev_description(handle).decode("utf-8", "replace"),
-        kind=_KINDS.get(library.ggml_backend_dev_type(handle), "accelerator"),
+        kind=kind,
         backend=library.ggml_backend_reg_name(library.ggml_backend_dev_backend_reg(handle)).decode(),
         total_bytes=total.value or None,
         free_bytes=free.value or None,

@@ -1,13 +1,19 @@
 """Loading through a real worker: what it reports, and how it fails on broken files."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
 
 from qwendesk.core import paths
 from qwendesk.engine import protocol as p
+from qwendesk.hub.gguf import read_facts
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
+from tests.gguf_files import F32, write_model
+from tools.gguf_writer import Tensor
 
 SPILL = "What is VRAM spill?"
 
@@ -173,3 +179,54 @@ def test_a_path_with_spaces_and_umlauts_loads(worker: WorkerProcess, tmp_path: P
     shutil.copy(paths.demo_model(), folder / "ä b.gguf")
     shutil.copy(paths.demo_mmproj(), folder / "mm ß.gguf")
     assert worker.load(demo_options(model=str(folder / "ä b.gguf"), mmproj=str(folder / "mm ß.gguf"))).can_see
+
+
+def test_the_worker_opens_no_connection_and_has_a_name_of_its_own(worker: WorkerProcess) -> None:
+    worker.load(demo_options())
+    worker.ask([user("Hello")])
+    process = psutil.Process(worker.process.pid)
+    assert process.net_connections(kind="inet") == []
+    assert "qwendesk-engine" in " ".join(process.cmdline())
+
+
+def test_picture_limits_change_what_a_picture_takes(worker: WorkerProcess, shape_picture: Callable[..., Path]) -> None:
+    question = user("What is in this picture?", shape_picture("red", "circle"))
+    tokens = []
+    for changes in ({}, {"image_max_tokens": 9}, {"image_min_tokens": 100}):
+        worker.load(demo_options(**changes))
+        worker.send(p.Measure, pictures=question.images)
+        tokens.append(worker.expect(p.Measured).pictures[0].tokens)
+    plain, fewer, more = tokens
+    assert fewer < plain < more
+
+
+def test_a_lora_adapter_acts_by_its_scale(worker: WorkerProcess, tmp_path: Path) -> None:
+    """An adapter of large random numbers on one layer garbles the answer; at scale 0 it changes nothing."""
+    adapter = tmp_path / "noise=loud.gguf"
+    write_lora(adapter)
+    question = [user(SPILL)]
+    worker.load(demo_options())
+    plain = worker.ask(question, greedy(enable_thinking=False, max_tokens=40)).text
+    worker.load(demo_options(lora=(f"{adapter}=0",)))
+    assert worker.ask(question, greedy(enable_thinking=False, max_tokens=40)).text == plain
+    worker.load(demo_options(lora=(str(adapter),)))
+    assert worker.ask(question, greedy(enable_thinking=False, max_tokens=40)).text != plain
+
+
+def write_lora(path: Path) -> None:
+    """Rank 2 on the output projection of layer 3, 128 wide; the numbers are large on purpose."""
+    rng = np.random.default_rng(7)
+    values = {
+        "general.architecture": "qwen35moe",
+        "general.type": "adapter",
+        "adapter.type": "lora",
+        "adapter.lora.alpha": 2.0,
+    }
+    facts = {tensor.name: tensor.shape for tensor in read_facts(paths.demo_model()).tensors}
+    n_in, n_out = facts["blk.3.attn_output.weight"]
+    shapes = {"lora_a": (n_in, 2), "lora_b": (2, n_out)}
+    tensors = [
+        Tensor(f"blk.3.attn_output.weight.{part}", shape, F32, (rng.normal(0, 3, shape).astype(np.float32).tobytes(),))
+        for part, shape in shapes.items()
+    ]
+    write_model(path, values, tensors)
