@@ -43,9 +43,9 @@ from qwendesk.engine.watchdog import TemplateGuard, TemplateLimits
 __all__ = ["AnswerItem", "AnswerStream", "EngineClient", "Patience", "WorkerClient"]
 
 _NO_MODEL = RequestFailed(id=0, title="No model", sentence="No model is loaded. Choose one first.")
-
-_SHOWN_LINES = 20
 _CLOSED = EngineDeath(None, "The engine is closed.")
+_SHOWN_LINES = 20
+"""Lines of the engine's log that people see under a failed load when its standard error has none."""
 
 
 class Patience(msgspec.Struct, frozen=True):
