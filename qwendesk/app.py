@@ -21,6 +21,7 @@ from qwendesk.services.deciding import decide
 from qwendesk.services.engine import Decide, EngineService
 from qwendesk.ui.bridge import ChatBridge, EngineBridge
 from qwendesk.ui.demo_tour import DemoTour
+from qwendesk.ui.highlight import warm_up
 from qwendesk.ui.main_window import MainWindow
 from qwendesk.ui.tasks import Tasks
 from qwendesk.ui.text import tr
@@ -77,6 +78,7 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     restore = _report_errors(parts.window, closed.set)
     parts.window.show()
     parts.engine.load_demo()
+    parts.tasks.start(asyncio.to_thread(warm_up))
     try:
         if not options.demo_tour:
             await closed.wait()

@@ -54,9 +54,7 @@ class AnswerView(TextPane):
         text, self._pending = self._pending, ""
         step = self._stream.feed(text)
         if step.finished or not self._continue_code(step.open):
-            self._rewind()
-            for block in step.finished:
-                self._write_finished(block)
+            self._write_all(step.finished)
             self._open_mark = self._writer.mark()
             self._write_open(step.open)
         self._settle()
@@ -67,9 +65,7 @@ class AnswerView(TextPane):
         """No more text comes."""
         self.draw_now()
         self._timer.stop()
-        self._rewind()
-        for block in self._stream.end().finished:
-            self._write_finished(block)
+        self._write_all(self._stream.end().finished)
         self._settle()
 
     def _restart(self) -> None:
@@ -101,6 +97,18 @@ class AnswerView(TextPane):
         self._writer.take_sections()
         if self._open_code is not None:
             self._open_button = self._copy_button(self._open_code)
+
+    def _write_all(self, blocks: Sequence[Block]) -> None:
+        """Replace what is open by finished blocks. An open code card becomes the finished one as it stands."""
+        code, button = self._open_code, self._open_button
+        if code is not None and button is not None and blocks and self._continue_code(blocks[:1]):
+            self._buttons.append((button, code))
+            self._open_mark = self._open_code = self._open_button = None
+            self.blocks_written += 1
+            blocks = blocks[1:]
+        self._rewind()
+        for block in blocks:
+            self._write_finished(block)
 
     def _write_finished(self, block: Block) -> None:
         self._writer.write(block)

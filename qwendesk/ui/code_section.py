@@ -1,11 +1,13 @@
 """The code inside one card of an answer. While it streams, only its last lines are written again."""
 
+from collections.abc import Sequence
+
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextFrame
 
-from qwendesk.ui.highlight import highlight, language_name, safe_cut
+from qwendesk.ui.highlight import Run, highlight, language_name
 from qwendesk.ui.theme import Theme
 
-_SETTLE_AT = 1600
+_SETTLE_AT = 800
 """Characters of unsettled code from which its beginning is coloured for good."""
 _LINE_HEIGHT = 128.0
 
@@ -20,6 +22,7 @@ class CodeSection:
         self._theme = theme
         self._frame: QTextFrame | None = None
         self._cursor = QTextCursor()
+        self._formats: dict[str, QTextCharFormat] = {}
         self._settled_text = 0
         self._settled_position = 0
 
@@ -49,21 +52,27 @@ class CodeSection:
         self._cursor.setPosition(self._frame.lastPosition(), QTextCursor.MoveMode.KeepAnchor)
         self._cursor.removeSelectedText()
         while len(open_text) > _SETTLE_AT:
-            cut = safe_cut(open_text[: 2 * _SETTLE_AT], self.language)
-            if not cut:
+            coloured = highlight(open_text[: 2 * _SETTLE_AT], self.language)
+            if not coloured.settled_length:
                 break
-            self._insert(open_text[:cut])
-            self._settled_text += cut
+            self._insert(coloured.settled)
+            self._settled_text += coloured.settled_length
             self._settled_position = self._cursor.position()
-            open_text = open_text[cut:]
-        self._insert(open_text)
+            open_text = open_text[coloured.settled_length :]
+        coloured = highlight(open_text, self.language)
+        self._insert(coloured.settled + coloured.rest)
         self._cursor.endEditBlock()
 
-    def _insert(self, code: str) -> None:
-        for run in highlight(code, self.language):
+    def _insert(self, runs: Sequence[Run]) -> None:
+        for run in runs:
             self._cursor.insertText(run.text, self._format(run.role))
 
     def _format(self, role: str) -> QTextCharFormat:
+        if role not in self._formats:
+            self._formats[role] = self._new_format(role)
+        return self._formats[role]
+
+    def _new_format(self, role: str) -> QTextCharFormat:
         form = QTextCharFormat()
         form.setFont(self._theme.mono_font(13))
         form.setForeground(self._theme.color(role))

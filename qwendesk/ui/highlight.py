@@ -4,13 +4,28 @@ import functools
 
 import msgspec
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import get_all_lexers, get_lexer_by_name
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String, _TokenType
-from pygments.util import ClassNotFound
 
 PLAIN = "code_text"
 _LONGEST = 20_000
 """Characters in one piece beyond which colours are left out rather than keep the window waiting."""
+_COMMON = (
+    "python",
+    "bash",
+    "json",
+    "javascript",
+    "typescript",
+    "html",
+    "css",
+    "c",
+    "cpp",
+    "java",
+    "rust",
+    "go",
+    "sql",
+    "yaml",
+)
 _ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Comment, "code_comment"),
     (String, "code_string"),
@@ -35,44 +50,45 @@ class Run(msgspec.Struct, frozen=True):
     role: str
 
 
-def highlight(code: str, language: str) -> list[Run]:
-    """`code` as runs that add up to it; one plain run for an unknown language or a very long piece."""
-    lexer = _lexer(language.strip().lower())
-    if lexer is None or len(code) > _LONGEST:
-        return [Run(code, PLAIN)] if code else []
-    runs: list[Run] = []
-    for kind, text in lexer.get_tokens(code):
-        role = _role(kind)
-        if runs and (runs[-1].role == role or not text.strip()):
-            runs[-1] = Run(runs[-1].text + text, runs[-1].role)
-        elif text:
-            runs.append(Run(text, role))
-    return _fit(runs, code)
+class Coloured(msgspec.Struct, frozen=True):
+    """A beginning of some code that keeps its colours whatever follows, and the rest; both may be empty."""
+
+    settled: tuple[Run, ...]
+    settled_length: int
+    rest: tuple[Run, ...]
 
 
-def safe_cut(code: str, language: str) -> int:
-    """Where `code` can be cut so that both parts get the colours of the whole: after a line end between statements.
+def highlight(code: str, language: str) -> Coloured:
+    """`code` as runs that add up to it; plain runs for an unknown language or a very long piece.
 
-    0 when there is no such place. The cut is the last one at least 400 characters before the end.
+    The cut is after a line end between statements, so that both parts can be coloured apart; it lies at least 400
+    characters before the end, because what the last lines are may still change.
     """
     lexer = _lexer(language.strip().lower())
     limit = len(code) - 400
-    if lexer is None:
-        return code.rfind("\n", 0, max(0, limit)) + 1
-    cut = position = 0
+    if lexer is None or len(code) > _LONGEST:
+        cut = max(0, code.rfind("\n", 0, max(0, limit)) + 1)
+        return Coloured(_plain(code[:cut]), cut, _plain(code[cut:]))
+    runs: list[Run] = []
+    cut = position = runs_before_cut = 0
     for kind, text in lexer.get_tokens(code):
         position += len(text)
-        if position > limit:
-            break
-        following = code[position : position + 1]
-        if (
-            text.endswith("\n")
-            and not _is_in(kind, String)
-            and not _is_in(kind, Comment.Multiline)
-            and following.strip()
-        ):
-            cut = position
-    return cut
+        role = _role(kind)
+        if runs and position != cut and len(runs) > runs_before_cut and (runs[-1].role == role or not text.strip()):
+            runs[-1] = Run(runs[-1].text + text, runs[-1].role)
+        elif text:
+            runs.append(Run(text, role))
+        if position <= limit and text.endswith("\n") and not _spans_lines(kind) and code[position].strip():
+            cut, runs_before_cut = position, len(runs)
+    if "".join(run.text for run in runs) != code:
+        return Coloured((), 0, _plain(code))
+    return Coloured(tuple(runs[:runs_before_cut]), cut, tuple(runs[runs_before_cut:]))
+
+
+def warm_up() -> None:
+    """Make the lexers of common languages ready. Takes half a second of a core: for a background thread."""
+    for language in _COMMON:
+        highlight("x = 1\n", language)
 
 
 def language_name(info: str) -> str:
@@ -83,12 +99,15 @@ def language_name(info: str) -> str:
 
 @functools.cache
 def _lexer(language: str) -> Lexer | None:
-    if not language:
+    if language not in _languages():
         return None
-    try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False, stripall=False)
-    except ClassNotFound:
-        return None
+    return get_lexer_by_name(language, stripnl=False, ensurenl=False, stripall=False)
+
+
+@functools.cache
+def _languages() -> frozenset[str]:
+    """Every name pygments itself knows. Asking it for another would search all installed packages for plugins."""
+    return frozenset(alias for _, aliases, _, _ in get_all_lexers(plugins=False) for alias in aliases)
 
 
 @functools.cache
@@ -101,6 +120,10 @@ def _is_in(kind: _TokenType, base: _TokenType) -> bool:
     return kind[: len(base)] == base
 
 
-def _fit(runs: list[Run], code: str) -> list[Run]:
-    """The runs, or one plain run should a lexer ever change the text."""
-    return runs if "".join(run.text for run in runs) == code else [Run(code, PLAIN)]
+def _spans_lines(kind: _TokenType) -> bool:
+    """Whether code of this kind may go on after a line end."""
+    return _is_in(kind, String) or _is_in(kind, Comment.Multiline)
+
+
+def _plain(code: str) -> tuple[Run, ...]:
+    return (Run(code, PLAIN),) if code else ()

@@ -17,6 +17,8 @@ from mdit_py_plugins.texmath import texmath_plugin
 _FENCE_OPENS = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
 _DELIMITER_PART = re.compile(r"^[ |:-]*$")
+_UNDECIDED = re.compile(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*] ?|`{3,}[^`]*|~{3,}[^~]*)")
+"""A last line without its end that may become anything: a lone mark, or a fence whose language is still coming."""
 _LONG_LIST = 1500
 """Characters of an open list from which its complete items count as finished."""
 _LONGEST_MARK = 11
@@ -130,7 +132,7 @@ def complete(source: str) -> str:
         return source
     if len(lines) <= 2 and _TABLE_ROW.match(lines[0]) and (len(lines) == 1 or _DELIMITER_PART.match(lines[1])):
         return _as_table(lines)
-    if re.fullmatch(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*] ?)", lines[-1]) and len(lines[-1]) < 12:
+    if _UNDECIDED.fullmatch(lines[-1]):
         lines.pop()
         if not lines:
             return ""

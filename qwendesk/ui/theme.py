@@ -1,5 +1,6 @@
 """Themes as data: a TOML file of base colours and roles becomes one frozen value that widgets read."""
 
+import functools
 import re
 import tomllib
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ class Theme(msgspec.Struct, frozen=True, kw_only=True):
         return max(8, round(size * self.text_scale))
 
     def font(self, size: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-        font = QFont(ui_families())
+        font = QFont(list(ui_families()))
         font.setPixelSize(self.px(size))
         font.setWeight(weight)
         return font
@@ -96,14 +97,15 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def ui_families() -> list[str]:
+@functools.cache
+def ui_families() -> tuple[str, ...]:
     """Font families for the window: the system's own, or a better installed one where that is only a fallback."""
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     if system.lower() not in _POOR_DEFAULTS:
-        return [system]
+        return (system,)
     installed = set(QFontDatabase.families())
     better = next((family for family in _GOOD_FAMILIES if family in installed), "")
-    return [family for family in (better, system or "sans-serif") if family]
+    return tuple(family for family in (better, system or "sans-serif") if family)
 
 
 def palette(theme: Theme) -> QPalette:

@@ -47,6 +47,8 @@ class Welcome(QWidget):
         self._text.setWordWrap(True)
         self._grid = QGridLayout()
         self._grid.setSpacing(10)
+        self._chips: list[TextButton] = []
+        self._make_chips()
         choose = TextButton(
             keeper, " " + tr("Choose a real model (GGUF file)…"), kind="link", icon_name="folder", role="text_link"
         )
@@ -103,17 +105,22 @@ class Welcome(QWidget):
     def _say(self, text: str) -> None:
         self._text.setText(f'<p style="line-height: 140%">{html.escape(text)}</p>')
 
+    def _make_chips(self) -> None:
+        """All chips at once, before the window is shown: making them later would make people wait."""
+        for index in range(max(len(DEMO_QUESTIONS), len(REAL_QUESTIONS))):
+            chip = TextButton(self._keeper, kind="suggestion")
+            chip.setObjectName(f"welcome.suggestion.{index}")
+            chip.clicked.connect(lambda _checked=False, chip=chip: self.asked.emit(chip.text()))
+            chip.hide()
+            self._chips.append(chip)
+            self._grid.addWidget(chip, index // 2, index % 2)
+
     def _suggest(self, questions: tuple[str, ...]) -> None:
         if questions == self._shown:
             return
         self._shown = questions
-        while (item := self._grid.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
-        for index, question in enumerate(questions):
-            chip = TextButton(self._keeper, question, kind="suggestion")
-            describe(chip, f"welcome.suggestion.{index}", question, tr("Ask this"))
-            chip.clicked.connect(lambda _checked=False, text=question: self.asked.emit(text))
-            self._grid.addWidget(chip, index // 2, index % 2)
+        for index, chip in enumerate(self._chips):
+            question = questions[index] if index < len(questions) else ""
+            chip.setText(question)
+            describe(chip, chip.objectName(), question, tr("Ask this"))
+            chip.setVisible(bool(question))

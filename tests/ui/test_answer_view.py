@@ -1,7 +1,7 @@
 """An answer's Markdown on screen: what it looks like, what is drawn again, what a click does."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from PySide6.QtCore import Qt, QUrl
@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QToolButton, QWidget
 
 from qwendesk.ui.answer_view import AnswerView
-from qwendesk.ui.highlight import Run, highlight, safe_cut
+from qwendesk.ui.highlight import Run, highlight
 from qwendesk.ui.theme_keeper import ThemeKeeper
 
 CODE = "def add(a, b):\n    return a + b  # sum\n"
@@ -176,11 +176,13 @@ def test_height_follows_text_and_width(view: AnswerView, app: QApplication) -> N
     "code", ['x = """\n' + "text\n" * 300 + '"""\n', "a = 1\n" * 300, "def f():\n    return 1\n\n" * 90]
 )
 def test_code_cut_into_pieces_keeps_the_colours_of_the_whole(code: str) -> None:
-    cut = safe_cut(code, "python")
-    assert cut == 0 or code[cut - 1] == "\n"
-    pieces = highlight(code[:cut], "python") + highlight(code[cut:], "python")
+    coloured = highlight(code, "python")
+    assert coloured.settled_length == sum(len(run.text) for run in coloured.settled)
+    assert coloured.settled_length == 0 or code[coloured.settled_length - 1] == "\n"
+    rest = highlight(code[coloured.settled_length :], "python")
 
-    def colours(runs: list[Run]) -> list[tuple[str, str]]:
+    def colours(runs: Sequence[Run]) -> list[tuple[str, str]]:
         return [(letter, run.role) for run in runs for letter in run.text if not letter.isspace()]
 
-    assert colours(pieces) == colours(highlight(code, "python"))
+    assert colours(coloured.rest) == colours(rest.settled + rest.rest)
+    assert "".join(run.text for run in coloured.settled + coloured.rest) == code

@@ -132,6 +132,7 @@ def test_a_long_list_is_finished_item_by_item_and_keeps_counting() -> None:
         ("| a | b |\n|--", "| a | b |\n|---|---|"),
         ("see [the site](https://exam", "see the site"),
         ("text\n``", "text"),
+        ("```pyth", ""),
         ("2 * 3", "2 * 3"),
     ],
 )

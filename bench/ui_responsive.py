@@ -1,0 +1,147 @@
+"""How long the window's event loop ever keeps people waiting: while a model loads, while a long answer streams, and
+while the engine is killed.
+
+    python -m bench.ui_responsive [--quick]
+
+Prints the worst stall of each part next to its target of 50 ms. The answer is 30,000 characters of mixed Markdown at
+200 tokens a second from a scripted engine, which takes about 40 seconds; --quick streams it five times as fast.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from qwendesk.app import Parts, build
+from qwendesk.engine.state import Phase
+from qwendesk.ui.highlight import warm_up
+from qwendesk.ui.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+
+TARGET_MS = 50.0
+_BEAT_S = 0.002
+_CHARACTERS = 30_000
+_TOKENS_PER_S = 200.0
+_LOAD_S = 3.0
+
+
+class Heart:
+    """Beats on the event loop and remembers its longest pauses."""
+
+    def __init__(self) -> None:
+        self.worst_ms = 0.0
+        """The longest time between two beats beyond what was asked for."""
+        self.worst_cpu_ms = 0.0
+        """The most processor time the window used between two beats: the stall a quiet machine would show."""
+
+    async def beat(self) -> None:
+        before, cpu_before = time.perf_counter(), time.thread_time()
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            now, cpu_now = time.perf_counter(), time.thread_time()
+            self.worst_ms = max(self.worst_ms, (now - before - _BEAT_S) * 1000)
+            self.worst_cpu_ms = max(self.worst_cpu_ms, (cpu_now - cpu_before) * 1000)
+            before, cpu_before = now, cpu_now
+
+
+@asynccontextmanager
+async def measured(what: str) -> AsyncIterator[None]:
+    """Prints the worst stall of the block."""
+    heart = Heart()
+    task = asyncio.create_task(heart.beat())
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        await asyncio.sleep(0.2)  # what the block started may still be drawn
+        task.cancel()
+        seconds = time.perf_counter() - started
+        verdict = "ok" if heart.worst_ms <= TARGET_MS else "too long"
+        print(
+            f"{what:<50} worst stall {heart.worst_ms:6.1f} ms (of it our own work {heart.worst_cpu_ms:5.1f} ms) "
+            f"in {seconds:4.1f} s   target {TARGET_MS:.0f} ms   {verdict}"
+        )
+
+
+def long_answer() -> str:
+    """30,000 characters of headings, paragraphs, lists, tables and code."""
+    part = (
+        "## Part {0}\n\nA paragraph with **bold**, *italic*, `code` and a [link](https://example.org/{0}) that is long "
+        "enough to be wrapped on the screen a few times, because answers of real models are like that.\n\n"
+        "- a first point\n- a second point with `code`\n  - and a nested one\n\n"
+        "1. step one\n2. step two\n\n| name | value |\n|---|---|\n| alpha | {0} |\n| beta | 2 |\n\n"
+        '```python\ndef part_{0}(value):\n    """Says what it does."""\n    return value * {0}  # a comment\n```\n\n'
+        "> A quote that closes the part.\n\n"
+    )
+    code = "```python\n" + "".join(f"value_{n} = compute({n}, 'text')  # line {n}\n" for n in range(150)) + "```\n\n"
+    text = code
+    number = 0
+    while len(text) < _CHARACTERS:
+        number += 1
+        text += part.format(number)
+    return text[:_CHARACTERS]
+
+
+async def until_idle(parts: Parts) -> None:
+    """Wait until a model is loaded and nothing is being answered."""
+    changed = asyncio.Event()
+    for signal in (parts.engine.changed, parts.chat.turn_ended):
+        signal.connect(changed.set)
+    while parts.chat.busy or parts.engine.state.phase is not Phase.READY:
+        changed.clear()
+        await changed.wait()
+
+
+async def run(app: QApplication, *, quick: bool) -> None:
+    """All parts, one after the other, in one window."""
+    speed = _TOKENS_PER_S * (5 if quick else 1)
+    client = FakeEngineClient(
+        answers=[
+            ScriptedAnswer(reasoning="A thought before it. " * 60, text=long_answer(), tokens_per_second=speed),
+            ScriptedAnswer(text="word " * 2000, tokens_per_second=speed, dies_after=60),
+        ]
+    )
+    client.load_delay_s = _LOAD_S
+    parts = build(client, ThemeKeeper(app, "dark"), decide=lambda options, _devices: options)
+    parts.window.show()
+    await asyncio.to_thread(warm_up)
+    await asyncio.sleep(0.5)
+    async with measured("nothing (other programs on this machine)"):
+        await asyncio.sleep(2)
+    async with measured("loading a model (progress in its button)"):
+        parts.engine.load_demo()
+        await asyncio.sleep(0.1)
+        await until_idle(parts)
+    client.load_delay_s = 0.0
+    async with measured(f"streaming {_CHARACTERS:,} characters at {speed:.0f} tok/s"):
+        parts.window.chat_page.ask("Write a long answer")
+        await asyncio.sleep(0.1)
+        await until_idle(parts)
+    async with measured("the worker is killed in the middle of an answer"):
+        parts.window.chat_page.ask("Write, and die")
+        await asyncio.sleep(0.1)
+        await until_idle(parts)
+    await parts.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.ui_responsive")
+    parser.add_argument("--quick", action="store_true", help="stream five times as fast")
+    quick = bool(parser.parse_args().quick)
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    app = QApplication(["bench"])
+    app.setQuitOnLastWindowClosed(False)
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+        runner.run(run(app, quick=quick))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
