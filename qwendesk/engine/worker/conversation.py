@@ -12,7 +12,8 @@ from qwendesk.engine.worker.literals import Beside, Literals
 from qwendesk.engine.worker.stand_ins import Hidden, StandIns, TurnKind
 from qwendesk.engine.worker.template import ChatTemplate, TemplateTooCostly
 
-_PICTURE = "<|vision_start|><|image_pad|><|vision_end|>"
+PICTURE_TOKENS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
+_PICTURE = "".join(PICTURE_TOKENS)
 """How Qwen's templates, and ours, show a picture among a message's parts."""
 
 PicturesAs = Literal["parts", "text"]
@@ -185,17 +186,16 @@ class _Attempt:
         self._n_calls += 1
         call_id, name = f"call{self._n_calls:05d}", self._harmless(_clean(call.name), "both ends at once")
         self._open_calls.append((call_id, name))
-        arguments = _parse_object(call.arguments_json or "{}", f"A call of the tool {call.name}")
-        harmless = _change_texts(arguments, lambda text: self._harmless(_clean(text), "both ends at once"))
-        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": harmless}}
+        arguments = _read_object(
+            call.arguments_json or "{}",
+            f"A call of the tool {call.name}",
+            lambda text: self._harmless(_clean(text), "both ends at once"),
+        )
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
     def _definition(self, tool_json: str) -> Any:
-        """The tool's definition. Templates compare texts in it ("object"), and write it as JSON, in quotes."""
-
-        def change(text: str) -> str:
-            return self._harmless(_clean(text), "nothing")
-
-        return _change_texts(_parse_object(tool_json, "A tool's definition"), change)
+        # Templates compare texts in a definition ("object") and write it as JSON, in quotes.
+        return _read_object(tool_json, "A tool's definition", lambda text: self._harmless(_clean(text), "nothing"))
 
     def _harmless(self, text: str, beside: Beside) -> str:
         """`text` as it is, but for the characters without which no special token can come of it."""
@@ -224,18 +224,19 @@ def _clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _parse_object(text: str, what: str) -> dict[str, Any]:
+def _read_object(text: str, what: str, change: Callable[[str], str]) -> Any:
+    """The JSON object that `text` is, with every text and every key in it changed. Raises BadRequest."""
     try:
         value = json.loads(text)
+        changed = _change_texts(value, change)
     except (ValueError, RecursionError) as error:
-        raise BadRequest("Broken tool", f"{what} is not JSON: {error}.") from error
+        raise BadRequest("Broken tool", f"{what} cannot be read as JSON: {error}.") from error
     if not isinstance(value, dict):
         raise BadRequest("Broken tool", f"{what} is not a JSON object.")
-    return value
+    return changed
 
 
 def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A copy of a JSON value with every text and every key in it changed."""
     match value:
         case str():
             return change(value)

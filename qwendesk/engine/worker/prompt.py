@@ -11,11 +11,12 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.engine.worker.conversation import RenderedPiece, render_conversation
+from qwendesk.engine.worker.conversation import PICTURE_TOKENS, RenderedPiece, render_conversation
 from qwendesk.engine.worker.literals import Literals
 from qwendesk.engine.worker.template import ChatTemplate
 
 _ALWAYS_LITERAL = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+"""Hidden from templates where they are no tokens, too: templates take texts apart at them."""
 _BOUNDARY_ORDER = ("system", "user_turn", "image", "thought")
 
 
@@ -80,7 +81,7 @@ def build_prompt(
         template,
         messages,
         tools_json=tools_json,
-        typed=Literals([*_cuttable(vocabulary), *_ALWAYS_LITERAL]),
+        typed=Literals([*_cuttable(vocabulary), *_ALWAYS_LITERAL, *PICTURE_TOKENS]),
         variables={
             "enable_thinking": enable_thinking and has_think_tokens,
             "preserve_thinking": preserve_thinking,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from qwendesk.core.messages import Message, TextPart, ToolCall, text_message
-from qwendesk.engine.worker.prompt import Picture, Piece
+from qwendesk.engine.worker.prompt import Picture, Piece, build_prompt
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate
 from tests.engine.worker import templates
-from tests.engine.worker.chats import Chat, Kind, chats, rendered_openly
+from tests.engine.worker.chats import Chat, Kind, chats, picture, rendered_openly
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.test_prompt import prompt_of
 
@@ -167,6 +167,26 @@ def test_typed_picture_marks_are_no_pictures(demo: Demo) -> None:
         demo.vocabulary.user_defined["<think>"],
     ]
     assert typed in shown(demo, prompt.pieces)
+
+
+@pytest.mark.parametrize("source", [templates.QWEN_LIKE, templates.UPPER_CASE], ids=["like Qwen's", "upper case"])
+def test_typed_picture_marks_are_no_pictures_where_they_are_no_tokens(demo: Demo, source: str) -> None:
+    typed = "<|vision_start|><|image_pad|><|vision_end|>"
+    control = {text: token for text, token in demo.vocabulary.control.items() if "vision" not in text}
+    vocabulary = msgspec.structs.replace(demo.vocabulary, control=control)
+    prompt = build_prompt(
+        templates.compiled(source),
+        vocabulary,
+        [
+            Message("user", (TextPart(typed), picture(1))),
+            Message("assistant", tool_calls=(ToolCall("look", json.dumps({"at": typed})),)),
+        ],
+        tools_json=(),
+        enable_thinking=True,
+        preserve_thinking=False,
+    )
+    assert [piece for piece in prompt.pieces if isinstance(piece, Picture)] == [Picture(picture(1))]
+    assert typed in shown(demo, prompt.pieces[:1]).lower()
 
 
 def test_a_typed_think_tag_does_not_move_an_answer_into_a_thought(demo: Demo) -> None:
