@@ -171,6 +171,8 @@ class _Assembly:
             self._boundaries[place] = Boundary(*place, kind)
 
     def _end_text(self) -> None:
+        if not self._text:
+            return
         for fragment in self._inert.split_inert("".join(self._text)):
             self._run.extend(self._tokenize(fragment))
         self._text.clear()
