@@ -44,6 +44,7 @@ test: environment-test
 
 bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine
+	@$(VENV_PYTHON) -m bench.ui_responsive
 
 soak: environment-test
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600
