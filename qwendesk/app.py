@@ -75,7 +75,7 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     parts = build(WorkerClient(), keeper)
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)
-    restore = _report_errors(parts.window, closed.set)
+    restore = report_errors(parts.window, closed.set)
     parts.window.show()
     parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))
@@ -120,7 +120,7 @@ def _log_to_file() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
-def _report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], None]:
+def report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], None]:
     """Show what nobody caught in the banner instead of dying; end in order on a signal. Returns what undoes it."""
     loop = asyncio.get_running_loop()
     hook_before = sys.excepthook
@@ -130,7 +130,10 @@ def _report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[],
         window.chat_page.report(tr("Something went wrong"), f"{type(error).__name__}: {error}")
 
     def hook(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
-        report(error)
+        if isinstance(error, KeyboardInterrupt):
+            stop()
+        else:
+            report(error)
 
     def on_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         report(context.get("exception") or RuntimeError(context["message"]))

@@ -30,6 +30,7 @@ class AnswerView(TextPane):
         self.open_writes = 0
         """How often the open block was written."""
         self._pending = ""
+        self._finished = False
         self._buttons: list[tuple[QToolButton, CodeSection]] = []
         self._open_mark: Mark | None = None
         self._open_code: CodeSection | None = None
@@ -63,6 +64,7 @@ class AnswerView(TextPane):
 
     def finish(self) -> None:
         """No more text comes."""
+        self._finished = True
         self.draw_now()
         self._timer.stop()
         self._write_all(self._stream.end().finished)
@@ -130,12 +132,12 @@ class AnswerView(TextPane):
         self._place_buttons()
 
     def _on_theme_changed(self) -> None:
-        markdown, was_open = self.markdown, self._open_mark is not None
+        markdown, finished = self.markdown, self._finished
         self.blocks_written = 0
         self._restart()
         self.markdown, self._pending = "", ""
         self.add(markdown)
-        if not was_open:
+        if finished:
             self.finish()
 
     def _copy_button(self, section: CodeSection) -> QToolButton:

@@ -51,6 +51,7 @@ class Composer(QFrame):
         column.addSpacing(2)
         column.addLayout(self._controls())
         self.setFocusProxy(self.text)
+        keeper.changed.connect(self.text.fit_height)
         self.set_busy(busy=False)
         self.show_thinking(on=True, report=None)
         self.show_style("general", thinking=True)

@@ -70,7 +70,7 @@ def speed_text(stats: AnswerStats) -> str:
 
 def stats_text(answer: Answer) -> str:
     """The chip under an answer: "112 tok/s · 0.2 s" (speed, time to the first token)."""
-    parts = [speed_text(answer.stats), show_duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else ""]
+    parts = [speed_text(answer.stats), _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else ""]
     text = " · ".join(part for part in parts if part)
     if answer.stop_reason in (None, "eos", "stop_string"):
         return text
@@ -83,7 +83,7 @@ def stats_tooltip(answer: Answer) -> str:
     lines = [
         tr("Answer: {0} tokens", f"{stats.answer_tokens:,}"),
         tr("Thought: {0} tokens", f"{stats.reasoning_tokens:,}") if stats.reasoning_tokens else "",
-        tr("First token after {0}", show_duration(stats.ttft_s)),
+        tr("First token after {0}", _duration(stats.ttft_s)),
         tr("Re-read {0} of {1} prompt tokens", f"{stats.reread_tokens:,}", f"{stats.prompt_tokens:,}"),
         tr("Pictures: {0} tokens", f"{stats.image_tokens:,}") if stats.image_tokens else "",
         tr("Ended: {0}", stop_text(answer.stop_reason)),
@@ -108,14 +108,15 @@ def stop_text(reason: StopReason | None) -> str:
 
 def thought_text(seconds: float, tokens: int) -> str:
     """ "Thought for 12 s · 431 tokens"; the count is left out while it is not known (0)."""
-    duration = show_duration(seconds)
+    duration = _duration(seconds)
     return tr("Thought for {0} · {1} tokens", duration, f"{tokens:,}") if tokens else tr("Thought for {0}", duration)
 
 
 def picture_text(cost: PictureCost, n_ctx: int) -> str:
     """ "1024×768 → 788 tokens, 1.2% of context"."""
     size = f"{cost.width}×{cost.height}"
-    share = f"{100 * cost.tokens / n_ctx:.1f}" if n_ctx else "?"
+    percent = 100 * cost.tokens / n_ctx if n_ctx else 0.0
+    share = f"{percent:.1f}" if percent >= 0.05 else "<0.1"
     return tr("{0} → {1} tokens, {2}% of context", size, f"{cost.tokens:,}", share)
 
 
@@ -148,6 +149,11 @@ def device_text(state: EngineState) -> str:
         return ""
     parts = [*gpus, *([tr("CPU")] if any(_is_host(device) for device in used) else [])]
     return tr("On {0}", tr(" and ").join(parts))
+
+
+def _duration(seconds: float) -> str:
+    """As everywhere, but never "0.0 s"."""
+    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
 
 
 def _is_host(device: str) -> bool:

@@ -29,6 +29,7 @@ class SamplingPopover(QFrame):
         form = QFormLayout()
         form.setHorizontalSpacing(24)
         form.setVerticalSpacing(8)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._fields: dict[str, QDoubleSpinBox] = {}
         for key, value in values.items():
             self._fields[key] = self._field(key, value)
@@ -53,7 +54,7 @@ class SamplingPopover(QFrame):
         field.setRange(entry.setting.low or 0, min(entry.setting.high or 1e6, 1e6))
         field.setValue(value)
         field.setMinimumWidth(96)
-        field.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+        field.lineEdit().setTextMargins(8, 0, 8, 0)
         describe(field, f"composer.custom.{key}", tr(entry.setting.label), tr(entry.setting.help))
         return field
 

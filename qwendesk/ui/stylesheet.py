@@ -127,9 +127,11 @@ QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border
 QDialog { background: @window; }
 QFrame[kind="popover"] { background: @card; border: 1px solid @border; border-radius: 12px; }
 QAbstractSpinBox {
-    background: @field; border: 1px solid @border; border-radius: 8px; padding: 5px 8px;
+    background: @field; border: 1px solid @border; border-radius: 8px; padding: 0px 6px;
+    min-height: 28px;
     selection-background-color: @selection; selection-color: @selection_text;
 }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: 0px; border: none; }
 QAbstractSpinBox:focus { border: 1px solid @focus; }
 
 QTextBrowser {

@@ -127,6 +127,7 @@ class ThinkBlock(QWidget):
         self._header.setAccessibleName(text)
 
     def _on_theme(self) -> None:
+        self._preview.updateGeometry()
         self._shown_text = ""
         if self.is_open:
             self._show_text()

@@ -1,6 +1,7 @@
 """The top bar: the app's name, the model in the middle, a new chat at the right."""
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QMenu, QWidget
 
 from qwendesk.engine.state import EngineState, Phase
@@ -12,6 +13,8 @@ from qwendesk.ui.text import tr
 from qwendesk.ui.theme_keeper import ThemeKeeper
 
 HEIGHT = 48
+_NARROW = 900
+"""Below this width the name goes and the demo tag gets shorter."""
 
 
 class TopBar(QFrame):
@@ -28,8 +31,8 @@ class TopBar(QFrame):
         super().__init__()
         self.setProperty("kind", "topbar")
         self.setFixedHeight(HEIGHT)
-        brand = QLabel("QwenDesk")
-        brand.setProperty("kind", "brand")
+        self._brand = QLabel("QwenDesk")
+        self._brand.setProperty("kind", "brand")
         self._menu = self._model_menu()
         self.model = ModelButton(keeper, self._menu)
         self._eject = TextButton(keeper, tr("Eject"), kind="quiet")
@@ -62,7 +65,7 @@ class TopBar(QFrame):
             middle.addWidget(widget)
         grid = QGridLayout(self)
         grid.setContentsMargins(68, 0, 12, 0)
-        grid.addWidget(brand, 0, 0, Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(self._brand, 0, 0, Qt.AlignmentFlag.AlignLeft)
         grid.addLayout(middle, 0, 1, Qt.AlignmentFlag.AlignCenter)
         grid.addWidget(_right(new_chat), 0, 2)
         grid.setColumnStretch(0, 1)
@@ -79,6 +82,12 @@ class TopBar(QFrame):
         self._actions["cancel"].setVisible(loading)
         self._actions["demo"].setEnabled(not (demo and (loaded or loading)))
         self._actions["mmproj"].setEnabled(loaded and not demo)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = event.size().width() >= _NARROW
+        self._brand.setVisible(wide)
+        self._demo_tag.setText(tr("Demo model: knows a few topics") if wide else tr("Demo: few topics"))
 
     def _model_menu(self) -> QMenu:
         menu = QMenu(self)

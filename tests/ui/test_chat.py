@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
 
 from qwendesk.engine.protocol import Generate
 from qwendesk.engine.state import Phase
+from qwendesk.ui.theme_keeper import ThemeKeeper
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
 from tests.ui.desk import Desk
 
@@ -206,6 +207,26 @@ async def test_new_chat_empties_the_thread(desk: Desk) -> None:
     assert not desk.parts.chat.conversation.turns
     await desk.ask("Hello")
     assert len(asked(desk.client)[-1].messages) == 1
+
+
+async def test_new_chat_drops_an_answer_that_is_being_written(desk: Desk) -> None:
+    desk.client.answers.append(ScriptedAnswer(text="word " * 5000, tokens_per_second=300))
+    desk.send("Write a lot")
+    await desk.until(lambda: desk.is_shown("thread.message.1") and bool(desk.message(1).answer_view.markdown))
+    desk.click("chats.new")
+    assert desk.is_shown("welcome.text")
+    await desk.ask("Hello")
+    assert words_in(desk, "thread.message.2").strip().endswith("You said: Hello")
+
+
+async def test_the_theme_can_change_while_an_answer_streams(desk: Desk, keeper: ThemeKeeper) -> None:
+    desk.client.answers.append(ScriptedAnswer(text="Some *words*, one after the other.\n" * 20, tokens_per_second=400))
+    desk.send("Write")
+    await desk.until(lambda: desk.is_shown("thread.message.1") and bool(desk.message(1).answer_view.markdown))
+    keeper.choose("light")
+    await desk.until(lambda: not desk.parts.chat.busy)
+    lines = words_in(desk, "thread.message.1").strip().splitlines()
+    assert [line for line in lines if line] == ["Some words, one after the other."] * 20
 
 
 async def test_eject_frees_the_engine_and_says_so(desk: Desk) -> None:

@@ -65,6 +65,7 @@ def test_the_chip_under_an_answer() -> None:
 def test_thoughts_and_pictures() -> None:
     assert labels.thought_text(12.2, 431) == "Thought for 12 s · 431 tokens"
     assert labels.thought_text(0.5, 0) == "Thought for 0.5 s"
+    assert labels.thought_text(0.01, 9) == "Thought for <0.1 s · 9 tokens"
     assert labels.picture_text(PictureCost("x", 1024, 768, 788), 65_536) == "1024×768 → 788 tokens, 1.2% of context"
 
 
