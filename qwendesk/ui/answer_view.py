@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from qwendesk.ui.code_section import CodeSection
 from qwendesk.ui.markdown_stream import Block, MarkdownStream
-from qwendesk.ui.markdown_writer import CARD_GAP, CARD_HEADER, CARD_PADDING, KIND, Mark, MarkdownWriter
+from qwendesk.ui.markdown_writer import CARD_GAP, CARD_HEADER, CARD_PADDING, KIND, LANGUAGE, Mark, MarkdownWriter
 from qwendesk.ui.text import tr
 from qwendesk.ui.text_pane import TextPane
 from qwendesk.ui.theme_keeper import ThemeKeeper
@@ -71,7 +71,8 @@ class AnswerView(TextPane):
         self._settle()
 
     def _restart(self) -> None:
-        for button, _ in self._buttons:
+        for button in self.viewport().findChildren(QToolButton):
+            button.hide()
             button.deleteLater()
         self._buttons.clear()
         self.document().clear()
@@ -224,7 +225,7 @@ class AnswerView(TextPane):
         painter.setPen(theme.color("text_dim"))
         painter.setFont(theme.font(12))
         header = QRectF(card.left() + CARD_PADDING, card.top(), card.width() - 96, CARD_HEADER)
-        painter.drawText(header, Qt.AlignmentFlag.AlignVCenter, frame.frameFormat().property(KIND + 1) or tr("code"))
+        painter.drawText(header, Qt.AlignmentFlag.AlignVCenter, frame.frameFormat().property(LANGUAGE) or tr("code"))
 
     def _paint_rows(self, painter: QPainter, table: QTextTable, box: QRectF) -> None:
         """One line under each row."""

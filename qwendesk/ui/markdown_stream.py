@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
-from mdit_py_plugins.texmath import texmath_plugin
+
+from qwendesk.ui.markdown_math import bracket_math_plugin
 
 _FENCE_OPENS = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
@@ -204,7 +205,7 @@ def _finished_items(block: Block) -> tuple[Block | None, str]:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
-    parser.use(texmath_plugin, delimiters="brackets")
+    parser.use(bracket_math_plugin)
     parser.use(tasklists_plugin)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     return parser

@@ -72,7 +72,24 @@ def test_pieces_give_the_same_blocks_as_the_whole(step: int) -> None:
 @settings(max_examples=60)
 @given(
     st.lists(
-        st.sampled_from(["# h", "text", "- item", "1. one", "> q", "```", "| a |", "|---|", "", "", "    code", "**b"]),
+        st.sampled_from(
+            [
+                "# h",
+                "\\\\[ x \\\\]",
+                "$$",
+                "text",
+                "- item",
+                "1. one",
+                "> q",
+                "```",
+                "| a |",
+                "|---|",
+                "",
+                "",
+                "    code",
+                "**b",
+            ]
+        ),
         max_size=14,
     ),
     st.integers(1, 9),
@@ -143,3 +160,25 @@ def test_a_half_finished_block_looks_finished(half: str, shown: str) -> None:
 def test_raw_html_is_text() -> None:
     block = blocks_of("<b>bold</b>\n\n<script>x</script>")
     assert [each.kind for each in block] == ["paragraph_open", "paragraph_open"]
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("\\[ x^2 \\]", ["x^2"]),
+        ("so\n\n\\[\na + b\n= c\n\\]\n\nafter", ["a + b\n= c"]),
+        ("$$\nx\n$$", ["\nx\n"]),
+        ("- item\n\n  \\[ y \\]\n", ["y"]),
+        ("\\[ never closed\n\nafter", []),
+    ],
+)
+def test_displayed_formulas_are_blocks(text: str, formulas: list[str]) -> None:
+    tokens = [token for block in blocks_of(text) for token in block.tokens]
+    assert [token.content for token in tokens if token.type == "math_block"] == formulas
+
+
+def test_formulas_in_a_line_and_prices() -> None:
+    (block,) = blocks_of("The \\(a_1\\) and $b_2$ and \\[c\\] cost $5 or $10, not \\(.")
+    children = block.tokens[1].children or []
+    assert [child.content for child in children if child.type.startswith("math")] == ["a_1", "b_2", "c"]
+    assert "".join(child.content for child in children if child.type == "text").endswith("cost $5 or $10, not (.")
