@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app import Parts, build
+from qwendesk.app import Parts, build, keep_collector_quick
 from qwendesk.engine.state import Phase
 from qwendesk.ui.highlight import warm_up
 from qwendesk.ui.theme_keeper import ThemeKeeper
@@ -111,6 +111,7 @@ async def run(app: QApplication, *, quick: bool) -> None:
     parts = build(client, ThemeKeeper(app, "dark"), decide=lambda options, _devices: options)
     parts.window.show()
     await asyncio.to_thread(warm_up)
+    keep_collector_quick()
     await asyncio.sleep(0.5)
     async with measured("nothing (other programs on this machine)"):
         await asyncio.sleep(2)

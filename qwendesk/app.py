@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -56,6 +57,15 @@ def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide)
     return Parts(MainWindow(keeper, engine, chat, tasks), engine, chat, tasks)
 
 
+def keep_collector_quick() -> None:
+    """Take everything that exists now out of garbage collection: it stays until the end anyway.
+
+    Looking at it again each time costs 25 to 30 ms, which a streaming answer would show.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def main(argv: Sequence[str]) -> int:
     """Open the window on the built-in demo model. Returns the exit code: 0, or 1 when a demo tour was not answered."""
     options = _arguments(argv)
@@ -76,6 +86,7 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)
     restore = report_errors(parts.window, closed.set)
+    keep_collector_quick()
     parts.window.show()
     parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))
