@@ -53,10 +53,6 @@ class Rewind(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def n_tokens(items: Sequence[Item]) -> int:
-    return sum(1 if isinstance(item, int) else item.n_tokens for item in items)
-
-
 def common_prefix(held: Sequence[Item], wanted: Sequence[Item]) -> int:
     """How many items both begin with."""
     for index, (have, want) in enumerate(zip(held, wanted, strict=False)):

@@ -10,7 +10,6 @@ from qwendesk.core.messages import Message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.protocol import Event, Finished, Generate, PromptProgress, Rendered, Rendering
-from qwendesk.engine.worker.cache import n_tokens
 from qwendesk.engine.worker.control import Control
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
@@ -71,25 +70,23 @@ class Turn:
         if not self._options.cache_prompt:
             cache.clear()
         rewind = cache.rewind(layout.items)
-        done = reused = n_tokens(layout.items[: rewind.start])
-        total = layout.n_tokens
+        reused, total = cache.n_cells, layout.n_tokens
         self._note(reused_tokens=reused, reread_tokens=total - reused, cache_note=rewind.note)
-        self._send(PromptProgress(id=self._request.id, done=done, total=total, reused=reused))
+        self._send(PromptProgress(id=self._request.id, done=reused, total=total, reused=reused))
         for step in layout.steps(rewind.start, self._session.model.n_ubatch):
             if self._control.cancelled:
                 raise _Stopped("cancelled")
             if step.tile is not None:
                 self._feed_picture(step.tile)
             else:
-                self._feed([item for item in step.items if isinstance(item, int)])
+                self._feed([item for item in step.items if isinstance(item, int)], logits=step.is_last)
             if step.save:
                 cache.save(pinned=step.pinned)
-            done += n_tokens(step.items)
-            self._send(PromptProgress(id=self._request.id, done=done, total=total, reused=reused))
+            self._send(PromptProgress(id=self._request.id, done=cache.n_cells, total=total, reused=reused))
 
-    def _feed(self, tokens: Sequence[int]) -> None:
+    def _feed(self, tokens: Sequence[int], *, logits: bool = True) -> None:
         cache = self._session.cache
-        self._session.model.decode(tokens, cache.position)
+        self._session.model.decode(tokens, cache.position, logits=logits)
         cache.append(*tokens)
 
     def _feed_picture(self, tile: Tile) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from qwendesk.engine.worker.cache import ImageItem, Item, n_tokens
+from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.prompt import Boundary, Picture, Prompt
 from qwendesk.engine.worker.vision import PreparedPicture, Tile
 
@@ -23,6 +23,8 @@ class Step(msgspec.Struct, frozen=True):
     tile: Tile | None = None
     save: bool = False
     pinned: bool = False
+    is_last: bool = False
+    """The answer begins after it, so its last token's logits are wanted."""
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -34,18 +36,19 @@ class Layout(msgspec.Struct, frozen=True):
     opens_thought: bool
 
     @property
-    def n_tokens(self) -> int:
-        return n_tokens(self.items)
+    def image_tokens(self) -> int:
+        return sum(tile.item.n_tokens for tile in self.tiles.values())
 
     @property
-    def image_tokens(self) -> int:
-        return sum(item.n_tokens for item in self.items if isinstance(item, ImageItem))
+    def n_tokens(self) -> int:
+        """Places the prompt takes in the context; a picture takes one per token."""
+        return len(self.items) - len(self.tiles) + self.image_tokens
 
     def steps(self, start: int, n_ubatch: int) -> Iterator[Step]:
         """The decodes that read everything from item `start` on."""
         every = max(1, _CHECKPOINT_EVERY // n_ubatch) * n_ubatch
         segment = start
-        for end in [*sorted(cut for cut in self._ends() if cut > start)]:
+        for end in sorted(cut for cut in self._ends() if cut > start):
             if segment in self.tiles:
                 yield Step((self.items[segment],), self.tiles[segment], end in self.cuts, self.cuts.get(end, False))
                 segment = end
@@ -53,7 +56,7 @@ class Layout(msgspec.Struct, frozen=True):
             for first in range(segment, end, n_ubatch):
                 last = min(first + n_ubatch, end)
                 save = last in self.cuts or (last < end and (last - segment) % every == 0)
-                yield Step(self.items[first:last], None, save, self.cuts.get(last, False))
+                yield Step(self.items[first:last], None, save, self.cuts.get(last, False), last == len(self.items))
             segment = end
 
     def _ends(self) -> set[int]:

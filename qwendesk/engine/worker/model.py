@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ import numpy as np
 
 from qwendesk.engine.worker.prompt import Vocabulary
 
+_REMEMBERED_TEXTS = 4096
+"""Texts whose tokens are kept: every turn sends the whole chat again, and most of it was tokenised before."""
 SEQUENCE = 0
 """The one sequence this app uses."""
 
@@ -73,21 +76,21 @@ class Model:
         C.llama_free(self.ctx)
         C.llama_model_free(self.handle)
 
-    def decode(self, tokens: Sequence[int], position: int) -> None:
-        """Feed up to n_ubatch tokens at `position`; logits are kept for the last one.
+    def decode(self, tokens: Sequence[int], position: int, *, logits: bool = True) -> None:
+        """Feed up to n_ubatch tokens at `position`; `logits` are computed for the last one, or for none.
 
         Raises Aborted when the abort flag stopped it, EngineFault when the engine refused.
         """
         batch, n_tokens = self._batch, len(tokens)
         batch.n_tokens = n_tokens
         if n_tokens == 1:
-            batch.token[0], batch.pos[0], batch.logits[0] = tokens[0], position, 1
+            batch.token[0], batch.pos[0], batch.logits[0] = tokens[0], position, logits
         else:
             _view(batch.token, n_tokens)[:] = tokens
             _view(batch.pos, n_tokens)[:] = np.arange(position, position + n_tokens, dtype=np.int32)
             flags = np.ctypeslib.as_array(batch.logits, (n_tokens,))
             flags[:] = 0
-            flags[-1] = 1
+            flags[-1] = logits
         check(C.llama_decode(self.ctx, batch))
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
@@ -120,7 +123,8 @@ class Model:
                 text = self._piece(token, special=True).decode("utf-8", "replace")
                 if text:
                     (control if attributes & C.LLAMA_TOKEN_ATTR_CONTROL else user_defined)[text] = token
-        return Vocabulary(control=control, user_defined=user_defined, tokenize=self.tokenize)
+        remembered = functools.lru_cache(maxsize=_REMEMBERED_TEXTS)(self.tokenize)
+        return Vocabulary(control=control, user_defined=user_defined, tokenize=remembered)
 
     def meta(self, key: str) -> str:
         """A value of the file's header as text; "" when it has none."""

@@ -1,0 +1,89 @@
+"""Where a prompt's batches end: the same places, whatever was in memory before."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qwendesk.core.messages import ImagePart
+from qwendesk.engine.worker.cache import ImageItem
+from qwendesk.engine.worker.layout import Layout, Step, lay_out
+from qwendesk.engine.worker.prompt import Boundary, Picture, Prompt
+from qwendesk.engine.worker.vision import PreparedPicture, Tile
+
+START, USER, ASSISTANT, NEWLINE, THINK = 90, 91, 92, 93, 94
+TILE = Tile(ImageItem("cat", n_tokens=768, n_positions=32), handle=0)
+
+
+def plain(n_items: int, cuts: dict[int, bool]) -> Layout:
+    return Layout(tuple(range(n_items)), {}, cuts, opens_thought=False)
+
+
+def ends(layout: Layout, start: int, n_ubatch: int) -> list[int]:
+    place, places = start, []
+    for step in layout.steps(start, n_ubatch):
+        place += len(step.items)
+        places.append(place)
+    return places
+
+
+def test_batches_end_at_cuts_and_are_never_larger_than_asked() -> None:
+    assert ends(plain(20, {7: True, 15: False}), 0, 4) == [4, 7, 11, 15, 19, 20]
+
+
+def test_checkpoints_follow_cuts_and_the_pinned_one_is_marked() -> None:
+    steps = list(plain(10, {4: True, 8: False}).steps(0, 100))
+    assert [(step.save, step.pinned) for step in steps] == [(True, True), (True, False), (False, False)]
+
+
+def test_only_the_last_batch_wants_logits() -> None:
+    assert [step.is_last for step in plain(10, {4: True}).steps(0, 3)] == [False, False, False, True]
+
+
+def test_a_long_text_gets_checkpoints_on_the_way() -> None:
+    saved = [step.save for step in plain(10_000, {}).steps(0, 512)]
+    assert [index + 1 for index, save in enumerate(saved) if save] == [8, 16]
+
+
+@given(st.integers(1, 300), st.sets(st.integers(1, 299)), st.integers(1, 50))
+def test_reading_from_any_cut_ends_at_the_same_places_as_reading_all(
+    n_items: int, cuts: set[int], n_ubatch: int
+) -> None:
+    layout = plain(n_items, {cut: False for cut in cuts if cut < n_items})
+    whole = ends(layout, 0, n_ubatch)
+    assert whole[-1] == n_items
+    for cut in layout.cuts:
+        assert ends(layout, cut, n_ubatch) == [place for place in whole if place > cut]
+
+
+def chat_with_picture() -> Layout:
+    """One turn answered, a second turn with a picture asked."""
+    first = (START, USER, NEWLINE, 1, 2, START, ASSISTANT, NEWLINE, 3, 4, 5, START, USER, NEWLINE)
+    last = (6, 7, START, ASSISTANT, NEWLINE, THINK, NEWLINE)
+    prompt = Prompt(
+        pieces=(first, Picture(ImagePart("cat.png", "cat")), last),
+        boundaries=(
+            Boundary(0, 0, "system"),
+            Boundary(0, 11, "user_turn"),
+            Boundary(2, 0, "image"),
+            Boundary(2, 5, "thought"),
+        ),
+        opens_thought=True,
+    )
+    return lay_out(prompt, {"cat": PreparedPicture(((80,), TILE, (81,)))})
+
+
+def test_a_picture_is_one_item_with_its_marks_around_it() -> None:
+    layout = chat_with_picture()
+    assert layout.items[14:17] == (80, TILE.item, 81)
+    assert layout.n_tokens == 14 + 2 + 768 + 7
+    assert layout.image_tokens == 768
+    (step,) = [step for step in layout.steps(0, 512) if step.tile]
+    assert step == Step((TILE.item,), TILE)
+
+
+def test_cuts_are_turns_pictures_the_thought_and_where_earlier_answers_begin() -> None:
+    assert chat_with_picture().cuts == {8: False, 11: False, 17: False, 22: False}
+
+
+def test_the_start_of_the_first_turn_is_pinned_when_a_system_prompt_precedes_it() -> None:
+    prompt = Prompt(((START, 1, START, USER, 2),), (Boundary(0, 2, "system"),), opens_thought=False)
+    assert lay_out(prompt, {}).cuts == {2: True}
