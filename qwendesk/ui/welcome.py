@@ -45,7 +45,9 @@ class Welcome(QWidget):
         self._text.setProperty("kind", "lead")
         self._text.setObjectName("welcome.text")
         self._text.setWordWrap(True)
-        self._grid = QGridLayout()
+        self._box = QWidget()
+        self._grid = QGridLayout(self._box)
+        self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
         self._chips: list[TextButton] = []
         self._make_chips()
@@ -62,7 +64,7 @@ class Welcome(QWidget):
         column.addWidget(self._title)
         column.addWidget(self._text)
         column.addSpacing(8)
-        column.addLayout(self._grid)
+        column.addWidget(self._box)
         column.addSpacing(4)
         column.addWidget(choose, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(6)
@@ -111,7 +113,6 @@ class Welcome(QWidget):
             chip = TextButton(self._keeper, kind="suggestion")
             chip.setObjectName(f"welcome.suggestion.{index}")
             chip.clicked.connect(lambda _checked=False, chip=chip: self.asked.emit(chip.text()))
-            chip.hide()
             self._chips.append(chip)
             self._grid.addWidget(chip, index // 2, index % 2)
 
@@ -119,8 +120,11 @@ class Welcome(QWidget):
         if questions == self._shown:
             return
         self._shown = questions
+        # Hidden meanwhile: each chip shown alone would lay out the whole window again.
+        self._box.hide()
         for index, chip in enumerate(self._chips):
             question = questions[index] if index < len(questions) else ""
             chip.setText(question)
             describe(chip, chip.objectName(), question, tr("Ask this"))
             chip.setVisible(bool(question))
+        self._box.setVisible(bool(questions))
