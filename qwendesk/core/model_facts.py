@@ -60,7 +60,15 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     has_think_token: bool = False
     """`<think>` and `</think>` are single tokens of the vocabulary."""
     imatrix_file: str = ""
+    quantized_by: str = ""
+    """Who made this file of the model, as converters note it: "Unsloth"."""
+    needed_bytes: int = 0
+    """Header, padding and tensor data as the header lays them out: the file is at least this long."""
     split_count: int = 0
+    split_number: int = 0
+    """Which part of a split set this is, from 0."""
+    split_tensors: int = 0
+    """Tensors in all parts together."""
     tensors: tuple[TensorFacts, ...] = ()
 
     @property

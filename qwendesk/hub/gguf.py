@@ -1,6 +1,7 @@
 """GGUF header -> ModelFacts: what a model file says of itself, in milliseconds and without loading it."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,7 +28,7 @@ def read_facts(path: Path) -> ModelFacts:
     "truncated", "missing_file", or "other" (damaged, unsupported, unreadable). Never hangs, never needs more than
     a few MB of memory, whatever the file holds.
     """
-    first = _read_one(path)
+    first = read_part(path)
     found = _FIRST_PART.fullmatch(path.name)
     if first.split_count < 2 or found is None:
         return first
@@ -35,17 +36,26 @@ def read_facts(path: Path) -> ModelFacts:
     for number in range(2, first.split_count + 1):
         part = path.with_name(f"{found['name']}-{number:05}-of-{first.split_count:05}{found['ending']}")
         if not part.exists():
-            sentence = f"{path.name} is part 1 of {first.split_count}, but {part.name} is missing beside it. Download it."
+            sentence = (
+                f"{path.name} is part 1 of {first.split_count}, but {part.name} is missing beside it. Download it."
+            )
             raise BadModelFile("Part of the model is missing", sentence, "missing_file")
-        parts.append(_read_one(part))
+        parts.append(read_part(part))
+    return join_parts(parts)
+
+
+def join_parts(parts: Sequence[ModelFacts]) -> ModelFacts:
+    """The facts of a split set from those of its parts, the first part first."""
     return msgspec.structs.replace(
-        first,
+        parts[0],
         file_bytes=sum(part.file_bytes for part in parts),
+        needed_bytes=sum(part.needed_bytes for part in parts),
         tensors=tuple(tensor for part in parts for tensor in part.tensors),
     )
 
 
-def _read_one(path: Path) -> ModelFacts:
+def read_part(path: Path) -> ModelFacts:
+    """The facts of this one file, also when it is part of a split set. Raises as `read_facts` does."""
     try:
         with open_file(path) as source:
             return facts_of(source, str(path))
@@ -101,7 +111,11 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
         chat_template=header.text("tokenizer.chat_template"),
         has_think_token=header.has_think_tokens,
         imatrix_file=header.text("quantize.imatrix.file"),
+        quantized_by=header.text("general.quantized_by"),
+        needed_bytes=header.needed_bytes,
         split_count=header.number("split.count"),
+        split_number=header.number("split.no"),
+        split_tensors=header.number("split.tensors.count"),
         tensors=header.tensors,
     )
 

@@ -33,6 +33,7 @@ _KEPT_TEXTS = frozenset({
     "general.architecture", "general.type", "general.name", "general.basename", "general.size_label",
     "general.alignment",  # a text there is refused
     "tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.chat_template", "quantize.imatrix.file",
+    "general.quantized_by",
     "clip.projector_type", "clip.vision.projector_type",
 })
 _KEPT_LISTS = (".attention.head_count", ".attention.head_count_kv", ".attention.recurrent_layers")
@@ -51,6 +52,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     has_think_tokens: bool
     """`<think>` and `</think>` both occur as whole tokens."""
     tensors: tuple[TensorFacts, ...]
+    needed_bytes: int
+    """Up to the end of the last tensor's data."""
 
     def number(self, key: str) -> int:
         """A whole number of 0 or more: of a list with one for each layer the largest; 0 when the file does not say."""
@@ -80,12 +83,13 @@ def read_header(source: ByteSource) -> Header:
     for _ in range(n_values):
         metadata.read_one()
     tensors, offsets = _read_tensors(cursor, n_tensors)
-    _check_data(cursor, metadata.values, tensors, offsets)
+    needed_bytes = _check_data(cursor, metadata.values, tensors, offsets)
     return Header(
         values=metadata.values,
         token_count=metadata.token_count,
         has_think_tokens=metadata.found == _THINK_TOKENS,
         tensors=tensors,
+        needed_bytes=needed_bytes,
     )
 
 
@@ -212,8 +216,8 @@ def _tensor(file_name: str, name: str, shape: tuple[int, ...], type_number: int)
     return TensorFacts(name=name, type=kind.name, shape=shape, n_bytes=elements // kind.block * kind.n_bytes)
 
 
-def _check_data(cursor: Cursor, values: dict[str, Value], tensors: tuple[TensorFacts, ...], offsets: list[int]) -> None:
-    """Tensor data follows the header, one tensor after the other, each start rounded up to the file's alignment."""
+def _check_data(cursor: Cursor, values: dict[str, Value], tensors: tuple[TensorFacts, ...], offsets: list[int]) -> int:
+    """Where the data ends. It follows the header, tensor after tensor, each start rounded up to the alignment."""
     alignment = values.get("general.alignment", _DEFAULT_ALIGNMENT)
     if not isinstance(alignment, int) or not 0 < alignment <= _MAX_ALIGNMENT or alignment & (alignment - 1):
         raise damaged(cursor.name, f"its data alignment {alignment} is no power of two")
@@ -228,6 +232,7 @@ def _check_data(cursor: Cursor, values: dict[str, Value], tensors: tuple[TensorF
         raise cut_short(
             cursor.name, f"{show_bytes(missing)} of {show_bytes(start + end)} are missing ({missing:,} bytes)"
         )
+    return start + end if tensors else cursor.position
 
 
 def _round_up(number: int, step: int) -> int:
