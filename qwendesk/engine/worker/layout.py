@@ -12,8 +12,9 @@ from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.prompt import Boundary, Picture, Prompt
 from qwendesk.engine.worker.vision import PreparedPicture, Tile
 
-_CHECKPOINT_EVERY = 4096
-"""Tokens between checkpoints inside one long text, so that stopping or editing late keeps most of it."""
+_CHECKPOINT_EVERY = 1024
+"""Tokens between checkpoints inside one long text; another one goes before its last batch. Stopping in the middle,
+or another question at the end of a long document, then re-reads little."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -55,7 +56,8 @@ class Layout(msgspec.Struct, frozen=True):
                 continue
             for first in range(segment, end, n_ubatch):
                 last = min(first + n_ubatch, end)
-                save = last in self.cuts or (last < end and (last - segment) % every == 0)
+                on_the_way = last < end and ((last - segment) % every == 0 or end - last <= n_ubatch)
+                save = last in self.cuts or on_the_way
                 yield Step(self.items[first:last], None, save, self.cuts.get(last, False), last == len(self.items))
             segment = end
 

@@ -89,6 +89,9 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
     params.n_ubatch = min(options.n_ubatch, options.n_batch)
     params.n_batch = options.n_batch
     params.n_seq_max = 1
+    # Only a prompt's last token is sampled from. Room for the logits of a whole batch would cost n_ubatch x vocabulary
+    # x 4 bytes: 485 MiB of video memory for Qwen3.5.
+    params.n_outputs_max = 1
     params.n_threads = threads(options)
     params.n_threads_batch = options.n_threads_batch or params.n_threads
     params.rope_scaling_type = _ROPE_SCALING[options.rope_scaling]
