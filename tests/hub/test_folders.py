@@ -1,0 +1,57 @@
+"""The user's model folders and where files belong in them."""
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from qwendesk.core import paths
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.hub import folders
+from qwendesk.hub.folders import ModelFolders
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "settings")
+
+
+def test_without_a_choice_models_go_to_the_apps_data():
+    assert folders.read_folders() == ModelFolders((str(paths.data_folder() / "models"),))
+
+
+def test_a_choice_is_remembered(tmp_path):
+    chosen = ModelFolders((str(tmp_path / "Modèles"),), added=(str(tmp_path / "old"),), other_apps=False)
+    folders.write_folders(chosen)
+    assert folders.read_folders() == chosen
+    assert [path.name for path in (tmp_path / "settings").iterdir()] == ["model-folders.json"]
+
+
+def test_a_broken_choice_counts_as_none_and_is_logged(tmp_path, caplog):
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "model-folders.json").write_text('{"models": 5}')
+    assert folders.read_folders().models == (str(folders.default_models_folder()),)
+    assert "model-folders.json" in caplog.text
+
+
+def test_each_repository_has_a_folder_of_its_own():
+    models = Path("models")
+    first = folders.repo_file(models, "unsloth/Qwen3.5-2B-GGUF", "mmproj-F16.gguf")
+    second = folders.repo_file(models, "bartowski/Qwen3.5-2B-GGUF", "mmproj-F16.gguf")
+    assert first == models / "unsloth" / "Qwen3.5-2B-GGUF" / "mmproj-F16.gguf"
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../up.gguf", "a/../b.gguf", "/a.gguf", "C:\\a.gguf", "a\\b.gguf", "a//b.gguf", "", "aux.gguf", "a.", "b ", "x\0"],
+)
+def test_names_that_lead_elsewhere_or_that_windows_refuses(name):
+    with pytest.raises(QwenDeskError):
+        folders.repo_file(Path("models"), "owner/repo", name)
+
+
+def test_a_path_tells_its_repository():
+    models = PurePosixPath("/m")
+    assert folders.repo_of(models, models / "o/r/BF16/a.gguf") == ("o/r", "BF16/a.gguf")
+    assert folders.repo_of(models, models / "o/a.gguf") is None
+    assert folders.repo_of(models, PurePosixPath("/elsewhere/o/r/a.gguf")) is None
