@@ -50,13 +50,17 @@ def _ask(port: int, messages: Sequence[tuple[str, str]], n_tokens: int) -> tuple
         "max_tokens": n_tokens,
         "temperature": 0,
         "ignore_eos": True,
+        "stream": True,
         "chat_template_kwargs": {"enable_thinking": False},
     }
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
+    timings: dict[str, float] = {}
     with urllib.request.urlopen(request) as reply:
-        timings = json.load(reply)["timings"]
+        for line in reply:
+            if line.startswith(b"data: {"):
+                timings = json.loads(line.removeprefix(b"data: ")).get("timings", timings)
     return timings["predicted_per_second"], timings["prompt_ms"] / 1000
 
 

@@ -5,6 +5,7 @@ Owns the EngineState. Loading decides what was left to "auto", by the file's hea
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -15,6 +16,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.failures import cancelled_load, classify_load
 from qwendesk.engine.protocol import Devices, LoadReport, Welcome
 from qwendesk.engine.state import EngineNews, EngineState, LoadAsked, LoadFailed, WorkerEnded, reduce
+from qwendesk.services.beside import mmproj_beside
 from qwendesk.services.deciding import decide as decide_by_header
 from qwendesk.services.restarts import RestartLimit
 
@@ -66,6 +68,11 @@ class EngineService:
             self._loads -= 1
             if self._loads == 0:
                 self._settled.set()
+
+    async def load_file(self, model: Path) -> LoadReport | LoadFailure:
+        """Load a chosen model file with the picture file that lies beside it, everything else decided here."""
+        mmproj = await asyncio.to_thread(mmproj_beside, model)
+        return await self.load(LoadOptions(model=str(model), mmproj=str(mmproj or "")))
 
     async def cancel_load(self) -> None:
         """Stop the load that runs, if one does; its `load` returns a failure of kind "cancelled"."""

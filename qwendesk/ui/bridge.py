@@ -56,7 +56,7 @@ class EngineBridge(QObject):
 
     def load_model(self, path: str) -> None:
         """Load a file the person chose, with everything else decided by the app."""
-        self.load(LoadOptions(model=path))
+        self._tasks.start(self._service.load_file(Path(path)))
 
     def load_mmproj(self, path: str) -> None:
         """Load the present model again with this file for pictures; nothing without a model."""

@@ -1,7 +1,9 @@
 import asyncio
+import shutil
 
 import pytest
 
+from qwendesk.core import paths
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Load, LoadReport, Unload
@@ -141,3 +143,13 @@ async def test_restart_limit_counts_only_the_last_minute():
     assert [limit.allow(now) for now in (0, 1, 2, 3)] == [True, True, True, False]
     assert limit.allow(60.5)
     assert not limit.allow(60.6)
+
+
+async def test_a_chosen_file_gets_the_picture_file_beside_it(desk, tmp_path):
+    for source in (paths.demo_model(), paths.demo_mmproj()):
+        shutil.copy(source, tmp_path)
+    await desk.engine.load_file(tmp_path / paths.demo_model().name)
+    assert desk.engine.state.report.options.mmproj == str(tmp_path / paths.demo_mmproj().name)
+    (tmp_path / paths.demo_mmproj().name).unlink()
+    await desk.engine.load_file(tmp_path / paths.demo_model().name)
+    assert desk.engine.state.report.options.mmproj == ""

@@ -172,12 +172,12 @@ class PromptCache:
 
 def _why(needless: int, *, was_torn: bool) -> str:
     """Why `needless` items that were in memory are read again."""
-    if needless <= _HEADER_ITEMS:
+    if needless <= _FEW_ITEMS:
         return ""
     if was_torn:
         return f"the last answer was stopped in mid-step, so {needless:,} tokens are read again"
     return f"no checkpoint was kept nearer to the change, so {needless:,} tokens are read again"
 
 
-_HEADER_ITEMS = 8
-"""A template's own few tokens after a checkpoint (the thought's opening) are no loss worth a note."""
+_FEW_ITEMS = 128
+"""What is lost because checkpoints are not placed closer than this (layout.NEAR_ITEMS) is not worth a note."""

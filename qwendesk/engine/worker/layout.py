@@ -5,16 +5,22 @@ that is what makes an answer with the cache equal to one without.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
 from qwendesk.engine.worker.cache import Item
-from qwendesk.engine.worker.prompt import Boundary, Picture, Prompt
+from qwendesk.engine.worker.prompt import Boundary, BoundaryKind, Picture, Prompt
 from qwendesk.engine.worker.vision import PreparedPicture, Tile
 
 _CHECKPOINT_EVERY = 1024
 """Tokens between checkpoints inside one long text; another one goes before its last batch. Stopping in the middle,
 or another question at the end of a long document, then re-reads little."""
+
+
+NEAR_ITEMS = 128
+"""A user turn this near to the checkpoint before it gets none of its own: a batch more would cost every turn what it
+saves only when that very message is edited."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -87,14 +93,13 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedPicture]) -> Layout:
     def place(boundary: Boundary) -> int:
         return starts[boundary.piece] + boundary.offset
 
-    cuts = {place(boundary): boundary.kind == "system" for boundary in prompt.boundaries}
-    thought = next((place(boundary) for boundary in prompt.boundaries if boundary.kind == "thought"), None)
-    turns = sorted(place(boundary) for boundary in prompt.boundaries if boundary.kind in ("system", "user_turn"))
-    if thought is not None and turns:
-        cuts |= dict.fromkeys(_answer_starts(items, turns, thought), False) | cuts
-    return Layout(
-        tuple(items), tiles, {cut: pin for cut, pin in cuts.items() if 0 < cut < len(items)}, prompt.opens_thought
-    )
+    places = {kind: [place(each) for each in prompt.boundaries if each.kind == kind] for kind in get_args(BoundaryKind)}
+    turns, thoughts = sorted(places["system"] + places["user_turn"]), places["thought"]
+    answers = list(_answer_starts(items, turns, thoughts[-1])) if turns and thoughts else []
+    wanted = {0, *places["system"], *places["image"], *answers, *thoughts}
+    wanted |= {turn for turn in places["user_turn"] if turn - max(cut for cut in wanted if cut <= turn) >= NEAR_ITEMS}
+    cuts = {cut: cut in places["system"] for cut in sorted(wanted) if 0 < cut < len(items)}
+    return Layout(tuple(items), tiles, cuts, prompt.opens_thought)
 
 
 def _answer_starts(items: Sequence[Item], turns: Sequence[int], thought: int) -> Iterator[int]:

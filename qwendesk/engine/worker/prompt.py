@@ -41,13 +41,16 @@ Piece = tuple[int, ...] | Picture
 """A run of token ids, or a picture."""
 
 
+BoundaryKind = Literal["system", "user_turn", "image", "thought"]
+
+
 class Boundary(msgspec.Struct, frozen=True):
     """A place where a checkpoint belongs: before token `offset` of piece `piece`, or before a picture (offset 0)."""
 
     piece: int
     """May be the number of pieces: after a picture that ends the prompt."""
     offset: int
-    kind: Literal["system", "user_turn", "image", "thought"]
+    kind: BoundaryKind
     """`system`: the first user turn's start, so the end of the system prompt and the tools. `user_turn`: the start of
     a later user or tool message. `image`: right after a picture. `thought`: before the `<think>` that opens the answer.
     """
@@ -165,7 +168,7 @@ class _Assembly:
         self._thought = None
         self._mark((len(self._pieces), 0), "image")
 
-    def _mark(self, place: tuple[int, int], kind: Literal["system", "user_turn", "image", "thought"]) -> None:
+    def _mark(self, place: tuple[int, int], kind: BoundaryKind) -> None:
         known = self._boundaries.get(place)
         if known is None or _BOUNDARY_ORDER.index(kind) < _BOUNDARY_ORDER.index(known.kind):
             self._boundaries[place] = Boundary(*place, kind)

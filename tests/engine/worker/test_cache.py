@@ -95,20 +95,20 @@ def test_plain_memory_needs_no_checkpoint() -> None:
 def test_without_a_checkpoint_everything_is_read_and_the_note_says_why() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
-    filled(memory, cache, list(range(50)), set())
-    rewind = cache.rewind([*range(40), 99])
+    filled(memory, cache, list(range(500)), set())
+    rewind = cache.rewind([*range(400), 999])
     assert rewind.start == 0
-    assert "40 tokens" in rewind.note
+    assert "400 tokens" in rewind.note
     assert memory.attention == 0
 
 
 def test_a_torn_memory_is_never_continued() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
-    filled(memory, cache, list(range(30)), {5})
+    filled(memory, cache, list(range(300)), {5})
     memory.attention += 1  # the abort left half a token behind
     cache.tear()
-    rewind = cache.rewind([*range(30), 31])
+    rewind = cache.rewind([*range(300), 301])
     assert rewind.start == 5
     assert "stopped in mid-step" in rewind.note
     assert cache.rewind([*range(5), 6]).note == ""

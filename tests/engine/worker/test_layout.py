@@ -83,7 +83,16 @@ def test_a_picture_is_one_item_with_its_marks_around_it() -> None:
 
 
 def test_cuts_are_turns_pictures_the_thought_and_where_earlier_answers_begin() -> None:
-    assert chat_with_picture().cuts == {8: False, 11: False, 17: False, 22: False}
+    """The second turn begins right behind the first answer: too near for a checkpoint of its own."""
+    assert chat_with_picture().cuts == {8: False, 17: False, 22: False}
+
+
+def test_a_turn_after_a_long_answer_has_its_own_checkpoint() -> None:
+    question, answer = (START, USER, NEWLINE, 1), (START, ASSISTANT, NEWLINE, *range(200))
+    pieces = ((*question, *answer, *question, START, ASSISTANT, NEWLINE, THINK),)
+    boundaries = (Boundary(0, 0, "system"), Boundary(0, 207, "user_turn"), Boundary(0, 214, "thought"))
+    layout = lay_out(Prompt(pieces, boundaries, opens_thought=True), {})
+    assert layout.cuts == {7: False, 207: False, 214: False}
 
 
 def test_the_start_of_the_first_turn_is_pinned_when_a_system_prompt_precedes_it() -> None:
