@@ -1,4 +1,4 @@
-"""The commands: `qwendesk ask` and `qwendesk doctor`. The same services as the window, without Qt."""
+"""The commands: `qwendesk ask`, `doctor` and `verify`. The same services as the window, without Qt."""
 
 import argparse
 import asyncio
@@ -9,6 +9,7 @@ from qwendesk import __version__
 from qwendesk.cli_ask import add_ask_options, ask, request_of
 from qwendesk.cli_doctor import doctor
 from qwendesk.cli_terminal import Interrupts, Terminal
+from qwendesk.cli_verify import add_verify_options, verify_files
 from qwendesk.core.errors import QwenDeskError
 
 EXIT_BAD_USAGE = 2
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str]) -> int:
         with Interrupts() as interrupts:
             if options.command == "ask":
                 status = asyncio.run(ask(request_of(options), terminal, interrupts))
+            elif options.command == "verify":
+                status = verify_files(options, terminal)
             else:
                 status = asyncio.run(doctor(terminal, interrupts, as_json=options.json))
     except QwenDeskError as error:
@@ -66,4 +69,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 all tests passed, 3 the demo cannot be loaded, 4 a test failed or the engine died.",
     )
     check.add_argument("--json", action="store_true", help="print one JSON object instead")
+    add_verify_options(
+        commands.add_parser(
+            "verify",
+            help="check model files: damaged, outdated, or known to answer badly",
+            description="Check model files, and say what helps if something is wrong with one.",
+            epilog="Exit status: 0 all files are good, 1 there are warnings, 2 a file is bad or cannot be read.",
+        )
+    )
     return parser

@@ -140,7 +140,7 @@ class Catalog:
         for name in names:
             spelt = re.sub(r"[\s_]+", "-", name).lower()
             for model in self.models:
-                if re.search(rf"(?<![a-z0-9.]){re.escape(model.id.lower())}(?![a-z0-9.])(?!-a\d)", spelt):
+                if re.search(rf"(?<![a-z0-9.]){re.escape(model.id.lower())}(?![a-z0-9])(?!-a\d)", spelt):
                     return model
         return None
 

@@ -25,7 +25,8 @@ def read_facts(path: Path) -> ModelFacts:
     """The facts of the GGUF file at `path`; of the whole set when it is the first part of a split model.
 
     Raises BadModelFile, with a sentence for people and the load failure it stands for as `kind`: "not_gguf",
-    "truncated", "missing_file", or "other" (damaged, unsupported, unreadable). Never hangs, never needs more than
+    "truncated", "missing_file", "unsupported_architecture" (sound, but of a kind this engine does not know), or "other"
+    (damaged, unreadable). Never hangs, never needs more than
     a few MB of memory, whatever the file holds.
     """
     first = read_part(path)

@@ -24,6 +24,8 @@ _KEY_LIMIT = 65_535
 _NAME_LIMIT = 63
 """ggml's own limit for tensor names."""
 _MAX_ELEMENTS = 2**62
+_MAX_VERSION, _MAX_TYPE = 99, 255
+"""Higher numbers are damage, not a format to come."""
 _DEFAULT_ALIGNMENT = 32
 _MAX_ALIGNMENT = 2**20
 
@@ -68,9 +70,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_header(source: ByteSource) -> Header:
-    """The header of `source`. Raises BadModelFile (not_gguf, truncated, other), OSError when it cannot be read.
+    """The header of `source`. Also checks that every tensor's data lies within the file.
 
-    Also checks that every tensor's data lies within the file.
+    Raises BadModelFile (not_gguf, truncated, unsupported_architecture, other), and OSError when it cannot be read.
     """
     _check_magic(source)
     cursor = Cursor(source)
@@ -127,11 +129,13 @@ def _check_version(name: str, version: int) -> None:
         raise BadModelFile(
             "Model file for another machine",
             f"{name} is big-endian: it was made for another kind of processor. Look for the ordinary version.",
-            "other",
+            "unsupported_architecture",
         )
+    if version > _MAX_VERSION:
+        raise damaged(name, f"its header claims to have version {version:,}")
     age = "too old" if version < 2 else "newer than this app"
     sentence = f"{name} has GGUF version {version}, which is {age}: 2 and 3 can be read."
-    raise BadModelFile("GGUF version not supported", sentence, "other")
+    raise BadModelFile("GGUF version not supported", sentence, "unsupported_architecture")
 
 
 class _Metadata:
@@ -202,12 +206,14 @@ def _read_tensors(cursor: Cursor, count: int) -> tuple[tuple[TensorFacts, ...], 
 
 def _tensor(file_name: str, name: str, shape: tuple[int, ...], type_number: int) -> TensorFacts:
     kind = TENSOR_TYPES.get(type_number)
+    if kind is None and type_number > _MAX_TYPE:
+        raise damaged(file_name, f'its tensor "{name}" has the unknown type {type_number:,}')
     if kind is None:
         raise BadModelFile(
             "Tensor type not supported",
             f'{file_name} holds its tensor "{name}" in type {type_number}, which this engine does not know. '
             "Choose another quant, or update QwenDesk.",
-            "other",
+            "unsupported_architecture",
         )
     elements = math.prod(shape)
     row = shape[0] if shape else 1
