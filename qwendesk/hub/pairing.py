@@ -1,7 +1,7 @@
 """Which vision encoder (mmproj file) belongs to which model."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from qwendesk.core.model_facts import ModelFacts
@@ -29,42 +29,31 @@ def mmproj_mismatch(model: ModelFacts, mmproj: ModelFacts) -> str | None:
     return None
 
 
-def pair_mmproj(model: ModelFacts, candidates: Sequence[ModelFacts]) -> ModelFacts | None:
-    """The best of `candidates` for `model`, or None.
+def pair_mmproj(model: ModelFacts, candidates: Sequence[ModelFacts], own: Collection[str] = ()) -> ModelFacts | None:
+    """The best of `candidates` for `model`, or None. `own` are paths of those known to be of the model's repository.
 
-    A file of the same name (all repositories have a `mmproj-F16.gguf`) only counts when it lies in the model's folder
-    or its header names the same model, and never when both name a size and the sizes differ: the width alone is the
-    same in Qwen3.5-2B and 35B-A3B.
+    A file of the same name (all repositories have a `mmproj-F16.gguf`) only counts when it lies in the model's folder,
+    is one of its own or its header names the same model, and never when both name a size and the sizes differ: the
+    width alone is the same in Qwen3.5-2B and 35B-A3B.
     """
-    fitting = [each for each in candidates if _may_belong(model, each)]
-    return min(fitting, key=lambda each: _rank(model, each), default=None)
+    fitting = [each for each in candidates if mmproj_mismatch(model, each) is None]
+    if model.kind != "model" or not fitting:
+        return None
+    folder, names, sizes = PurePath(model.path).parent, header_names(model), _sizes(model)
+    ranked: list[tuple[tuple[bool, bool, int, str], ModelFacts]] = []
+    for each in fitting:
+        is_near = each.path in own or PurePath(each.path).parent == folder
+        is_named = not names.isdisjoint(header_names(each))
+        other_sizes = _sizes(each)
+        sizes_differ = bool(sizes and other_sizes) and sizes.isdisjoint(other_sizes)
+        if (is_near or is_named) and not sizes_differ:
+            quant = _QUANT_ORDER.index(each.quant) if each.quant in _QUANT_ORDER else len(_QUANT_ORDER)
+            ranked.append(((not is_named, not is_near, quant, each.path), each))
+    return min(ranked, key=lambda each: each[0])[1] if ranked else None
 
 
-def _may_belong(model: ModelFacts, mmproj: ModelFacts) -> bool:
-    if model.kind != "model" or mmproj_mismatch(model, mmproj):
-        return False
-    sizes, other_sizes = _sizes(model), _sizes(mmproj)
-    if sizes and other_sizes and not sizes & other_sizes:
-        return False
-    return _same_folder(model, mmproj) or _same_name(model, mmproj)
-
-
-def _rank(model: ModelFacts, mmproj: ModelFacts) -> tuple[bool, bool, int, str]:
-    """Smaller is better."""
-    quant = _QUANT_ORDER.index(mmproj.quant) if mmproj.quant in _QUANT_ORDER else len(_QUANT_ORDER)
-    return not _same_name(model, mmproj), not _same_folder(model, mmproj), quant, mmproj.path
-
-
-def _same_folder(model: ModelFacts, mmproj: ModelFacts) -> bool:
-    return PurePath(model.path).parent == PurePath(mmproj.path).parent
-
-
-def _same_name(model: ModelFacts, mmproj: ModelFacts) -> bool:
-    return bool(_names(model) & _names(mmproj))
-
-
-def _names(facts: ModelFacts) -> set[str]:
-    """What the header calls the model, without spelling differences."""
+def header_names(facts: ModelFacts) -> set[str]:
+    """What the header calls the model, without spelling differences; empty when it does not say."""
     return {re.sub(r"[^a-z0-9.]+", "", name.lower()) for name in (facts.name, facts.basename) if name}
 
 
