@@ -170,7 +170,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 }
 
 
-UNSUPPORTED = ("big-endian", "version 0", "version 1", "version 4", "tensor of an unknown type", "tensor of a removed type")
+UNSUPPORTED = (
+    "big-endian", "version 0", "version 1", "version 4", "tensor of an unknown type", "tensor of a removed type",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -1,0 +1,163 @@
+"""The catalog the app ships, and how it is read."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.presets import sampling
+from qwendesk.hub.catalog import BadCatalog, decode_catalog, is_first_part, load_catalog
+from tests.hub.verified import NEW, OTHER, catalog, current_set
+
+TEN = {
+    "Qwen3.5-35B-A3B", "Qwen3.5-27B", "Qwen3.5-122B-A10B", "Qwen3.5-397B-A17B", "Qwen3.5-9B", "Qwen3.5-4B",
+    "Qwen3.5-2B", "Qwen3.5-0.8B", "Qwen3.6-35B-A3B", "Qwen3.6-27B",
+}  # fmt: skip
+SHIPPED = load_catalog()
+
+
+def test_all_ten_models_and_four_uploaders_are_there() -> None:
+    assert {model.id for model in SHIPPED.models} == TEN
+    assert {each.uploader for each in SHIPPED.repositories} == {
+        "unsloth", "bartowski", "lmstudio-community", "ggml-org"
+    }  # fmt: skip
+    assert {each.model for each in SHIPPED.repositories} == TEN
+    assert len(SHIPPED.repositories) == 45
+
+
+def test_every_repository_has_a_picture_file_that_exists() -> None:
+    for each in SHIPPED.repositories:
+        found = SHIPPED.find_file(each.mmproj_repo, each.mmproj_path)
+        assert found is not None, each.repo
+        assert found.file.kind == "mmproj"
+        assert found.repository.model == each.model
+
+
+def test_every_file_has_a_size_and_every_set_all_its_parts() -> None:
+    for each in SHIPPED.repositories:
+        for file in each.files:
+            assert file.n_bytes > 0
+            assert file.kind != "model" or file.quant
+            if file.parts:
+                assert is_first_part(file.path)
+                assert abs(sum(part.n_bytes for part in file.parts) - file.n_bytes) < 10
+
+
+def test_a_file_is_found_by_place_and_by_bytes() -> None:
+    repo, path = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf"
+    found = SHIPPED.find_file(repo, path)
+
+    assert found is not None
+    assert found.n_bytes == 22_241_950_336
+    assert SHIPPED.find_by_sha256(found.sha256) == (found,)
+    assert SHIPPED.is_current(found.sha256)
+    assert SHIPPED.find_file(repo, "nothing.gguf") is None
+
+
+def test_nothing_is_both_present_and_replaced() -> None:
+    for each in SHIPPED.contents.superseded:
+        assert not SHIPPED.is_current(each.sha256)
+        assert (SHIPPED.superseded(each.sha256) is None) == is_first_part(each.path)
+
+
+def test_the_withdrawn_quant_is_that_of_one_model_only() -> None:
+    withdrawn = SHIPPED.deletion("unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-UD-Q4_K_M.gguf")
+
+    assert withdrawn is not None
+    assert withdrawn.instead == "Qwen3.5-35B-A3B-UD-Q4_K_L.gguf"
+    assert SHIPPED.find_file(withdrawn.repo, withdrawn.instead) is not None
+    part = "UD-Q4_K_M/Qwen3.5-397B-A17B-UD-Q4_K_M-00002-of-00006.gguf"
+    assert SHIPPED.find_file("unsloth/Qwen3.5-397B-A17B-GGUF", part) is not None
+    assert SHIPPED.deletion("unsloth/Qwen3.5-397B-A17B-GGUF", part) is None
+
+
+def test_mxfp4_moe_is_listed_as_what_it_is() -> None:
+    found = SHIPPED.find_file("unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-MXFP4_MOE.gguf")
+    notes = SHIPPED.notes("Qwen3.5-35B-A3B", "unsloth", "MXFP4_MOE")
+
+    assert found is not None
+    assert found.file.quant == "MXFP4_MOE"
+    assert "on purpose" in notes[0].text
+    assert not notes[0].instead
+
+
+def test_cut_offs_are_those_of_the_four_large_models() -> None:
+    assert {each.repo for each in SHIPPED.contents.cut_offs} == {
+        f"unsloth/Qwen3.5-{size}-GGUF" for size in ("35B-A3B", "27B", "122B-A10B", "397B-A17B")
+    }
+
+
+def test_numbers_and_notes_have_sources() -> None:
+    assert all(each.source and each.series for each in SHIPPED.contents.quality)
+    assert all(each.source for each in SHIPPED.contents.notes)
+    early = [each for each in SHIPPED.contents.quality if each.quant == "UD-Q4_K_XL"]
+    assert {(each.value, each.is_before_fix) for each in early} == {(7.170, True), (6.552, False)}
+
+
+def test_presets_agree_with_those_the_app_uses() -> None:
+    model = SHIPPED.model("Qwen3.5-35B-A3B")
+    assert model is not None
+    shipped = SHIPPED.contents.presets[model.presets]["thinking_coding"]
+    used = sampling("qwen3.5", "precise", thinking=True)
+    assert (shipped.temperature, shipped.presence_penalty) == (used["temperature"], used["presence_penalty"])
+    assert all(each.presets in SHIPPED.contents.presets for each in SHIPPED.models)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("Qwen3.5-35B-A3B-Q4_K_M.gguf", "Qwen3.5-35B-A3B"),
+        ("Qwen_Qwen3.5-2B-Q4_K_M.gguf", "Qwen3.5-2B"),
+        ("Qwen3.5 27B", "Qwen3.5-27B"),
+        ("unsloth/Qwen3.6-27B-GGUF", "Qwen3.6-27B"),
+        ("Qwen3.5-9B.gguf", "Qwen3.5-9B"),
+        ("Qwen3.5-35B", None),
+        ("Qwen3-4B", None),
+        ("model.gguf", None),
+    ],
+)
+def test_models_are_known_by_name(name: str, model: str | None) -> None:
+    found = SHIPPED.model_of(name)
+    assert (found.id if found else None) == model
+
+
+def test_a_shared_shard_1_is_no_proof(tmp_path: Path) -> None:
+    known = catalog(files=[current_set("a-00001-of-00002.gguf", [NEW, OTHER])])
+
+    assert not known.is_current(NEW)
+    assert known.is_current(OTHER)
+    found = known.find_by_sha256(OTHER)[0]
+    assert found.path == "a-00002-of-00002.gguf"
+    assert known.find_file(found.repository.repo, found.path) == found
+
+
+def test_the_catalog_says_how_old_it_is() -> None:
+    day = datetime.date.fromisoformat(SHIPPED.date)
+
+    assert SHIPPED.age_days(day + datetime.timedelta(days=40)) == 40
+    assert SHIPPED.age_days(day - datetime.timedelta(days=1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "damaged"),
+        (b'{"schema_version":1}', "damaged"),
+        (b'{"schema_version":2,"anything":1}', "another version"),
+        (b'{"schema_version":1,"date":"2026-07-29","sources":[],"surprise":1}', "damaged"),
+        (b'{"schema_version":1,"date":"some day","sources":[]}', "damaged"),
+        (
+            b'{"schema_version":1,"date":"2026-07-29","sources":[],'
+            b'"superseded":[{"sha256":"xyz","repo":"a/b","path":"c","seen":"2026-03-01"}]}',
+            "damaged",
+        ),
+    ],
+)
+def test_a_catalog_that_is_not_right_is_refused(text: bytes, words: str) -> None:
+    with pytest.raises(BadCatalog, match=words):
+        decode_catalog(text)
+
+
+def test_a_missing_catalog_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(BadCatalog, match="install QwenDesk again"):
+        load_catalog(tmp_path / "none.json")

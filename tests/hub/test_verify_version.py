@@ -1,0 +1,232 @@
+"""Old and mistaken uploads are found by the evidence that decides, in its order; present files never are."""
+
+from pathlib import Path
+
+import pytest
+
+from qwendesk.hub.catalog import load_catalog
+from qwendesk.hub.catalog_schema import Deletion, Superseded
+from qwendesk.hub.evidence import gather
+from qwendesk.hub.hashing import hash_file
+from qwendesk.hub.upstream import Upstream
+from qwendesk.hub.verify import verify
+from tests.gguf_files import tensor
+from tests.hub.verified import (
+    MXFP4,
+    NEW,
+    OLD,
+    OTHER,
+    REPO,
+    asked,
+    catalog,
+    codes,
+    current,
+    findings,
+    full,
+    lay_record,
+    mxfp4,
+    qwen,
+    split,
+    unsloth,
+)  # fmt: skip
+
+XL = "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf"
+Q4 = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
+ATTENTION = [tensor("token_embd.weight", 64, 4), mxfp4("blk.0.attn_qkv.weight"), mxfp4("blk.0.ssm_out.weight")]
+EXPERTS = [tensor("token_embd.weight", 64, 4), mxfp4("blk.0.ffn_up_exps.weight")]
+
+
+def replaced(path: str, sha256: str = OLD) -> Superseded:
+    return Superseded(sha256, REPO, path, "2026-03-01", NEW, "2026-03-05", "new template")
+
+
+@pytest.mark.parametrize("tensors", [ATTENTION, EXPERTS])
+@pytest.mark.parametrize("quant", ["UD-Q2_K_XL", "UD-Q3_K_XL", "UD-Q4_K_XL"])
+def test_mxfp4_in_an_early_unsloth_file_is_bad_without_any_network(tmp_path: Path, tensors: list, quant: str) -> None:
+    found = findings(unsloth(tmp_path / f"Qwen3.5-35B-A3B-{quant}.gguf", tensors))
+
+    assert found["mxfp4-attention"].severity == "bad"
+    assert tensors[1].name in found["mxfp4-attention"].evidence
+    assert "quantized_by" in found["mxfp4-attention"].evidence
+    assert "MXFP4" in found["unsloth-before-fix"].evidence
+
+
+def test_the_fix_of_an_early_file_is_the_present_one(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / XL, ATTENTION)
+
+    fix = findings(path, catalog(files=[current(XL)]))["mxfp4-attention"].fix
+
+    assert fix is not None
+    assert (fix.kind, fix.repo, fix.path) == ("download_current", REPO, XL)
+
+
+def test_an_early_file_is_known_by_name_alone(tmp_path: Path) -> None:
+    assert "mxfp4-attention" in codes(qwen(tmp_path / XL, ATTENTION))
+
+
+def test_an_early_set_is_known_by_its_folder(tmp_path: Path) -> None:
+    parts = split(tmp_path / "unsloth" / "Qwen3.5-122B-A10B-GGUF" / "UD-Q4_K_XL", "Qwen3.5-122B-A10B-UD-Q4_K_XL")
+    content = parts[2].read_bytes()
+    at = content.index(b"blk.1.attn_q.weight") + len(b"blk.1.attn_q.weight") + 4 + 8
+    parts[2].write_bytes(content[:at] + MXFP4.to_bytes(4, "little") + content[at + 4 :])
+    # The second tensor's offset follows from the first one's size: 64 elements are 256 bytes in F32 and 34 in MXFP4.
+    at = content.index(b"blk.1.ffn_up.weight") + len(b"blk.1.ffn_up.weight") + 4 + 8 + 4
+    moved = bytearray(parts[2].read_bytes())
+    moved[at : at + 8] = (64).to_bytes(8, "little")
+    parts[2].write_bytes(bytes(moved))
+
+    assert "mxfp4-attention" in codes(parts[0])
+
+
+def test_a_renamed_early_file_is_known_by_its_attention_tensors(tmp_path: Path) -> None:
+    assert "mxfp4-attention" in codes(unsloth(tmp_path / "model.gguf", ATTENTION))
+    assert "mxfp4-attention" not in codes(unsloth(tmp_path / "other.gguf", EXPERTS))
+
+
+@pytest.mark.parametrize("file_type", [38, 38 + 1024])
+@pytest.mark.parametrize("name", ["Qwen3.5-35B-A3B-MXFP4_MOE.gguf", XL, "model.gguf"])
+def test_mxfp4_chosen_on_purpose_is_good(tmp_path: Path, name: str, file_type: int) -> None:
+    assert codes(unsloth(tmp_path / name, ATTENTION, general__file_type=file_type)) == set()
+
+
+def test_a_repaired_file_of_the_same_name_is_good(tmp_path: Path) -> None:
+    assert codes(unsloth(tmp_path / XL)) == set()
+
+
+def test_mxfp4_is_only_a_mistake_in_this_family_and_from_this_uploader(tmp_path: Path) -> None:
+    other_family = unsloth(tmp_path / "gpt-oss-20b-UD-Q4_K_XL.gguf", EXPERTS, general__architecture="gpt-oss")
+    other_maker = qwen(tmp_path / "Qwen3.5-35B-A3B-Q4_K_XL.gguf", EXPERTS, general__quantized_by="Somebody")
+
+    assert codes(other_family) == set()
+    assert codes(other_maker) == set()
+
+
+def test_bytes_that_are_the_present_ones_are_good_whatever_else_speaks(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / XL, ATTENTION)
+    sha256 = hash_file(path)
+
+    assert codes(full(path), catalog(files=[current(XL, sha256)])) == set()
+    assert codes(asked(full(path), Upstream(sha256=sha256, local_date="2026-02-25T00:00:00Z"))) == set()
+
+
+def test_replaced_bytes_are_outdated_without_any_network(tmp_path: Path) -> None:
+    path = qwen(tmp_path / Q4)
+    known = catalog(files=[current(Q4)], superseded=[replaced(Q4, hash_file(path))])
+
+    found = findings(full(path), known)["outdated-upstream"]
+
+    assert codes(path, known) == set()
+    assert found.severity == "warning"
+    assert found.fix is not None
+    assert (found.fix.repo, found.fix.path) == (REPO, Q4)
+    assert "new template" in found.evidence
+
+
+def test_the_record_of_a_download_is_enough_to_call_it_outdated(tmp_path: Path) -> None:
+    path = qwen(tmp_path / REPO / Q4)
+    lay_record(path, OLD)
+
+    assert "outdated-upstream" in codes(path, catalog(superseded=[replaced(Q4)]))
+
+
+def test_bytes_both_replaced_and_present_are_present(tmp_path: Path) -> None:
+    path = qwen(tmp_path / Q4)
+    sha256 = hash_file(path)
+
+    assert codes(full(path), catalog(files=[current(Q4, sha256)], superseded=[replaced(Q4, sha256)])) == set()
+
+
+def test_shard_1_of_a_replaced_set_decides_nothing(tmp_path: Path) -> None:
+    parts = split(tmp_path)
+    first, second = (catalog(superseded=[replaced(part.name, hash_file(part))]) for part in parts[:2])
+
+    assert codes(full(parts[0]), first) == set()
+    assert codes(full(parts[0]), second) == {"outdated-upstream"}
+
+
+def test_other_bytes_on_the_hub_make_a_file_outdated(tmp_path: Path) -> None:
+    path = qwen(tmp_path / REPO / Q4)
+    lay_record(path, OLD)
+    there = Upstream(sha256=NEW, n_bytes=5, date="2026-05-01T00:00:00Z")
+
+    found = findings(asked(gather(path), there))
+
+    assert "2026-05-01" in found["outdated-upstream"].evidence
+    assert "unsloth-before-fix" not in found
+
+
+def test_without_a_hash_only_another_size_makes_a_file_outdated(tmp_path: Path) -> None:
+    path = qwen(tmp_path / REPO / Q4)
+
+    assert codes(asked(gather(path), Upstream(sha256=NEW, n_bytes=path.stat().st_size))) == set()
+    assert codes(asked(gather(path), Upstream(sha256=NEW, n_bytes=7))) == {"outdated-upstream"}
+
+
+@pytest.mark.parametrize(
+    ("local_date", "is_early"),
+    [
+        ("2026-02-25T09:00:00Z", True),
+        ("2026-02-27T17:59:59+00:00", True),
+        ("2026-03-01T00:00:00Z", True),  # after the first repair, before the last: it counts as other bytes are there
+        ("2026-03-05T00:00:00Z", False),
+        ("2026-04-01T00:00:00Z", False),
+        ("", False),
+        ("yesterday", False),
+    ],
+)
+def test_the_date_of_an_outdated_upload_decides_whether_it_is_from_before_the_repair(
+    tmp_path: Path, local_date: str, is_early: bool
+) -> None:
+    path = unsloth(tmp_path / REPO / Q4)
+    lay_record(path, OLD)
+
+    found = codes(asked(gather(path), Upstream(sha256=NEW, n_bytes=5, local_date=local_date)))
+
+    assert found == {"outdated-upstream"} | ({"unsloth-before-fix"} if is_early else set())
+
+
+def test_between_the_repairs_a_date_alone_proves_nothing(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / REPO / Q4)
+    lay_record(path, NEW)
+
+    assert codes(asked(gather(path), Upstream(sha256=NEW, n_bytes=5, local_date="2026-03-01T00:00:00Z"))) == {
+        "size-mismatch"
+    }
+
+
+@pytest.mark.parametrize("repo", ["unsloth/Qwen3.5-9B-GGUF", "unsloth/Qwen3.6-35B-A3B-GGUF", "bartowski/Qwen_X-GGUF"])
+def test_dates_count_only_for_the_repositories_that_were_repaired(tmp_path: Path, repo: str) -> None:
+    path = qwen(tmp_path / repo / "Q4_K_M.gguf", general__name="x", quantize__imatrix__file="x")
+    lay_record(path, OLD)
+    there = Upstream(sha256=NEW, n_bytes=5, local_date="2026-02-25T00:00:00Z")
+
+    assert "unsloth-before-fix" not in {each.code for each in verify(asked(gather(path), there), load_catalog())}
+
+
+def test_a_ud_quant_without_importance_matrix_is_suspicious(tmp_path: Path) -> None:
+    found = findings(qwen(tmp_path / XL, general__quantized_by="Unsloth"))
+
+    assert found["no-imatrix"].severity == "warning"
+    assert codes(qwen(tmp_path / Q4, general__quantized_by="Unsloth")) == set()
+    assert codes(qwen(tmp_path / "Somebody-UD-Q4_K_XL.gguf", general__quantized_by="Somebody")) == set()
+
+
+def test_a_withdrawn_file_names_what_replaced_it(tmp_path: Path) -> None:
+    name, instead = "Qwen3.5-35B-A3B-UD-Q4_K_M.gguf", "Qwen3.5-35B-A3B-UD-Q4_K_L.gguf"
+    known = catalog(deletions=[Deletion(REPO, name, "2026-03-12", OTHER, instead)])
+
+    found = findings(unsloth(tmp_path / name), known)["deleted-upstream"]
+
+    assert found.severity == "warning"
+    assert found.fix is not None
+    assert found.fix.path == instead
+    assert "deleted-upstream" not in codes(unsloth(tmp_path / "Qwen3.5-397B-A17B-UD-Q4_K_M.gguf"), known)
+
+
+def test_a_file_the_hub_no_longer_has_is_good_to_know(tmp_path: Path) -> None:
+    path = qwen(tmp_path / REPO / Q4)
+
+    found = findings(asked(gather(path), Upstream(is_gone=True)))
+
+    assert found["deleted-upstream"].severity == "info"
+    assert "outdated-upstream" not in found
