@@ -28,10 +28,13 @@ from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.process import SHORT_SPIN
 from qwendesk.engine.protocol import Delta, Finished, LoadReport
 from tools import bench_model
 
-_DECODED = 128
+_DECODED = 48
+_DECODE_TURNS = 4
+"""Decode takes this many short turns per round: the finer both alternate, the less a machine's mood decides."""
 _LONG_CHAT_TOKENS = 2_000
 _WORDS = [
     "the",
@@ -143,7 +146,7 @@ async def decode_line(desk: Desk, bare: BareLoop, rounds: int) -> Line:
     """Decode through worker, pipe and client against the bare loop."""
     question = [text_message("user", "Write.")]
     ours, peers = [], []
-    for _ in range(rounds):
+    for _ in range(rounds * _DECODE_TURNS):
         answer = await desk.ask(question, max_tokens=_DECODED, logit_bias=desk.forbid_end)
         ours.append(answer.stats.decode_tok_s)
         bare.read(bare.tokens("Write."))
@@ -280,6 +283,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=psutil.cpu_count(logical=False) or 1)
     chosen = parser.parse_args()
+    os.environ.setdefault(*SHORT_SPIN)  # before the engine's library is loaded: the bare loop waits like the worker
     model = Path(".work") / f"bench-{chosen.size}-q4_k_m.gguf"
     if not model.exists():
         print(f"generating {model} ...", flush=True)

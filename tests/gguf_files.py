@@ -74,11 +74,26 @@ def header_of(values: Mapping[str, Value], tensors: Sequence[Tensor] = ()) -> by
 def moe_35b(**changes: object) -> ModelFacts:
     """Qwen3.5-35B-A3B at Q4_K_M: real dimensions, and 20.5 GB of weights like the real file."""
     facts: dict[str, object] = {
-        "path": "/models/Qwen3.5-35B-A3B-Q4_K_M.gguf", "file_bytes": 22_016_023_168, "kind": "model",
-        "architecture": "qwen35moe", "name": "Qwen3.5-35B-A3B", "block_count": 40, "context_length": 262_144,
-        "embedding_length": 2048, "head_count": 16, "head_count_kv": 2, "key_length": 256, "value_length": 256,
-        "expert_count": 256, "expert_used_count": 8, "full_attention_interval": 4, "ssm_conv_kernel": 4,
-        "ssm_state_size": 128, "ssm_group_count": 16, "ssm_inner_size": 4096, "vocab_size": 248_320,
+        "path": "/models/Qwen3.5-35B-A3B-Q4_K_M.gguf",
+        "file_bytes": 22_016_023_168,
+        "kind": "model",
+        "architecture": "qwen35moe",
+        "name": "Qwen3.5-35B-A3B",
+        "block_count": 40,
+        "context_length": 262_144,
+        "embedding_length": 2048,
+        "head_count": 16,
+        "head_count_kv": 2,
+        "key_length": 256,
+        "value_length": 256,
+        "expert_count": 256,
+        "expert_used_count": 8,
+        "full_attention_interval": 4,
+        "ssm_conv_kernel": 4,
+        "ssm_state_size": 128,
+        "ssm_group_count": 16,
+        "ssm_inner_size": 4096,
+        "vocab_size": 248_320,
         "tensors": _tensors(40, hidden=2048, expert_elements=512 * 2048 * 256, rest_bytes=45_000_000),
     }
     return ModelFacts(**(facts | changes))  # type: ignore[arg-type]
@@ -87,11 +102,24 @@ def moe_35b(**changes: object) -> ModelFacts:
 def dense_27b(**changes: object) -> ModelFacts:
     """Qwen3.5-27B at about Q4_K_M: real dimensions, weights of about 16 GB."""
     facts: dict[str, object] = {
-        "path": "/models/Qwen3.5-27B-Q4_K_M.gguf", "file_bytes": 16_740_812_704, "kind": "model",
-        "architecture": "qwen35", "name": "Qwen3.5-27B", "block_count": 64, "context_length": 262_144,
-        "embedding_length": 5120, "head_count": 24, "head_count_kv": 4, "key_length": 256, "value_length": 256,
-        "full_attention_interval": 4, "ssm_conv_kernel": 4, "ssm_state_size": 128, "ssm_group_count": 16,
-        "ssm_inner_size": 6144, "vocab_size": 248_320,
+        "path": "/models/Qwen3.5-27B-Q4_K_M.gguf",
+        "file_bytes": 16_740_812_704,
+        "kind": "model",
+        "architecture": "qwen35",
+        "name": "Qwen3.5-27B",
+        "block_count": 64,
+        "context_length": 262_144,
+        "embedding_length": 5120,
+        "head_count": 24,
+        "head_count_kv": 4,
+        "key_length": 256,
+        "value_length": 256,
+        "full_attention_interval": 4,
+        "ssm_conv_kernel": 4,
+        "ssm_state_size": 128,
+        "ssm_group_count": 16,
+        "ssm_inner_size": 6144,
+        "vocab_size": 248_320,
         "tensors": _tensors(64, hidden=5120, expert_elements=0, rest_bytes=235_000_000),
     }
     return ModelFacts(**(facts | changes))  # type: ignore[arg-type]
@@ -100,8 +128,14 @@ def dense_27b(**changes: object) -> ModelFacts:
 def mmproj_facts(width: int = 2048, **changes: object) -> ModelFacts:
     """A picture file as large as the real ones in F16 (0.84 GB)."""
     facts: dict[str, object] = {
-        "path": "/models/mmproj-F16.gguf", "file_bytes": 900_000_000, "kind": "mmproj", "architecture": "clip",
-        "embedding_length": 1152, "projection_dim": width, "projector_type": "qwen3vl_merger", "quant": "F16",
+        "path": "/models/mmproj-F16.gguf",
+        "file_bytes": 900_000_000,
+        "kind": "mmproj",
+        "architecture": "clip",
+        "embedding_length": 1152,
+        "projection_dim": width,
+        "projector_type": "qwen3vl_merger",
+        "quant": "F16",
         "tensors": (TensorFacts("v.patch_embd.weight", "F16", (450_000_000,), 900_000_000),),
     }
     return ModelFacts(**(facts | changes))  # type: ignore[arg-type]

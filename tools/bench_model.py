@@ -73,29 +73,77 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
         return self.linear_value_heads * self.linear_length
 
 
-SIZES: Mapping[str, Dimensions] = MappingProxyType({
-    "tiny": Dimensions(
-        hidden=256, layers=4, heads=4, kv_heads=2, head_length=64, linear_key_heads=4, linear_value_heads=8,
-        linear_length=32, experts=8, experts_used=2, expert_width=256, has_output_matrix=False,
-    ),
-    "small": Dimensions(
-        hidden=512, layers=8, heads=8, kv_heads=2, head_length=128, linear_key_heads=4, linear_value_heads=8,
-        linear_length=64, experts=32, experts_used=4, expert_width=256,
-    ),
-    "1b": Dimensions(
-        hidden=1024, layers=16, heads=8, kv_heads=2, head_length=256, linear_key_heads=8, linear_value_heads=16,
-        linear_length=128, experts=48, experts_used=8, expert_width=256,
-    ),
-    "4b": Dimensions(
-        hidden=2048, layers=16, heads=16, kv_heads=2, head_length=256, linear_key_heads=16, linear_value_heads=32,
-        linear_length=128, experts=64, experts_used=8, expert_width=512,
-    ),
-    # Those of Qwen3.5-35B-A3B.
-    "35b": Dimensions(
-        hidden=2048, layers=40, heads=16, kv_heads=2, head_length=256, linear_key_heads=16, linear_value_heads=32,
-        linear_length=128, experts=256, experts_used=8, expert_width=512,
-    ),
-})
+SIZES: Mapping[str, Dimensions] = MappingProxyType(
+    {
+        "tiny": Dimensions(
+            hidden=256,
+            layers=4,
+            heads=4,
+            kv_heads=2,
+            head_length=64,
+            linear_key_heads=4,
+            linear_value_heads=8,
+            linear_length=32,
+            experts=8,
+            experts_used=2,
+            expert_width=256,
+            has_output_matrix=False,
+        ),
+        "small": Dimensions(
+            hidden=512,
+            layers=8,
+            heads=8,
+            kv_heads=2,
+            head_length=128,
+            linear_key_heads=4,
+            linear_value_heads=8,
+            linear_length=64,
+            experts=32,
+            experts_used=4,
+            expert_width=256,
+        ),
+        "1b": Dimensions(
+            hidden=1024,
+            layers=16,
+            heads=8,
+            kv_heads=2,
+            head_length=256,
+            linear_key_heads=8,
+            linear_value_heads=16,
+            linear_length=128,
+            experts=48,
+            experts_used=8,
+            expert_width=256,
+        ),
+        "4b": Dimensions(
+            hidden=2048,
+            layers=16,
+            heads=16,
+            kv_heads=2,
+            head_length=256,
+            linear_key_heads=16,
+            linear_value_heads=32,
+            linear_length=128,
+            experts=64,
+            experts_used=8,
+            expert_width=512,
+        ),
+        # Those of Qwen3.5-35B-A3B.
+        "35b": Dimensions(
+            hidden=2048,
+            layers=40,
+            heads=16,
+            kv_heads=2,
+            head_length=256,
+            linear_key_heads=16,
+            linear_value_heads=32,
+            linear_length=128,
+            experts=256,
+            experts_used=8,
+            expert_width=512,
+        ),
+    }
+)
 QUANTS: Mapping[str, int] = MappingProxyType({name.lower(): number for number, name in FILE_TYPES.items()})
 
 

@@ -35,9 +35,18 @@ def worker_command() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "qwendesk", "--worker")
 
 
+SHORT_SPIN = ("GOMP_SPINCOUNT", "1000")
+"""How long the engine's threads spin before they sleep while they wait for each other (GNU OpenMP).
+
+Its default spins so long that one other busy program on the PC takes decode from 87 to 4 tok/s; like this it is 44,
+and 3% slower on an idle PC (docs/adr/006-short-spin.md has the measurement).
+"""
+
+
 def worker_environment() -> dict[str, str]:
     """This process's environment, so that a worker runs the same code and finds its libraries."""
     environment = {key: value for key, value in os.environ.items() if key.upper() not in _STALE_VARIABLES}
+    environment.setdefault(*SHORT_SPIN)
     folder = Path(qwendesk.__file__).resolve().parent.parent
     if folder.name not in ("site-packages", "dist-packages"):  # a source tree, installed or not
         paths = [str(folder), environment.get("PYTHONPATH", "")]

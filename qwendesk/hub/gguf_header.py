@@ -31,13 +31,23 @@ _MAX_ALIGNMENT = 2**20
 
 _TOKENS = "tokenizer.ggml.tokens"
 _THINK_TOKENS = frozenset({b"<think>", b"</think>"})
-_KEPT_TEXTS = frozenset({
-    "general.architecture", "general.type", "general.name", "general.basename", "general.size_label",
-    "general.alignment",  # a text there is refused
-    "tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.chat_template", "quantize.imatrix.file",
-    "general.quantized_by",
-    "clip.projector_type", "clip.vision.projector_type",
-})
+_KEPT_TEXTS = frozenset(
+    {
+        "general.architecture",
+        "general.type",
+        "general.name",
+        "general.basename",
+        "general.size_label",
+        "general.alignment",  # a text there is refused
+        "tokenizer.ggml.model",
+        "tokenizer.ggml.pre",
+        "tokenizer.chat_template",
+        "quantize.imatrix.file",
+        "general.quantized_by",
+        "clip.projector_type",
+        "clip.vision.projector_type",
+    }
+)
 _KEPT_LISTS = (".attention.head_count", ".attention.head_count_kv", ".attention.recurrent_layers")
 
 _TENSOR_INFOS = tuple(struct.Struct(f"<{n_dimensions}QIQ") for n_dimensions in range(5))

@@ -69,9 +69,7 @@ def open_file(path: Path) -> Iterator[FileSource]:
 
 def cut_short(name: str, detail: str) -> BadModelFile:
     """The error for a file that ends too early."""
-    return BadModelFile(
-        "Model file cut short", f"{name} is incomplete: {detail}. Download it again.", "truncated"
-    )
+    return BadModelFile("Model file cut short", f"{name} is incomplete: {detail}. Download it again.", "truncated")
 
 
 def damaged(name: str, detail: str) -> BadModelFile:

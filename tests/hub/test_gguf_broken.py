@@ -153,8 +153,11 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "alignment as text": lambda: one_value(struct.pack("<I", TEXT) + text_bytes("32"), "general.alignment"),
     "too many layers": lambda: raw_header(
         n_values=2,
-        rest=text_bytes("general.architecture") + struct.pack("<I", TEXT) + text_bytes("m")
-        + text_bytes("m.block_count") + struct.pack("<II", U32, 2**31),
+        rest=text_bytes("general.architecture")
+        + struct.pack("<I", TEXT)
+        + text_bytes("m")
+        + text_bytes("m.block_count")
+        + struct.pack("<II", U32, 2**31),
     ),
     "tensor name too long": lambda: one_tensor("n" * 64, 1, (32,), 0, 0),
     "tensor with 5 dimensions": lambda: one_tensor("w", 5, (1, 1, 1, 1, 1), 0, 0),
@@ -164,9 +167,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "tensor beyond all numbers": lambda: one_tensor("w", 4, (2**40, 2**40, 2**40, 2**40), 0, 0),
     "tensor with a broken block": lambda: one_tensor("w", 1, (33,), 8, 0),
     "tensor data far away": lambda: one_tensor("w", 1, (32,), 0, 2**62),
-    "tensor twice": lambda: raw_header(
-        n_tensors=2, rest=(text_bytes("w") + struct.pack("<IQIQ", 1, 0, 0, 0)) * 2
-    ),
+    "tensor twice": lambda: raw_header(n_tensors=2, rest=(text_bytes("w") + struct.pack("<IQIQ", 1, 0, 0, 0)) * 2),
 }
 
 

@@ -16,8 +16,14 @@ def model(path: str, name: str = "", width: int = 2048) -> ModelFacts:
 
 def mmproj(path: str, name: str = "", width: int = 2048, quant: str = "F16") -> ModelFacts:
     return ModelFacts(
-        path=path, file_bytes=1, kind="mmproj", architecture="clip", name=name, projection_dim=width,
-        projector_type="qwen3vl_merger", quant=quant,
+        path=path,
+        file_bytes=1,
+        kind="mmproj",
+        architecture="clip",
+        name=name,
+        projection_dim=width,
+        projector_type="qwen3vl_merger",
+        quant=quant,
     )
 
 
