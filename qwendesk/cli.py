@@ -1,4 +1,4 @@
-"""The commands: `qwendesk ask`, `doctor` and `verify`. The same services as the window, without Qt."""
+"""The commands: `qwendesk ask`, `doctor`, `verify` and `models`. The same services as the window, without Qt."""
 
 import argparse
 import asyncio
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from qwendesk import __version__
 from qwendesk.cli_ask import add_ask_options, ask, request_of
 from qwendesk.cli_doctor import doctor
+from qwendesk.cli_models import add_models_commands
 from qwendesk.cli_terminal import Interrupts, Terminal
 from qwendesk.cli_verify import add_verify_options, verify_files
 from qwendesk.core.errors import QwenDeskError
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str]) -> int:
                 status = asyncio.run(ask(request_of(options), terminal, interrupts))
             elif options.command == "verify":
                 status = verify_files(options, terminal)
+            elif options.command == "models":
+                status = asyncio.run(options.run(options, terminal, interrupts))
             else:
                 status = asyncio.run(doctor(terminal, interrupts, as_json=options.json))
     except QwenDeskError as error:
@@ -77,4 +80,5 @@ def _parser() -> argparse.ArgumentParser:
             epilog="Exit status: 0 all files are good, 1 there are warnings, 2 a file is bad or cannot be read.",
         )
     )
+    add_models_commands(commands.add_parser("models", help="the models on this computer"))
     return parser

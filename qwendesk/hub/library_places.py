@@ -37,6 +37,11 @@ class Place(msgspec.Struct, frozen=True):
     path: PurePath
 
     @property
+    def app(self) -> str:
+        """Whose it is, for people."""
+        return ORIGIN_NAMES[self.origin]
+
+    @property
     def of_other_app(self) -> bool:
         """Nothing is ever written, repaired or deleted here."""
         return self.origin not in ("ours", "folder")

@@ -1,0 +1,131 @@
+"""The models on this computer: what the window and the commands know of them, and may do with them."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.subscribers import Subscribers
+from qwendesk.hub.deleting import Deleted, Deletion, NotDeleted, delete, deletion_of
+from qwendesk.hub.folders import ModelFolders, read_folders, write_folders
+from qwendesk.hub.library import Library, LibraryModel, scan
+from qwendesk.hub.library_headers import Headers
+from qwendesk.hub.library_places import DiskLook, Machine, Place, all_places, app_places, this_machine
+
+_RESCAN_S = 10.0
+"""A rescan of 500 models takes about 0.1 s of one thread."""
+
+
+class ModelsService:
+    """Owns the library. Methods are called on the event loop's thread; the disk is looked at on others."""
+
+    def __init__(self, machine: Machine | None = None) -> None:
+        self._machine = machine or this_machine()
+        self._headers = Headers()
+        self._library = Library()
+        self._folders = read_folders()
+        self._library_subscribers = Subscribers[Library]()
+        self._folders_subscribers = Subscribers[ModelFolders]()
+        self._one_scan = asyncio.Lock()
+        self._closing = asyncio.Event()
+        self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def library(self) -> Library:
+        """As the last scan found it; empty before the first."""
+        return self._library
+
+    @property
+    def folders(self) -> ModelFolders:
+        return self._folders
+
+    def subscribe_library(self, callback: Callable[[Library], None]) -> Callable[[], None]:
+        """Call `callback` with the library each time it changed. Returns what ends it."""
+        return self._library_subscribers.add(callback)
+
+    def subscribe_folders(self, callback: Callable[[ModelFolders], None]) -> Callable[[], None]:
+        """Call `callback` with the user's folders each time they changed. Returns what ends it."""
+        return self._folders_subscribers.add(callback)
+
+    async def refresh(self) -> Library:
+        """Look at all places again."""
+        async with self._one_scan:
+            library = await asyncio.to_thread(self._scan, self._folders)
+        if library != self._library:
+            self._library = library
+            self._library_subscribers.notify(library)
+        return library
+
+    def watch(self) -> None:
+        """Look again every few seconds, until `close`."""
+        if self._watcher is None:
+            self._watcher = asyncio.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Returns when nothing runs any more."""
+        self._closing.set()
+        if self._watcher is not None:
+            await self._watcher
+
+    async def set_folders(self, folders: ModelFolders) -> Library:
+        """Change and remember the user's folders, and look there.
+
+        Raises QwenDeskError when a folder of ours would lie in another app's, and when it cannot be remembered.
+        """
+        await asyncio.to_thread(self._keep_folders, folders)
+        self._folders = folders
+        self._folders_subscribers.notify(folders)
+        return await self.refresh()
+
+    def find(self, wanted: str) -> LibraryModel:
+        """The one model with that path or name (without regard to case). Raises QwenDeskError if it is not one."""
+        everything = self._library.everything
+        path = str(Path(wanted).absolute())
+        found = [each for each in everything if path in {file.path for file in each.files}]
+        found = found or [each for each in everything if each.name.lower() == wanted.lower()]
+        if not found:
+            sentence = f'No model here is called "{wanted}". `qwendesk models list` shows them all.'
+            raise QwenDeskError("No such model", sentence)
+        if len(found) > 1:
+            paths = ", ".join(each.path for each in found)
+            raise QwenDeskError("Several models of that name", f"Several are called {wanted}: {paths}. Give the path.")
+        return found[0]
+
+    def deletion_of(self, model: LibraryModel) -> Deletion | NotDeleted:
+        """What deleting `model` would take away, to ask about; or why that cannot be."""
+        return deletion_of(model, self._library)
+
+    async def delete(self, deletion: Deletion, *, permanently: bool) -> Deleted | NotDeleted:
+        """Put the files in the trash, or delete them for good."""
+        outcome = await asyncio.to_thread(delete, deletion, permanently=permanently)
+        await self.refresh()
+        return outcome
+
+    def _scan(self, folders: ModelFolders) -> Library:
+        return scan(all_places(folders, self._machine, DiskLook()), self._headers)
+
+    def _app_place_of(self, path: Path) -> Place | None:
+        """The other app's folder that holds `path`, also when the app is not looked at for models."""
+        real = path.resolve()
+        places = app_places(self._machine, DiskLook())
+        return next((place for place in places if real.is_relative_to(Path(place.path).resolve())), None)
+
+    def _keep_folders(self, folders: ModelFolders) -> None:
+        for each in folders.models:
+            place = self._app_place_of(Path(each))
+            if place is not None:
+                sentence = f"{each} lies in a folder of {place.app}, which stays as it is. Choose another folder."
+                raise QwenDeskError("Another app's folder", sentence)
+        try:
+            write_folders(folders)
+        except OSError as error:
+            sentence = f"The choice of folders could not be saved: {error.strerror or error}."
+            raise QwenDeskError("Folders not saved", sentence) from error
+
+    async def _watch(self) -> None:
+        while not self._closing.is_set():
+            await self.refresh()
+            try:
+                await asyncio.wait_for(self._closing.wait(), _RESCAN_S)
+            except TimeoutError:
+                continue

@@ -1,0 +1,118 @@
+"""`qwendesk models` on real folders."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from qwendesk import cli
+from qwendesk.core import paths
+from qwendesk.hub import deleting
+from qwendesk.hub.folders import ModelFolders, write_folders
+from tests.gguf_files import mmproj_values, model_values, tensor, write_model
+
+
+@pytest.fixture
+def ours(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "settings")
+    monkeypatch.setattr(paths, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    write_folders(ModelFolders((str(tmp_path / "ours"),)))
+    return tmp_path / "ours"
+
+
+def model(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_model(path, model_values(), [tensor("token_embd.weight", 64)])
+
+
+def test_list_without_models_says_where_they_go(ours, capsys):
+    assert cli.main(["models", "list"]) == 0
+    assert str(ours) in capsys.readouterr().out
+
+
+def test_list(ours, tmp_path, capsys):
+    path = model(ours / "o" / "Qwen-GGUF" / "Qwen-Q4_K_M.gguf")
+    write_model(path.with_name("mmproj-F16.gguf"), mmproj_values(64))
+    model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "Theirs.gguf")
+    (ours / "cut.gguf").write_bytes(b"GGUF")
+    assert cli.main(["models", "list"]) == 0
+    out = capsys.readouterr().out
+    assert "Qwen-Q4_K_M  (" in out
+    assert "pictures: " in out
+    assert str(path) in out
+    assert "LM Studio" in out
+    assert "! cut.gguf is incomplete" in out
+
+
+def test_list_as_json(ours, capsys):
+    path = model(ours / "o" / "Qwen-GGUF" / "Qwen-Q4_K_M.gguf")
+    assert cli.main(["models", "list", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert list(result) == ["models", "mmprojs", "others", "unreadable"]
+    (found,) = result["models"]
+    assert (found["name"], found["path"], found["quant"]) == ("Qwen-Q4_K_M", str(path), "Q4_K_M")
+    assert (found["repo"], found["origin"], found["n_bytes"]) == ("o/Qwen-GGUF", "ours", path.stat().st_size)
+
+
+def test_delete_moves_to_the_trash(ours, capsys, monkeypatch):
+    trashed = []
+    monkeypatch.setattr(deleting, "_to_trash", lambda path: (trashed.append(path), path.unlink()))
+    path = model(ours / "a.gguf")
+    n_bytes = path.stat().st_size
+    assert cli.main(["models", "delete", "a", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"deleted": [str(path)], "n_bytes": n_bytes, "in_trash": True}
+    assert trashed == [path]
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", False), ("\n", True), ("n\n", True), ("", True)])
+def test_delete_asks_and_names_the_size(ours, capsys, monkeypatch, answer, left):
+    path = model(ours / "a.gguf")
+    monkeypatch.setattr("sys.stdin", Answers(answer))
+    assert cli.main(["models", "delete", "a", "--permanently"]) == (1 if left else 0)
+    err = capsys.readouterr().err
+    assert "Delete for good" in err
+    assert str(path) in err
+    assert path.exists() == left
+
+
+class Answers:
+    """A keyboard."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        return self._line
+
+
+def test_delete_does_not_guess_when_nobody_can_be_asked(ours, capsys):
+    path = model(ours / "a.gguf")
+    assert cli.main(["models", "delete", "a"]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert path.exists()
+
+
+def test_delete_leaves_other_apps_files(ours, tmp_path, capsys):
+    path = model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "Theirs.gguf")
+    assert cli.main(["models", "delete", str(path), "--yes"]) == 1
+    assert "LM Studio" in capsys.readouterr().err
+    assert path.exists()
+
+
+def test_delete_offers_another_way_when_the_trash_fails(ours, capsys, monkeypatch):
+    def fail(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(deleting, "_to_trash", fail)
+    model(ours / "a.gguf")
+    assert cli.main(["models", "delete", "a", "--yes"]) == 1
+    assert "--permanently" in capsys.readouterr().err
+
+
+def test_a_model_that_is_not_there(ours, capsys):
+    assert cli.main(["models", "delete", "nothing", "--yes"]) == 2
+    assert "models list" in capsys.readouterr().err
