@@ -45,6 +45,7 @@ test: environment-test
 bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine
 	@$(VENV_PYTHON) -m bench.ui_responsive
+	@$(VENV_PYTHON) -m bench.verify
 
 soak: environment-test
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600
