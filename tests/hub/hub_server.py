@@ -1,0 +1,248 @@
+"""A Hub of our own on the loopback: the endpoint on one port, the store that it redirects to on another; with faults.
+
+It speaks what huggingface_hub and a browser of models need: model info, paths-info, commits, search, resolve.
+"""
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+COMMIT = "c0ffee" + "0" * 34
+DATE = "2026-03-05T10:00:00.000Z"
+PIECE = 16 * 1024
+
+
+class FakeHub:
+    """Repositories in memory. `faults` are taken one for each request of bytes; then all goes well."""
+
+    def __init__(self) -> None:
+        self.repos: dict[str, dict[str, bytes]] = {}
+        self.gated: set[str] = set()
+        self.plain: set[str] = set()
+        """Paths that are served by the endpoint itself, and have no SHA-256."""
+        self.faults: list[str] = []
+        self.always = ""
+        """A fault of every request of bytes."""
+        self.head_faults: list[int] = []
+        self.etag_of: dict[str, str] = {}
+        """Path: what X-Linked-Etag says instead of the truth."""
+        self.seen: list[tuple[str, str, dict[str, str]]] = []
+        """Method, path with port ("endpoint" or "store" before it), headers."""
+        self.sent_bytes = 0
+        self.on_sent: Callable[[int], None] = lambda _total: None
+        self.hold = threading.Event()
+        """Set when a "stall" may end."""
+        self._lock = threading.Lock()
+        self.endpoint = self.store = ""
+
+    def add(self, repo: str, path: str, content: bytes) -> bytes:
+        self.repos.setdefault(repo, {})[path] = content
+        return content
+
+    def requests(self, method: str, where: str = "") -> list[str]:
+        return [path for verb, path, _ in self.seen if verb == method and path.startswith(where)]
+
+    def fault(self) -> str:
+        with self._lock:
+            return self.faults.pop(0) if self.faults else self.always
+
+    def head_fault(self) -> int:
+        with self._lock:
+            return self.head_faults.pop(0) if self.head_faults else 0
+
+    def count(self, n_bytes: int) -> None:
+        with self._lock:
+            self.sent_bytes += n_bytes
+            total = self.sent_bytes
+        self.on_sent(total)
+
+
+@contextmanager
+def running_hub() -> Iterator[FakeHub]:
+    hub = FakeHub()
+    servers = [_Server(("127.0.0.1", 0), _handler(hub, role)) for role in ("endpoint", "store")]
+    hub.endpoint, hub.store = (f"http://127.0.0.1:{server.server_address[1]}" for server in servers)
+    threads = [threading.Thread(target=server.serve_forever, args=(0.02,)) for server in servers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield hub
+    finally:
+        hub.hold.set()
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+        for thread in threads:
+            thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hung up is what many tests are about."""
+
+
+def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            self._note()
+            if role == "store":
+                self._bytes(*self._stored(), is_store=True)
+                return
+            path = urlsplit(self.path).path
+            if path == "/api/models":
+                self._json([_listed(repo) for repo in hub.repos if self._asked() in repo.lower()])
+                return
+            if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/[^/]+)?", path):
+                self._info(found[1])
+                return
+            if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commits/[^/]+", path):
+                commit = {"id": COMMIT, "title": "add", "message": "", "date": DATE, "authors": []}
+                self._json([commit])
+                return
+            if found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
+                self._bytes(found[1], unquote(found[3]), is_store=False)
+                return
+            self._error(404, "RepoNotFound")
+            return
+
+        def do_POST(self) -> None:
+            self._note()
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            found = re.fullmatch(r"/api/models/([^/]+/[^/]+)/paths-info/.+", urlsplit(self.path).path)
+            files = hub.repos.get(found[1], {}) if found else {}
+            self._json([_path_info(hub, path, files[path]) for path in parse_qs(body)["paths"] if path in files])
+
+        def do_HEAD(self) -> None:
+            self._note()
+            found = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", urlsplit(self.path).path)
+            if found is None or found[1] not in hub.repos:
+                self._error(404, "RepoNotFound")
+                return
+            if status := hub.head_fault():
+                self._error(status, "", {"Retry-After": "0"} if status == 429 else {})
+                return
+            repo, path = found[1], unquote(found[3])
+            if repo in hub.gated and self.headers.get("Authorization") != "Bearer good":
+                self._error(403, "GatedRepo")
+                return
+            content = hub.repos[repo].get(path)
+            if content is None:
+                self._error(404, "EntryNotFound")
+                return
+            self.send_response(200 if path in hub.plain else 302)
+            self.send_header("X-Repo-Commit", COMMIT)
+            etag = hub.etag_of.get(path) or _etag(hub, path, content)
+            if path in hub.plain:
+                self.send_header("ETag", f'"{etag}"')
+                self.send_header("Content-Length", str(len(content)))
+            else:
+                self.send_header("X-Linked-Etag", f'"{etag}"')
+                self.send_header("X-Linked-Size", str(len(content)))
+                self.send_header("Location", f"{hub.store}/{repo}/{path}?signed=1")
+                self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def _stored(self) -> tuple[str, str]:
+            owner, name, path = unquote(urlsplit(self.path).path).lstrip("/").split("/", 2)
+            return f"{owner}/{name}", path
+
+        def _asked(self) -> str:
+            return parse_qs(urlsplit(self.path).query).get("search", [""])[0].lower()
+
+        def _info(self, repo: str) -> None:
+            if repo not in hub.repos:
+                self._error(404, "RepoNotFound")
+                return
+            siblings = [{"rfilename": path} for path in hub.repos[repo]]
+            self._json(_listed(repo) | {"sha": COMMIT, "siblings": siblings, "gated": repo in hub.gated and "auto"})
+
+        def _bytes(self, repo: str, path: str, *, is_store: bool) -> None:
+            if not is_store and path not in hub.plain:
+                self._error(404, "EntryNotFound")
+                return
+            content, fault = hub.repos[repo][path], hub.fault()
+            if fault.isdigit():
+                self._error(int(fault), "", {"Retry-After": "0"} if fault == "429" else {})
+                return
+            start = 0
+            asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+            end = len(content)
+            if asked and fault != "ignores-range" and not fault.startswith("ignores-range,"):
+                start, end = int(asked[1]), min(int(asked[2] or end - 1) + 1, end)
+            body, total = content[start:end], len(content)
+            if fault == "wrong-bytes":
+                body = bytes(byte ^ 1 for byte in body[:1]) + body[1:]
+            elif fault == "longer":
+                body, total = body + b"more", total + 4
+            elif fault == "shorter":
+                body, total = body[:-3], total - 3
+            elif fault == "no-length-shorter":
+                body = body[: len(body) // 2]
+            self.send_response(206 if start or (asked and end < total) else 200)
+            if start or (asked and end < total):
+                self.send_header("Content-Range", f"bytes {start}-{end - 1}/{total}")
+            if fault == "no-length-shorter":
+                self.close_connection = True
+            else:
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            cut = int(fault.split("cut:")[1]) if "cut:" in fault else len(body)
+            for at in range(0, min(cut, len(body)), PIECE):
+                piece = body[at : min(at + PIECE, cut)]
+                self.wfile.write(piece)
+                hub.count(len(piece))
+                if fault == "stall" and at:
+                    hub.hold.wait()
+            if cut < len(body):
+                self.close_connection = True
+
+        def _json(self, value: object) -> None:
+            body = json.dumps(value).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _error(self, status: int, code: str, headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)
+            for name, value in ({"X-Error-Code": code} if code else {} | (headers or {})).items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def _note(self) -> None:
+            hub.seen.append((self.command, f"{role}{self.path}", dict(self.headers)))
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    return Handler
+
+
+def _listed(repo: str) -> dict[str, object]:
+    return {"id": repo, "modelId": repo, "downloads": 7, "likes": 3, "lastModified": DATE, "tags": ["gguf"]}
+
+
+def _etag(hub: FakeHub, path: str, content: bytes) -> str:
+    if path in hub.plain:
+        return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _path_info(hub: FakeHub, path: str, content: bytes) -> dict[str, object]:
+    last = {"id": COMMIT, "title": "add", "date": DATE}
+    info = {"type": "file", "path": path, "size": len(content), "oid": "0" * 40, "lastCommit": last}
+    if path in hub.plain:
+        return info | {"oid": _etag(hub, path, content)}
+    return info | {"lfs": {"oid": _etag(hub, path, content), "size": len(content), "pointerSize": 134}}

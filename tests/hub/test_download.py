@@ -1,0 +1,286 @@
+"""Downloads through the real huggingface_hub from a server with faults: right, resumed, or reported."""
+
+import errno
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+from qwendesk.hub import download_part
+from qwendesk.hub.download import FileProgress, download_file
+from qwendesk.hub.download_control import Control, Patience
+from qwendesk.hub.download_lock import locked
+from qwendesk.hub.download_part import part_of
+from qwendesk.hub.network import HubTrouble, Network
+from qwendesk.hub.remote import Hub
+from tests.hub.hub_server import COMMIT, FakeHub
+
+REPO, NAME = "someone/Model-GGUF", "model-Q4_K_M.gguf"
+CONTENT = random.Random(1).randbytes(300_001)
+QUICK = Patience(tries=4, first_wait_s=0.001, longest_wait_s=0.001)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / REPO / NAME
+
+
+@pytest.fixture(autouse=True)
+def model(fake_hub: FakeHub) -> None:
+    fake_hub.add(REPO, NAME, CONTENT)
+
+
+def fetch(fake_hub: FakeHub, target: Path, *, token: str = "", control: Control | None = None, stall_s: float = 30):
+    seen: list[FileProgress] = []
+    hub = Hub(Network(fake_hub.endpoint, token, stall_s=stall_s))
+    file = hub.file(REPO, NAME)
+    download_file(hub, file, target, seen.append, control or Control(), QUICK)
+    return seen
+
+
+def trouble_of_fetch(fake_hub: FakeHub, target: Path, **options) -> HubTrouble:
+    with pytest.raises(HubTrouble) as caught:
+        fetch(fake_hub, target, **options)
+    assert not target.exists()
+    return caught.value
+
+
+def left_over(target: Path) -> list[str]:
+    return sorted(path.name for path in target.parent.iterdir() if path.is_file() and path != target)
+
+
+def test_a_download_ends_with_the_file_and_nothing_else(fake_hub, target):
+    seen = fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert left_over(target) == []
+    assert seen[-1] == FileProgress("downloading", len(CONTENT))
+    note = target.parent / ".cache" / "huggingface" / "download" / f"{NAME}.metadata"
+    assert note.read_text().splitlines()[0] == COMMIT
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ["cut:0"],
+        ["cut:1", "cut:100000", "cut:299999"],
+        ["cut:300000"],
+        ["cut:50000", "ignores-range,cut:70000", "ignores-range"],
+        ["cut:50000", "403", "cut:10", "403"],
+        ["429", "503", "cut:7", "500", "429"],
+        ["no-length-shorter", "shorter"],
+        ["cut:1000", "longer"],
+        ["longer"],
+        ["wrong-bytes"],
+        ["cut:9", "wrong-bytes"],
+        ["cut:1000", "416"],
+    ],
+    ids=" ".join,
+)
+def test_a_faulty_server_is_outlasted(fake_hub, target, faults):
+    fake_hub.faults = list(faults)
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert left_over(target) == []
+    assert fake_hub.faults == []
+
+
+def test_a_connection_cut_at_any_byte_is_resumed(fake_hub, target):
+    cuts = random.Random(2).sample(range(len(CONTENT)), 12)
+    for cut in cuts:
+        fake_hub.faults = [f"cut:{cut}"]
+        fake_hub.sent_bytes = 0
+        fetch(fake_hub, target)
+        assert target.read_bytes() == CONTENT
+        assert fake_hub.sent_bytes == len(CONTENT)  # what was there was not fetched again
+        target.unlink()
+
+
+def test_a_storm_of_errors_is_reported_and_the_part_kept(fake_hub, target):
+    fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
+    trouble = trouble_of_fetch(fake_hub, target)
+    assert trouble.kind == "busy"
+    assert part_of(target).read_bytes() == CONTENT[:100_000]
+    fake_hub.always, fake_hub.sent_bytes = "", 0
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert fake_hub.sent_bytes == len(CONTENT) - 100_000
+
+
+def test_wrong_bytes_never_get_the_final_name(fake_hub, target):
+    target.parent.mkdir(parents=True)
+    fake_hub.always = "wrong-bytes"
+    assert trouble_of_fetch(fake_hub, target).kind == "hash_mismatch"
+    assert left_over(target) == []
+
+
+def test_the_file_there_before_stays_until_the_new_one_is_right(fake_hub, target):
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"old but good")
+    fake_hub.always = "wrong-bytes"
+    with pytest.raises(HubTrouble):
+        fetch(fake_hub, target)
+    assert target.read_bytes() == b"old but good"
+    fake_hub.always = ""
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+
+
+def test_a_file_that_is_there_is_not_fetched(fake_hub, target):
+    fetch(fake_hub, target)
+    fake_hub.seen.clear()
+    fetch(fake_hub, target)
+    assert fake_hub.requests("GET", "store") == []
+
+
+def test_an_etag_that_changes_mid_way_discards_what_is_there(fake_hub, target):
+    fake_hub.faults = ["cut:1000"]
+    fake_hub.on_sent = lambda _: fake_hub.etag_of.update({NAME: "f" * 64})
+    assert trouble_of_fetch(fake_hub, target).kind == "changed"
+    assert left_over(target) == []
+
+
+def test_a_part_of_another_version_is_not_used(fake_hub, target):
+    fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
+    trouble_of_fetch(fake_hub, target)
+    newer = fake_hub.add(REPO, NAME, CONTENT[::-1])
+    fake_hub.always = ""
+    fetch(fake_hub, target)
+    assert target.read_bytes() == newer
+
+
+def test_a_part_spoiled_on_disk_is_fetched_anew(fake_hub, target):
+    fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
+    trouble_of_fetch(fake_hub, target)
+    part_of(target).write_bytes(bytes(100_000))
+    fake_hub.always = ""
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+
+
+def test_after_a_loss_of_power_only_synced_bytes_count(fake_hub, target, monkeypatch):
+    fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
+    trouble_of_fetch(fake_hub, target)
+    monkeypatch.setattr(download_part.psutil, "boot_time", lambda: 4e9)
+    fake_hub.always, fake_hub.sent_bytes = "", 0
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert fake_hub.sent_bytes == len(CONTENT)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, "denied"), (403, "denied"), (404, "not_found")])
+def test_a_refusal_of_the_endpoint_is_final(fake_hub, target, status, kind):
+    fake_hub.head_faults = [status] * 9
+    assert trouble_of_fetch(fake_hub, target).kind == kind
+    assert len(fake_hub.requests("HEAD")) == 1
+
+
+def test_gated_says_where_to_accept_what(fake_hub, target):
+    fake_hub.gated.add(REPO)
+    trouble = trouble_of_fetch(fake_hub, target)
+    assert trouble.kind == "gated"
+    assert f"{fake_hub.endpoint}/{REPO}" in trouble.sentence
+    fetch(fake_hub, target, token="good")
+    assert target.read_bytes() == CONTENT
+
+
+def test_the_token_goes_to_the_endpoint_only(fake_hub, target):
+    fake_hub.faults = ["cut:10", "403"]
+    fetch(fake_hub, target, token="secret")
+    with_token = {path.split("/")[0] for _, path, headers in fake_hub.seen if "Authorization" in headers}
+    assert with_token == {"endpoint"}
+    assert fake_hub.requests("GET", "store")
+
+
+def test_a_small_file_of_the_endpoint_is_checked_by_gits_hash(fake_hub, target):
+    fake_hub.plain.add(NAME)
+    fake_hub.faults = ["cut:5", "wrong-bytes"]
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+
+
+def test_a_stall_is_given_up_and_resumed(fake_hub, target):
+    fake_hub.faults = ["stall"]
+    fetch(fake_hub, target, stall_s=0.2)
+    assert target.read_bytes() == CONTENT
+
+
+def test_stop_ends_a_download_that_waits_for_bytes(fake_hub, target):
+    control = Control()
+    fake_hub.faults = ["stall"]
+    fake_hub.on_sent = lambda total: total > 20_000 and control.stop()
+    assert trouble_of_fetch(fake_hub, target, control=control).kind == "stopped"
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+
+
+def test_too_little_space_is_said_with_the_shortfall(fake_hub, target, monkeypatch):
+    monkeypatch.setattr(download_part, "free_bytes", lambda _folder: 1000)
+    trouble = trouble_of_fetch(fake_hub, target)
+    assert trouble.kind == "no_space"
+    assert "GB more" in trouble.sentence
+    assert fake_hub.requests("GET", "store") == []
+
+
+def test_a_disk_that_fills_up_keeps_what_is_there(fake_hub, target, monkeypatch):
+    class Full(download_part.PartFile):
+        def write(self, piece: bytes) -> None:
+            if self.n_bytes > 100_000:
+                raise download_part.disk_trouble(OSError(errno.ENOSPC, "full"), self.target, 1)
+            super().write(piece)
+
+    with monkeypatch.context() as full:
+        full.setattr("qwendesk.hub.download.PartFile", Full)
+        assert trouble_of_fetch(fake_hub, target).kind == "no_space"
+    fake_hub.sent_bytes = 0
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert fake_hub.sent_bytes <= len(CONTENT) - 100_000
+
+
+def test_two_downloads_never_write_the_same_file(fake_hub, target):
+    target.parent.mkdir(parents=True)
+    with locked(part_of(target)):
+        assert trouble_of_fetch(fake_hub, target).kind == "locked"
+    fetch(fake_hub, target)
+    assert left_over(target) == []
+
+
+def test_offline_connects_to_nothing(fake_hub, target):
+    hub = Hub(Network(fake_hub.endpoint))
+    file = hub.file(REPO, NAME)
+    fake_hub.seen.clear()
+    offline = Hub(Network(fake_hub.endpoint, offline=True))
+    for ask in (
+        lambda: offline.files(REPO),
+        lambda: offline.search("x"),
+        lambda: download_file(offline, file, target, lambda _: None, Control(), QUICK),
+    ):
+        with pytest.raises(HubTrouble) as caught:
+            ask()
+        assert caught.value.kind == "offline"
+    assert fake_hub.seen == []
+
+
+def test_a_lock_is_free_after_threads_that_wanted_it_at_once(tmp_path):
+    path, inside, most = tmp_path / "a.part", [0], [0]
+
+    def work() -> None:
+        for _ in range(50):
+            try:
+                with locked(path):
+                    inside[0] += 1
+                    most[0] = max(most[0], inside[0])
+                    inside[0] -= 1
+            except HubTrouble:
+                continue
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    with locked(path):
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
