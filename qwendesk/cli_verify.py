@@ -1,9 +1,10 @@
 """`qwendesk verify`: whether model files are what they should be, and what helps if they are not."""
 
 import argparse
-from collections.abc import Sequence
+import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,11 +12,15 @@ from qwendesk.cli_terminal import Terminal
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.units import show_bytes
-from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.catalog_updates import load_updated_catalog, read_updates, update_of, updated, write_updates
 from qwendesk.hub.evidence import Evidence, gather_all, model_files, with_duplicates, with_hashes
 from qwendesk.hub.findings import Finding, Verdict, verdict
 from qwendesk.hub.hashing import HashMemory
 from qwendesk.hub.verify import verify
+
+if TYPE_CHECKING:
+    from qwendesk.hub.remote import RemoteFile
 
 _EXITS: dict[Verdict, int] = {"ok": 0, "warning": 1, "bad": 2}
 _WORDS: dict[Verdict, str] = {"ok": "ok     ", "warning": "WARNING", "bad": "BAD    "}
@@ -40,10 +45,12 @@ def add_verify_options(parser: argparse.ArgumentParser) -> None:
 
 def verify_files(options: argparse.Namespace, terminal: Terminal) -> int:
     """Verifies, prints, and returns the exit status. Raises QwenDeskError for a path that cannot be read."""
-    catalog = load_catalog()
+    catalog = load_updated_catalog()
     everything = _gathered(options.paths)
     if options.full:
         everything = with_duplicates(_hashed(everything, terminal))
+    if not options.offline:
+        everything, catalog = _asked(everything, catalog, terminal)
     reports = [_report(evidence, catalog) for evidence in everything]
     if options.json:
         terminal.write_json({"files": [_as_json(report) for report in reports]})
@@ -75,6 +82,35 @@ def _hashed(everything: Sequence[Evidence], terminal: Terminal) -> list[Evidence
         raise _unreadable(error) from error
     finally:
         _save(memory, terminal)
+
+
+def _asked(everything: list[Evidence], catalog: Catalog, terminal: Terminal) -> tuple[list[Evidence], Catalog]:
+    """Both with what the Hub says; what it does not say is noted, and judged by the catalog as it is."""
+    if not any(evidence.origin.repo for evidence in everything):
+        return everything, catalog
+    # The Hub's library takes half a second to import, which --offline need not wait for.
+    from qwendesk.hub.asking import ask_hub
+    from qwendesk.hub.network import Network, endpoint_from_environment
+    from qwendesk.hub.remote import Hub
+    from qwendesk.hub.token import load_token
+
+    network = Network(endpoint=endpoint_from_environment())
+    network = msgspec.structs.replace(network, token=load_token(network.host))
+    asked = ask_hub(everything, Hub(network), catalog)
+    for trouble in asked.troubles:
+        terminal.note(f"{trouble} Judged by the catalog of {catalog.date}.")
+    return list(asked.everything), _learnt(asked.files, catalog, terminal)
+
+
+def _learnt(files: "Mapping[str, tuple[RemoteFile, ...]]", catalog: Catalog, terminal: Terminal) -> Catalog:
+    """The catalog with what the Hub just said, which is remembered."""
+    today = _today().isoformat()
+    fresh = {repo: update_of(found, today) for repo, found in files.items() if catalog.repository(repo) is not None}
+    try:
+        write_updates(read_updates() | fresh)
+    except OSError as error:
+        terminal.note(f"What the Hub says cannot be remembered: {error.strerror or error}.")
+    return updated(catalog, fresh)
 
 
 def _save(memory: HashMemory, terminal: Terminal) -> None:
@@ -124,4 +160,9 @@ def _as_text(reports: Sequence[FileReport], catalog: Catalog) -> str:
                 where = f" [{finding.fix.repo}/{finding.fix.path}]" if finding.fix.path else ""
                 lines.append(f"    fix:  {finding.fix.label}{where}")
         blocks.append("\n".join(lines))
-    return "\n".join(blocks) + f"\n\nJudged by the catalog of {catalog.date}.\n"
+    age = catalog.age_days(_today())
+    return "\n".join(blocks) + f"\n\nThe catalog is of {catalog.date}, {age} days old.\n"
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()

@@ -118,7 +118,8 @@ class Catalog:
         return None if found is None or is_first_part(found.path) or self.is_current(sha256) else found
 
     def deletion(self, repo: str, path: str, sha256: str = "") -> Deletion | None:
-        """The note on a file that its uploader took back, by place or by bytes."""
+        """The note on a file that its uploader took back, by place or by bytes that are offered nowhere else."""
+        sha256 = "" if self.is_current(sha256) else sha256
         for each in self.contents.deletions:
             if (each.repo, each.path) == (repo, path) or (sha256 and each.sha256 == sha256):
                 return each

@@ -1,5 +1,6 @@
 """What is known of a file, gathered before any judgement: header, size, neighbours, records, and its hash if asked."""
 
+import errno
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -219,6 +220,9 @@ def _parts_of(path: Path) -> tuple[list[Path], tuple[str, ...]]:
 
 
 def _read(path: Path) -> FileEvidence:
+    if path.exists() and not path.is_file():
+        # Opening a pipe would wait for whoever writes into it.
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
     head = _head(path)
     facts, error = None, None
     try:

@@ -19,7 +19,8 @@ NAME = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
 def home(tmp_path: Path) -> dict[str, str]:
     """An environment whose user has no files."""
     home = str(tmp_path / "home")
-    return os.environ | {"HOME": home, "XDG_CACHE_HOME": home, "LOCALAPPDATA": home, "USERPROFILE": home}
+    folders = ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA", "USERPROFILE")
+    return os.environ | dict.fromkeys(folders, home)
 
 
 def verify(home: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -71,7 +72,7 @@ def test_people_get_sentences(home: dict[str, str], tmp_path: Path) -> None:
     done = verify(home, path)
 
     assert done.returncode == 2
-    for words in ("BAD", "lfs-pointer", "Git LFS pointer", "fix:", "catalog of"):
+    for words in ("BAD", "lfs-pointer", "Git LFS pointer", "fix:", "catalog is of"):
         assert words in done.stdout
 
 
@@ -101,3 +102,13 @@ def test_an_empty_folder_has_nothing_wrong(home: dict[str, str], tmp_path: Path)
     folder.mkdir()
 
     assert json.loads(verify(home, "--json", folder).stdout) == {"files": []}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders here")
+def test_a_pipe_is_not_waited_for(home: dict[str, str], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gguf")
+
+    done = verify(home, tmp_path / "pipe.gguf")
+
+    assert done.returncode == 2
+    assert "no ordinary file" in done.stderr
