@@ -44,7 +44,8 @@ class PreparedPicture(msgspec.Struct, frozen=True, eq=False):
 
 
 class Vision:
-    """Owns the mtmd context. Embeddings are kept up to `budget_bytes`, least recently used dropped first."""
+    """Owns the mtmd context. Scaled pixels and embeddings are kept up to `budget_bytes` each, the least recently used
+    dropped first; the pictures of the current conversation always stay."""
 
     def __init__(self, handle: M.mtmd_context_p, model: Model, budget_bytes: int) -> None:
         self._handle = handle
@@ -69,10 +70,13 @@ class Vision:
                 picture = pictures.read(part)
                 self._prepared[sha256] = self._chunked(picture.pixels, picture.pixels.shape[1::-1], picture.key)
             self._prepared.move_to_end(sha256)
-        while len(self._prepared) > len(wanted) and len(self._prepared) > _MOST_PREPARED:
+        while len(self._prepared) > len(wanted) and self._prepared_bytes() > self._budget_bytes:
             _, oldest = self._prepared.popitem(last=False)
             _free(oldest)
         return {sha256: self._prepared[sha256] for sha256 in wanted}
+
+    def _prepared_bytes(self) -> int:
+        return _PREPARED_TOKEN_BYTES * sum(picture.n_tokens for picture in self._prepared.values())
 
     def count(self, part: ImagePart) -> tuple[int, int, int]:
         """Width, height and tokens of a picture without decoding its pixels."""
@@ -134,8 +138,8 @@ class Vision:
             M.mtmd_bitmap_free(bitmap)
 
 
-_MOST_PREPARED = 16
-"""Pictures whose scaled pixels stay in memory besides those of the current conversation."""
+_PREPARED_TOKEN_BYTES = 32 * 32 * 3 * 4
+"""What a picture's scaled pixels take in memory per token: 32 x 32 pixels of three floats."""
 
 
 def _copied(chunks: M.mtmd_input_chunks_p, index: int, key: str) -> Chunk:
