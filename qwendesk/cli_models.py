@@ -2,9 +2,23 @@
 
 import argparse
 
-from qwendesk import cli_models_delete, cli_models_list
+from qwendesk import (
+    cli_models_delete,
+    cli_models_get,
+    cli_models_import,
+    cli_models_info,
+    cli_models_list,
+    cli_models_search,
+)
 
-_PARTS = (cli_models_list, cli_models_delete)
+_PARTS = (
+    cli_models_list,
+    cli_models_search,
+    cli_models_info,
+    cli_models_get,
+    cli_models_import,
+    cli_models_delete,
+)
 """Each adds one command and sets as its default `run` the coroutine function that serves it: options, terminal and
 interrupts in, exit status out."""
 

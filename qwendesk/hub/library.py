@@ -89,8 +89,25 @@ def scan(places: Sequence[Place], headers: Headers) -> Library:
     for place in places:
         for file in walk(place, unreadable):
             found.setdefault(file.real_path, file)
-    entries = [_entry(group, headers) for group in _sets(found.values())]
+    library = _joined(found.values(), headers)
     headers.save()
+    return msgspec.structs.replace(library, unreadable=tuple(unreadable))
+
+
+def model_at(path: Path, headers: Headers) -> LibraryModel | None:
+    """The model that the file at `path` belongs to, with what lies beside it; None when there is no such model file.
+
+    For a file outside all places of the library. Not writable, since nobody gave that folder to the app.
+    """
+    place = Place("folder", path.parent)
+    library = _joined(walk(place, [], depth=0), headers)
+    wanted = str(path)
+    found = next((each for each in library.everything if wanted in {file.path for file in each.files}), None)
+    return None if found is None else msgspec.structs.replace(found, writable=False)
+
+
+def _joined(found: Iterable[FoundFile], headers: Headers) -> Library:
+    entries = [_entry(group, headers) for group in _sets(found)]
     mmprojs = [entry for entry, _ in entries if _is_mmproj(entry)]
     others = [entry for entry, _ in entries if not _is_mmproj(entry) and _is_other(entry)]
     finder = _MmprojFinder(mmprojs)
@@ -100,7 +117,6 @@ def scan(places: Sequence[Place], headers: Headers) -> Library:
         models=_sorted(models),
         mmprojs=_sorted(mmprojs),
         others=_sorted(others),
-        unreadable=tuple(unreadable),
     )
 
 

@@ -53,11 +53,14 @@ class _Manifest(msgspec.Struct):
     layers: list[_Layer] = []
 
 
-def walk(place: Place, unreadable: list[str]) -> Iterator[FoundFile]:
-    """The model files in `place`; folders that cannot be read are added to `unreadable`. Empty if there is none."""
+def walk(place: Place, unreadable: list[str], depth: int = _MAX_DEPTH) -> Iterator[FoundFile]:
+    """The model files in `place` and at most `depth` folders down; none when there is no such folder.
+
+    Folders that cannot be read are added to `unreadable`.
+    """
     root = Path(place.path)
     if root.is_dir():
-        yield from _Walk(place, root, unreadable).folder(root, _MAX_DEPTH)
+        yield from _Walk(place, root, unreadable).folder(root, depth)
 
 
 class _Walk:

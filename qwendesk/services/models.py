@@ -8,7 +8,9 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.hub.deleting import Deleted, Deletion, NotDeleted, delete, deletion_of
 from qwendesk.hub.folders import ModelFolders, read_folders, write_folders
-from qwendesk.hub.library import Library, LibraryModel, scan
+from qwendesk.hub.import_plan import import_plan
+from qwendesk.hub.importing import How, Imported, ImportItem, NotImported, import_files
+from qwendesk.hub.library import Library, LibraryModel, model_at, scan
 from qwendesk.hub.library_headers import Headers
 from qwendesk.hub.library_places import DiskLook, Machine, Place, all_places, app_places, this_machine
 
@@ -100,6 +102,46 @@ class ModelsService:
         outcome = await asyncio.to_thread(delete, deletion, permanently=permanently)
         await self.refresh()
         return outcome
+
+    async def import_model(
+        self,
+        source: Path,
+        how: How,
+        models_folder: Path | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Imported | NotImported:
+        """Bring the model at `source`, all its parts and its picture file into a folder of ours (the first one).
+
+        A file already in a folder of ours moves to the other folder. `cancelled` and `progress` (bytes done, in all)
+        are called on another thread.
+        """
+        await self.refresh()
+        target = models_folder or Path(self._folders.models[0])
+        planned = await asyncio.to_thread(self._plan_import, source, how, target)
+        if isinstance(planned, NotImported):
+            return planned
+        outcome = await asyncio.to_thread(import_files, planned, cancelled, progress)
+        await self.refresh()
+        return outcome
+
+    def _plan_import(self, source: Path, how: How, target: Path) -> tuple[ImportItem, ...] | NotImported:
+        place = self._app_place_of(target)
+        if place is not None:
+            return NotImported(
+                f"{target} lies in a folder of {place.app}, which stays as it is. Choose another folder."
+            )
+        place = self._app_place_of(source)
+        if place is not None and how == "move":
+            return NotImported(f"{source.name} belongs to {place.app}, whose files stay where they are. Copy it.")
+        known = (each for each in self._library.everything if str(source) in {file.path for file in each.files})
+        model = next(known, None) or model_at(source, Headers())
+        if model is None:
+            return NotImported(f"There is no model file {source}.")
+        if model.problem:
+            return NotImported(model.problem)
+        planned = import_plan(model, self._library, target, how)
+        return planned or NotImported(f"{model.name} is there already.")
 
     def _scan(self, folders: ModelFolders) -> Library:
         return scan(all_places(folders, self._machine, DiskLook()), self._headers)

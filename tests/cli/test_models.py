@@ -1,5 +1,6 @@
 """`qwendesk models` on real folders."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -116,3 +117,29 @@ def test_delete_offers_another_way_when_the_trash_fails(ours, capsys, monkeypatc
 def test_a_model_that_is_not_there(ours, capsys):
     assert cli.main(["models", "delete", "nothing", "--yes"]) == 2
     assert "models list" in capsys.readouterr().err
+
+
+def test_import_copies_and_says_where(ours, tmp_path, capsys):
+    path = model(tmp_path / "Downloads" / "m.gguf")
+    assert cli.main(["models", "import", str(path), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    target = ours / "imported" / "m" / "m.gguf"
+    content = path.read_bytes()
+    assert result == {
+        "imported": [{"path": str(target), "sha256": hashlib.sha256(content).hexdigest()}],
+        "n_bytes": len(content),
+        "left_behind": [],
+    }
+    assert target.read_bytes() == content
+
+
+def test_import_moves_to_another_folder(ours, tmp_path, capsys):
+    path = model(tmp_path / "Downloads" / "m.gguf")
+    assert cli.main(["models", "import", str(path), "--move", "--to", str(tmp_path / "other")]) == 0
+    assert str(tmp_path / "other" / "imported" / "m" / "m.gguf") in capsys.readouterr().out
+    assert not path.exists()
+
+
+def test_import_says_why_not(ours, tmp_path, capsys):
+    assert cli.main(["models", "import", str(tmp_path / "gone.gguf")]) == 1
+    assert "gone.gguf" in capsys.readouterr().err

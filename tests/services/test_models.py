@@ -14,6 +14,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.hub import deleting
 from qwendesk.hub.deleting import Deleted, Deletion, NotDeleted
 from qwendesk.hub.folders import ModelFolders, read_folders, write_folders
+from qwendesk.hub.importing import Imported, NotImported
 from qwendesk.hub.library import LibraryFile, scan
 from qwendesk.hub.library_places import Machine
 from qwendesk.services.models import ModelsService
@@ -206,3 +207,55 @@ def test_the_systems_trash_takes_a_file(tmp_path):
     (trashed,) = Path(os.environ["XDG_DATA_HOME"]).rglob(path.name)
     assert trashed.read_bytes() == b"x"
     trashed.unlink()
+
+
+@pytest.mark.asyncio
+async def test_an_import_goes_to_the_folder_of_its_repository_with_its_picture_file(models, ours, tmp_path):
+    theirs = model(tmp_path / "home" / ".lmstudio" / "models" / "unsloth" / "Qwen-GGUF" / "Qwen-Q4_K_M.gguf")
+    mmproj(theirs.with_name("mmproj-F16.gguf"))
+    outcome = await models.import_model(theirs, "copy")
+    assert isinstance(outcome, Imported)
+    folder = ours / "unsloth" / "Qwen-GGUF"
+    assert outcome.files == (str(folder / "Qwen-Q4_K_M.gguf"), str(folder / "mmproj-F16.gguf"))
+    assert sorted(found.origin for found in models.library.models) == ["lmstudio", "ours"]
+
+
+@pytest.mark.asyncio
+async def test_a_file_from_anywhere_is_moved_into_a_folder_of_its_own(models, ours, tmp_path):
+    path = model(tmp_path / "Downloads" / "Some Model.gguf")
+    model(path.with_name("another.gguf"))
+    outcome = await models.import_model(path, "move")
+    assert isinstance(outcome, Imported)
+    assert outcome.files == (str(ours / "imported" / "Some Model" / "Some Model.gguf"),)
+    assert [each.name for each in path.parent.iterdir()] == ["another.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_a_model_moves_to_another_folder_of_ours_and_a_shared_picture_file_stays(models, ours, tmp_path):
+    path = model(ours / "o" / "r" / "a.gguf")
+    model(path.with_name("b.gguf"))
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    outcome = await models.import_model(path, "move", tmp_path / "second")
+    assert isinstance(outcome, Imported)
+    assert outcome.files[0] == str(tmp_path / "second" / "o" / "r" / "a.gguf")
+    assert sorted(each.name for each in path.parent.iterdir()) == ["b.gguf", "mmproj-F16.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_imported_and_why(models, ours, tmp_path):
+    lm_studio = tmp_path / "home" / ".lmstudio" / "models"
+    theirs = model(lm_studio / "o" / "r" / "a.gguf")
+    part = tmp_path / "Big-00001-of-00002.gguf"
+    model(part)
+    mine = model(ours / "o" / "r" / "mine.gguf")
+    for source, how, folder, words in (
+        (theirs, "move", None, "belongs to LM Studio"),
+        (mine, "copy", lm_studio, "LM Studio"),
+        (tmp_path / "gone.gguf", "copy", None, "no model file"),
+        (part, "copy", None, "00002-of-00002"),
+        (mine, "move", None, "there already"),
+    ):
+        outcome = await models.import_model(source, how, folder)
+        assert isinstance(outcome, NotImported)
+        assert words in outcome.sentence
+        assert source.exists() == (source.name != "gone.gguf")
