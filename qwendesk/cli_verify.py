@@ -13,7 +13,7 @@ from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_updates import load_updated_catalog, read_updates, update_of, updated, write_updates
+from qwendesk.hub.catalog_updates import joined, load_updated_catalog, read_updates, update_of, updated, write_updates
 from qwendesk.hub.evidence import Evidence, gather_all, model_files, with_duplicates, with_hashes
 from qwendesk.hub.findings import Finding, Verdict, verdict
 from qwendesk.hub.hashing import HashMemory
@@ -106,11 +106,12 @@ def _learnt(files: "Mapping[str, tuple[RemoteFile, ...]]", catalog: Catalog, ter
     """The catalog with what the Hub just said, which is remembered."""
     today = _today().isoformat()
     fresh = {repo: update_of(found, today) for repo, found in files.items() if catalog.repository(repo) is not None}
+    updates = joined(read_updates(), fresh)
     try:
-        write_updates(read_updates() | fresh)
+        write_updates(updates)
     except OSError as error:
         terminal.note(f"What the Hub says cannot be remembered: {error.strerror or error}.")
-    return updated(catalog, fresh)
+    return updated(catalog, updates)
 
 
 def _save(memory: HashMemory, terminal: Terminal) -> None:

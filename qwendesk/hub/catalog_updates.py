@@ -35,6 +35,8 @@ class RepositoryUpdate(msgspec.Struct, frozen=True):
     day: str
     revision: str
     files: dict[str, FileUpdate]
+    replaced: dict[str, str] = {}
+    """Hashes that earlier answers had, and the paths they were offered at."""
 
 
 Updates = dict[str, RepositoryUpdate]
@@ -48,6 +50,20 @@ def update_of(files: "Sequence[RemoteFile]", day: str) -> RepositoryUpdate:
         revision=files[0].revision if files else "",
         files={file.path: FileUpdate(file.n_bytes, file.sha256 or "", file.date or "") for file in files},
     )
+
+
+def joined(before: Updates, fresh: Updates) -> Updates:
+    """Both, with the hashes that `fresh` has no more among the replaced ones."""
+    return before | {repo: _joined(before.get(repo), update) for repo, update in fresh.items()}
+
+
+def _joined(before: RepositoryUpdate | None, fresh: RepositoryUpdate) -> RepositoryUpdate:
+    if before is None:
+        return fresh
+    now = {file.sha256 for file in fresh.files.values()}
+    earlier = before.replaced | {file.sha256: path for path, file in before.files.items() if file.sha256}
+    replaced = {sha256: path for sha256, path in earlier.items() if path in fresh.files and sha256 not in now}
+    return msgspec.structs.replace(fresh, replaced=replaced)
 
 
 def read_updates(folder: Path | None = None) -> Updates:
@@ -90,6 +106,7 @@ def updated(catalog: Catalog, updates: Updates) -> Catalog:
         kept = [file for file in repository.files if file.path in update.files]
         repositories.append(_updated_repository(repository, kept, update))
         superseded += [each for file in kept for each in _replaced(repository, file, update)]
+        superseded += [_replaced_since(repository, *each, update) for each in update.replaced.items()]
         deletions += [
             Deletion(repository.repo, file.path, update.day, file.sha256)
             for file in repository.files
@@ -140,3 +157,9 @@ def _replaced(repository: Repository, file: CatalogFile, update: RepositoryUpdat
             seen = file.seen or repository.seen
             found.append(Superseded(before, repository.repo, path, seen, now.sha256, now.date[:10]))
     return found
+
+
+def _replaced_since(repository: Repository, sha256: str, path: str, update: RepositoryUpdate) -> Superseded:
+    now = update.files.get(path)
+    by, day = (now.sha256, now.date[:10]) if now is not None else ("", "")
+    return Superseded(sha256, repository.repo, path, repository.seen, by, day)

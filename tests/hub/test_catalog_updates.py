@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_updates import RepositoryUpdate, read_updates, update_of, updated, write_updates
+from qwendesk.hub.catalog_updates import RepositoryUpdate, joined, read_updates, update_of, updated, write_updates
 from qwendesk.hub.remote import RemoteFile
 from tests.hub.verified import NEW, OLD, OTHER, REPO, catalog, current, current_set
 
@@ -56,6 +56,19 @@ def test_a_file_that_is_gone_is_a_deletion() -> None:
 def test_an_answer_from_before_the_catalog_says_nothing() -> None:
     assert after(day="2026-07-01") is KNOWN
     assert updated(KNOWN, {"some/other": answered()}).find_file(REPO, NAME) == KNOWN.find_file(REPO, NAME)
+
+
+def test_a_hash_of_an_earlier_answer_is_among_the_replaced() -> None:
+    early = update_of([remote(NAME, "9" * 64), remote(SET[0], OTHER), remote("gone.gguf", "8" * 64)], "2026-08-01")
+
+    both = joined({REPO: early}, {REPO: answered()})
+    later = joined(both, {REPO: answered("2026-08-03")})
+
+    for each in (both, later):
+        found = updated(KNOWN, each).superseded("9" * 64)
+        assert found is not None
+        assert (found.path, found.replaced_by) == (NAME, NEW)
+        assert each[REPO].replaced == {"9" * 64: NAME}
 
 
 def test_answers_are_remembered(tmp_path: Path) -> None:
