@@ -9,6 +9,7 @@ from typing import Literal
 import httpx2
 import msgspec
 
+from qwendesk.core.files import write_whole
 from qwendesk.hub.download_control import Control, Patience
 from qwendesk.hub.download_lock import locked
 from qwendesk.hub.download_part import (
@@ -20,7 +21,6 @@ from qwendesk.hub.download_part import (
     expected_hash,
     new_hash,
     part_of,
-    write_whole,
 )
 from qwendesk.hub.network import HubTrouble, bad_answer, no_connection, trouble_of
 from qwendesk.hub.remote import Hub, Location, RemoteFile
@@ -82,7 +82,6 @@ def _remember_origin(file: RemoteFile, target: Path) -> None:
         return
     root = target.parents[depth - 1]
     note = root / ".cache" / "huggingface" / "download" / f"{file.path}.metadata"
-    note.parent.mkdir(parents=True, exist_ok=True)
     write_whole(note, f"{file.revision}\n{file.etag}\n{time.time()}\n".encode())
 
 

@@ -105,7 +105,7 @@ class PartFile:
         except OSError as error:
             raise disk_trouble(error, self.target, 0) from error
         sync_folder(self.target.parent)
-        self._sidecar.unlink(missing_ok=True)
+        discard_part(self.target)
 
     def close(self) -> None:
         """Leaves the `.part` for later."""
@@ -131,7 +131,13 @@ class PartFile:
         return n_bytes
 
     def _write_sidecar(self, synced_bytes: int) -> None:
-        write_whole(self._sidecar, msgspec.json.encode(Sidecar(self.file, synced_bytes, psutil.boot_time())))
+        # One fixed name, so that a killed process leaves nothing that the next one does not overwrite.
+        new = _new_sidecar(self._part)
+        with new.open("wb") as stream:
+            stream.write(msgspec.json.encode(Sidecar(self.file, synced_bytes, psutil.boot_time())))
+            stream.flush()
+            os.fsync(stream.fileno())
+        new.replace(self._sidecar)
 
 
 def part_of(target: Path) -> Path:
@@ -143,16 +149,11 @@ def discard_part(target: Path) -> None:
     part = part_of(target)
     part.unlink(missing_ok=True)
     part.with_name(part.name + ".json").unlink(missing_ok=True)
+    _new_sidecar(part).unlink(missing_ok=True)
 
 
-def downloaded_bytes(target: Path, n_bytes: int) -> int:
-    """How much of `target` is on disk, without looking inside."""
-    for path in (target, part_of(target)):
-        try:
-            return min(path.stat().st_size, n_bytes)
-        except OSError:
-            continue
-    return 0
+def _new_sidecar(part: Path) -> Path:
+    return part.with_name(part.name + ".json.new")
 
 
 def expected_hash(file: RemoteFile) -> str:
@@ -193,16 +194,6 @@ def no_space(target: Path, needed_bytes: int) -> HubTrouble:
         "Make room or choose another folder; what is downloaded stays."
     )
     return HubTrouble("no_space", "Not enough disk space", sentence)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Replaces `path` at once: a reader sees the old content or the new one."""
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    new.replace(path)
 
 
 def sync_folder(folder: Path) -> None:

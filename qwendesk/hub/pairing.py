@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from qwendesk.core.model_facts import ModelFacts
 
-_QUANT_ORDER = ("F16", "BF16", "Q8_0", "F32")
+QUANT_ORDER = ("F16", "BF16", "Q8_0", "F32")
 """Best first: F16 runs everywhere, BF16 is slow on older cards, F32 only costs memory."""
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+(?:\.\d+)?B(?:-A\d+(?:\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
 
@@ -47,7 +47,7 @@ def pair_mmproj(model: ModelFacts, candidates: Sequence[ModelFacts], own: Collec
         other_sizes = _sizes(each)
         sizes_differ = bool(sizes and other_sizes) and sizes.isdisjoint(other_sizes)
         if (is_near or is_named) and not sizes_differ:
-            quant = _QUANT_ORDER.index(each.quant) if each.quant in _QUANT_ORDER else len(_QUANT_ORDER)
+            quant = QUANT_ORDER.index(each.quant) if each.quant in QUANT_ORDER else len(QUANT_ORDER)
             ranked.append(((not is_named, not is_near, quant, each.path), each))
     return min(ranked, key=lambda each: each[0])[1] if ranked else None
 

@@ -1,0 +1,63 @@
+"""`models get`, `info` and `search` against a Hub of our own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.gguf_files import header_of, mmproj_values, model_values
+from tests.hub.hub_server import FakeHub, running_hub
+
+REPO = "someone/Made-Up-4B-GGUF"
+MODEL, MMPROJ = header_of(model_values()), header_of(mmproj_values(64))
+
+
+@pytest.fixture
+def hub() -> Iterator[FakeHub]:
+    with running_hub() as hub:
+        hub.add(REPO, "Q4/a-00001-of-00002.gguf", MODEL)
+        hub.add(REPO, "Q4/a-00002-of-00002.gguf", MODEL + b"2")
+        hub.add(REPO, "whole-4B.gguf", MODEL)
+        hub.add(REPO, "mmproj-BF16.gguf", MMPROJ)
+        hub.add(REPO, "mmproj-F16.gguf", MMPROJ)
+        yield hub
+
+
+def models(hub: FakeHub, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "qwendesk", "models", *arguments]
+    environment = os.environ | {"HF_ENDPOINT": hub.endpoint, "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+
+def test_get_brings_all_parts_and_the_picture_file(hub, tmp_path):
+    done = models(hub, "get", f"{REPO}/Q4/a-00001-of-00002.gguf", "--to", str(tmp_path), "--json")
+    assert done.returncode == 0, done.stderr
+    paths = [file["path"] for file in json.loads(done.stdout)["files"]]
+    names = ["Q4/a-00001-of-00002.gguf", "Q4/a-00002-of-00002.gguf", "mmproj-F16.gguf"]
+    assert paths == [str(tmp_path / REPO / name) for name in names]
+    assert (tmp_path / REPO / "mmproj-F16.gguf").read_bytes() == MMPROJ
+
+
+def test_get_without_pictures_and_what_is_not_there(hub, tmp_path):
+    done = models(hub, "get", f"{REPO}/whole-4B.gguf", "--to", str(tmp_path), "--no-mmproj")
+    assert done.stdout.split() == [str(tmp_path / REPO / "whole-4B.gguf")]
+    missing = models(hub, "get", f"{REPO}/other.gguf", "--to", str(tmp_path))
+    assert missing.returncode == 1
+    assert "whole-4B.gguf" in missing.stderr
+
+
+def test_info_reads_a_header_without_the_file(hub):
+    done = models(hub, "info", f"{REPO}/whole-4B.gguf", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["header"]["architecture"] == "qwen35moe"
+    assert "mmproj-BF16.gguf" in models(hub, "info", REPO).stdout
+
+
+def test_search_names_what_is_uncensored(hub):
+    hub.add("who/Made-Up-abliterated-GGUF", "a.gguf", MODEL)
+    done = models(hub, "search", "made-up")
+    assert REPO in done.stdout
+    assert "abliterated)" in done.stdout
