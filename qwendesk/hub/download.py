@@ -9,9 +9,9 @@ from typing import Literal
 import httpx2
 import msgspec
 
+from qwendesk.core.file_lock import locked
 from qwendesk.core.files import write_whole
 from qwendesk.hub.download_control import Control, Patience
-from qwendesk.hub.download_lock import locked
 from qwendesk.hub.download_part import (
     CHUNK_BYTES,
     PartFile,
@@ -52,7 +52,10 @@ def download_file(
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(part_of(target)):
+        with locked(part_of(target)) as is_ours:
+            if not is_ours:
+                sentence = f"{target.name} is being downloaded already, perhaps by another window of QwenDesk."
+                raise HubTrouble("locked", "Already downloading", sentence)
             if not _is_there(file, target, report, control):
                 _Download(hub, file, target, report, control, patience or Patience()).run()
             _remember_origin(file, target)

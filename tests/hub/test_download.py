@@ -2,15 +2,14 @@
 
 import errno
 import random
-import threading
 from pathlib import Path
 
 import pytest
 
+from qwendesk.core.file_lock import locked
 from qwendesk.hub import download_part
 from qwendesk.hub.download import FileProgress, download_file
 from qwendesk.hub.download_control import Control, Patience
-from qwendesk.hub.download_lock import locked
 from qwendesk.hub.download_part import part_of
 from qwendesk.hub.network import HubTrouble, Network
 from qwendesk.hub.remote import Hub
@@ -260,27 +259,3 @@ def test_offline_connects_to_nothing(fake_hub, target):
             ask()
         assert caught.value.kind == "offline"
     assert fake_hub.seen == []
-
-
-def test_a_lock_is_free_after_threads_that_wanted_it_at_once(tmp_path):
-    path, inside, most = tmp_path / "a.part", [0], [0]
-
-    def work() -> None:
-        for _ in range(50):
-            try:
-                with locked(path):
-                    inside[0] += 1
-                    most[0] = max(most[0], inside[0])
-                    inside[0] -= 1
-            except HubTrouble:
-                continue
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1]
-    with locked(path):
-        assert list(tmp_path.iterdir())
-    assert list(tmp_path.iterdir()) == []
