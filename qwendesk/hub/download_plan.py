@@ -44,8 +44,9 @@ def mmproj_for(model: RemoteFile, files: Sequence[RemoteFile]) -> RemoteFile | N
     """The best picture file of the repository for `model`: not one that names another size, F16 before others."""
     if is_mmproj(model):
         return None
-    sizes = _sizes(model)
-    fitting = [file for file in files if is_mmproj(file) and (not sizes or not _sizes(file) or sizes & _sizes(file))]
+    sizes = _sizes(PurePosixPath(model.path).name) or _sizes(model.repo)
+    named = {file: _sizes(PurePosixPath(file.path).name) for file in files if is_mmproj(file)}
+    fitting = [file for file, its_sizes in named.items() if not sizes or not its_sizes or sizes & its_sizes]
     return min(fitting, key=lambda file: (_quant_rank(file), file.path), default=None)
 
 
@@ -70,5 +71,5 @@ def _quant_rank(file: RemoteFile) -> int:
     return next((rank for rank, quant in enumerate(QUANT_ORDER) if quant in words), len(QUANT_ORDER))
 
 
-def _sizes(file: RemoteFile) -> set[str]:
-    return {found.upper() for found in _SIZE.findall(PurePosixPath(file.path).name)}
+def _sizes(name: str) -> set[str]:
+    return {found.upper() for found in _SIZE.findall(name)}

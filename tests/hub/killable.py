@@ -1,7 +1,7 @@
 """Downloads one file, for tests that kill it: `python -m tests.hub.killable ENDPOINT REPO PATH`.
 
-Imports once, then forks a downloader for each line (the target) on standard input, and prints its process number and, when it
-has ended, its exit status: so a test of many kills pays for one import.
+Imports once, then forks a downloader for each line (the target) on standard input, and prints its process number
+and, when it has ended, its exit status: so a test of many kills pays for one import.
 """
 
 import os
