@@ -20,8 +20,8 @@ from PySide6.QtWidgets import QApplication
 
 from qwendesk.app import Parts, build, keep_collector_quick
 from qwendesk.engine.state import Phase
-from qwendesk.ui.highlight import warm_up
-from qwendesk.ui.theme_keeper import ThemeKeeper
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.highlight import warm_up
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
 TARGET_MS = 50.0

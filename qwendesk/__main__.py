@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return serve()
     if first and (not first.startswith("-") or first in _FOR_THE_COMMAND_LINE):
-        from qwendesk.cli import main as run_command
+        from qwendesk.cli.main import main as run_command
 
         return run_command(given)
     from qwendesk.app import main as open_window

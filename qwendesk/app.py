@@ -17,16 +17,17 @@ from PySide6.QtWidgets import QApplication
 
 from qwendesk.core.paths import log_folder
 from qwendesk.engine.client import EngineClient, WorkerClient
-from qwendesk.services.chat import ChatService
-from qwendesk.services.deciding import decide
-from qwendesk.services.engine import Decide, EngineService
-from qwendesk.ui.bridge import ChatBridge, EngineBridge
+from qwendesk.services.chat.service import ChatService
+from qwendesk.services.engine.deciding import decide
+from qwendesk.services.engine.service import Decide, EngineService
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.demo_tour import DemoTour
-from qwendesk.ui.highlight import warm_up
-from qwendesk.ui.main_window import MainWindow
-from qwendesk.ui.tasks import Tasks
-from qwendesk.ui.text import tr
-from qwendesk.ui.theme_keeper import ThemeChoice, ThemeKeeper
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
+from qwendesk.ui.thread.highlight import warm_up
 
 _logger = logging.getLogger(__name__)
 

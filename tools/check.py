@@ -17,6 +17,9 @@ QUICK = {
     "mypy: types": ["mypy"],  # which packages stands in pyproject.toml
 }
 
+TWO_AT_A_TIME = ["-n", "2", "--dist", "loadfile"]
+"""Half of the tests wait for a worker, a server or the window; the tests of one file stay together and in order."""
+
 
 def main(pytest_arguments: Sequence[str]) -> int:
     """Returns 0, 1 if a quick check failed, or pytest's own exit code."""
@@ -24,7 +27,7 @@ def main(pytest_arguments: Sequence[str]) -> int:
     if failed:
         print(f"\nFailed: {', '.join(failed)}. `make format` mends layout and import order.", flush=True)
         return 1
-    return _run("pytest: import law, units, the real engine, the window", ["pytest", *pytest_arguments])
+    return _run("pytest: import law, units, the real engine, the window", ["pytest", *TWO_AT_A_TIME, *pytest_arguments])
 
 
 def _run(title: str, command: Sequence[str]) -> int:

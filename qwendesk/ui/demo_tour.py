@@ -13,10 +13,11 @@ from PIL import Image, ImageDraw
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.engine.state import Phase
-from qwendesk.ui.bridge import ChatBridge, EngineBridge
-from qwendesk.ui.chat_page import ChatPage
-from qwendesk.ui.intake import Intake
-from qwendesk.ui.text import tr
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.chat.chat_page import ChatPage
+from qwendesk.ui.composer.intake import Intake
+from qwendesk.ui.kit.text import tr
 
 QUESTION = "What is VRAM spill?"
 PICTURE_QUESTION = "What is in this picture?"

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from qwendesk import cli, cli_ask, cli_terminal
+from qwendesk.cli import ask as cli_ask
+from qwendesk.cli import main as cli
+from qwendesk.cli import terminal as cli_terminal
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.engine.protocol import Generate, Load, RequestFailed

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from qwendesk import cli, cli_doctor
+from qwendesk.cli import doctor as cli_doctor
+from qwendesk.cli import main as cli
 from qwendesk.core.failures import LoadFailure
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 

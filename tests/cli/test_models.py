@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk import cli
+from qwendesk.cli import main as cli
 from qwendesk.core import paths
 from qwendesk.hub import deleting
 from qwendesk.hub.folders import ModelFolders, write_folders

@@ -17,8 +17,8 @@ from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import Phase
-from qwendesk.services.chat import ChatService, Wrote
-from qwendesk.services.engine import EngineService
+from qwendesk.services.chat.service import ChatService, Wrote
+from qwendesk.services.engine.service import EngineService
 
 pytestmark = pytest.mark.asyncio
 

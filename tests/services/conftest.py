@@ -3,8 +3,8 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from qwendesk.services.chat import ChatService
-from qwendesk.services.engine import EngineService
+from qwendesk.services.chat.service import ChatService
+from qwendesk.services.engine.service import EngineService
 from tests.fakes.engine import FakeEngineClient
 
 

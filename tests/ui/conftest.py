@@ -9,7 +9,7 @@ import qasync
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app import build
-from qwendesk.ui.theme_keeper import ThemeKeeper
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient
 from tests.ui.desk import Desk
 

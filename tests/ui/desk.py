@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextE
 
 from qwendesk.app import Parts
 from qwendesk.engine.state import Phase
-from qwendesk.ui.main_window import MainWindow
-from qwendesk.ui.message_assistant import AssistantMessage
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.thread.message_assistant import AssistantMessage
 from tests.fakes.engine import FakeEngineClient
 
 WidgetT = TypeVar("WidgetT", bound=QWidget)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.core.failures import LoadFailure
-from qwendesk.ui.actions import COMMANDS
+from qwendesk.ui.frame.actions import COMMANDS
 from tests.fakes.engine import ScriptedAnswer
 from tests.ui.desk import Desk
 

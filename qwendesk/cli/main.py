@@ -1,0 +1,84 @@
+"""The commands: `qwendesk ask`, `doctor`, `verify` and `models`. The same services as the window, without Qt."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from qwendesk import __version__
+from qwendesk.cli.ask import add_ask_options, ask, request_of
+from qwendesk.cli.doctor import doctor
+from qwendesk.cli.models import add_models_commands
+from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.cli.verify import add_verify_options, verify_files
+from qwendesk.core.errors import QwenDeskError
+
+EXIT_BAD_USAGE = 2
+EXIT_INTERRUPTED = 130
+"""128 plus the number of SIGINT, as shells have it."""
+
+_WINDOW = """\
+Without a command the window opens. It takes:
+  --theme THEME           dark, light or system
+  --demo-tour             ask the demo one question and one picture, then end
+  --screenshot FILE       with --demo-tour: save a picture of the window
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one command; returns its exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    terminal = Terminal(sys.stdout, sys.stderr)
+    try:
+        with Interrupts() as interrupts:
+            if options.command == "ask":
+                status = asyncio.run(ask(request_of(options), terminal, interrupts))
+            elif options.command == "verify":
+                status = verify_files(options, terminal)
+            elif options.command == "models":
+                status = asyncio.run(options.run(options, terminal, interrupts))
+            else:
+                status = asyncio.run(doctor(terminal, interrupts, as_json=options.json))
+    except QwenDeskError as error:
+        terminal.note(f"qwendesk {options.command}: {error.sentence}")
+        return EXIT_BAD_USAGE
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return EXIT_INTERRUPTED
+    return EXIT_INTERRUPTED if interrupts.asked else status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="qwendesk",
+        description="Run Qwen 3.5 and 3.6 at home.",
+        epilog=_WINDOW,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"QwenDesk {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_ask_options(
+        commands.add_parser(
+            "ask",
+            help="ask a model and print its answer",
+            description="Ask a model and print its answer as it comes. Without --model: the built-in demo.",
+            epilog="Exit status: 0 answered, 2 bad usage, 3 the model cannot be loaded, 4 the engine died.",
+        )
+    )
+    check = commands.add_parser(
+        "doctor",
+        help="check the installation with the built-in demo model",
+        description="Show versions, devices and folders, and test the engine with the built-in demo model.",
+        epilog="Exit status: 0 all tests passed, 3 the demo cannot be loaded, 4 a test failed or the engine died.",
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON object instead")
+    add_verify_options(
+        commands.add_parser(
+            "verify",
+            help="check model files: damaged, outdated, or known to answer badly",
+            description="Check model files, and say what helps if something is wrong with one.",
+            epilog="Exit status: 0 all files are good, 1 there are warnings, 2 a file is bad or cannot be read.",
+        )
+    )
+    add_models_commands(commands.add_parser("models", help="the models on this computer"))
+    return parser

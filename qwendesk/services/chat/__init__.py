@@ -1,0 +1,1 @@
+"""Chats: asking, answering, keeping."""

@@ -1,0 +1,1 @@
+"""The loaded engine: what the user wants loaded, decided and kept alive."""

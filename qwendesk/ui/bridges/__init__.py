@@ -1,0 +1,1 @@
+"""One small QObject per service: subscriptions become signals, intents become coroutines."""

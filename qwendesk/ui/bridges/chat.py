@@ -1,0 +1,134 @@
+"""The chat service for widgets: its news become signals, intents become coroutines."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from qwendesk.core.conversation import Conversation, Turn
+from qwendesk.core.failures import EngineDeath
+from qwendesk.core.presets import Style
+from qwendesk.engine.protocol import PictureCost, RequestFailed
+from qwendesk.services.chat.service import (
+    ChatNews,
+    ChatService,
+    ConversationReplaced,
+    PromptRead,
+    TurnEnded,
+    TurnStarted,
+    Wrote,
+)
+from qwendesk.ui.bridges.repaint import REPAINT_EVERY_MS
+from qwendesk.ui.kit.tasks import Tasks
+
+
+class ChatBridge(QObject):
+    """The chat service for widgets."""
+
+    turn_started = Signal(int)
+    prompt_read = Signal(int, int, int)
+    """Turn, prompt tokens read, of how many."""
+    wrote = Signal(int, str, str)
+    """Turn, "reasoning" or "answer", new text; several pieces at once, every 30 ms at most."""
+    turn_ended = Signal(int)
+    replaced = Signal()
+    """Another conversation is shown now."""
+    options_changed = Signal()
+    """Thinking or style changed."""
+
+    def __init__(self, service: ChatService, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._service = service
+        self._tasks = tasks
+        self._written: list[Wrote] = []
+        self._timer = QTimer(self, singleShot=True, interval=REPAINT_EVERY_MS)
+        self._timer.timeout.connect(self._flush)
+        self._unsubscribe = service.subscribe(self._on_news)
+
+    @property
+    def conversation(self) -> Conversation:
+        return self._service.conversation
+
+    @property
+    def busy(self) -> bool:
+        return self._service.busy
+
+    @property
+    def thinking(self) -> bool:
+        return self._service.thinking
+
+    @property
+    def style(self) -> Style:
+        return self._service.style
+
+    def turn(self, turn_id: int) -> Turn | None:
+        """The turn as it is now; None when it belongs to another conversation."""
+        return next((turn for turn in self._service.conversation.turns if turn.id == turn_id), None)
+
+    def send(self, text: str, pictures: Sequence[Path] = ()) -> None:
+        self._tasks.start(self._service.send(text, pictures))
+
+    def stop(self) -> None:
+        self._tasks.start(self._service.stop())
+
+    def answer_now(self) -> None:
+        self._tasks.start(self._service.answer_now())
+
+    def new_chat(self) -> None:
+        self._service.new_chat()
+
+    def toggle_thinking(self) -> None:
+        self._service.set_thinking(not self._service.thinking)
+        self.options_changed.emit()
+
+    def choose_style(self, style: Style) -> None:
+        """One of the presets; what was set by hand is dropped."""
+        self._service.set_overrides({})
+        self._service.set_style(style)
+        self.options_changed.emit()
+
+    def choose_custom(self, assignments: dict[str, str]) -> None:
+        """Sampling values set by hand, as option name to text. Raises BadOption for a value that cannot be used."""
+        self._service.set_overrides(assignments)
+        self._service.set_style("custom")
+        self.options_changed.emit()
+
+    def sampling(self) -> dict[str, float]:
+        """The sampling values the next answer will use, by option name."""
+        options = self._service.options()
+        return {key: float(getattr(options, key)) for key in ("temperature", "top_p", "top_k", "presence_penalty")}
+
+    async def picture_cost(self, path: Path) -> PictureCost | RequestFailed | EngineDeath:
+        return await self._service.picture_cost(path)
+
+    async def close(self) -> None:
+        self._unsubscribe()
+        self._timer.stop()
+        await self._service.stop()
+
+    def _on_news(self, news: ChatNews) -> None:
+        match news:
+            case Wrote():
+                self._written.append(news)
+                if not self._timer.isActive():
+                    self._timer.start()
+            case TurnStarted(turn_id=turn_id):
+                self.turn_started.emit(turn_id)
+            case PromptRead(turn_id=turn_id, done=done, total=total):
+                self.prompt_read.emit(turn_id, done, total)
+            case TurnEnded(turn_id=turn_id):
+                self._flush()
+                self.turn_ended.emit(turn_id)
+            case ConversationReplaced():
+                self._written.clear()
+                self.replaced.emit()
+
+    def _flush(self) -> None:
+        """Hand on what was written, joined per kind; a thought always comes before its answer."""
+        self._timer.stop()
+        joined: dict[tuple[int, str], list[str]] = {}
+        for piece in self._written:
+            joined.setdefault((piece.turn_id, piece.kind), []).append(piece.text)
+        self._written.clear()
+        for (turn_id, kind), texts in joined.items():
+            self.wrote.emit(turn_id, kind, "".join(texts))

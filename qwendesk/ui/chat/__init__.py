@@ -1,0 +1,1 @@
+"""The chat page, and what stands where a thread is not."""

@@ -1,0 +1,288 @@
+"""The chat page: banner, thread or welcome, composer; joined to the two bridges."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from qwendesk.core.conversation import Turn
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.presets import Style
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.chat.banner_content import BannerContent, EngineStory, follow
+from qwendesk.ui.chat.welcome import Welcome
+from qwendesk.ui.composer.attachments import Attachment
+from qwendesk.ui.composer.composer import Composer
+from qwendesk.ui.composer.intake import Intake
+from qwendesk.ui.composer.sampling_popover import SamplingPopover
+from qwendesk.ui.kit.banner import Banner
+from qwendesk.ui.kit.drop_target import DropTarget
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.message_assistant import AssistantMessage
+from qwendesk.ui.thread.picture_viewer import PictureViewer
+from qwendesk.ui.thread.pictures import SUFFIXES, keep_pasted
+from qwendesk.ui.thread.thread_view import ThreadView
+from qwendesk.ui.thread.thumbnails import PictureShelf
+
+_COMPOSER_WIDTH = 820
+_WITH_MODEL = (Phase.STARTING, Phase.LOADING, Phase.READY, Phase.ANSWERING)
+
+
+class ChatPage(QWidget):
+    """Everything of one conversation."""
+
+    model_asked = Signal()
+    mmproj_asked = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, engine: EngineBridge, chat: ChatBridge, tasks: Tasks) -> None:
+        super().__init__()
+        self._keeper, self._engine, self._chat, self._tasks = keeper, engine, chat, tasks
+        self._story = EngineStory()
+        self._measured_with: object = None
+        self._shelf = PictureShelf()
+        self.setProperty("kind", "page")
+        self.banner = Banner(keeper)
+        self.thread_view = ThreadView(keeper, self._shelf, tasks)
+        self.welcome = Welcome(keeper)
+        self.composer = Composer(keeper)
+        self._middle = QStackedWidget()
+        self._middle.addWidget(self.welcome)
+        self._middle.addWidget(self.thread_view)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 16)
+        column.setSpacing(0)
+        column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
+        column.addWidget(self._middle, 1)
+        column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
+        self.drop_target = DropTarget(self)
+        self._connect()
+        self._on_engine()
+        self._on_options()
+
+    def take(self, intake: Intake) -> None:
+        """What was dropped or pasted: pictures are attached, text goes into the question."""
+        self._tasks.start(self._take(intake))
+
+    def choose_pictures(self) -> None:
+        if self._refuses_pictures():
+            return
+        dialog = QFileDialog(self, tr("Attach pictures"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        patterns = " ".join(f"*.{suffix}" for suffix in SUFFIXES)
+        dialog.setNameFilters([tr("Pictures ({0})", patterns), tr("All files (*)")])
+        dialog.filesSelected.connect(lambda files: self.take(Intake(files=tuple(Path(file) for file in files))))
+        dialog.open()
+
+    def ask(self, text: str, pictures: Sequence[Path] = ()) -> None:
+        """Send a question; a sentence says why when that is not possible now."""
+        if self._engine.state.phase not in _WITH_MODEL:
+            self.composer.say(tr("No model is loaded. Choose one with the button at the top (Ctrl+L)."))
+            return
+        if pictures and self._refuses_pictures():
+            return
+        refused = next((item.refusal for item in self.composer.attachments.items if item.refusal), "")
+        if refused:
+            self.composer.say(refused)
+            return
+        self.composer.clear()
+        self._chat.send(text, pictures)
+
+    def stop(self) -> None:
+        """Stop the answer, if one is being made."""
+        if self._chat.busy:
+            self._chat.stop()
+
+    def answer_now(self) -> None:
+        if self._chat.busy:
+            self._chat.answer_now()
+
+    def toggle_thinking(self) -> None:
+        report = self._engine.state.report
+        if report is None or report.can_think:
+            self._chat.toggle_thinking()
+
+    def new_chat(self) -> None:
+        self._chat.new_chat()
+        self.composer.setFocus()
+
+    def report(self, title: str, sentence: str) -> None:
+        """Show an error that belongs to no turn."""
+        self.banner.show_content(BannerContent("bad", title, sentence))
+
+    def open_picture(self, path: str) -> None:
+        viewer = PictureViewer(self._keeper, Path(path), self)
+        viewer.open()
+        self._tasks.start(viewer.load(Path(path)), viewer)
+
+    def _connect(self) -> None:
+        self._engine.changed.connect(self._on_engine)
+        chat = self._chat
+        chat.turn_started.connect(self._on_turn_started)
+        chat.prompt_read.connect(self._on_prompt_read)
+        chat.wrote.connect(self._on_wrote)
+        chat.turn_ended.connect(self._on_turn_ended)
+        chat.replaced.connect(self._on_replaced)
+        chat.options_changed.connect(self._on_options)
+        composer = self.composer
+        composer.submitted.connect(self.ask)
+        composer.stop_asked.connect(self.stop)
+        composer.answer_now_asked.connect(self.answer_now)
+        composer.thinking_toggled.connect(self.toggle_thinking)
+        composer.style_chosen.connect(self._on_style)
+        composer.attach_asked.connect(self.choose_pictures)
+        composer.pasted.connect(self.take)
+        composer.mmproj_asked.connect(self.mmproj_asked)
+        composer.attachments.opened.connect(self.open_picture)
+        self.thread_view.picture_opened.connect(self.open_picture)
+        self.thread_view.try_again.connect(self._on_try_again)
+        self.welcome.asked.connect(self.ask)
+        self.welcome.model_asked.connect(self.model_asked)
+        self.banner.chosen.connect(self._on_banner)
+        self._tasks.refused.connect(self.composer.say)
+        self._tasks.failed.connect(self.report)
+
+    def _on_engine(self) -> None:
+        state = self._engine.state
+        story = follow(self._story, state)
+        if story.content != self._story.content:
+            self.banner.show_content(story.content)
+        self._story = story
+        self.welcome.show_state(state)
+        self._on_options()
+        self._show_waiting(state)
+        if state.report is not None and state.report is not self._measured_with:
+            self._measured_with = state.report
+            self.composer.say("")
+            for item in self.composer.attachments.items:
+                self._tasks.start(self._measure(item), item)
+
+    def _on_options(self) -> None:
+        report = self._engine.state.report
+        self.composer.show_thinking(on=self._chat.thinking, report=report)
+        thinks = self._chat.thinking and (report is None or report.can_think)
+        self.composer.show_style(self._chat.style, thinking=thinks)
+
+    def _show_waiting(self, state: EngineState) -> None:
+        """While a model loads, an asked question says so."""
+        answer = self._open_answer()
+        if answer is None or answer.has_words:
+            return
+        if state.phase in (Phase.STARTING, Phase.LOADING):
+            answer.show_status(tr("Waiting for the model · {0}%", round(100 * state.load_fraction)))
+
+    def _open_answer(self) -> AssistantMessage | None:
+        turns = self._chat.conversation.turns
+        return self.thread_view.answer(turns[-1].id) if turns and self._chat.busy else None
+
+    def _on_turn_started(self, turn_id: int) -> None:
+        turn = self._chat.turn(turn_id)
+        if turn is None:
+            return
+        self.thread_view.add_turn(turn)
+        self._middle.setCurrentWidget(self.thread_view)
+        self.composer.set_busy(busy=True)
+        answer = self.thread_view.answer(turn_id)
+        if answer is not None:
+            answer.show_status(tr("Reading…"))
+        self._show_waiting(self._engine.state)
+
+    def _on_prompt_read(self, turn_id: int, done: int, total: int) -> None:
+        answer = self.thread_view.answer(turn_id)
+        if answer is not None:
+            answer.show_read(done, total)
+
+    def _on_wrote(self, turn_id: int, kind: str, text: str) -> None:
+        answer = self.thread_view.answer(turn_id)
+        if answer is not None:
+            answer.write(kind, text)
+            self.composer.show_answer_now(visible=answer.is_thinking)
+
+    def _on_turn_ended(self, turn_id: int) -> None:
+        turn = self._chat.turn(turn_id)
+        if turn is not None:
+            self.thread_view.end_turn(turn)
+        self.composer.set_busy(busy=False)
+
+    def _on_replaced(self) -> None:
+        conversation = self._chat.conversation
+        self.thread_view.show_conversation(conversation)
+        self._middle.setCurrentWidget(self.thread_view if conversation.turns else self.welcome)
+        self.composer.set_busy(busy=self._chat.busy)
+        self.composer.clear()
+
+    def _on_try_again(self, turn_id: int) -> None:
+        turn: Turn | None = self._chat.turn(turn_id)
+        if turn is not None:
+            self.ask(turn.question.text, [Path(image.path) for image in turn.question.images])
+
+    def _on_style(self, style: Style) -> None:
+        if style != "custom":
+            self._chat.choose_style(style)
+            return
+        popover = SamplingPopover(self._keeper, self._chat.sampling(), self)
+        popover.applied.connect(self._chat.choose_custom)
+        popover.show_above(self.composer.style_button)
+        self._on_options()
+
+    def _on_banner(self, action: str) -> None:
+        self._story = EngineStory()
+        self.banner.show_content(None)
+        match action:
+            case "restart":
+                self._engine.restart()
+            case "demo":
+                self._engine.load_demo()
+            case "choose":
+                self.model_asked.emit()
+
+    def _refuses_pictures(self) -> bool:
+        """True, and said so, when the loaded model cannot see."""
+        report = self._engine.state.report
+        if report is None or report.can_see:
+            return False
+        self.composer.say(tr("This model cannot see pictures until its mmproj file is chosen."), offer_mmproj=True)
+        return True
+
+    async def _take(self, intake: Intake) -> None:
+        if not intake.has_pictures:
+            self.composer.text.insertPlainText(intake.text)
+            return
+        if self._refuses_pictures():
+            return
+        files = intake.files
+        if intake.image is not None:
+            files = (await asyncio.to_thread(keep_pasted, intake.image),)
+        refused = []
+        for path in files:
+            try:
+                picture = await self._shelf.look_at(path)
+            except BadRequest as error:
+                refused.append(error.sentence)
+                continue
+            item = self.composer.attachments.add(picture)
+            if item is not None and self._engine.state.report is not None:
+                self._tasks.start(self._measure(item), item)
+        self.composer.say(" ".join(refused))
+        self.composer.text.setFocus()
+
+    async def _measure(self, item: Attachment) -> None:
+        report = self._engine.state.report
+        if report is not None and report.can_see:
+            await item.measure(self._chat.picture_cost, report.n_ctx)
+
+
+def _centred(widget: QWidget, widest: int) -> QHBoxLayout:
+    widget.setMaximumWidth(widest)
+    row = QHBoxLayout()
+    row.setContentsMargins(24, 0, 24, 0)
+    row.addStretch(1)
+    row.addWidget(widget, 1000)
+    row.addStretch(1)
+    return row

@@ -1,0 +1,1 @@
+"""Where a question is written: text, attachments, the pills."""

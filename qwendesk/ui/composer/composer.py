@@ -1,0 +1,215 @@
+"""Where the next question is written: one rounded card with pictures, text and the controls of the answer."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
+
+from qwendesk.core.presets import Style
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.ui.composer.attachments import Attachments
+from qwendesk.ui.composer.composer_text import ComposerText
+from qwendesk.ui.frame.actions import COMMANDS
+from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+
+class Composer(QFrame):
+    """Emits what the person wants; knows no service."""
+
+    submitted = Signal(str, list)
+    """Text and the paths of the pictures."""
+    stop_asked = Signal()
+    answer_now_asked = Signal()
+    thinking_toggled = Signal()
+    style_chosen = Signal(str)
+    attach_asked = Signal()
+    pasted = Signal(object)
+    mmproj_asked = Signal()
+
+    def __init__(self, keeper: ThemeKeeper) -> None:
+        super().__init__()
+        self._keeper = keeper
+        self._busy = False
+        self.setProperty("kind", "composer")
+        self.setObjectName("composer")
+        self.attachments = Attachments(keeper)
+        self.attachments.changed.connect(self._update_send)
+        self.text = ComposerText()
+        self.text.textChanged.connect(self._update_send)
+        self.text.submitted.connect(self._submit)
+        self.text.pasted.connect(self.pasted)
+        self.text.focused.connect(lambda on: restyle(self, "focused", "true" if on else "false"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 12, 10)
+        column.setSpacing(6)
+        column.addWidget(self.attachments)
+        column.addLayout(self._notice_row())
+        column.addWidget(self.text)
+        column.addSpacing(2)
+        column.addLayout(self._controls())
+        self.setFocusProxy(self.text)
+        keeper.changed.connect(self.text.fit_height)
+        self.set_busy(busy=False)
+        self.show_thinking(on=True, report=None)
+        self.show_style("general", thinking=True)
+
+    def set_busy(self, *, busy: bool) -> None:
+        """Whether an answer is being made: the send button then stops it."""
+        self._busy = busy
+        self._send.themed.show("stop" if busy else "send", "on_fill")
+        if busy:
+            describe(self._send, "composer.send", tr("Stop"), tr("Stop the answer"), COMMANDS["stop"].shortcut)
+        else:
+            describe(self._send, "composer.send", tr("Send"), tr("Send the question"), "Return")
+            self.show_answer_now(visible=False)
+        self._update_send()
+
+    def show_answer_now(self, *, visible: bool) -> None:
+        """Only while the model thinks."""
+        self._answer_now.setVisible(visible)
+
+    def show_thinking(self, *, on: bool, report: LoadReport | None) -> None:
+        can = report is None or report.can_think
+        self._thinking.setEnabled(can)
+        self._thinking.setChecked(on and can)
+        self._thinking.setText(" " + (tr("Thinking: On") if on and can else tr("Thinking: Off")))
+        tip = tr("Think before answering: better on hard questions, slower")
+        if report is not None and not can:
+            tip = tr(
+                "This model cannot think before it answers. {0}",
+                report.template.note or tr("Its chat template has no switch for it."),
+            )
+        describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
+        self._thinking.themed.show("thought", "text" if on and can else "text_dim")
+
+    def show_style(self, style: Style, *, thinking: bool) -> None:
+        """The chosen preset; "precise" is called by what it is for in this mode."""
+        precise = tr("Coding") if thinking else tr("Reasoning")
+        names: dict[Style, str] = {"general": tr("General"), "precise": precise, "custom": tr("Custom")}
+        self._preset.setText(names[style] + " ▾")
+        self._preset.setAccessibleName(tr("Style of the answer: {0}", names[style]))
+        self._styles["precise"].setText(precise)
+        self._styles[style].setChecked(True)
+
+    def say(self, sentence: str, *, offer_mmproj: bool = False) -> None:
+        """A sentence above the text, until the text changes or something is sent; "" takes it away."""
+        self._notice.setText(sentence)
+        self._notice.setVisible(bool(sentence))
+        self._mmproj.setVisible(bool(sentence) and offer_mmproj)
+
+    @property
+    def notice(self) -> str:
+        return self._notice.text()
+
+    @property
+    def style_button(self) -> QWidget:
+        return self._preset
+
+    def clear(self) -> None:
+        self.text.clear()
+        self.attachments.clear()
+        self.say("")
+
+    def _submit(self) -> None:
+        text = self.text.toPlainText().strip()
+        paths: list[Path] = self.attachments.paths
+        if self._busy:
+            self.say(tr("The answer is still being written: wait for its end, or stop it with Esc."))
+        elif text or paths:
+            self.submitted.emit(text, paths)
+
+    def _on_send_clicked(self) -> None:
+        if self._busy:
+            self.stop_asked.emit()
+        else:
+            self._submit()
+
+    def _update_send(self) -> None:
+        something = bool(self.text.toPlainText().strip() or self.attachments.paths)
+        self._send.setEnabled(self._busy or something)
+
+    def _notice_row(self) -> QHBoxLayout:
+        self._notice = QLabel()
+        self._notice.setProperty("kind", "notice")
+        self._notice.setObjectName("composer.notice")
+        self._notice.setWordWrap(True)
+        self._notice.hide()
+        self._mmproj = TextButton(self._keeper, tr("Choose mmproj…"), kind="link")
+        describe(
+            self._mmproj,
+            "composer.mmproj",
+            tr("Choose mmproj file"),
+            tr("Choose the picture file (mmproj) that belongs to the model"),
+        )
+        self._mmproj.clicked.connect(self.mmproj_asked)
+        self._mmproj.hide()
+        self.text.textChanged.connect(lambda: self.say(""))
+        row = QHBoxLayout()
+        row.addWidget(self._notice, 1)
+        row.addWidget(self._mmproj)
+        return row
+
+    def _controls(self) -> QHBoxLayout:
+        keeper = self._keeper
+        attach = IconButton(keeper, "attach", size=19, side=34)
+        describe(attach, "composer.attach", tr("Attach pictures"), shortcut=COMMANDS["attach"].shortcut)
+        attach.clicked.connect(self.attach_asked)
+        self._thinking = TextButton(keeper, kind="pill", icon_name="thought", role="text", size=16)
+        self._thinking.setCheckable(True)
+        self._thinking.clicked.connect(self.thinking_toggled)
+        self._preset = TextButton(keeper, kind="pill")
+        describe(
+            self._preset,
+            "composer.preset",
+            tr("Style of the answer"),
+            tr("Sampling values that suit the kind of question"),
+        )
+        self._preset.setMenu(self._style_menu())
+        self._answer_now = TextButton(
+            keeper, " " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link"
+        )
+        describe(
+            self._answer_now,
+            "composer.answernow",
+            tr("Answer now"),
+            tr("End the thought and answer now"),
+            COMMANDS["answer_now"].shortcut,
+        )
+        self._answer_now.clicked.connect(self.answer_now_asked)
+        self._send = TextButton(keeper, kind="primary", icon_name="send", role="on_fill", size=18)
+        self._send.setFixedSize(36, 34)
+        self._send.clicked.connect(self._on_send_clicked)
+        for pill in (self._thinking, self._preset, self._answer_now):
+            pill.setFixedHeight(34)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        for widget in (attach, self._thinking, self._preset):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self._answer_now)
+        row.addWidget(self._send, 0, Qt.AlignmentFlag.AlignRight)
+        return row
+
+    def _style_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        group = QActionGroup(menu)
+        self._styles: dict[Style, QAction] = {}
+        entries: tuple[tuple[Style, str, str], ...] = (
+            ("general", tr("General"), tr("Questions and chat: the values of the model's card")),
+            ("precise", tr("Coding"), tr("Code and exact work: what the model's card advises for it")),
+            ("custom", tr("Custom…"), tr("Set temperature, top-p, top-k and presence penalty yourself")),
+        )
+        for style, text, tip in entries:
+            action = menu.addAction(text)
+            action.setObjectName(f"composer.preset.{style}")
+            action.setCheckable(True)
+            action.setToolTip(tip)
+            action.triggered.connect(lambda _checked=False, style=style: self.style_chosen.emit(style))
+            group.addAction(action)
+            self._styles[style] = action
+        return menu

@@ -1,0 +1,72 @@
+"""The text of the next question: grows to ten lines, Enter sends, pictures can be pasted."""
+
+from PySide6.QtCore import QMimeData, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
+
+from qwendesk.ui.composer.intake import Intake, offers_pictures, take
+from qwendesk.ui.kit.text import tr
+
+_MOST_LINES = 10
+
+
+class ComposerText(QPlainTextEdit):
+    """`submitted` on Enter; `pasted` carries an Intake with pictures; `focused` tells the card around it."""
+
+    submitted = Signal()
+    pasted = Signal(object)
+    focused = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("composer.text")
+        self.setProperty("kind", "composer")
+        self.setAccessibleName(tr("Your question"))
+        self.setToolTip(tr("Enter sends, Shift+Enter starts a new line"))
+        self.setPlaceholderText(tr("Ask anything, or drop a picture"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAcceptDrops(False)
+        self.viewport().setAcceptDrops(False)
+        self.viewport().setAutoFillBackground(False)
+        self.document().setDocumentMargin(2)
+        self.textChanged.connect(self.fit_height)
+        self.fit_height()
+
+    def fit_height(self) -> None:
+        lines = max(1, min(_MOST_LINES, round(self.document().size().height())))
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 8)
+        self.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines == _MOST_LINES else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+            return
+        super().keyPressEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return offers_pictures(source) or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        taken: Intake = take(source)
+        if taken.has_pictures:
+            self.pasted.emit(taken)
+        else:
+            super().insertFromMimeData(source)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.fit_height()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focused.emit(False)

@@ -1,0 +1,71 @@
+"""Every command of the window, once: its words, its shortcut, its tooltip."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, Literal
+
+import msgspec
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from qwendesk.ui.kit.text import tr
+
+ActionId = Literal[
+    "new_chat",
+    "model_menu",
+    "eject",
+    "thinking",
+    "attach",
+    "stop",
+    "answer_now",
+    "latest",
+    "page_chat",
+    "zoom_in",
+    "zoom_out",
+    "zoom_reset",
+    "quit",
+]
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One command. `shortcuts`: the first is the one shown in tooltips."""
+
+    id: ActionId
+    text: str
+    shortcuts: tuple[str, ...]
+
+    @property
+    def shortcut(self) -> str:
+        return self.shortcuts[0]
+
+
+_COMMANDS: Final = (
+    Command("new_chat", "New chat", ("Ctrl+N",)),
+    Command("model_menu", "Choose a model", ("Ctrl+L",)),
+    Command("eject", "Eject the model", ("Ctrl+Shift+E",)),
+    Command("thinking", "Think before answering", ("Ctrl+T",)),
+    Command("attach", "Attach pictures", ("Ctrl+O",)),
+    Command("stop", "Stop the answer", ("Esc",)),
+    Command("answer_now", "Answer now", ("Ctrl+Return", "Ctrl+Enter")),
+    Command("latest", "Jump to latest", ("Ctrl+End",)),
+    Command("page_chat", "Chat", ("Ctrl+1",)),
+    Command("zoom_in", "Larger text", ("Ctrl++", "Ctrl+=")),
+    Command("zoom_out", "Smaller text", ("Ctrl+-",)),
+    Command("zoom_reset", "Normal text size", ("Ctrl+0",)),
+    Command("quit", "Quit", ("Ctrl+Q",)),
+)
+COMMANDS: Final[Mapping[ActionId, Command]] = MappingProxyType({command.id: command for command in _COMMANDS})
+
+
+def install(window: QWidget, handlers: Mapping[ActionId, Callable[[], None]]) -> dict[ActionId, QAction]:
+    """Make an action with its shortcut for each handler. Raises KeyError for a command that is not in the table."""
+    actions: dict[ActionId, QAction] = {}
+    for action_id, run in handlers.items():
+        command = COMMANDS[action_id]
+        action = QAction(tr(command.text), window)
+        action.setObjectName(f"action.{action_id}")
+        action.setShortcuts([QKeySequence(keys) for keys in command.shortcuts])
+        action.triggered.connect(lambda _checked=False, run=run: run())
+        window.addAction(action)
+        actions[action_id] = action
+    return actions

@@ -1,0 +1,150 @@
+"""The window: rail, top bar, pages, meter bar; commands and drops reach everything from here."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.chat.chat_page import ChatPage
+from qwendesk.ui.composer.intake import offers_pictures, take
+from qwendesk.ui.frame.actions import COMMANDS, install
+from qwendesk.ui.frame.rail import Rail
+from qwendesk.ui.frame.top_bar import TopBar
+from qwendesk.ui.kit.icons import icon
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.meters.meter_bar import MeterBar
+
+
+class MainWindow(QMainWindow):
+    """`closed` when the person closes it; the app then ends the engine."""
+
+    closed = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, engine: EngineBridge, chat: ChatBridge, tasks: Tasks) -> None:
+        super().__init__()
+        self._keeper, self._engine, self._chat = keeper, engine, chat
+        self.setWindowTitle("QwenDesk")
+        self.setWindowIcon(icon("logo", keeper.theme["accent"], 64))
+        self.setAcceptDrops(True)
+        self.setMinimumSize(560, 420)
+        self.resize(1280, 800)
+        self.top_bar = TopBar(keeper)
+        self.rail = Rail(keeper)
+        self.meter_bar = MeterBar()
+        self.chat_page = ChatPage(keeper, engine, chat, tasks)
+        self._pages = QStackedWidget()
+        self._page_ids: list[str] = []
+        self.setCentralWidget(self._frame())
+        self.add_page("chat", "chat", tr("Chat"), COMMANDS["page_chat"].shortcut, self.chat_page)
+        self._connect()
+        self._on_engine()
+        self.chat_page.composer.setFocus()
+
+    def add_page(self, page: str, icon_name: str, label: str, shortcut: str, widget: QWidget) -> None:
+        """A page joins the rail once it works."""
+        self._page_ids.append(page)
+        self._pages.addWidget(widget)
+        self.rail.add_page(page, icon_name, label, shortcut)
+
+    def show_page(self, page: str) -> None:
+        self._pages.setCurrentIndex(self._page_ids.index(page))
+        self.rail.show_page(page)
+
+    def choose_model(self) -> None:
+        self._choose_file(tr("Choose a model"), self._engine.load_model)
+
+    def choose_mmproj(self) -> None:
+        self._choose_file(tr("Choose the model's mmproj file"), self._engine.load_mmproj)
+
+    def _frame(self) -> QWidget:
+        body = QHBoxLayout()
+        body.setSpacing(0)
+        body.addWidget(self.rail)
+        body.addWidget(self._pages, 1)
+        frame = QWidget()
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.top_bar)
+        column.addLayout(body, 1)
+        column.addWidget(self.meter_bar)
+        return frame
+
+    def _connect(self) -> None:
+        self._engine.changed.connect(self._on_engine)
+        self._chat.turn_ended.connect(self._show_stats)
+        self._chat.replaced.connect(self._show_stats)
+        bar, page = self.top_bar, self.chat_page
+        bar.demo_asked.connect(self._engine.load_demo)
+        bar.model_asked.connect(self.choose_model)
+        bar.mmproj_asked.connect(self.choose_mmproj)
+        bar.cancel_asked.connect(self._engine.cancel_load)
+        bar.eject_asked.connect(self._engine.eject)
+        bar.new_chat_asked.connect(page.new_chat)
+        page.model_asked.connect(self.choose_model)
+        page.mmproj_asked.connect(self.choose_mmproj)
+        self.rail.page_chosen.connect(self.show_page)
+        install(
+            self,
+            {
+                "new_chat": page.new_chat,
+                "model_menu": bar.model.open_menu,
+                "eject": self._engine.eject,
+                "thinking": page.toggle_thinking,
+                "attach": page.choose_pictures,
+                "stop": page.stop,
+                "answer_now": page.answer_now,
+                "latest": page.thread_view.follow,
+                "page_chat": lambda: self.show_page("chat"),
+                "zoom_in": lambda: self._keeper.zoom(1),
+                "zoom_out": lambda: self._keeper.zoom(-1),
+                "zoom_reset": lambda: self._keeper.zoom(0),
+                "quit": self._quit,
+            },
+        )
+
+    def _quit(self) -> None:
+        self.close()
+
+    def _on_engine(self) -> None:
+        state = self._engine.state
+        self.top_bar.show_state(state)
+        self.meter_bar.show_state(state)
+
+    def _show_stats(self) -> None:
+        finished = [turn.answer for turn in self._chat.conversation.turns if turn.answer.stop_reason is not None]
+        self.meter_bar.show_stats(finished[-1].stats if finished else None)
+
+    def _choose_file(self, title: str, chosen: Callable[[str], None]) -> None:
+        dialog = QFileDialog(self, title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([tr("GGUF files (*.gguf)"), tr("All files (*)")])
+        dialog.fileSelected.connect(chosen)
+        dialog.open()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        mime = event.mimeData()
+        if offers_pictures(mime):
+            self.chat_page.drop_target.light_up()
+            event.acceptProposedAction()
+        elif mime.hasText():
+            event.acceptProposedAction()
+
+    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+        self.chat_page.drop_target.hide()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.chat_page.drop_target.hide()
+        self.show_page("chat")
+        self.chat_page.take(take(event.mimeData()))
+        event.acceptProposedAction()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closed.emit()
+        super().closeEvent(event)

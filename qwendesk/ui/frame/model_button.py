@@ -1,0 +1,102 @@
+"""The model button: what is loaded, how far a load is, and a menu to choose another."""
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy
+
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.ui.frame.actions import COMMANDS
+from qwendesk.ui.kit.buttons import describe
+from qwendesk.ui.kit.icons import pixmap
+from qwendesk.ui.kit.labels import model_label
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+_DOTS = {
+    Phase.OFF: "dot_off",
+    Phase.IDLE: "dot_off",
+    Phase.STARTING: "dot_loading",
+    Phase.LOADING: "dot_loading",
+    Phase.READY: "dot_ready",
+    Phase.ANSWERING: "dot_busy",
+}
+_PADDING = 14
+_DOT = 8
+_HEIGHT = 32
+_WIDEST = 460
+
+
+class ModelButton(QPushButton):
+    """Painted by hand: a load's progress fills it behind the text."""
+
+    def __init__(self, keeper: ThemeKeeper, menu: QMenu) -> None:
+        super().__init__()
+        self._keeper = keeper
+        self._state = EngineState()
+        self._menu = menu
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(_HEIGHT)
+        self.clicked.connect(self.open_menu)
+        keeper.changed.connect(self.updateGeometry)
+        self.show_state(self._state)
+
+    def show_state(self, state: EngineState) -> None:
+        self._state = state
+        label = model_label(state)
+        tip = tr("Choose a model")
+        if state.report is not None:
+            tip = tr("{0}\nClick to choose another model", state.report.options.model)
+        describe(self, "model.button", tr("Model: {0}", label), tip, COMMANDS["model_menu"].shortcut)
+        if label != self.text():
+            self.setText(label)
+            self.updateGeometry()
+        self.update()
+
+    def open_menu(self) -> None:
+        width = max(self._menu.sizeHint().width(), self.width())
+        corner = self.mapToGlobal(QPoint((self.width() - width) // 2, self.height() + 6))
+        self._menu.setMinimumWidth(self.width())
+        self._menu.popup(corner)
+
+    def sizeHint(self) -> QSize:
+        text = QFontMetrics(self._keeper.theme.font(13)).horizontalAdvance(self.text())
+        return QSize(min(_WIDEST, text + 2 * _PADDING + _DOT + 8 + 22), _HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, _HEIGHT)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        theme = self._keeper.theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        outline = QPainterPath()
+        outline.addRoundedRect(area, 10, 10)
+        painter.fillPath(outline, theme.color("card_hover" if self.underMouse() else "card"))
+        if self._state.phase in (Phase.STARTING, Phase.LOADING):
+            painter.save()
+            painter.setClipPath(outline)
+            painter.fillRect(
+                QRectF(0, 0, self.width() * self._state.load_fraction, self.height()), theme.color("progress")
+            )
+            painter.restore()
+        painter.setPen(QPen(theme.color("focus" if self.hasFocus() else "border"), 1))
+        painter.drawPath(outline)
+        painter.setPen(Qt.PenStyle.NoPen)
+        role = "dot_bad" if self._state.death or self._state.failure else _DOTS[self._state.phase]
+        painter.setBrush(theme.color(role))
+        painter.drawEllipse(QRectF(_PADDING, (self.height() - _DOT) / 2, _DOT, _DOT))
+        self._paint_text(painter)
+        painter.end()
+
+    def _paint_text(self, painter: QPainter) -> None:
+        theme = self._keeper.theme
+        left = _PADDING + _DOT + 8
+        room = QRect(left, 0, self.width() - left - _PADDING - 18, self.height())
+        painter.setFont(theme.font(13))
+        painter.setPen(theme.color("text"))
+        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room.width())
+        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, text)
+        arrow = pixmap("down", theme["text_dim"], 14, self.devicePixelRatioF())
+        painter.drawPixmap(self.width() - _PADDING - 14 + 2, (self.height() - 14) // 2, arrow)

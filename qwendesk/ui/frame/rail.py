@@ -1,0 +1,96 @@
+"""The left rail: one button per page, the look of the window at the bottom."""
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QToolButton, QVBoxLayout
+
+from qwendesk.ui.kit.buttons import ThemedIcon, describe
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
+
+WIDTH = 64
+_BUTTON = QSize(56, 52)
+
+
+class Rail(QFrame):
+    """Pages are added once they work; `page_chosen` carries a page's id."""
+
+    page_chosen = Signal(str)
+
+    def __init__(self, keeper: ThemeKeeper) -> None:
+        super().__init__()
+        self._keeper = keeper
+        self._pages: dict[str, tuple[QToolButton, ThemedIcon]] = {}
+        self.setProperty("kind", "rail")
+        self.setFixedWidth(WIDTH)
+        self._group = QButtonGroup(self)
+        self._group.setExclusive(True)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(4, 12, 3, 12)
+        self._column.setSpacing(6)
+        self._column.addStretch(1)
+        self._theme_button, self._theme_icon = self._button("theme", tr("Theme"))
+        describe(self._theme_button, "rail.theme", tr("Theme"), tr("Dark, light or as the system"))
+        self._theme_menu = self._make_theme_menu()
+        self._theme_button.clicked.connect(self._open_theme_menu)
+        self._column.addWidget(self._theme_button)
+        keeper.changed.connect(self._refresh)
+
+    def add_page(self, page: str, icon_name: str, label: str, shortcut: str) -> None:
+        button, themed = self._button(icon_name, label)
+        describe(button, f"rail.{page}", label, shortcut=shortcut)
+        button.setCheckable(True)
+        button.clicked.connect(lambda: self.page_chosen.emit(page))
+        self._group.addButton(button)
+        self._column.insertWidget(len(self._pages), button)
+        self._pages[page] = (button, themed)
+        if len(self._pages) == 1:
+            self.show_page(page)
+
+    def show_page(self, page: str) -> None:
+        for name, (button, themed) in self._pages.items():
+            button.setChecked(name == page)
+            themed.show(_icon_of(button), "text" if name == page else "text_dim")
+
+    def _button(self, icon_name: str, label: str) -> tuple[QToolButton, ThemedIcon]:
+        button = QToolButton()
+        button.setProperty("kind", "rail")
+        button.setProperty("icon_name", icon_name)
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+        button.setText(label)
+        button.setFixedSize(_BUTTON)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        themed = ThemedIcon(self._keeper, button, "text_dim", 20)
+        themed.show(icon_name)
+        return button, themed
+
+    def _make_theme_menu(self) -> QMenu:
+        menu = QMenu(self)
+        group = QActionGroup(menu)
+        choices: tuple[tuple[ThemeChoice, str], ...] = (
+            ("system", tr("As the system")),
+            ("dark", tr("Dark")),
+            ("light", tr("Light")),
+        )
+        for choice, text in choices:
+            action = QAction(text, menu)
+            action.setObjectName(f"rail.theme.{choice}")
+            action.setCheckable(True)
+            action.setChecked(self._keeper.choice == choice)
+            action.triggered.connect(lambda _checked=False, choice=choice: self._keeper.choose(choice))
+            group.addAction(action)
+            menu.addAction(action)
+        return menu
+
+    def _open_theme_menu(self) -> None:
+        height = self._theme_menu.sizeHint().height()
+        self._theme_menu.popup(self._theme_button.mapToGlobal(QPoint(_BUTTON.width() + 8, _BUTTON.height() - height)))
+
+    def _refresh(self) -> None:
+        self._theme_icon.refresh()
+        for _, themed in self._pages.values():
+            themed.refresh()
+
+
+def _icon_of(button: QToolButton) -> str:
+    return str(button.property("icon_name"))

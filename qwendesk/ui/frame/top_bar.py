@@ -1,0 +1,127 @@
+"""The top bar: the app's name, the model in the middle, a new chat at the right."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QMenu, QWidget
+
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.ui.frame.actions import COMMANDS
+from qwendesk.ui.frame.model_button import ModelButton
+from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.labels import is_demo
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+HEIGHT = 48
+_NARROW = 900
+"""Below this width the name goes and the demo tag gets shorter."""
+
+
+class TopBar(QFrame):
+    """Emits what the person wants with the model; shows an EngineState."""
+
+    demo_asked = Signal()
+    model_asked = Signal()
+    mmproj_asked = Signal()
+    cancel_asked = Signal()
+    eject_asked = Signal()
+    new_chat_asked = Signal()
+
+    def __init__(self, keeper: ThemeKeeper) -> None:
+        super().__init__()
+        self.setProperty("kind", "topbar")
+        self.setFixedHeight(HEIGHT)
+        self._brand = QLabel("QwenDesk")
+        self._brand.setProperty("kind", "brand")
+        self._menu = self._model_menu()
+        self.model = ModelButton(keeper, self._menu)
+        self._eject = TextButton(keeper, tr("Eject"), kind="quiet")
+        describe(
+            self._eject,
+            "model.eject",
+            tr("Eject"),
+            tr("Unload the model and free its memory"),
+            COMMANDS["eject"].shortcut,
+        )
+        self._eject.clicked.connect(self.eject_asked)
+        self._demo_tag = TextButton(keeper, tr("Demo model: knows a few topics"), kind="tag")
+        describe(
+            self._demo_tag,
+            "model.demo",
+            tr("Demo model: knows a few topics"),
+            tr(
+                "The built-in demo is for trying the app. For real answers choose a Qwen3.5 or Qwen3.6 GGUF file:\n"
+                "click here, then Choose GGUF file…"
+            ),
+        )
+        self._demo_tag.clicked.connect(self.model.open_menu)
+        new_chat = TextButton(keeper, " " + tr("New chat"), kind="quiet", icon_name="new")
+        describe(new_chat, "chats.new", tr("New chat"), shortcut=COMMANDS["new_chat"].shortcut)
+        new_chat.clicked.connect(self.new_chat_asked)
+
+        middle = QHBoxLayout()
+        middle.setSpacing(8)
+        for widget in (self.model, self._eject, self._demo_tag):
+            middle.addWidget(widget)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(68, 0, 12, 0)
+        grid.addWidget(self._brand, 0, 0, Qt.AlignmentFlag.AlignLeft)
+        grid.addLayout(middle, 0, 1, Qt.AlignmentFlag.AlignCenter)
+        grid.addWidget(_right(new_chat), 0, 2)
+        grid.setColumnStretch(0, 1)
+        grid.setColumnStretch(2, 1)
+        self.show_state(EngineState())
+
+    def show_state(self, state: EngineState) -> None:
+        self.model.show_state(state)
+        loaded = state.report is not None
+        loading = state.phase in (Phase.STARTING, Phase.LOADING)
+        demo = state.wanted is not None and is_demo(state.wanted.model)
+        self._eject.setVisible(loaded)
+        self._demo_tag.setVisible(demo and (loaded or loading))
+        self._actions["cancel"].setVisible(loading)
+        self._actions["demo"].setEnabled(not (demo and (loaded or loading)))
+        self._actions["mmproj"].setEnabled(loaded and not demo)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = event.size().width() >= _NARROW
+        self._brand.setVisible(wide)
+        self._demo_tag.setText(tr("Demo model: knows a few topics") if wide else tr("Demo: few topics"))
+
+    def _model_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setObjectName("model.menu")
+        menu.setToolTipsVisible(True)
+        entries = (
+            ("model", tr("Choose GGUF file…"), tr("Any Qwen3.5 or Qwen3.6 GGUF file on this PC"), self.model_asked),
+            (
+                "mmproj",
+                tr("Choose mmproj file…"),
+                tr("The picture file of the loaded model, so that it can see"),
+                self.mmproj_asked,
+            ),
+            ("", "", "", None),
+            ("demo", tr("Built-in demo"), tr("Always there; knows a few topics"), self.demo_asked),
+            ("cancel", tr("Stop loading"), tr("Stop the load that runs"), self.cancel_asked),
+        )
+        self._actions = {}
+        for name, text, tip, signal in entries:
+            if signal is None:
+                menu.addSeparator()
+                continue
+            action = menu.addAction(text)
+            action.setObjectName(f"model.menu.{name}")
+            action.setToolTip(tip)
+            action.triggered.connect(lambda _checked=False, signal=signal: signal.emit())
+            self._actions[name] = action
+        return menu
+
+
+def _right(widget: QWidget) -> QWidget:
+    box = QWidget()
+    row = QHBoxLayout(box)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addStretch(1)
+    row.addWidget(widget)
+    return box

@@ -1,0 +1,1 @@
+"""What every page is built from: themes, icons, buttons, texts, tasks."""

@@ -1,0 +1,160 @@
+"""What the window says, made from frozen values. No widgets here."""
+
+import re
+from pathlib import Path
+
+from qwendesk.core.conversation import Answer
+from qwendesk.core.paths import demo_model
+from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.units import show_duration, show_tokens
+from qwendesk.engine.protocol import LoadReport, PictureCost
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.ui.kit.text import tr
+
+_QUANT = re.compile(r"(?:UD-)?(?:I?Q\d(?:_[A-Z0-9]{1,3})*|MXFP4(?:_MOE)?|BF16|F16|F32)(?=$|[-.])", re.IGNORECASE)
+
+
+def is_demo(model: str) -> bool:
+    """Whether a model's path is that of the built-in demo."""
+    return Path(model).name == demo_model().name
+
+
+def quant_of(model: str) -> str:
+    """The quant a model's file name ends with, "" for none."""
+    found = _QUANT.findall(Path(model).stem)
+    return str(found[-1]) if found else ""
+
+
+def model_name(report: LoadReport) -> str:
+    """The name without what the quant already says."""
+    if is_demo(report.options.model):
+        return tr("Built-in demo")
+    return report.name or Path(report.options.model).stem
+
+
+def model_label(state: EngineState) -> str:
+    """The model button's text: "name · quant · 64K", or what happens instead."""
+    if state.report is not None:
+        parts = (model_name(state.report), quant_of(state.report.options.model), show_tokens(state.report.n_ctx))
+        return " · ".join(part for part in parts if part)
+    if state.phase in (Phase.STARTING, Phase.LOADING) and state.wanted is not None:
+        name = tr("built-in demo") if is_demo(state.wanted.model) else Path(state.wanted.model).stem
+        return tr("Loading {0} · {1}%", name, round(state.load_fraction * 100))
+    return tr("Choose a model")
+
+
+def engine_text(state: EngineState) -> tuple[str, str]:
+    """The meter bar's state chip: its text and tone ("good", "info", "accent", "bad" or "plain")."""
+    if state.death is not None:
+        return tr("Engine stopped"), "bad"
+    match state.phase:
+        case Phase.READY:
+            return tr("Ready"), "good"
+        case Phase.ANSWERING:
+            return tr("Answering"), "info"
+        case Phase.STARTING:
+            return tr("Starting"), "accent"
+        case Phase.LOADING:
+            return tr("Loading {0}%", round(state.load_fraction * 100)), "accent"
+        case _:
+            return (tr("Not loaded"), "bad") if state.failure is not None else (tr("No model"), "plain")
+
+
+def speed_text(stats: AnswerStats) -> str:
+    """ "112 tok/s", one decimal below 10; "" when too little was written to tell."""
+    speed = stats.decode_tok_s
+    if speed <= 0:
+        return ""
+    return tr("{0} tok/s", f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}")
+
+
+def stats_text(answer: Answer) -> str:
+    """The chip under an answer: "112 tok/s · 0.2 s" (speed, time to the first token)."""
+    parts = [speed_text(answer.stats), _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else ""]
+    text = " · ".join(part for part in parts if part)
+    if answer.stop_reason in (None, "eos", "stop_string"):
+        return text
+    return " · ".join(part for part in (text, stop_text(answer.stop_reason)) if part)
+
+
+def stats_tooltip(answer: Answer) -> str:
+    """Every number of one answer, a line each."""
+    stats = answer.stats
+    lines = [
+        tr("Answer: {0} tokens", f"{stats.answer_tokens:,}"),
+        tr("Thought: {0} tokens", f"{stats.reasoning_tokens:,}") if stats.reasoning_tokens else "",
+        tr("First token after {0}", _duration(stats.ttft_s)),
+        tr("Re-read {0} of {1} prompt tokens", f"{stats.reread_tokens:,}", f"{stats.prompt_tokens:,}"),
+        tr("Pictures: {0} tokens", f"{stats.image_tokens:,}") if stats.image_tokens else "",
+        tr("Ended: {0}", stop_text(answer.stop_reason)),
+        stats.cache_note,
+        tr("Left out because the context was full: {0} oldest messages", stats.dropped_messages)
+        if stats.dropped_messages
+        else "",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def stop_text(reason: StopReason | None) -> str:
+    return {
+        "eos": tr("by itself"),
+        "stop_string": tr("at a stop text"),
+        "max_tokens": tr("longest output reached"),
+        "context_full": tr("context full"),
+        "cancelled": tr("stopped"),
+        None: tr("by an error"),
+    }[reason]
+
+
+def thought_text(seconds: float, tokens: int) -> str:
+    """ "Thought for 12 s · 431 tokens"; the count is left out while it is not known (0)."""
+    duration = _duration(seconds)
+    return tr("Thought for {0} · {1} tokens", duration, f"{tokens:,}") if tokens else tr("Thought for {0}", duration)
+
+
+def picture_text(cost: PictureCost, n_ctx: int) -> str:
+    """ "1024×768 → 788 tokens, 1.2% of context"."""
+    size = f"{cost.width}×{cost.height}"
+    percent = 100 * cost.tokens / n_ctx if n_ctx else 0.0
+    share = f"{percent:.1f}" if percent >= 0.05 else "<0.1"
+    return tr("{0} → {1} tokens, {2}% of context", size, f"{cost.tokens:,}", share)
+
+
+def context_text(stats: AnswerStats | None, n_ctx: int) -> str:
+    """ "Context 1.2K / 32K": what the last answer left in the engine's memory, of what fits."""
+    if not n_ctx:
+        return tr("Context –")
+    used = 0 if stats is None else stats.prompt_tokens + stats.reasoning_tokens + stats.answer_tokens
+    return tr("Context {0} / {1}", show_tokens(used), show_tokens(n_ctx))
+
+
+def last_line(thought: str, longest: int = 220) -> str:
+    """The end of a thought, as one line of at most `longest` characters."""
+    tail = thought[-4 * longest :].rstrip()
+    lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    line = lines[-1]
+    return line if len(line) <= longest else "…" + line[-longest:]
+
+
+def device_text(state: EngineState) -> str:
+    """Where the model is: "On CPU", "On NVIDIA GeForce RTX 3090", "On ... and CPU"; "" while nothing is loaded."""
+    if state.report is None:
+        return ""
+    names = {device.name: device.description.strip() for device in state.devices if device.kind != "cpu"}
+    used = [each.device for each in state.report.allocations if each.weights_bytes]
+    gpus = dict.fromkeys(names.get(device, device) for device in used if not _is_host(device))
+    if not used:
+        return ""
+    parts = [*gpus, *([tr("CPU")] if any(_is_host(device) for device in used) else [])]
+    return tr("On {0}", tr(" and ").join(parts))
+
+
+def _duration(seconds: float) -> str:
+    """As everywhere, but never "0.0 s"."""
+    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
+
+
+def _is_host(device: str) -> bool:
+    return device.upper().startswith("CPU") or device.lower().endswith("_host")

@@ -1,0 +1,159 @@
+"""The application's stylesheet, written in roles of the theme.
+
+Widgets say what they are through the dynamic property `kind` (a quiet button, a pill, a card); what that looks
+like is decided here and nowhere else. `@role` stands for a colour, `@N` for a text size of N pixels.
+"""
+
+import re
+
+from qwendesk.ui.kit.theme import Theme
+
+RADIUS = 10
+"""Corner radius in pixels; spacing is in steps of 4."""
+
+_RULES = """
+QWidget { color: @text; }
+QMainWindow, QWidget[kind="page"], QScrollArea, QWidget[kind="column"] { background: @window; border: none; }
+QToolTip {
+    background: @tooltip; color: @text; border: 1px solid @border; padding: 6px 8px; font-size: @12;
+}
+QMenu { background: @card; border: 1px solid @border; border-radius: 10px; padding: 6px; }
+QMenu::item { padding: 7px 28px 7px 12px; border-radius: 6px; }
+QMenu::item:selected { background: @card_hover; }
+QMenu::item:disabled { color: @text_dim; }
+QMenu::separator { height: 1px; background: @border; margin: 6px 4px; }
+QMenu::icon { padding-left: 8px; }
+QMenu::indicator { width: 16px; height: 16px; padding-left: 8px; }
+
+QFrame[kind="topbar"], QFrame[kind="meterbar"] { background: @panel; border: none; }
+QFrame[kind="topbar"] { border-bottom: 1px solid @divider; }
+QFrame[kind="meterbar"] { border-top: 1px solid @divider; }
+QFrame[kind="rail"] { background: @panel; border: none; border-right: 1px solid @divider; }
+QLabel { background: transparent; }
+QLabel[kind="brand"] { font-size: @14; font-weight: 700; }
+QLabel[kind="title"] { font-size: @26; font-weight: 700; }
+QLabel[kind="heading"] { font-size: @15; font-weight: 600; }
+QLabel[kind="dim"] { color: @text_dim; }
+QLabel[kind="lead"] { color: @text_dim; font-size: @14; }
+QLabel[kind="small"] { color: @text_dim; font-size: @12; }
+QLabel[kind="number"] { font-size: @12; }
+QLabel[kind="notice"] { color: @text_warn; font-size: @12; }
+QLabel[kind="error"] { color: @text_bad; }
+
+QLabel[chip="good"] { color: @text_good; background: @chip_good; }
+QLabel[chip="warn"] { color: @text_warn; background: @chip_warn; }
+QLabel[chip="bad"] { color: @text_bad; background: @chip_bad; }
+QLabel[chip="info"] { color: @text_info; background: @chip_info; }
+QLabel[chip="accent"] { color: @text_link; background: @chip_accent; }
+QLabel[chip="plain"] { color: @text_dim; background: @chip_plain; }
+QLabel[chip] { border-radius: 6px; padding: 3px 8px; font-size: @12; font-weight: 600; }
+
+QAbstractButton { border-radius: 10px; padding: 0px; }
+QPushButton { background: @card; border: 1px solid @border; padding: 7px 12px; }
+QPushButton:hover { background: @card_hover; }
+QPushButton:pressed { background: @pressed; }
+QPushButton:focus, QToolButton:focus { border: 1px solid @focus; }
+QPushButton:disabled { color: @text_dim; }
+QPushButton::menu-indicator { image: none; width: 0px; }
+
+QPushButton[kind="primary"] { background: @fill; color: @on_fill; border: 1px solid @fill; font-weight: 600; }
+QPushButton[kind="primary"]:hover { background: @fill_hover; }
+QPushButton[kind="primary"]:pressed { background: @fill_pressed; }
+QPushButton[kind="primary"]:focus { border: 1px solid @text; }
+QPushButton[kind="primary"]:disabled { background: @fill_off; color: @on_fill_off; border-color: @fill_off; }
+
+QPushButton[kind="quiet"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
+QPushButton[kind="quiet"]:hover { background: @hover; color: @text; }
+QPushButton[kind="quiet"]:pressed { background: @pressed; }
+QPushButton[kind="quiet"]:focus { border: 1px solid @focus; color: @text; }
+QPushButton[kind="link"] {
+    background: transparent; border: 1px solid transparent; border-radius: 6px; color: @text_link; padding: 3px 2px;
+}
+QPushButton[kind="link"]:hover { background: @hover; }
+QPushButton[kind="link"]:focus { border: 1px solid @focus; }
+QPushButton[kind="tag"] {
+    background: @chip_warn; color: @text_warn; border: 1px solid transparent; border-radius: 6px;
+    padding: 3px 8px; font-size: @12; font-weight: 600;
+}
+QPushButton[kind="tag"]:hover { border: 1px solid @banner_warn_border; }
+QPushButton[kind="tag"]:focus { border: 1px solid @text_warn; }
+
+QPushButton[kind="pill"]:checked { background: @pill_on; border: 1px solid @pill_on_border; }
+QPushButton[kind="pill"]:checked:hover { background: @pill_on_hover; }
+QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
+QPushButton[kind="suggestion"] { text-align: left; padding: 11px 14px; }
+
+QToolButton { background: transparent; border: 1px solid transparent; }
+QToolButton:hover { background: @hover; }
+QToolButton:pressed { background: @pressed; }
+QToolButton[kind="rail"] { font-size: @11; color: @text_dim; padding: 5px 0px 4px 0px; }
+QToolButton[kind="rail"]:hover { color: @text; }
+QToolButton[kind="rail"]:checked {
+    color: @text; background: @card; border: none; border-left: 2px solid @accent;
+}
+QToolButton[kind="rail"]:checked:focus { border: 1px solid @focus; border-left: 2px solid @accent; }
+QToolButton[kind="code"] { color: @text_dim; font-size: @12; padding: 2px 6px; border-radius: 6px; }
+QToolButton[kind="code"]:hover { color: @text; }
+QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: 3px 6px; border-radius: 6px; }
+QToolButton[kind="round"] { background: @card; border: 1px solid @border; border-radius: 18px; }
+QToolButton[kind="round"]:hover { background: @card_hover; }
+
+QFrame[kind="composer"] { background: @field; border: 1px solid @border; border-radius: 16px; }
+QFrame[kind="composer"][focused="true"] { border: 1px solid @pill_on_border; }
+QPlainTextEdit[kind="composer"] {
+    background: transparent; border: none; padding: 0px; font-size: @14;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+QFrame[kind="attachment"] { background: @card; border: 1px solid @border; border-radius: 10px; }
+QFrame[kind="question"] { background: @card; border: 1px solid @border; border-radius: 14px; }
+QFrame[kind="thought"] { background: transparent; border: 1px solid @border; border-radius: 10px; }
+QPushButton[kind="thought"] {
+    background: transparent; border: 1px solid transparent; color: @text_dim; text-align: left; padding: 7px 12px;
+}
+QPushButton[kind="thought"]:hover { color: @text; }
+QPushButton[kind="thought"]:focus { border: 1px solid @focus; }
+QFrame[kind="failure"] { background: @banner_bad; border: 1px solid @banner_bad_border; border-radius: 10px; }
+QFrame[kind="banner"][tone="bad"] {
+    background: @banner_bad; border: 1px solid @banner_bad_border; border-radius: 12px;
+}
+QFrame[kind="banner"][tone="warn"] {
+    background: @banner_warn; border: 1px solid @banner_warn_border; border-radius: 12px;
+}
+QPlainTextEdit[kind="details"] {
+    background: @code_background; color: @code_text; border: 1px solid @code_border; border-radius: 8px;
+    padding: 8px; font-size: @12;
+}
+QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
+QDialog { background: @window; }
+QFrame[kind="popover"] { background: @card; border: 1px solid @border; border-radius: 12px; }
+QAbstractSpinBox {
+    background: @field; border: 1px solid @border; border-radius: 8px; padding: 0px 6px;
+    min-height: 28px;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: 0px; border: none; }
+QAbstractSpinBox:focus { border: 1px solid @focus; }
+
+QTextBrowser {
+    background: transparent; border: none; padding: 0px;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+
+QScrollBar:vertical { background: transparent; width: 12px; margin: 0px; }
+QScrollBar:horizontal { background: transparent; height: 12px; margin: 0px; }
+QScrollBar::handle:vertical { background: @scroll_handle; border-radius: 3px; min-height: 32px; margin: 2px 3px; }
+QScrollBar::handle:horizontal { background: @scroll_handle; border-radius: 3px; min-width: 32px; margin: 3px 2px; }
+QScrollBar::handle:hover { background: @scroll_handle_hover; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0px; height: 0px; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+"""
+
+
+def stylesheet(theme: Theme) -> str:
+    """The rules with every role and size replaced. Raises KeyError for a role the theme does not have."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        return f"{theme.px(int(name))}px" if name.isdigit() else theme[name]
+
+    return re.sub(r"@(\w+)", value, _RULES)

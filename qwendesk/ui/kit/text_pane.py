@@ -1,0 +1,89 @@
+"""Text as tall as its content: selectable, by keyboard too, without scroll bars of its own."""
+
+from PySide6.QtCore import QSize, Qt, QUrl
+from PySide6.QtGui import (
+    QAction,
+    QCursor,
+    QDesktopServices,
+    QGuiApplication,
+    QResizeEvent,
+    QTextOption,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QTextBrowser, QWidget
+
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.thread.inline_writer import is_web_address
+
+
+class TextPane(QTextBrowser):
+    """A QTextBrowser whose height follows its document. The page around it scrolls."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextBrowserInteraction | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setOpenLinks(False)
+        self.setAcceptDrops(False)
+        self.setUndoRedoEnabled(False)
+        self.setTabChangesFocus(True)
+        self.setCursorWidth(0)
+        self.viewport().setAutoFillBackground(False)
+        self.document().setDocumentMargin(0)
+        self.anchorClicked.connect(self._ask_to_open)
+
+    def fit_height(self) -> None:
+        """Take the document's height; call after changing the text."""
+        height = max(1, round(self.document().size().height() + 0.5))
+        if height != self.height() or height != self.minimumHeight():
+            self.setFixedHeight(height)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self.minimumHeight())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40, self.minimumHeight())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.fit_height()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+    def _ask_to_open(self, url: QUrl) -> None:
+        """Show where a link leads before anything is opened."""
+        address = url.toString()
+        if not is_web_address(address):
+            return
+        menu = QMenu(self)
+        menu.setObjectName("link.menu")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for text, run in (
+            (tr("Open {0} in the browser", _short(address)), lambda: _open(url)),
+            (tr("Copy the address"), lambda: _copy(address)),
+        ):
+            action = QAction(text, menu)
+            action.setToolTip(address)
+            action.triggered.connect(run)
+            menu.addAction(action)
+        menu.popup(QCursor.pos())
+
+
+def _short(address: str) -> str:
+    return address if len(address) <= 90 else address[:60] + "…" + address[-28:]
+
+
+def _open(url: QUrl) -> None:
+    QDesktopServices.openUrl(url)
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)

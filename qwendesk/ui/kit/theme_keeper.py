@@ -1,0 +1,69 @@
+"""Which theme is shown: follows the system or the person's choice, and tells every widget that paints."""
+
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QApplication
+
+from qwendesk.ui.kit.stylesheet import stylesheet
+from qwendesk.ui.kit.theme import Theme, load_theme, palette
+
+ThemeChoice = Literal["system", "dark", "light"]
+_SMALLEST, _LARGEST, _STEP = 0.8, 1.6, 0.1
+
+
+class ThemeKeeper(QObject):
+    """Owns the current Theme and applies it to the whole application."""
+
+    changed = Signal()
+    """`theme` is another one now; emitted after palette and stylesheet are applied."""
+
+    def __init__(self, app: QApplication, choice: ThemeChoice = "system") -> None:
+        super().__init__(app)
+        self._app = app
+        self._choice: ThemeChoice = choice
+        self._text_scale = 1.0
+        app.setStyle("Fusion")
+        app.styleHints().colorSchemeChanged.connect(self._on_system_changed)
+        self._theme = self._wanted()
+        self._apply()
+
+    @property
+    def theme(self) -> Theme:
+        return self._theme
+
+    @property
+    def choice(self) -> ThemeChoice:
+        return self._choice
+
+    def choose(self, choice: ThemeChoice) -> None:
+        self._choice = choice
+        self._refresh()
+
+    def zoom(self, steps: int) -> None:
+        """Larger (positive) or smaller text; 0 goes back to the normal size."""
+        scale = 1.0 if steps == 0 else self._text_scale + steps * _STEP
+        self._text_scale = round(min(_LARGEST, max(_SMALLEST, scale)), 2)
+        self._refresh()
+
+    def _wanted(self) -> Theme:
+        name: str = self._choice
+        if name == "system":
+            name = "light" if self._app.styleHints().colorScheme() is Qt.ColorScheme.Light else "dark"
+        return load_theme(name, self._text_scale)
+
+    def _on_system_changed(self, _scheme: Qt.ColorScheme) -> None:
+        if self._choice == "system":
+            self._refresh()
+
+    def _refresh(self) -> None:
+        theme = self._wanted()
+        if theme != self._theme:
+            self._theme = theme
+            self._apply()
+            self.changed.emit()
+
+    def _apply(self) -> None:
+        self._app.setFont(self._theme.font(13))
+        self._app.setPalette(palette(self._theme))
+        self._app.setStyleSheet(stylesheet(self._theme))

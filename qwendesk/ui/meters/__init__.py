@@ -1,0 +1,1 @@
+"""Memory, speed and state at the bottom of the window."""

@@ -1,0 +1,1 @@
+"""A conversation drawn: turns, Markdown, code, pictures, thoughts."""

@@ -1,0 +1,322 @@
+"""Writes Markdown blocks into a QTextDocument, at its end, in the theme's colours.
+
+One document holds a whole answer, so that a selection can span all of it. What a text document cannot draw (rounded
+code cards, quote bars, rules) is marked on its frames with KIND and painted by `answer_view`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from markdown_it.token import Token
+from PySide6.QtGui import (
+    QFont,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextFrame,
+    QTextFrameFormat,
+    QTextLength,
+    QTextList,
+    QTextListFormat,
+    QTextTableFormat,
+)
+
+from qwendesk.ui.kit.theme import Theme
+from qwendesk.ui.thread.code_section import CodeSection
+from qwendesk.ui.thread.inline_writer import write_inline
+from qwendesk.ui.thread.markdown_stream import Block
+
+KIND: Final = QTextFormat.Property.UserProperty.value
+"""Property of a frame: "code", "quote" or "rule"."""
+LANGUAGE: Final = KIND + 1
+CARD_GAP: Final = 8
+CARD_HEADER: Final = 30
+CARD_PADDING: Final = 12
+INDENT: Final = 24
+_BODY: Final = 14
+_HEADINGS: Final = {"h1": 21, "h2": 18, "h3": 16, "h4": 15, "h5": 14, "h6": 14}
+_LINE_HEIGHT: Final = 128.0
+_QUOTE_INDENT: Final = 16
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A place at the document's end to come back to."""
+
+    position: int
+    fresh: bool
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where a block is written: how deep in lists, and in which list an item's first line belongs."""
+
+    depth: int = 0
+    qt_list: QTextList | None = None
+    tight: bool = False
+    checked: bool | None = None
+
+
+class MarkdownWriter:
+    """Appends blocks to one document. `mark` and `rewind` let the open block be written again."""
+
+    def __init__(self, document: QTextDocument, theme: Theme) -> None:
+        self.document = document
+        self.theme = theme
+        self.code_section: CodeSection | None = None
+        """The code card that the last written block is, if it is one."""
+        self._sections: list[CodeSection] = []
+        document.setUndoRedoEnabled(False)
+        document.setDocumentMargin(0)
+        document.setIndentWidth(INDENT)
+        document.setDefaultFont(theme.font(_BODY))
+        self._cursor = QTextCursor(document)
+        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._fresh = True
+        self._spacer()
+
+    def mark(self) -> Mark:
+        return Mark(self._cursor.position(), self._fresh)
+
+    def rewind(self, mark: Mark) -> None:
+        """Remove everything written since `mark`."""
+        self.code_section = None
+        self._sections.clear()
+        self._cursor.setPosition(mark.position)
+        self._cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        self._cursor.removeSelectedText()
+        self._fresh = mark.fresh
+        if mark.fresh:
+            self._spacer()
+
+    def write(self, block: Block) -> None:
+        self.code_section = None
+        self._cursor.beginEditBlock()
+        self._write(block.tokens, 0, len(block.tokens), _Place())
+        self._cursor.endEditBlock()
+
+    def take_sections(self) -> list[CodeSection]:
+        """The code cards written since this was asked last."""
+        sections, self._sections = self._sections, []
+        return sections
+
+    def body_format(self, size: int = _BODY) -> QTextCharFormat:
+        text = QTextCharFormat()
+        text.setFont(self.theme.font(size))
+        text.setForeground(self.theme.color("text"))
+        return text
+
+    def _write(self, tokens: Sequence[Token], start: int, end: int, place: _Place) -> None:
+        index = start
+        while index < end:
+            token = tokens[index]
+            close = _closing(tokens, index)
+            match token.type:
+                case "paragraph_open":
+                    self._paragraph(tokens[index + 1], place)
+                    place = msgspec.structs.replace(place, qt_list=None, checked=None)
+                case "heading_open":
+                    self._heading(token, tokens[index + 1], place)
+                case "bullet_list_open" | "ordered_list_open":
+                    self._list(tokens, index, close, place)
+                case "blockquote_open":
+                    self._quote(tokens, index + 1, close)
+                case "fence" | "code_block":
+                    self._code(token, place)
+                case "table_open":
+                    self._table(tokens[index:close])
+                case "hr":
+                    self._rule()
+                case "math_block" | "math_block_eqno" | "math_block_label" | "amsmath":
+                    self._formula(token, place)
+                case _:
+                    pass
+            index = close + 1
+
+    def _block(self, *, top: int, bottom: int, place: _Place) -> None:
+        form = QTextBlockFormat()
+        form.setTopMargin(top)
+        form.setBottomMargin(bottom)
+        form.setLineHeight(_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        if place.depth and place.qt_list is None:
+            form.setIndent(place.depth)
+        if place.checked is not None:
+            kinds = QTextBlockFormat.MarkerType
+            form.setMarker(kinds.Checked if place.checked else kinds.Unchecked)
+        if self._fresh:
+            self._cursor.setBlockFormat(form)
+            self._cursor.setBlockCharFormat(self.body_format())
+            self._fresh = False
+        else:
+            self._cursor.insertBlock(form, self.body_format())
+        if place.qt_list is not None:
+            place.qt_list.add(self._cursor.block())
+
+    def _spacer(self) -> None:
+        """Make the empty block that Qt needs after a frame invisible; the next block takes its place."""
+        form = QTextBlockFormat()
+        form.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        tiny = QTextCharFormat()
+        font = QFont(self.theme.font(_BODY))
+        font.setPixelSize(1)
+        tiny.setFont(font)
+        self._cursor.setBlockFormat(form)
+        self._cursor.setBlockCharFormat(tiny)
+        self._fresh = True
+
+    def _paragraph(self, inline: Token, place: _Place) -> None:
+        top, bottom = (2, 2) if place.tight else (6, 6)
+        self._block(top=top, bottom=bottom, place=place)
+        write_inline(self._cursor, inline.children or [], self.body_format(), self.theme)
+
+    def _heading(self, opening: Token, inline: Token, place: _Place) -> None:
+        self._block(top=16, bottom=6, place=place)
+        form = self.body_format(_HEADINGS.get(opening.tag, _BODY))
+        form.setFontWeight(QFont.Weight.Bold)
+        self._cursor.setBlockCharFormat(form)
+        write_inline(self._cursor, inline.children or [], form, self.theme)
+
+    def _list(self, tokens: Sequence[Token], start: int, end: int, place: _Place) -> None:
+        form = QTextListFormat()
+        form.setIndent(place.depth + 1)
+        if tokens[start].type == "ordered_list_open":
+            form.setStyle(QTextListFormat.Style.ListDecimal)
+            form.setStart(int(tokens[start].attrGet("start") or 1))
+        else:
+            styles = QTextListFormat.Style
+            form.setStyle((styles.ListDisc, styles.ListCircle, styles.ListSquare)[min(place.depth, 2)])
+        qt_list: QTextList | None = None
+        index = start + 1
+        while index < end:
+            close = _closing(tokens, index)
+            first = tokens[index + 1]
+            inner = _Place(depth=place.depth + 1, tight=first.hidden, checked=_checkbox(tokens, index))
+            if first.type != "paragraph_open":
+                self._block(top=2, bottom=2, place=inner)
+            if qt_list is None:
+                qt_list = self._new_list(form, tokens, index, close, inner)
+            else:
+                self._write(tokens, index + 1, close, msgspec.structs.replace(inner, qt_list=qt_list))
+            index = close + 1
+
+    def _new_list(
+        self, form: QTextListFormat, tokens: Sequence[Token], start: int, end: int, place: _Place
+    ) -> QTextList:
+        """Write a list's first item; the list exists only once it has a block."""
+        if tokens[start + 1].type == "paragraph_open":
+            self._block(
+                top=2 if place.tight else 6,
+                bottom=2 if place.tight else 6,
+                place=msgspec.structs.replace(place, depth=0),
+            )
+            qt_list = self._cursor.createList(form)
+            write_inline(self._cursor, tokens[start + 2].children or [], self.body_format(), self.theme)
+            self._write(tokens, start + 4, end, place)
+        else:
+            qt_list = self._cursor.createList(form)
+            self._write(tokens, start + 1, end, place)
+        return qt_list
+
+    def _quote(self, tokens: Sequence[Token], start: int, end: int) -> None:
+        form = QTextFrameFormat()
+        form.setProperty(KIND, "quote")
+        form.setLeftMargin(_QUOTE_INDENT)
+        form.setTopMargin(4)
+        form.setBottomMargin(4)
+        frame = self._enter_frame(form)
+        self._write(tokens, start, end, _Place())
+        self._leave_frame(frame)
+
+    def _code(self, token: Token, place: _Place) -> None:
+        form = QTextFrameFormat()
+        form.setProperty(KIND, "code")
+        form.setLeftMargin(place.depth * INDENT + CARD_PADDING)
+        form.setRightMargin(CARD_PADDING)
+        form.setTopMargin(CARD_GAP + CARD_HEADER + CARD_PADDING - 2)
+        form.setBottomMargin(CARD_GAP + CARD_PADDING - 4)
+        section = CodeSection(token.info if token.type == "fence" else "", self.theme)
+        form.setProperty(LANGUAGE, section.language)
+        frame = self._enter_frame(form)
+        section.begin(self._cursor, frame)
+        section.update(token.content)
+        self._leave_frame(frame)
+        self._sections.append(section)
+        if not place.depth:
+            self.code_section = section
+
+    def _formula(self, token: Token, place: _Place) -> None:
+        """A displayed formula as its source, in mono (it is drawn in a later version)."""
+        self._block(top=6, bottom=6, place=place)
+        form = self.body_format()
+        form.setFont(self.theme.mono_font(_BODY))
+        self._cursor.insertText("\u2028".join(token.content.strip().splitlines()), form)
+
+    def _rule(self) -> None:
+        form = QTextFrameFormat()
+        form.setProperty(KIND, "rule")
+        form.setTopMargin(10)
+        form.setBottomMargin(10)
+        frame = self._enter_frame(form)
+        self._spacer()
+        self._leave_frame(frame)
+
+    def _table(self, tokens: Sequence[Token]) -> None:
+        rows: list[list[Token]] = []
+        for index, token in enumerate(tokens):
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type in ("th_open", "td_open"):
+                rows[-1].append(tokens[index + 1])
+        form = QTextTableFormat()
+        form.setBorder(0)
+        form.setCellSpacing(0)
+        form.setCellPadding(0)
+        form.setTopMargin(6)
+        form.setBottomMargin(14)
+        form.setHeaderRowCount(1)
+        form.setProperty(KIND, "table")
+        form.setWidth(QTextLength(QTextLength.Type.VariableLength, 0))
+        table = self._cursor.insertTable(len(rows), max(len(row) for row in rows), form)
+        for y, row in enumerate(rows):
+            for x, inline in enumerate(row):
+                cell = table.cellAt(y, x)
+                style = cell.format().toTableCellFormat()
+                style.setTopPadding(6)
+                style.setBottomPadding(6)
+                style.setRightPadding(20)
+                cell.setFormat(style)
+                text = self.body_format()
+                if y == 0:
+                    text.setForeground(self.theme.color("text_dim"))
+                    text.setFontWeight(QFont.Weight.Medium)
+                write_inline(cell.firstCursorPosition(), inline.children or [], text, self.theme)
+        self._leave_frame(table)
+
+    def _enter_frame(self, form: QTextFrameFormat) -> QTextFrame:
+        frame = self._cursor.insertFrame(form)
+        self._fresh = True
+        return frame
+
+    def _leave_frame(self, frame: QTextFrame) -> None:
+        self._cursor.setPosition(frame.lastPosition() + 1)
+        self._spacer()
+
+
+def _closing(tokens: Sequence[Token], index: int) -> int:
+    """The index of the token that closes the one at `index`; `index` itself for a token that opens nothing."""
+    if tokens[index].nesting != 1:
+        return index
+    level = tokens[index].level
+    for at in range(index + 1, len(tokens)):
+        if tokens[at].nesting == -1 and tokens[at].level == level:
+            return at
+    return len(tokens)
+
+
+def _checkbox(tokens: Sequence[Token], item: int) -> bool | None:
+    """Whether a task list's item is ticked; None for any other item."""
+    if "task-list-item" not in str(tokens[item].attrGet("class") or ""):
+        return None
+    children = tokens[item + 2].children or []
+    return bool(children) and 'checked="checked"' in children[0].content

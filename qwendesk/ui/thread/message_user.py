@@ -1,0 +1,79 @@
+"""A question: a quiet card at the right, with its pictures."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from qwendesk.core.messages import Message
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text_pane import TextPane
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.thumbnails import PictureShelf, Thumbnail
+
+_PADDING = 14
+_WIDEST_SHARE = 0.8
+_THUMBNAIL = QSize(184, 132)
+_IN_A_ROW = 3
+
+
+class UserMessage(QWidget):
+    """One question. `picture_opened` carries the path of a picture that was clicked."""
+
+    picture_opened = Signal(str)
+
+    def __init__(self, keeper: ThemeKeeper, question: Message, shelf: PictureShelf, tasks: Tasks) -> None:
+        super().__init__()
+        self._keeper = keeper
+        self._card = QFrame()
+        self._card.setProperty("kind", "question")
+        inside = QVBoxLayout(self._card)
+        inside.setContentsMargins(_PADDING, 10, _PADDING, 10)
+        inside.setSpacing(8)
+        if question.images:
+            inside.addLayout(self._thumbnails([Path(image.path) for image in question.images], shelf, tasks))
+        self._text = TextPane()
+        self._text.setAccessibleName(tr("Your question"))
+        inside.addWidget(self._text)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
+        row.addWidget(self._card)
+        self._words = question.text.strip()
+        self._text.setHidden(not self._words)
+        self._show_text()
+        keeper.changed.connect(self._show_text)
+
+    def _thumbnails(self, paths: list[Path], shelf: PictureShelf, tasks: Tasks) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setSpacing(8)
+        largest = _THUMBNAIL if len(paths) == 1 else QSize(132, 104)
+        for index, path in enumerate(paths):
+            thumbnail = Thumbnail(self._keeper, path, largest)
+            thumbnail.opened.connect(self.picture_opened)
+            grid.addWidget(thumbnail, index // _IN_A_ROW, index % _IN_A_ROW)
+            tasks.start(thumbnail.fill(shelf), thumbnail)
+        grid.setColumnStretch(_IN_A_ROW, 1)
+        return grid
+
+    def _show_text(self) -> None:
+        self._text.document().setDefaultFont(self._keeper.theme.font(14))
+        self._text.setPlainText(self._words)
+        self._fit_width()
+
+    def _fit_width(self) -> None:
+        """As wide as the text needs, up to a share of the column."""
+        widest = round(self.width() * _WIDEST_SHARE) - 2 * _PADDING
+        document = self._text.document()
+        document.setTextWidth(-1)
+        width = max(40, min(widest, round(document.idealWidth()) + 2))
+        self._text.setFixedWidth(width)
+        document.setTextWidth(width)
+        self._text.fit_height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit_width()

@@ -1,0 +1,98 @@
+"""Pictures on their way into a question: are they pictures, what do they look like small. Blocking functions.
+
+The engine reads the file itself; this is only for showing it, and for refusing what is no picture at once.
+"""
+
+import hashlib
+import io
+import warnings
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from PIL import Image, ImageOps, UnidentifiedImageError
+from PySide6.QtGui import QImage
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.paths import cache_folder
+from qwendesk.ui.kit.text import tr
+
+FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+SUFFIXES: Final = ("png", "jpg", "jpeg", "webp", "gif", "bmp")
+THUMBNAIL_SIDE: Final = 440
+"""Longest side of a thumbnail in pixels: sharp at 220 logical pixels on a doubled screen."""
+_MOST_PIXELS: Final = 60_000_000
+"""Larger pictures are sent, but no thumbnail is made of them."""
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A picture file that was looked at. Size in pixels as it is seen (orientation applied)."""
+
+    path: Path
+    width: int
+    height: int
+    thumbnail: QImage | None
+    """None for one too large to draw quickly."""
+
+
+def look_at(path: Path) -> Picture:
+    """Open a picture file. Raises BadRequest, with a sentence to show, when it is not one of the five formats."""
+    try:
+        with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as image:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            width, height = image.size
+            if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):
+                width, height = height, width
+            small = _thumbnail(image) if width * height <= _MOST_PIXELS else None
+            return Picture(path, width, height, small)
+    except FileNotFoundError as error:
+        raise BadRequest(tr("File not found"), tr('"{0}" is not there any more.', path.name)) from error
+    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
+        sentence = tr('"{0}" is not a picture that can be read. PNG, JPEG, WebP, GIF and BMP can.', path.name)
+        raise BadRequest(tr("Not a picture"), sentence) from error
+    except (OSError, ValueError, SyntaxError) as error:
+        sentence = tr('"{0}" is damaged or cannot be read: {1}', path.name, error)
+        raise BadRequest(tr("Picture not readable"), sentence) from error
+
+
+def keep_pasted(image: QImage) -> Path:
+    """Save a picture from the clipboard as PNG in the app's cache, under its content hash.
+
+    Raises BadRequest when it cannot be saved.
+    """
+    opaque = image.convertToFormat(QImage.Format.Format_RGBA8888)
+    data = io.BytesIO()
+    size = (opaque.width(), opaque.height())
+    Image.frombuffer("RGBA", size, bytes(opaque.constBits()), "raw", "RGBA", opaque.bytesPerLine(), 1).save(data, "PNG")
+    folder = cache_folder() / "pasted"
+    path = folder / f"{hashlib.sha256(data.getvalue()).hexdigest()}.png"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_bytes(data.getvalue())
+    except OSError as error:
+        raise BadRequest(tr("Picture not saved"), tr("The pasted picture cannot be saved: {0}", error)) from error
+    return path
+
+
+def load_full(path: Path, longest_side: int) -> QImage:
+    """The picture for the viewer, reduced to `longest_side` pixels if larger. Raises BadRequest as `look_at` does."""
+    try:
+        with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as image:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            return _reduced(image, longest_side)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise BadRequest(tr("Picture not readable"), tr('"{0}" cannot be read: {1}', path.name, error)) from error
+
+
+def _thumbnail(image: Image.Image) -> QImage:
+    return _reduced(image, THUMBNAIL_SIDE)
+
+
+def _reduced(image: Image.Image, longest_side: int) -> QImage:
+    image.draft("RGB", (longest_side, longest_side))
+    upright = ImageOps.exif_transpose(image)
+    upright.thumbnail((longest_side, longest_side), Image.Resampling.LANCZOS)
+    pixels = upright.convert("RGBA")
+    data = pixels.tobytes()
+    return QImage(data, pixels.width, pixels.height, 4 * pixels.width, QImage.Format.Format_RGBA8888).copy()

@@ -1,0 +1,84 @@
+"""Pictures shown small, each opening at full size."""
+
+import asyncio
+from pathlib import Path
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QToolButton
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.ui.kit.icons import pixmap
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.pictures import Picture, look_at
+
+
+class PictureShelf:
+    """Remembers the pictures that were looked at, so that a thumbnail is made once."""
+
+    def __init__(self) -> None:
+        self._pictures: dict[Path, Picture] = {}
+
+    async def look_at(self, path: Path) -> Picture:
+        """The picture at `path`. Raises BadRequest when it is none."""
+        if path not in self._pictures:
+            self._pictures[path] = await asyncio.to_thread(look_at, path)
+        return self._pictures[path]
+
+
+class Thumbnail(QToolButton):
+    """One picture with rounded corners; `opened` when it is clicked."""
+
+    opened = Signal(str)
+
+    def __init__(self, keeper: ThemeKeeper, path: Path, largest: QSize) -> None:
+        super().__init__()
+        self._keeper = keeper
+        self._path = path
+        self._largest = largest
+        self._image: QImage | None = None
+        self.setFixedSize(largest.height(), largest.height())
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName(tr("Picture {0}", path.name))
+        self.setToolTip(tr("{0}: click to see it in full size", path.name))
+        self.clicked.connect(lambda: self.opened.emit(str(self._path)))
+
+    async def fill(self, shelf: PictureShelf) -> None:
+        """Draw the picture; a placeholder stays when it cannot be read any more."""
+        try:
+            picture = await shelf.look_at(self._path)
+        except BadRequest as error:
+            self.setToolTip(error.sentence)
+            return
+        self.show_image(picture)
+
+    def show_image(self, picture: Picture) -> None:
+        self._image = picture.thumbnail
+        shape = QSize(picture.width, picture.height).scaled(self._largest, Qt.AspectRatioMode.KeepAspectRatio)
+        side = min(48, self._largest.height())
+        self.setFixedSize(shape.expandedTo(QSize(side, side)).boundedTo(self._largest))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        theme = self._keeper.theme
+        painter = QPainter(self)
+        painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        outline = QPainterPath()
+        outline.addRoundedRect(area, 8, 8)
+        if self._image is None:
+            painter.fillPath(outline, theme.color("chip_plain"))
+            drawing = pixmap("picture", theme["text_dim"], 20, self.devicePixelRatioF())
+            painter.drawPixmap(self.rect().center().x() - 10, self.rect().center().y() - 10, drawing)
+        else:
+            painter.save()
+            painter.setClipPath(outline)
+            shape = self._image.size().scaled(self.size(), Qt.AspectRatioMode.KeepAspectRatioByExpanding)
+            corner = (self.rect().width() - shape.width()) / 2, (self.rect().height() - shape.height()) / 2
+            painter.drawImage(QRectF(*corner, shape.width(), shape.height()), self._image)
+            painter.restore()
+        painter.setPen(QPen(theme.color("focus" if self.hasFocus() else "border"), 1))
+        painter.drawPath(outline)
+        painter.end()

@@ -1,0 +1,42 @@
+"""The header and the fit together, on the demo's files: what a load needs is decided before the engine is asked."""
+
+from pathlib import Path
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.engine.protocol import Devices
+from qwendesk.services.engine.deciding import decide
+
+CPU = Devices(id=1, devices=(DeviceInfo("CPU", "A processor", "cpu", "CPU"),), cpu_features=())
+DEMO = LoadOptions(model=str(demo_model()), mmproj=str(demo_mmproj()))
+
+
+def kind_of(options: LoadOptions) -> str:
+    decided = decide(options, CPU)
+    assert isinstance(decided, LoadFailure)
+    return decided.kind
+
+
+def test_nothing_is_left_to_auto_for_the_demo():
+    decided = decide(DEMO, CPU)
+    assert isinstance(decided, LoadOptions)
+    assert "auto" not in (decided.n_gpu_layers, decided.n_cpu_moe, decided.load_mode)
+    assert (decided.model, decided.mmproj) == (DEMO.model, DEMO.mmproj)
+
+
+def test_broken_files_are_told_apart(tmp_path: Path):
+    page = tmp_path / "page.gguf"
+    page.write_text("<html>404</html>")
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(demo_model().read_bytes()[:20_000])
+    assert kind_of(LoadOptions(model=str(page))) == "not_gguf"
+    assert kind_of(LoadOptions(model=str(cut))) == "truncated"
+    assert kind_of(LoadOptions(model=str(tmp_path / "gone.gguf"))) == "missing_file"
+    assert kind_of(LoadOptions(model=DEMO.model, mmproj=DEMO.model)) == "mmproj_mismatch"
+
+
+def test_a_picture_file_that_is_not_used_is_not_read():
+    decided = decide(LoadOptions(model=DEMO.model, mmproj="/gone.gguf", vision="off"), CPU)
+    assert isinstance(decided, LoadOptions)

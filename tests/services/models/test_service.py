@@ -1,0 +1,261 @@
+"""The library as the window and the commands use it."""
+
+import asyncio
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from qwendesk.core import paths
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.hub import deleting
+from qwendesk.hub.deleting import Deleted, Deletion, NotDeleted
+from qwendesk.hub.folders import ModelFolders, read_folders, write_folders
+from qwendesk.hub.importing import Imported, NotImported
+from qwendesk.hub.library import LibraryFile, scan
+from qwendesk.hub.library_places import Machine
+from qwendesk.services.models.service import ModelsService
+from tests.gguf_files import mmproj_values, model_values, tensor, write_model
+
+
+@pytest.fixture
+def ours(tmp_path, monkeypatch) -> Path:
+    """The app's models folder, empty. The home folder has other apps' folders only as far as a test makes them."""
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "settings")
+    monkeypatch.setattr(paths, "cache_folder", lambda: tmp_path / "cache")
+    write_folders(ModelFolders((str(tmp_path / "ours"),)))
+    (tmp_path / "ours").mkdir()
+    return tmp_path / "ours"
+
+
+@pytest_asyncio.fixture
+async def models(ours, tmp_path):
+    service = ModelsService(Machine("linux", tmp_path / "home", {}))
+    yield service
+    await service.close()
+
+
+def model(path: Path, name: str = "Made up") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_model(path, model_values(general__name=name), [tensor("token_embd.weight", 64)])
+
+
+def mmproj(path: Path, name: str = "") -> Path:
+    return write_model(path, mmproj_values(64, general__name=name))
+
+
+async def heard(models: ModelsService, condition) -> None:
+    """Returns once the library the service tells of fulfils `condition`."""
+    came = asyncio.Event()
+    unsubscribe = models.subscribe_library(lambda library: came.set() if condition(library) else None)
+    await came.wait()
+    unsubscribe()
+
+
+@pytest.mark.asyncio
+async def test_a_refresh_tells_once_of_what_changed(models, ours):
+    news = []
+    models.subscribe_library(news.append)
+    model(ours / "o" / "r" / "a.gguf")
+    await models.refresh()
+    await models.refresh()
+    assert [[found.name for found in library.models] for library in news] == [["a"]]
+    assert models.library == news[0]
+
+
+@pytest.mark.asyncio
+async def test_what_comes_and_goes_while_watching_is_noticed(models, ours, monkeypatch):
+    monkeypatch.setattr("qwendesk.services.models.service._RESCAN_S", 0.01)
+    models.watch()
+    path = model(ours / "new.gguf")
+    await heard(models, lambda library: [found.name for found in library.models] == ["new"])
+    path.unlink()
+    await heard(models, lambda library: library.models == ())
+
+
+@pytest.mark.asyncio
+async def test_closing_ends_the_watching(ours, tmp_path):
+    model(ours / "a.gguf")
+    models = ModelsService(Machine("linux", tmp_path / "home", {}))
+    models.watch()
+    models.watch()
+    await heard(models, lambda library: len(library.models) == 1)
+    await models.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.asyncio
+async def test_the_disk_is_never_looked_at_on_the_loops_thread(models, ours, monkeypatch):
+    threads = []
+
+    def watched_scan(*given):
+        threads.append(threading.current_thread())
+        return scan(*given)
+
+    monkeypatch.setattr("qwendesk.services.models.service.scan", watched_scan)
+    await models.refresh()
+    assert threading.main_thread() not in threads
+    assert threads
+
+
+@pytest.mark.asyncio
+async def test_an_added_folder_is_remembered_and_looked_at(models, tmp_path):
+    news = []
+    models.subscribe_folders(news.append)
+    model(tmp_path / "more" / "b.gguf")
+    folders = ModelFolders(models.folders.models, added=(str(tmp_path / "more"),))
+    library = await models.set_folders(folders)
+    assert [found.origin for found in library.models] == ["folder"]
+    assert news == [folders]
+    assert read_folders() == folders
+
+
+@pytest.mark.asyncio
+async def test_our_folder_cannot_be_put_into_another_apps(models, tmp_path):
+    theirs = tmp_path / "home" / ".lmstudio" / "models"
+    theirs.mkdir(parents=True)
+    before = models.folders
+    with pytest.raises(QwenDeskError, match="LM Studio"):
+        await models.set_folders(ModelFolders((str(theirs / "mine"),)))
+    assert models.folders == read_folders() == before
+
+
+@pytest.mark.asyncio
+async def test_other_apps_files_are_found_in_place_and_not_deleted(models, tmp_path):
+    path = model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "a.gguf")
+    await models.refresh()
+    found = models.find("A")
+    outcome = models.deletion_of(found)
+    assert isinstance(outcome, NotDeleted)
+    assert "LM Studio" in outcome.sentence
+    assert path.exists()
+
+
+@pytest.mark.asyncio
+async def test_models_are_found_by_path_and_by_name(models, ours):
+    first, second = model(ours / "o" / "r" / "Same.gguf"), model(ours / "o" / "s" / "Same.gguf")
+    model(ours / "Other.gguf")
+    await models.refresh()
+    assert models.find("other").name == "Other"
+    assert models.find(str(second)).path == str(second)
+    with pytest.raises(QwenDeskError) as caught:
+        models.find("same")
+    assert str(first) in caught.value.sentence
+    with pytest.raises(QwenDeskError, match="nothing-like-it"):
+        models.find("nothing-like-it")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("permanently", [True, False])
+async def test_deleting_takes_the_files_the_picture_file_and_the_empty_folder(models, ours, monkeypatch, permanently):
+    trashed = []
+    monkeypatch.setattr(deleting, "_to_trash", lambda path: (trashed.append(path.name), path.unlink())[0])
+    path = model(ours / "o" / "r" / "a.gguf")
+    pictures = mmproj(path.with_name("mmproj-F16.gguf"))
+    n_bytes = path.stat().st_size + pictures.stat().st_size
+    await models.refresh()
+    deletion = models.deletion_of(models.find("a"))
+    assert isinstance(deletion, Deletion)
+    assert deletion.n_bytes == n_bytes
+    outcome = await models.delete(deletion, permanently=permanently)
+    assert outcome == Deleted(n_bytes, in_trash=not permanently)
+    assert trashed == ([] if permanently else ["a.gguf", "mmproj-F16.gguf"])
+    assert list(ours.iterdir()) == []
+    assert models.library.models == ()
+
+
+@pytest.mark.asyncio
+async def test_a_picture_file_that_another_model_uses_stays(models, ours):
+    path = model(ours / "o" / "r" / "a.gguf")
+    model(path.with_name("b.gguf"))
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    await models.refresh()
+    deletion = models.deletion_of(models.find("a"))
+    assert isinstance(deletion, Deletion)
+    await models.delete(deletion, permanently=True)
+    assert sorted(file.name for file in path.parent.iterdir()) == ["b.gguf", "mmproj-F16.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_when_the_trash_fails_nothing_is_deleted_and_that_is_said(models, ours, monkeypatch):
+    def full(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(deleting, "_to_trash", full)
+    path = model(ours / "a.gguf")
+    await models.refresh()
+    deletion = models.deletion_of(models.find("a"))
+    assert isinstance(deletion, Deletion)
+    outcome = await models.delete(deletion, permanently=False)
+    assert isinstance(outcome, NotDeleted)
+    assert outcome.trash_failed
+    assert "No space left" in outcome.sentence
+    assert path.exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere it would be this user's own trash")
+def test_the_systems_trash_takes_a_file(tmp_path):
+    """In the data folder of the test session, by the freedesktop rules."""
+    path = tmp_path / "a model to be trashed.gguf"
+    path.write_bytes(b"x")
+    deletion = Deletion("a", (LibraryFile(str(path), 1, 0),), str(tmp_path))
+    assert deleting.delete(deletion, permanently=False) == Deleted(1, in_trash=True)
+    assert not path.exists()
+    (trashed,) = Path(os.environ["XDG_DATA_HOME"]).rglob(path.name)
+    assert trashed.read_bytes() == b"x"
+    trashed.unlink()
+
+
+@pytest.mark.asyncio
+async def test_an_import_goes_to_the_folder_of_its_repository_with_its_picture_file(models, ours, tmp_path):
+    theirs = model(tmp_path / "home" / ".lmstudio" / "models" / "unsloth" / "Qwen-GGUF" / "Qwen-Q4_K_M.gguf")
+    mmproj(theirs.with_name("mmproj-F16.gguf"))
+    outcome = await models.import_model(theirs, "copy")
+    assert isinstance(outcome, Imported)
+    folder = ours / "unsloth" / "Qwen-GGUF"
+    assert outcome.files == (str(folder / "Qwen-Q4_K_M.gguf"), str(folder / "mmproj-F16.gguf"))
+    assert sorted(found.origin for found in models.library.models) == ["lmstudio", "ours"]
+
+
+@pytest.mark.asyncio
+async def test_a_file_from_anywhere_is_moved_into_a_folder_of_its_own(models, ours, tmp_path):
+    path = model(tmp_path / "Downloads" / "Some Model.gguf")
+    model(path.with_name("another.gguf"))
+    outcome = await models.import_model(path, "move")
+    assert isinstance(outcome, Imported)
+    assert outcome.files == (str(ours / "imported" / "Some Model" / "Some Model.gguf"),)
+    assert [each.name for each in path.parent.iterdir()] == ["another.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_a_model_moves_to_another_folder_of_ours_and_a_shared_picture_file_stays(models, ours, tmp_path):
+    path = model(ours / "o" / "r" / "a.gguf")
+    model(path.with_name("b.gguf"))
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    outcome = await models.import_model(path, "move", tmp_path / "second")
+    assert isinstance(outcome, Imported)
+    assert outcome.files[0] == str(tmp_path / "second" / "o" / "r" / "a.gguf")
+    assert sorted(each.name for each in path.parent.iterdir()) == ["b.gguf", "mmproj-F16.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_what_is_not_imported_and_why(models, ours, tmp_path):
+    lm_studio = tmp_path / "home" / ".lmstudio" / "models"
+    theirs = model(lm_studio / "o" / "r" / "a.gguf")
+    part = tmp_path / "Big-00001-of-00002.gguf"
+    model(part)
+    mine = model(ours / "o" / "r" / "mine.gguf")
+    for source, how, folder, words in (
+        (theirs, "move", None, "belongs to LM Studio"),
+        (mine, "copy", lm_studio, "LM Studio"),
+        (tmp_path / "gone.gguf", "copy", None, "no model file"),
+        (part, "copy", None, "00002-of-00002"),
+        (mine, "move", None, "there already"),
+    ):
+        outcome = await models.import_model(source, how, folder)
+        assert isinstance(outcome, NotImported)
+        assert words in outcome.sentence
+        assert source.exists() == (source.name != "gone.gguf")

@@ -1,0 +1,134 @@
+"""Both themes: readable, complete, and the only place where colours are."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+import qwendesk.ui
+from qwendesk.ui.kit.icons import icon, pixmap
+from qwendesk.ui.kit.stylesheet import stylesheet
+from qwendesk.ui.kit.theme import contrast, load_theme, mix, resolve, theme_folder
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+UI_FOLDER = Path(qwendesk.ui.__file__).parent
+THEMES = sorted(path.stem for path in theme_folder().glob("*.toml"))
+READABLE = 4.5
+"""The WCAG contrast of normal text, level AA."""
+
+PLAIN_GROUNDS = ("window", "panel", "card", "field", "hover", "card_hover", "tooltip")
+TEXT_ON_GROUND = [
+    *((text, ground) for text in ("text", "text_dim") for ground in PLAIN_GROUNDS),
+    *(("text_link", ground) for ground in ("window", "panel", "field", "hover")),
+    *((text, "field") for text in ("text_warn", "text_bad")),
+    ("text_good", "chip_good"),
+    ("text_warn", "chip_warn"),
+    ("text_bad", "chip_bad"),
+    ("text_info", "chip_info"),
+    ("text_link", "chip_accent"),
+    ("text_dim", "chip_plain"),
+    ("text", "pill_on"),
+    ("text", "pill_on_hover"),
+    ("text", "drop"),
+    ("text", "progress"),
+    ("text", "banner_bad"),
+    ("text", "banner_warn"),
+    ("text_dim", "banner_bad"),
+    ("text_dim", "banner_warn"),
+    ("on_fill", "fill"),
+    ("on_fill", "fill_hover"),
+    ("on_fill", "fill_pressed"),
+    ("on_fill_off", "fill_off"),
+    ("selection_text", "selection"),
+    ("text", "code_inline"),
+    ("text_dim", "code_background"),
+    *(
+        (f"code_{kind}", "code_background")
+        for kind in ("text", "keyword", "name", "string", "number", "comment", "error")
+    ),
+]
+
+
+def test_there_is_a_dark_and_a_light_theme_with_the_same_roles() -> None:
+    assert THEMES == ["dark", "light"]
+    assert set(load_theme("dark").roles) == set(load_theme("light").roles)
+    assert load_theme("dark").is_dark
+    assert not load_theme("light").is_dark
+
+
+@pytest.mark.parametrize("name", THEMES)
+@pytest.mark.parametrize(("text", "ground"), TEXT_ON_GROUND)
+def test_text_is_readable_on_its_ground(name: str, text: str, ground: str) -> None:
+    theme = load_theme(name)
+    assert contrast(theme[text], theme[ground]) >= READABLE
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_the_stylesheet_uses_only_roles_of_the_theme(name: str) -> None:
+    sheet = stylesheet(load_theme(name))
+    assert "@" not in sheet
+    assert load_theme(name)["window"] in sheet
+
+
+def test_no_colour_is_written_in_a_widget() -> None:
+    literal = re.compile(r"""#[0-9a-fA-F]{3,8}\b|QColor\(["'\d]|GlobalColor\.(?!transparent)|\brgba?\(""")
+    found = [
+        f"{path.name}:{number}: {line.strip()}"
+        for path in sorted(UI_FOLDER.glob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if literal.search(line)
+    ]
+    assert found == []
+
+
+def test_a_rule_may_only_name_base_colours() -> None:
+    base = {"accent": "#FF0000", "ground": "#000000"}
+    assert resolve("accent", base) == "#FF0000"
+    assert resolve("accent 50% over ground", base) == "#800000"
+    for wrong in ("blue", "accent 50% over blue", "#123456", "accent 50%"):
+        with pytest.raises(ValueError, match="not a colour rule"):
+            resolve(wrong, base)
+
+
+def test_contrast_and_mixing() -> None:
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#777777") == pytest.approx(1)
+    assert mix("#FFFFFF", "#000000", 0.25) == "#404040"
+
+
+def test_text_zoom_scales_every_size(keeper: ThemeKeeper) -> None:
+    assert keeper.theme.px(14) == 14
+    keeper.zoom(3)
+    assert keeper.theme.px(14) == 18
+    for _ in range(20):
+        keeper.zoom(-1)
+    assert keeper.theme.px(14) == 11
+    keeper.zoom(0)
+    assert keeper.theme.px(14) == 14
+
+
+def test_another_theme_is_told_once(keeper: ThemeKeeper) -> None:
+    told: list[str] = []
+    keeper.changed.connect(lambda: told.append(keeper.theme.name))
+    keeper.choose("light")
+    keeper.choose("light")
+    keeper.choose("dark")
+    assert told == ["light", "dark"]
+
+
+def test_an_icon_is_drawn_in_the_asked_colour(app: QApplication) -> None:
+    image = pixmap("send", "#12AB34", 24, 2.0).toImage()
+    assert (image.width(), image.devicePixelRatio()) == (48, 2.0)
+    solid = {
+        image.pixelColor(x, y).name() for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha() == 255
+    }
+    assert solid == {"#12ab34"}
+
+
+def test_every_icon_that_is_named_has_a_drawing(app: QApplication) -> None:
+    pattern = re.compile(r"""(?:icon_name=|IconButton\((?:self\._)?keeper, )"(\w+)\"""")
+    named = {name for path in UI_FOLDER.glob("*.py") for name in pattern.findall(path.read_text(encoding="utf-8"))}
+    assert "attach" in named
+    for name in named:
+        assert not icon(name, "#000000").isNull()

@@ -1,0 +1,188 @@
+"""An answer's Markdown on screen: what it looks like, what is drawn again, what a click does."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QTextTable
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu, QToolButton, QWidget
+
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.answer_view import AnswerView
+from qwendesk.ui.thread.highlight import Run, highlight
+
+CODE = "def add(a, b):\n    return a + b  # sum\n"
+MIXED = "\n\n".join(
+    f"## Part {number}\n\nSome **words** and `code`.\n\n- a\n- b\n\n"
+    f"```python\n{CODE}```\n\n| x | y |\n|---|---|\n| 1 | 2 |"
+    for number in range(20)
+)
+
+
+@pytest.fixture
+def view(keeper: ThemeKeeper) -> Iterator[AnswerView]:
+    page = QWidget()
+    page.resize(800, 600)
+    view = AnswerView(keeper, page)
+    view.resize(700, 100)
+    page.show()
+    yield view
+    page.deleteLater()
+
+
+def stream(view: AnswerView, text: str, app: QApplication, step: int = 40) -> None:
+    """Feed `text` in pieces, each drawn before the next."""
+    for start in range(0, len(text), step):
+        view.add(text[start : start + step])
+        view.draw_now()
+    app.processEvents()
+
+
+def test_it_shows_what_the_markdown_says(view: AnswerView) -> None:
+    view.add("# Title\n\nSome **bold**, *it* and `code`.\n\n1. one\n2. two\n\n<i>html</i>")
+    view.finish()
+    assert view.toPlainText() == "Title\nSome bold, it and code.\none\ntwo\n<i>html</i>"
+
+
+def test_streamed_and_whole_look_the_same(view: AnswerView, keeper: ThemeKeeper, app: QApplication) -> None:
+    whole = AnswerView(keeper, view.parentWidget())
+    whole.resize(view.size())
+    whole.show()
+    whole.add(MIXED)
+    whole.finish()
+    stream(view, MIXED, app)
+    view.finish()
+    assert view.toPlainText() == whole.toPlainText()
+    assert view.height() == whole.height()
+    assert len(view.findChildren(QToolButton)) >= 20
+    whole.deleteLater()
+
+
+def test_a_long_answer_writes_each_finished_block_once(view: AnswerView, app: QApplication) -> None:
+    stream(view, MIXED, app, step=30)
+    blocks = view.blocks_written
+    assert view.open_writes > 20
+    view.add("\n\nThe end.")
+    view.finish()
+    assert view.blocks_written - blocks <= 3
+    assert view.blocks_written == len(
+        re.findall(r"^(##|Some|- a|```python|\| x|The end)", MIXED + "\n\nThe end.", re.M)
+    )
+
+
+def test_an_open_code_card_grows_instead_of_being_written_again(view: AnswerView, app: QApplication) -> None:
+    code = "".join(f"value_{number} = {number}  # a comment\n" for number in range(400))
+    view.add("```python\n")
+    view.draw_now()
+    first = view.document().rootFrame().childFrames()[0]
+    stream(view, code, app, step=200)
+    assert view.document().rootFrame().childFrames()[0] is first
+    assert view.blocks_written == 0
+    view.add("```\n")
+    view.finish()
+    assert view.toPlainText().strip() == code.strip()
+
+
+def test_a_selection_spans_the_whole_answer(view: AnswerView) -> None:
+    view.add(f"Before\n\n```python\n{CODE}```\n\nAfter")
+    view.finish()
+    view.selectAll()
+    view.copy()
+    text = QApplication.clipboard().text()
+    assert text.index("Before") < text.index("def add") < text.index("After")
+
+
+def test_code_is_copied_as_it_was_written(view: AnswerView, app: QApplication) -> None:
+    view.add(f"```python\n{CODE}```\n\nText.")
+    view.finish()
+    app.processEvents()
+    button = next(each for each in view.findChildren(QToolButton) if each.isVisible())
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert QApplication.clipboard().text() == CODE.rstrip("\n")
+    assert button.accessibleName()
+
+
+def test_code_has_colours_that_end_with_the_fence(view: AnswerView, keeper: ThemeKeeper) -> None:
+    view.add(f"```python\n{CODE}```\n\nreturn")
+    view.finish()
+    theme = keeper.theme
+    keyword = view.document().find("return")
+    assert keyword.charFormat().foreground().color().name().upper() == theme["code_keyword"]
+    later = view.document().find("return", keyword)
+    assert later.charFormat().foreground().color().name().upper() == theme["text"]
+
+
+def test_another_theme_colours_the_answer_again(view: AnswerView, keeper: ThemeKeeper) -> None:
+    view.add("Some text")
+    view.finish()
+    keeper.choose("light")
+    cursor = view.document().find("Some")
+    assert cursor.charFormat().foreground().color().name().upper() == keeper.theme["text"]
+    assert view.toPlainText() == "Some text"
+
+
+def test_only_web_addresses_are_links_and_they_are_shown_before_they_open(
+    view: AnswerView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[QUrl] = []
+    monkeypatch.setattr("qwendesk.ui.kit.text_pane.QDesktopServices.openUrl", opened.append)
+    view.add("[a](https://example.org/x) [b](javascript:alert(1)) [c](file:///etc/passwd)")
+    view.finish()
+    hrefs = {}
+    for word in "abc":
+        hrefs[word] = view.document().find(word, 0).charFormat().anchorHref()
+    assert hrefs == {"a": "https://example.org/x", "b": "", "c": ""}
+    assert view.document().find("a", 0).charFormat().toolTip() == "https://example.org/x"
+    view.anchorClicked.emit(QUrl("https://example.org/x"))
+    assert opened == []
+    menu = view.findChild(QMenu, "link.menu")
+    assert menu is not None
+    assert "https://example.org/x" in menu.actions()[0].text()
+    menu.actions()[0].trigger()
+    assert [url.toString() for url in opened] == ["https://example.org/x"]
+    menu.close()
+
+
+def test_no_picture_is_fetched(view: AnswerView, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(AnswerView, "loadResource", lambda *request: asked.append(request), raising=False)
+    view.add("![a cat](https://example.org/cat.png)")
+    view.finish()
+    view.grab()
+    assert asked == []
+    assert "a cat" in view.toPlainText()
+
+
+def test_a_table_s_first_row_is_a_table_before_its_second_arrives(view: AnswerView) -> None:
+    view.add("| Name | Size |")
+    view.draw_now()
+    tables = [frame for frame in view.document().rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    assert len(tables) == 1
+    assert (tables[0].rows(), tables[0].columns()) == (1, 2)
+
+
+def test_height_follows_text_and_width(view: AnswerView, app: QApplication) -> None:
+    view.add("word " * 300)
+    view.finish()
+    wide = view.height()
+    view.setFixedWidth(300)
+    app.processEvents()
+    assert view.height() > wide
+
+
+@pytest.mark.parametrize(
+    "code", ['x = """\n' + "text\n" * 300 + '"""\n', "a = 1\n" * 300, "def f():\n    return 1\n\n" * 90]
+)
+def test_code_cut_into_pieces_keeps_the_colours_of_the_whole(code: str) -> None:
+    coloured = highlight(code, "python")
+    assert coloured.settled_length == sum(len(run.text) for run in coloured.settled)
+    assert coloured.settled_length == 0 or code[coloured.settled_length - 1] == "\n"
+    rest = highlight(code[coloured.settled_length :], "python")
+
+    def colours(runs: Sequence[Run]) -> list[tuple[str, str]]:
+        return [(letter, run.role) for run in runs for letter in run.text if not letter.isspace()]
+
+    assert colours(coloured.rest) == colours(rest.settled + rest.rest)
+    assert "".join(run.text for run in coloured.settled + coloured.rest) == code
