@@ -18,7 +18,8 @@ from contextlib import asynccontextmanager
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app import Parts, build, keep_collector_quick
+from qwendesk.app.main import keep_collector_quick
+from qwendesk.app.parts import Parts, build
 from qwendesk.engine.state import Phase
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.highlight import warm_up

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from qwendesk.cli.main import main as run_command
 
         return run_command(given)
-    from qwendesk.app import main as open_window
+    from qwendesk.app.main import main as open_window
 
     return open_window(given)
 

@@ -33,10 +33,10 @@ FORBIDDEN = {
     "the window takes a whole module": ("ui/x.py", "from qwendesk.hub import gguf"),
     "the window asks the client": ("ui/x.py", "from qwendesk.engine.client import WorkerClient"),
     "llama.cpp outside the worker": ("hub/x.py", "import llama_cpp"),
-    "the command line loads Qt": ("cli.py", "def f():\n    import PySide6.QtWidgets"),
+    "the command line loads Qt": ("cli/x.py", "def f():\n    import PySide6.QtWidgets"),
     "the command line asks the worker": ("cli/ask.py", "def f():\n    import qwendesk.engine.worker.main"),
     "the worker at every start": ("__main__.py", "from qwendesk.engine.worker.main import run"),
-    "the window at every start": ("__main__.py", "from qwendesk.app import main"),
+    "the window at every start": ("__main__.py", "from qwendesk.app.main import main"),
     "by name": ("core/x.py", "import importlib\nimportlib.import_module('qwendesk.services.chat.service')"),
     "relative": ("core/x.py", "from ..engine import state"),
     "hidden in a function": ("core/x.py", "def f():\n    from qwendesk.services.chat.service import ChatService"),
@@ -50,10 +50,13 @@ ALLOWED = {
     "services join": ("services/x.py", "from qwendesk.hub.gguf import read_facts\nfrom qwendesk.hardware import fit"),
     "the window takes values": ("ui/x.py", "from qwendesk.engine.state import EngineState, Phase"),
     "the window draws": ("ui/x.py", "import qasync\nfrom PySide6.QtWidgets import QWidget"),
-    "app puts it together": ("app.py", "from qwendesk.engine.client import WorkerClient\nimport PySide6.QtWidgets"),
+    "app puts it together": (
+        "app/parts.py",
+        "from qwendesk.engine.client import WorkerClient\nimport PySide6.QtWidgets",
+    ),
     "the entry starts either": (
         "__main__.py",
-        "def f():\n    from qwendesk.engine.worker.main import run\n    from qwendesk.app import main",
+        "def f():\n    from qwendesk.engine.worker.main import run\n    from qwendesk.app.main import main",
     ),
 }
 

@@ -8,7 +8,7 @@ import pytest
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app import build
+from qwendesk.app.parts import build
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient
 from tests.ui.desk import Desk

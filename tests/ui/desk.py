@@ -10,7 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextEdit, QWidget
 
-from qwendesk.app import Parts
+from qwendesk.app.parts import Parts
 from qwendesk.engine.state import Phase
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.thread.message_assistant import AssistantMessage

@@ -6,7 +6,7 @@ import sys
 import pytest
 from PySide6.QtCore import QTimer
 
-from qwendesk.app import main, report_errors
+from qwendesk.app.main import main, report_errors
 from tests.ui.desk import Desk
 
 

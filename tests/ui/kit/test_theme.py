@@ -75,7 +75,7 @@ def test_no_colour_is_written_in_a_widget() -> None:
     literal = re.compile(r"""#[0-9a-fA-F]{3,8}\b|QColor\(["'\d]|GlobalColor\.(?!transparent)|\brgba?\(""")
     found = [
         f"{path.name}:{number}: {line.strip()}"
-        for path in sorted(UI_FOLDER.glob("*.py"))
+        for path in sorted(UI_FOLDER.rglob("*.py"))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if literal.search(line)
     ]
@@ -128,7 +128,7 @@ def test_an_icon_is_drawn_in_the_asked_colour(app: QApplication) -> None:
 
 def test_every_icon_that_is_named_has_a_drawing(app: QApplication) -> None:
     pattern = re.compile(r"""(?:icon_name=|IconButton\((?:self\._)?keeper, )"(\w+)\"""")
-    named = {name for path in UI_FOLDER.glob("*.py") for name in pattern.findall(path.read_text(encoding="utf-8"))}
+    named = {name for path in UI_FOLDER.rglob("*.py") for name in pattern.findall(path.read_text(encoding="utf-8"))}
     assert "attach" in named
     for name in named:
         assert not icon(name, "#000000").isNull()

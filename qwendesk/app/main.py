@@ -1,4 +1,4 @@
-"""The composition root of the window: makes the services, the bridges and the window, and ends them in order."""
+"""`qwendesk` without a command: the window on Qt's event loop, its options, its log, and the end in order."""
 
 import argparse
 import asyncio
@@ -11,51 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
 import qasync
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.app.parts import build
 from qwendesk.core.paths import log_folder
-from qwendesk.engine.client import EngineClient, WorkerClient
-from qwendesk.services.chat.service import ChatService
-from qwendesk.services.engine.deciding import decide
-from qwendesk.services.engine.service import Decide, EngineService
-from qwendesk.ui.bridges.chat import ChatBridge
-from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.engine.client import WorkerClient
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.frame.main_window import MainWindow
-from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 from qwendesk.ui.thread.highlight import warm_up
 
 _logger = logging.getLogger(__name__)
-
-
-class Parts(msgspec.Struct):
-    """What one window is made of."""
-
-    window: MainWindow
-    engine: EngineBridge
-    chat: ChatBridge
-    tasks: Tasks
-
-    async def close(self) -> None:
-        """End the answer, the tasks and the worker; nothing runs afterwards."""
-        self.window.hide()
-        await self.chat.close()
-        await self.tasks.close()
-        await self.engine.close()
-        self.window.deleteLater()
-
-
-def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide) -> Parts:
-    """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
-    engine_service = EngineService(client, decide=decide)
-    tasks = Tasks()
-    engine = EngineBridge(engine_service, tasks)
-    chat = ChatBridge(ChatService(client, engine_service), tasks)
-    return Parts(MainWindow(keeper, engine, chat, tasks), engine, chat, tasks)
 
 
 def keep_collector_quick() -> None:

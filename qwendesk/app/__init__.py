@@ -1,0 +1,1 @@
+"""The window put together: the only place besides `ui` that knows Qt."""

@@ -1,0 +1,39 @@
+"""The composition root of the window: makes the services, the bridges and the window, and ends them in order."""
+
+import msgspec
+
+from qwendesk.engine.client import EngineClient
+from qwendesk.services.chat.service import ChatService
+from qwendesk.services.engine.deciding import decide
+from qwendesk.services.engine.service import Decide, EngineService
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+
+class Parts(msgspec.Struct):
+    """What one window is made of."""
+
+    window: MainWindow
+    engine: EngineBridge
+    chat: ChatBridge
+    tasks: Tasks
+
+    async def close(self) -> None:
+        """End the answer, the tasks and the worker; nothing runs afterwards."""
+        self.window.hide()
+        await self.chat.close()
+        await self.tasks.close()
+        await self.engine.close()
+        self.window.deleteLater()
+
+
+def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide) -> Parts:
+    """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
+    engine_service = EngineService(client, decide=decide)
+    tasks = Tasks()
+    engine = EngineBridge(engine_service, tasks)
+    chat = ChatBridge(ChatService(client, engine_service), tasks)
+    return Parts(MainWindow(keeper, engine, chat, tasks), engine, chat, tasks)
