@@ -57,6 +57,7 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     restore = report_errors(parts.window, closed.set)
     keep_collector_quick()
     parts.window.show()
+    parts.start()
     parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))
     try:

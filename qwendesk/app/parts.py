@@ -2,14 +2,17 @@
 
 import msgspec
 
+from qwendesk.app.models_part import ModelsPart, build_models
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.deciding import decide
 from qwendesk.services.engine.service import Decide, EngineService
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 
@@ -20,12 +23,18 @@ class Parts(msgspec.Struct):
     engine: EngineBridge
     chat: ChatBridge
     tasks: Tasks
+    models: ModelsPart
+
+    def start(self) -> None:
+        """Begin what runs by itself: looking at the disk. Called once the window is shown."""
+        self.models.start()
 
     async def close(self) -> None:
         """End the answer, the tasks and the worker; nothing runs afterwards."""
         self.window.hide()
         await self.chat.close()
         await self.tasks.close()
+        await self.models.close()
         await self.engine.close()
         self.window.deleteLater()
 
@@ -36,4 +45,7 @@ def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide)
     tasks = Tasks()
     engine = EngineBridge(engine_service, tasks)
     chat = ChatBridge(ChatService(client, engine_service), tasks)
-    return Parts(MainWindow(keeper, engine, chat, tasks), engine, chat, tasks)
+    models = build_models(keeper, tasks)
+    window = MainWindow(keeper, engine, chat, tasks)
+    window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
+    return Parts(window, engine, chat, tasks, models)

@@ -52,6 +52,9 @@ class MainWindow(QMainWindow):
         self.rail.add_page(page, icon_name, label, shortcut)
 
     def show_page(self, page: str) -> None:
+        """Open a page; nothing for one that has not joined."""
+        if page not in self._page_ids:
+            return
         self._pages.setCurrentIndex(self._page_ids.index(page))
         self.rail.show_page(page)
 
@@ -101,6 +104,7 @@ class MainWindow(QMainWindow):
                 "answer_now": page.answer_now,
                 "latest": page.thread_view.follow,
                 "page_chat": lambda: self.show_page("chat"),
+                "page_models": lambda: self.show_page("models"),
                 "zoom_in": lambda: self._keeper.zoom(1),
                 "zoom_out": lambda: self._keeper.zoom(-1),
                 "zoom_reset": lambda: self._keeper.zoom(0),

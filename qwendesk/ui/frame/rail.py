@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QToolButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QMenu, QToolButton, QVBoxLayout
 
 from qwendesk.ui.kit.buttons import ThemedIcon, describe
 from qwendesk.ui.kit.text import tr
@@ -23,8 +23,6 @@ class Rail(QFrame):
         self._pages: dict[str, tuple[QToolButton, ThemedIcon]] = {}
         self.setProperty("kind", "rail")
         self.setFixedWidth(WIDTH)
-        self._group = QButtonGroup(self)
-        self._group.setExclusive(True)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(4, 12, 3, 12)
         self._column.setSpacing(6)
@@ -41,13 +39,13 @@ class Rail(QFrame):
         describe(button, f"rail.{page}", label, shortcut=shortcut)
         button.setCheckable(True)
         button.clicked.connect(lambda: self.page_chosen.emit(page))
-        self._group.addButton(button)
         self._column.insertWidget(len(self._pages), button)
         self._pages[page] = (button, themed)
         if len(self._pages) == 1:
             self.show_page(page)
 
     def show_page(self, page: str) -> None:
+        # Not an exclusive QButtonGroup: of that, Tab reaches only the checked button.
         for name, (button, themed) in self._pages.items():
             button.setChecked(name == page)
             themed.show(_icon_of(button), "text" if name == page else "text_dim")

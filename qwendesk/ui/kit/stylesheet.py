@@ -32,6 +32,7 @@ QFrame[kind="rail"] { background: @panel; border: none; border-right: 1px solid 
 QLabel { background: transparent; }
 QLabel[kind="brand"] { font-size: @14; font-weight: 700; }
 QLabel[kind="title"] { font-size: @26; font-weight: 700; }
+QLabel[kind="pagetitle"] { font-size: @20; font-weight: 700; }
 QLabel[kind="heading"] { font-size: @15; font-weight: 600; }
 QLabel[kind="dim"] { color: @text_dim; }
 QLabel[kind="lead"] { color: @text_dim; font-size: @14; }
@@ -81,6 +82,10 @@ QPushButton[kind="tag"]:focus { border: 1px solid @text_warn; }
 QPushButton[kind="pill"]:checked { background: @pill_on; border: 1px solid @pill_on_border; }
 QPushButton[kind="pill"]:checked:hover { background: @pill_on_hover; }
 QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
+QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
+QPushButton[kind="tab"]:hover { background: @hover; color: @text; }
+QPushButton[kind="tab"]:checked { background: @pill_on; border: 1px solid @pill_on_border; color: @text; }
+QPushButton[kind="tab"]:focus { border: 1px solid @focus; }
 QPushButton[kind="suggestion"] { text-align: left; padding: 11px 14px; }
 
 QToolButton { background: transparent; border: 1px solid transparent; }
@@ -124,6 +129,9 @@ QPlainTextEdit[kind="details"] {
     padding: 8px; font-size: @12;
 }
 QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
+QFrame[kind="modelcard"] { background: @field; border: 1px solid @border; border-radius: 12px; }
+QFrame[kind="hero"] { background: @field; border: 1px solid @pill_on_border; border-radius: 12px; }
+QFrame[kind="rule"] { background: @divider; border: none; max-height: 1px; }
 QDialog { background: @window; }
 QFrame[kind="popover"] { background: @card; border: 1px solid @border; border-radius: 12px; }
 QAbstractSpinBox {
