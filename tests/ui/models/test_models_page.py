@@ -56,11 +56,12 @@ def test_a_tab_opens_and_tells(keeper: object) -> None:
 
 
 def test_alerts_stay_above_every_tab(keeper: object) -> None:
-    page = make_page("pc", "hub")
+    page = ModelsPage()
     alert = QLabel("A file is outdated")
     page.set_alerts(alert)
+    page.add_tab("pc", "For this PC", QLabel("one"))
+    page.add_tab("hub", "Hugging Face", QLabel("two"))
     page.show_machine("RTX 3090, 24 GB")
-    page.hide()
     page.show()
     page.show_tab("hub")
     assert alert.isVisible()
