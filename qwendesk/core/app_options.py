@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.settings import Setting
 
 _LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
+_ENGINE = "Engine"
 
 
 class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +41,21 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "A mirror of Hugging Face; empty: HF_ENDPOINT, or Hugging Face itself. Your token "
             "is sent there and nowhere else.",
             _NETWORK,
+            pattern=r"(https?://[^\s/]+\S*)?",
+            example="an address like https://hf-mirror.example, or nothing",
         ),
     ] = ""
-    proxy: Annotated[str, Setting("Proxy", "", "URL of a proxy; empty: what the system says.", _NETWORK)] = ""
+    proxy: Annotated[
+        str,
+        Setting(
+            "Proxy",
+            "",
+            "URL of a proxy; empty: what the system says.",
+            _NETWORK,
+            pattern=r"(https?://[^\s/]+\S*)?",
+            example="an address like http://proxy.example:3128, or nothing",
+        ),
+    ] = ""
     download_limit_mb_s: Annotated[
         int,
         Setting(
@@ -84,3 +97,6 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             high=1_440,
         ),
     ] = 0
+    engine: Annotated[
+        str, Setting("Engine", "", "Name of the engine to use; empty takes the best one that runs here.", _ENGINE)
+    ] = ""

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -64,8 +64,15 @@ class Patience(msgspec.Struct, frozen=True):
 class WorkerClient:
     """Starts a worker when one is needed, and hands its events to whom they concern. Never leaves one behind."""
 
-    def __init__(self, command: Sequence[str] | None = None, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str] | None = None,
+        patience: Patience | None = None,
+        environment: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """`environment` is asked at each start for what the worker gets besides this process's own: which engine."""
         self._command = tuple(command or worker_command())
+        self._environment = environment
         self._patience = patience or Patience()
         self._subscribers = Subscribers[EngineNews]()
         self._worker: WorkerProcess | None = None
@@ -99,7 +106,7 @@ class WorkerClient:
                 return self._welcome
             self._subscribers.notify(WorkerStarting())
             try:
-                self._worker = await WorkerProcess.spawn(self._command, self._take, self._ended)
+                self._worker = await WorkerProcess.spawn(self._command, self._take, self._ended, self._environment())
             except OSError as error:
                 death = EngineDeath(None, f"The engine could not be started: {error}.")
                 self._subscribers.notify(WorkerEnded(death))

@@ -7,7 +7,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -43,9 +43,10 @@ and 3% slower on an idle PC (docs/adr/006-short-spin.md has the measurement).
 """
 
 
-def worker_environment() -> dict[str, str]:
-    """This process's environment, so that a worker runs the same code and finds its libraries."""
+def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment and `extra`, so that a worker runs the same code and finds its libraries."""
     environment = {key: value for key, value in os.environ.items() if key.upper() not in _STALE_VARIABLES}
+    environment.update(extra)
     environment.setdefault(*SHORT_SPIN)
     folder = Path(qwendesk.__file__).resolve().parent.parent
     if folder.name not in ("site-packages", "dist-packages"):  # a source tree, installed or not
@@ -78,8 +79,9 @@ class WorkerProcess:
         command: Sequence[str],
         on_event: Callable[[AnyEvent], None],
         on_end: Callable[["WorkerProcess", EngineDeath], None],
+        environment: Mapping[str, str] | None = None,
     ) -> "WorkerProcess":
-        """Raises OSError when the command cannot be started."""
+        """`environment` is added to this process's own. Raises OSError when the command cannot be started."""
         if sys.platform == "win32":
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
         else:
@@ -90,7 +92,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             limit=LINE_LIMIT_BYTES,
-            env=worker_environment(),
+            env=worker_environment(environment or {}),
             creationflags=flags,
             start_new_session=True,  # Ctrl-C in a terminal is for the app, which cancels and shuts down in order
         )

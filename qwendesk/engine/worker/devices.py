@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import os
 import pathlib
 import sys
 from typing import Any, Protocol
@@ -37,7 +38,8 @@ def ggml() -> _Ggml:
     """The loaded ggml library. Opening a second copy from disk would start a second, empty registry."""
     library: Any = C._lib
     if sys.platform == "win32":
-        folder = pathlib.Path(llama_cpp.__file__).parent / "lib"
+        chosen = os.environ.get("LLAMA_CPP_LIB_PATH")
+        folder = pathlib.Path(chosen) if chosen else pathlib.Path(llama_cpp.__file__).parent / "lib"
         library = _WindowsGgml(folder)
     for name in ("dev_get", "dev_backend_reg", "dev_buffer_type", "cpu_buffer_type"):
         getattr(library, f"ggml_backend_{name}").restype = ctypes.c_void_p

@@ -1,0 +1,58 @@
+"""What an engine folder says of itself: one build of llama.cpp's libraries for one kind of hardware."""
+
+from typing import Literal
+
+import msgspec
+
+Backend = Literal["cpu", "cuda", "vulkan", "rocm", "metal"]
+
+MANIFEST_NAME = "engine.json"
+MANIFEST_FORMAT = 1
+"""Grows when an older app could not use a folder with this manifest."""
+
+
+class EngineFile(msgspec.Struct, frozen=True):
+    """One file of the folder: its name there, its size in bytes and the lower-case hex SHA-256 of its content."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+class EngineManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The file `engine.json` of an engine folder."""
+
+    format: int = MANIFEST_FORMAT
+    name: str
+    """Of the folder: "cpu-avx2", "cuda-12"."""
+    package_version: str
+    """llama-cpp-python's version. Another version's libraries have other struct layouts and must not be loaded."""
+    llama_cpp_commit: str = ""
+    """As the release says; "" where it does not."""
+    backend: Backend
+    cpu_needs: tuple[str, ...] = ()
+    """Processor features that its code uses without asking, as hardware/cpu_features.py names them."""
+    gpu_architectures: tuple[str, ...] = ()
+    """CUDA: the compute capabilities it has code for, "75" to "120"."""
+    minimum_driver: str = ""
+    """The oldest driver it runs with, as the maker numbers it; "" if that is not known."""
+    files: tuple[EngineFile, ...]
+
+
+class EngineFolder(msgspec.Struct, frozen=True):
+    """An engine folder whose manifest is sound and whose files are all there in the right size."""
+
+    path: str
+    manifest: EngineManifest
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+
+class BrokenEngine(msgspec.Struct, frozen=True):
+    """A folder that cannot be used, and why, in a sentence."""
+
+    path: str
+    name: str
+    sentence: str

@@ -1,0 +1,52 @@
+"""Which instruction sets this processor has, asked of the system before any engine is loaded."""
+
+import ctypes
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+_WINDOWS_FEATURES = {"sse4_2": 38, "avx": 39, "avx2": 40, "avx512f": 41}
+"""Numbers of IsProcessorFeaturePresent (processthreadsapi.h)."""
+_WITH_AVX2 = ("fma", "f16c", "bmi2")
+"""Windows has no number for these; every processor sold with AVX2 has them (Haswell and Excavator were the first)."""
+
+
+def cpu_features() -> frozenset[str] | None:
+    """Names as Linux has them: "sse4_2", "avx2", "fma", "f16c". None where the system does not tell."""
+    try:
+        if sys.platform == "win32":
+            return windows_features(ctypes.windll.kernel32.IsProcessorFeaturePresent)
+        if sys.platform == "darwin":
+            asked = ["sysctl", "-n", "machdep.cpu.features", "machdep.cpu.leaf7_features"]
+            text = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=5).stdout
+            return darwin_features(text, platform.machine())
+        return linux_features(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+    except (OSError, AttributeError, subprocess.SubprocessError):
+        return None
+
+
+def linux_features(cpuinfo: str) -> frozenset[str] | None:
+    """From the text of /proc/cpuinfo: x86 has a line "flags", ARM "Features"."""
+    for line in cpuinfo.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in {"flags", "Features"}:
+            return frozenset(value.split())
+    return None
+
+
+def darwin_features(sysctl: str, machine: str) -> frozenset[str] | None:
+    """From what sysctl prints on an Intel Mac: "SSE4.2 AVX1.0 AVX2"; an Apple processor has no such list."""
+    if machine != "x86_64":
+        return frozenset({"neon"})
+    words = {word.lower().replace(".", "_") for word in sysctl.split()}
+    if not words:
+        return None
+    return frozenset(words | ({"avx"} if "avx1_0" in words else set()))
+
+
+def windows_features(is_present: Callable[[int], int]) -> frozenset[str]:
+    """By asking the system for each feature it has a number for."""
+    found = {name for name, number in _WINDOWS_FEATURES.items() if is_present(number)}
+    return frozenset(found | set(_WITH_AVX2 if "avx2" in found else ()))

@@ -1,0 +1,102 @@
+"""Whether one engine runs on this PC: tried in a process of its own, with a plain reason if it does not."""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engines import Backend, EngineFolder
+from qwendesk.core.failures import EngineDeath
+from qwendesk.engine import exits
+from qwendesk.engine.client import Patience, WorkerClient
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.folders import library_environment
+
+LONGEST_TRIAL_S = 60.0
+"""A GPU engine brings in up to 2 GB of libraries from a cold disk, and its driver wakes the card."""
+
+_REASONS = (
+    ("driver version is insufficient", "The graphics driver is too old for it: install the newest one."),
+    ("no cuda-capable device", "There is no NVIDIA GPU here."),
+    ("libcuda", "There is no NVIDIA driver here."),
+    ("nvcuda", "There is no NVIDIA driver here."),
+    ("libvulkan", "The Vulkan loader is missing: install your graphics driver."),
+    ("vulkan-1", "The Vulkan loader is missing: install your graphics driver."),
+    ("libcudart", "A library of NVIDIA's CUDA is missing from the engine's folder: fetch the engine again."),
+    ("cudart", "A library of NVIDIA's CUDA is missing from the engine's folder: fetch the engine again."),
+    ("cublas", "A library of NVIDIA's CUDA is missing from the engine's folder: fetch the engine again."),
+    ("not found", "One of its libraries is missing: fetch the engine again."),
+    ("failed to load shared library", "One of its libraries cannot be loaded: fetch the engine again."),
+    ("cannot open shared object", "One of its libraries is missing: fetch the engine again."),
+)
+"""Words in the last lines of an engine that did not start, in lower case, and what they mean. First match decides."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One engine, and whether it can be used."""
+
+    name: str
+    backend: Backend
+    engine: EngineFolder | None = None
+    """None: the one installed with the package, or a folder that cannot even be read."""
+    usable: bool = False
+    reason: str = ""
+    """Why it cannot be used, in a sentence; "" if it can."""
+    crashed: bool = False
+    """It was started and died: twice, and it is set aside."""
+    devices: tuple[DeviceInfo, ...] = ()
+
+    @property
+    def has_gpu(self) -> bool:
+        return any(device.kind in {"gpu", "igpu"} for device in self.devices)
+
+
+def why_not_here(engine: EngineFolder, package_version: str, features: Collection[str] | None) -> str:
+    """What forbids even to start this engine, as a sentence; "" if nothing does.
+
+    `features` None: the system does not tell, so only an engine that needs nothing special may be started.
+    """
+    manifest = engine.manifest
+    if manifest.package_version != package_version:
+        return f"It belongs to engine release {manifest.package_version}; this QwenDesk uses {package_version}."
+    if features is None:
+        return "This system does not say what its processor can do." if manifest.cpu_needs else ""
+    missing = [need for need in manifest.cpu_needs if need not in features]
+    return f"It needs a newer processor (with {', '.join(missing)})." if missing else ""
+
+
+def trial_client(engine: EngineFolder | None) -> EngineClient:
+    """A client whose worker loads this engine, and is given a limited time to start."""
+    environment = library_environment(engine)
+    return WorkerClient(patience=Patience(start_s=LONGEST_TRIAL_S), environment=lambda: environment)
+
+
+async def try_engine(
+    name: str,
+    backend: Backend,
+    engine: EngineFolder | None,
+    client_of: Callable[[EngineFolder | None], EngineClient] = trial_client,
+) -> Trial:
+    """Starts the engine in a process of its own, asks for its devices, and ends it."""
+    client = client_of(engine)
+    try:
+        async with asyncio.timeout(2 * LONGEST_TRIAL_S):
+            devices = await client.probe()
+    except TimeoutError:
+        return Trial(name=name, backend=backend, engine=engine, reason="It did not start in time.", crashed=True)
+    finally:
+        await client.close()
+    if isinstance(devices, EngineDeath):
+        return Trial(name=name, backend=backend, engine=engine, reason=death_reason(devices), crashed=True)
+    gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
+    reason = "" if gpus or backend == "cpu" else "It runs, but finds no graphics card that it can use."
+    return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
+
+
+def death_reason(death: EngineDeath) -> str:
+    """Why an engine died at its start, in a sentence."""
+    if death.exit_code is not None and exits.unsigned(death.exit_code) in exits.ILLEGAL_INSTRUCTION_CODES:
+        return "It uses instructions that this processor does not have."
+    words = "\n".join(death.engine_lines).lower()
+    return next((reason for pattern, reason in _REASONS if pattern in words), death.sentence)

@@ -1,0 +1,216 @@
+"""Which engine is used: made-up engine folders, some broken, and workers that die in known ways."""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engines import Backend, BrokenEngine, EngineFile, EngineFolder, EngineManifest
+from qwendesk.core.failures import EngineDeath
+from qwendesk.engine.client import Patience, WorkerClient
+from qwendesk.engine.folders import read_engine, wrong_files
+from qwendesk.services.engine.engines import INSTALLED, Engines, EnginesService
+from qwendesk.services.engine.trial import Trial, death_reason, try_engine
+
+pytestmark = pytest.mark.asyncio
+VERSION = "0.3.36"
+GPU = DeviceInfo("CUDA0", "GPU", "gpu", "CUDA")
+CPU = DeviceInfo("CPU", "CPU", "cpu", "CPU")
+
+
+def make_engine(place: Path, name: str, backend: Backend = "cpu", needs: tuple[str, ...] = (), **other: object) -> Path:
+    folder = place / name
+    folder.mkdir(parents=True)
+    content = b"library of " + name.encode()
+    (folder / "libllama.so").write_bytes(content)
+    file = EngineFile("libllama.so", len(content), hashlib.sha256(content).hexdigest())
+    manifest = EngineManifest(name=name, package_version=VERSION, backend=backend, cpu_needs=needs, files=(file,))
+    manifest = msgspec.structs.replace(manifest, **other)
+    (folder / "engine.json").write_bytes(msgspec.json.encode(manifest))
+    return folder
+
+
+class Tries:
+    """Stands in for trying: which engines run, and which were started."""
+
+    def __init__(self, **runs: Trial | str) -> None:
+        self.runs = runs
+        self.started: list[str] = []
+
+    async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
+        self.started.append(name)
+        fate = self.runs.get(name.replace("-", "_"), "")
+        if fate == "crash":
+            return Trial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)
+        devices = (CPU,) if backend == "cpu" else (GPU, CPU)
+        return Trial(name=name, backend=backend, engine=engine, usable=not fate, reason=str(fate), devices=devices)
+
+
+def service(place: Path, tries: Tries, features: tuple[str, ...] = ("avx2", "sse4_2")) -> EnginesService:
+    return EnginesService(
+        (place,), VERSION, has_installed=False, try_one=tries, features=lambda: features,
+        crash_file=place / "crashes.json",
+    )  # fmt: skip
+
+
+def reason(engines: Engines, name: str) -> str:
+    return next(trial.reason for trial in engines.trials if trial.name == name)
+
+
+async def test_a_gpu_engine_that_runs_is_better_than_the_processor(tmp_path: Path) -> None:
+    for name, backend in (("cpu-avx2", "cpu"), ("vulkan", "vulkan"), ("cuda", "cuda")):
+        make_engine(tmp_path, name, backend)
+    tries = Tries(cuda="There is no NVIDIA driver here.")
+    engines = await service(tmp_path, tries).choose()
+    assert engines.chosen == "vulkan"
+    assert tries.started == ["cuda", "vulkan"]
+    assert reason(engines, "cuda") == "There is no NVIDIA driver here."
+
+
+async def test_the_environment_names_the_chosen_folder(tmp_path: Path) -> None:
+    folder = make_engine(tmp_path, "cpu-avx2")
+    chosen = service(tmp_path, Tries())
+    assert chosen.environment() == {}
+    await chosen.choose()
+    assert chosen.environment() == {"LLAMA_CPP_LIB_PATH": str(folder), "MTMD_CPP_LIB": str(folder)}
+
+
+async def test_an_engine_for_a_newer_processor_is_never_started(tmp_path: Path) -> None:
+    make_engine(tmp_path, "cpu-avx2", needs=("avx2",))
+    make_engine(tmp_path, "cpu-sse42", needs=("sse4_2",))
+    tries = Tries()
+    engines = await service(tmp_path, tries, features=("sse4_2",)).choose(try_all=True)
+    assert engines.chosen == "cpu-sse42"
+    assert tries.started == ["cpu-sse42"]
+    assert reason(engines, "cpu-avx2") == "It needs a newer processor (with avx2)."
+
+
+async def test_the_better_processor_engine_is_taken_where_it_runs(tmp_path: Path) -> None:
+    make_engine(tmp_path, "a-sse42", needs=("sse4_2",))
+    make_engine(tmp_path, "b-avx2", needs=("sse4_2", "avx2"))
+    assert (await service(tmp_path, Tries()).choose()).chosen == "b-avx2"
+
+
+async def test_two_crashes_set_an_engine_aside_until_somebody_asks(tmp_path: Path) -> None:
+    make_engine(tmp_path, "vulkan", "vulkan")
+    make_engine(tmp_path, "cpu")
+    tries = Tries(vulkan="crash")
+    for _ in range(3):
+        assert (await service(tmp_path, tries).choose()).chosen == "cpu"
+    assert tries.started == ["vulkan", "cpu", "vulkan", "cpu", "cpu"]
+    again = service(tmp_path, Tries())
+    assert "set aside" in reason(await again.choose(), "vulkan")
+    assert (await again.choose(try_again=True)).chosen == "vulkan"
+
+
+async def test_a_start_that_never_came_back_counts_as_a_crash(tmp_path: Path) -> None:
+    """As when the whole PC went down: the count is on disk before the engine starts."""
+    make_engine(tmp_path, "vulkan", "vulkan")
+
+    async def take_the_pc_down(*_: object) -> Trial:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            await service(tmp_path, take_the_pc_down).choose()  # type: ignore[arg-type]
+    assert "set aside" in reason(await service(tmp_path, Tries()).choose(), "vulkan")
+
+
+async def test_the_wish_is_followed_or_answered(tmp_path: Path) -> None:
+    make_engine(tmp_path, "cuda", "cuda")
+    make_engine(tmp_path, "vulkan", "vulkan")
+    engines = service(tmp_path, Tries())
+    assert (await engines.choose("vulkan")).chosen == "vulkan"
+    gone = await engines.choose("rocm")
+    assert (gone.chosen, gone.note) == ("cuda", 'There is no engine called "rocm" here.')
+    broken = await service(tmp_path, Tries(vulkan="No Vulkan.")).choose("vulkan")
+    assert (broken.chosen, broken.note) == ("cuda", "vulkan cannot be used. No Vulkan.")
+
+
+async def test_nothing_runs(tmp_path: Path) -> None:
+    engines = await service(tmp_path / "nowhere", Tries()).choose()
+    assert engines == Engines()
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda folder: (folder / "libllama.so").unlink(), "libllama.so is missing"),
+        (lambda folder: (folder / "libllama.so").write_bytes(b"cut"), "has 3 bytes instead of"),
+        (lambda folder: (folder / "engine.json").write_bytes(b"{"), "is damaged"),
+        (lambda folder: (folder / "engine.json").write_bytes(b"{}"), "is damaged"),
+        (lambda folder: folder.rename(folder.with_name("another")), "was renamed"),
+    ],
+)
+async def test_a_broken_folder_says_why_and_is_not_started(tmp_path: Path, damage: object, says: str) -> None:
+    folder = make_engine(tmp_path, "cpu")
+    damage(folder)  # type: ignore[operator]
+    tries = Tries()
+    engines = await service(tmp_path, tries).choose()
+    assert engines.chosen == ""
+    assert tries.started == []
+    assert says in engines.trials[0].reason
+
+
+async def test_a_manifest_of_tomorrow_or_of_somewhere_else_is_refused(tmp_path: Path) -> None:
+    assert "newer QwenDesk" in read_engine(make_engine(tmp_path, "a", format=99)).sentence
+    outside = EngineFile("../libllama.so", 1, "")
+    assert "outside" in read_engine(make_engine(tmp_path, "b", files=(outside,))).sentence
+    make_engine(tmp_path, "c", package_version="0.3.1")
+    engines = await service(tmp_path, Tries()).choose()
+    assert reason(engines, "c") == f"It belongs to engine release 0.3.1; this QwenDesk uses {VERSION}."
+
+
+async def test_changed_bytes_of_the_right_size_are_found(tmp_path: Path) -> None:
+    folder = make_engine(tmp_path, "cpu")
+    engine = read_engine(folder)
+    assert not isinstance(engine, BrokenEngine)
+    assert wrong_files(engine) == ()
+    content = (folder / "libllama.so").read_bytes()
+    (folder / "libllama.so").write_bytes(content.replace(b"l", b"L"))
+    assert wrong_files(engine) == ("libllama.so",)
+
+
+@pytest.mark.parametrize(
+    ("death", "says"),
+    [
+        (EngineDeath(-4, "?"), "instructions that this processor does not have"),
+        (EngineDeath(1, "?", ("CUDA driver version is insufficient for CUDA runtime",)), "driver is too old"),
+        (EngineDeath(1, "?", ("OSError: libcuda.so.1: cannot open shared object file",)), "no NVIDIA driver"),
+        (EngineDeath(1, "?", ("libvulkan.so.1: cannot open shared object file",)), "Vulkan loader is missing"),
+        (EngineDeath(1, "?", ("Failed to load shared library 'libllama.so'",)), "fetch the engine again"),
+        (EngineDeath(-11, "The engine crashed (invalid memory access)."), "crashed"),
+    ],
+)
+async def test_why_an_engine_died_is_said_plainly(death: EngineDeath, says: str) -> None:
+    assert says in death_reason(death)
+
+
+async def test_the_installed_engine_really_runs() -> None:
+    trial = await try_engine(INSTALLED, "cpu", None)
+    assert trial.usable
+    assert "CPU" in {device.name for device in trial.devices}
+
+
+async def test_a_real_worker_with_libraries_that_are_none_says_so(tmp_path: Path) -> None:
+    engine = read_engine(make_engine(tmp_path, "cpu"))
+    assert isinstance(engine, EngineFolder)
+    trial = await try_engine("cpu", "cpu", engine)
+    assert (trial.usable, trial.crashed) == (False, True)
+    assert trial.reason == "One of its libraries cannot be loaded: fetch the engine again."
+
+
+async def test_an_engine_that_hangs_is_given_up(tmp_path: Path) -> None:
+    script = tmp_path / "hang.py"
+    script.write_text("import sys\nsys.stdin.read()\n")
+    import sys
+
+    trial = await try_engine(
+        "cpu",
+        "cpu",
+        None,
+        lambda _engine: WorkerClient((sys.executable, str(script)), Patience(start_s=0.2, stop_s=0.2)),
+    )
+    assert (trial.usable, trial.crashed) == (False, True)
