@@ -26,6 +26,15 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         str,
         Setting("Picture file (mmproj)", "--mmproj", "The vision encoder that belongs to the model.", _VISION),
     ] = ""
+    aim: Annotated[
+        Literal["speed", "balanced", "long_context"],
+        Setting(
+            "Aim", "",
+            "What gets the memory where there is too little: speed keeps the model on the GPU, long_context keeps room "
+            "for long chats.",
+            _MEMORY, basic=True,
+        ),
+    ] = "balanced"
     n_ctx: Annotated[
         int,
         Setting(
@@ -40,14 +49,14 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 unit="tokens", low=1, high=65_536),
     ] = 2048
     n_ubatch: Annotated[
-        int,
+        Literal["auto"] | int,
         Setting(
             "Evaluation batch size", "--ubatch-size",
             "Tokens computed together while a prompt is read. Larger reads faster (512: 458, 1024: 706 tok/s were "
             "reported with experts on the CPU) and needs more memory; Stop waits for one such batch.",
             _SPEED, unit="tokens", low=1, high=65_536, source="r/LocalLLaMA reports collected in 2026",
         ),
-    ] = 512
+    ] = "auto"
     n_threads: Annotated[
         int,
         Setting("CPU threads", "--threads", "Threads while writing; 0 takes the physical cores.",
@@ -98,17 +107,18 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting("Flash attention", "--flash-attn", "Saves memory and time; a quantised V cache needs it.", _MEMORY),
     ] = "auto"
     type_k: Annotated[
-        CacheType,
+        Literal["auto"] | CacheType,
         Setting(
             "K cache type", "--cache-type-k",
-            "q8_0 halves the cache at +0.0043 perplexity; small LaTeX slips were reported from 20-40K tokens on.",
+            "q8_0 halves the cache at +0.0043 perplexity; small LaTeX slips were reported from 20-40K tokens on. "
+            "auto: f16 while it fits.",
             _MEMORY, source="collected reports, 2026",
         ),
-    ] = "f16"
+    ] = "auto"
     type_v: Annotated[
-        CacheType,
+        Literal["auto"] | CacheType,
         Setting("V cache type", "--cache-type-v", "As for K; quantised types need flash attention.", _MEMORY),
-    ] = "f16"
+    ] = "auto"
     load_mode: Annotated[
         Literal["auto", "mmap", "mlock", "none"],
         Setting(
@@ -169,10 +179,10 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 _MODEL),
     ] = ""
     vision: Annotated[
-        Literal["gpu", "cpu", "off"],
+        Literal["auto", "gpu", "cpu", "off"],
         Setting("Pictures", "--no-mmproj-offload", "Where pictures are encoded: cpu saves video memory, slower.",
                 _VISION, basic=True),
-    ] = "gpu"
+    ] = "auto"
     image_min_tokens: Annotated[
         int,
         Setting("Fewest tokens per picture", "--image-min-tokens", "Small pictures are enlarged; 0 takes the model's.",

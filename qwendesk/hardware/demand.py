@@ -16,6 +16,7 @@ from qwendesk.hardware.estimate import (
     host_compute_bytes,
     kv_bytes,
     recurrent_bytes,
+    ubatch,
     vision_bytes,
 )
 
@@ -94,10 +95,10 @@ def demand(situation: Situation, placement: Placement) -> Demand:
     compute = device_compute_bytes(facts, placement.n_ctx, options)
     moved = weights.largest_expert_tensor if options.op_offload and experts_in_ram else 0
     on_gpus.add_to_each(compute + moved)
-    ram_other += host_compute_bytes(facts, placement.n_ctx, options.n_ubatch)
+    ram_other += host_compute_bytes(facts, placement.n_ctx, ubatch(options))
     ram_other += compute if first_on_gpu > 0 else 0
     vision = vision_bytes(situation.mmproj)
-    if situation.gpus and options.vision == "gpu":
+    if situation.gpus and options.vision in ("auto", "gpu"):
         on_gpus.add_to_first(vision)
     else:
         ram_other += vision

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 
@@ -10,8 +11,10 @@ from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.options import CacheType, LoadOptions
 from qwendesk.core.units import MIB
 
-_CACHE_BLOCKS: Mapping[CacheType, tuple[int, int]] = MappingProxyType(
+AutoCacheType = Literal["auto"] | CacheType
+_CACHE_BLOCKS: Mapping[AutoCacheType, tuple[int, int]] = MappingProxyType(
     {
+        "auto": (1, 2),
         "f32": (1, 4),
         "f16": (1, 2),
         "bf16": (1, 2),
@@ -45,7 +48,7 @@ def weights_bytes(facts: ModelFacts) -> int:
     return sum(tensor.n_bytes for tensor in facts.tensors if not _is_skipped(facts, tensor))
 
 
-def kv_bytes(facts: ModelFacts, n_ctx: int, type_k: CacheType = "f16", type_v: CacheType = "f16") -> int:
+def kv_bytes(facts: ModelFacts, n_ctx: int, type_k: AutoCacheType = "f16", type_v: AutoCacheType = "f16") -> int:
     """Bytes of the KV cache for `n_ctx` tokens. Matches llama.cpp's logs (35B-A3B, 32,768, f16: 640 MiB)."""
     heads = facts.head_count_kv or facts.head_count
     default_length = facts.embedding_length // facts.head_count if facts.head_count else 0
@@ -74,8 +77,14 @@ def device_compute_bytes(facts: ModelFacts, n_ctx: int, options: LoadOptions) ->
     Without flash attention the scores of one layer come on top: one float for each head, token of the batch and
     token of the context.
     """
-    scores = 4 * facts.head_count * options.n_ubatch * n_ctx if options.flash_attn == "off" else 0
-    return 4 * facts.vocab_size * options.n_ubatch + _GPU_COMPUTE_EXTRA_BYTES + scores
+    n_ubatch = ubatch(options)
+    scores = 4 * facts.head_count * n_ubatch * n_ctx if options.flash_attn == "off" else 0
+    return 4 * facts.vocab_size * n_ubatch + _GPU_COMPUTE_EXTRA_BYTES + scores
+
+
+def ubatch(options: LoadOptions) -> int:
+    """Tokens in one evaluation batch, at most those of a batch; llama.cpp's 512 when that is left open."""
+    return min(512 if options.n_ubatch == "auto" else options.n_ubatch, options.n_batch)
 
 
 def vision_bytes(mmproj: ModelFacts | None) -> int:
@@ -168,6 +177,6 @@ def _has_kv(facts: ModelFacts, block: int) -> bool:
     return block < facts.block_count - facts.nextn_layers and (interval <= 1 or (block + 1) % interval == 0)
 
 
-def _cache_row_bytes(elements: int, cache_type: CacheType) -> int:
+def _cache_row_bytes(elements: int, cache_type: AutoCacheType) -> int:
     block, n_bytes = _CACHE_BLOCKS[cache_type]
     return -(-elements // block) * n_bytes

@@ -34,6 +34,8 @@ _LOAD_MODES = {"none": 0, "mmap": 1, "mlock": 3}
 _FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 _ROPE_SCALING = {"auto": -1, "none": 0, "linear": 1, "yarn": 2}
 _NUMA = {"off": 0, "distribute": 1, "isolate": 2, "numactl": 3}
+_UBATCH = 512
+"""llama.cpp's own, for a worker asked without a plan."""
 _ALL_LAYERS = 10_000
 _EXPERTS = r"blk\.{layer}\.ffn_(up|down|gate|gate_up)_(ch|)exps"
 """What llama.cpp's own --n-cpu-moe matches, per layer."""
@@ -75,7 +77,7 @@ class ModelParams:
 
 def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_params:
     """The context's parameters. Raises BadOption for combinations the engine refuses or aborts on."""
-    quantised_v = options.type_v not in ("f16", "bf16", "f32")
+    quantised_v = options.type_v not in ("auto", "f16", "bf16", "f32")
     if quantised_v and options.flash_attn == "off":
         raise BadOption("Impossible combination", f"A V cache of type {options.type_v} needs flash attention.")
     n_ctx = options.n_ctx or n_ctx_train
@@ -86,7 +88,7 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
         )
     params: C.llama_context_params = C.llama_context_default_params()
     params.n_ctx = n_ctx
-    params.n_ubatch = min(options.n_ubatch, options.n_batch)
+    params.n_ubatch = min(_UBATCH if options.n_ubatch == "auto" else options.n_ubatch, options.n_batch)
     params.n_batch = options.n_batch
     params.n_seq_max = 1
     # Only a prompt's last token is sampled from. Room for the logits of a whole batch would cost n_ubatch x vocabulary
@@ -103,8 +105,8 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
     params.yarn_beta_slow = options.yarn_beta_slow
     params.yarn_orig_ctx = options.yarn_orig_ctx
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
-    params.type_k = CACHE_TYPES[options.type_k]
-    params.type_v = CACHE_TYPES[options.type_v]
+    params.type_k = CACHE_TYPES["f16" if options.type_k == "auto" else options.type_k]
+    params.type_v = CACHE_TYPES["f16" if options.type_v == "auto" else options.type_v]
     params.offload_kqv = options.offload_kqv
     params.op_offload = options.op_offload
     params.swa_full = options.swa_full
@@ -115,7 +117,7 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
 def vision_params(options: LoadOptions) -> mtmd_cpp.mtmd_context_params:
     """The vision encoder's parameters; its warm-up only reserves memory, so that a full card shows at load."""
     params: mtmd_cpp.mtmd_context_params = mtmd_cpp.mtmd_context_params_default()
-    params.use_gpu = options.vision == "gpu" and options.devices != ("none",)
+    params.use_gpu = options.vision in ("auto", "gpu") and options.devices != ("none",)
     params.print_timings = False
     params.n_threads = threads(options)
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
