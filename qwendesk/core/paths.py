@@ -31,6 +31,11 @@ def demo_mmproj() -> Path:
     return resources_folder() / "demo" / "mmproj-qwendesk-demo-Q8_0.gguf"
 
 
+def engine_places() -> tuple[Path, ...]:
+    """Where engine folders may lie: beside the resources of a bundle, and in this user's data. May not exist."""
+    return resources_folder().parent / "engines", data_folder() / "engines"
+
+
 def data_folder() -> Path:
     """This user's data (chats, attachments). Not created here."""
     return Path(platformdirs.user_data_dir(_APP, appauthor=False))

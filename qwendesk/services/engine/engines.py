@@ -1,6 +1,8 @@
 """Which of the engines on this PC is used: each is tried in a process of its own, the best that runs is chosen."""
 
 import asyncio
+import importlib.metadata
+import importlib.util
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +38,17 @@ class Engines(msgspec.Struct, frozen=True):
     @property
     def current(self) -> Trial | None:
         return next((trial for trial in self.trials if trial.name == self.chosen), None)
+
+
+def engines_here() -> "EnginesService":
+    """The engines of this PC: those of a bundle, those the person fetched, and in a source tree the installed one."""
+    package = importlib.util.find_spec("llama_cpp")
+    libraries = Path(package.origin).parent / "lib" if package is not None and package.origin else None
+    return EnginesService(
+        paths.engine_places(),
+        importlib.metadata.version("llama_cpp_python"),
+        has_installed=libraries is not None and libraries.is_dir(),
+    )
 
 
 class EnginesService:
@@ -84,6 +97,9 @@ class EnginesService:
             if try_again:
                 self._keep_crashes({})
             candidates = await asyncio.to_thread(self._candidates)
+            if [trial.name for trial in candidates] == [INSTALLED] and not try_all:
+                # The app would not start the only one there is any differently after a trial.
+                return self._know(Engines((candidates[0],), INSTALLED, _note(wanted, INSTALLED, candidates)))
             candidates.sort(key=lambda trial: (trial.name != wanted, *_rank(trial)))
             done: list[Trial] = []
             chosen = ""
@@ -94,9 +110,12 @@ class EnginesService:
                 trial = await self._tried(candidate)
                 done.append(trial)
                 chosen = chosen or (trial.name if trial.usable else "")
-            self._engines = Engines(tuple(sorted(done, key=_rank)), chosen, _note(wanted, chosen, done))
-            self._subscribers.notify(self._engines)
-            return self._engines
+            return self._know(Engines(tuple(sorted(done, key=_rank)), chosen, _note(wanted, chosen, done)))
+
+    def _know(self, engines: Engines) -> Engines:
+        self._engines = engines
+        self._subscribers.notify(engines)
+        return engines
 
     def _candidates(self) -> list[Trial]:
         """Every engine, those that may not even be started with their reason."""

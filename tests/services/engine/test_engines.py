@@ -1,6 +1,7 @@
 """Which engine is used: made-up engine folders, some broken, and workers that die in known ways."""
 
 import hashlib
+import sys
 from pathlib import Path
 
 import msgspec
@@ -129,6 +130,14 @@ async def test_the_wish_is_followed_or_answered(tmp_path: Path) -> None:
     assert (broken.chosen, broken.note) == ("cuda", "vulkan cannot be used. No Vulkan.")
 
 
+async def test_the_only_engine_there_is_needs_no_trial(tmp_path: Path) -> None:
+    tries = Tries()
+    alone = EnginesService((tmp_path,), VERSION, has_installed=True, try_one=tries)
+    assert (await alone.choose()).chosen == INSTALLED
+    assert tries.started == []
+    assert (await alone.choose(try_all=True)).trials[0].devices == (CPU,)
+
+
 async def test_nothing_runs(tmp_path: Path) -> None:
     engines = await service(tmp_path / "nowhere", Tries()).choose()
     assert engines == Engines()
@@ -205,12 +214,6 @@ async def test_a_real_worker_with_libraries_that_are_none_says_so(tmp_path: Path
 async def test_an_engine_that_hangs_is_given_up(tmp_path: Path) -> None:
     script = tmp_path / "hang.py"
     script.write_text("import sys\nsys.stdin.read()\n")
-    import sys
-
-    trial = await try_engine(
-        "cpu",
-        "cpu",
-        None,
-        lambda _engine: WorkerClient((sys.executable, str(script)), Patience(start_s=0.2, stop_s=0.2)),
-    )
+    client = WorkerClient((sys.executable, str(script)), Patience(start_s=0.2, stop_s=0.2))
+    trial = await try_engine("cpu", "cpu", None, lambda _engine: client)
     assert (trial.usable, trial.crashed) == (False, True)
