@@ -37,3 +37,34 @@ class ChatSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Folder(msgspec.Struct, frozen=True):
     id: str
     name: str
+
+
+class ReadPosition(msgspec.Struct, frozen=True):
+    """Where the reader was in a chat."""
+
+    node_id: str = ""
+    """The message at the top of the view; "" follows the end."""
+    offset: float = 0.0
+    """How much of it is above the view, as a share of its height (0..1)."""
+
+
+class SavedDraft(msgspec.Struct, frozen=True):
+    """What stands in the composer of a chat."""
+
+    text: str = ""
+    pictures: tuple[str, ...] = ()
+    """Paths, in order."""
+
+
+MOST_TITLE_CHARACTERS = 80
+
+
+def title_of(text: str) -> str:
+    """A title from a question: its first line with words in it, without marks of Markdown, cut at a word."""
+    lines = (" ".join(line.strip(" \t#>*_`~|-=").split()) for line in text.splitlines())
+    line = next((line for line in lines if any(character.isalnum() for character in line)), "")
+    if len(line) <= MOST_TITLE_CHARACTERS:
+        return line
+    head = line[:MOST_TITLE_CHARACTERS]
+    at_word = head.rsplit(" ", 1)[0] if " " in head[MOST_TITLE_CHARACTERS // 2 :] else head
+    return at_word.rstrip(" ,;:.-") + "…"

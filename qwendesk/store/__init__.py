@@ -1,0 +1,1 @@
+"""What people keep: chats, their messages and attachments, in one SQLite file of this user."""

@@ -1,0 +1,118 @@
+"""Rows of the database as values, and values as rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.messages import Message, Part, TextPart, ToolCall
+from qwendesk.core.stats import AnswerStats
+
+_STATS = msgspec.json.Decoder(AnswerStats, strict=False)
+_SETTINGS = msgspec.json.Decoder(ChatSettings)
+_NO_STATS = AnswerStats()
+
+
+class _More(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a message has beside one text."""
+
+    parts: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+_MORE = msgspec.json.Decoder(_More)
+
+SELECT_NODES = """SELECT messages.id, coalesce(parent_id, ''), role, text, reasoning, more, created_s, stop_reason,
+    stats, thought_s, error, model, coalesce(options.json, '')
+    FROM messages LEFT JOIN options ON options.id = options_id WHERE chat_id = ? ORDER BY seq"""
+
+SAVE_NODE = """INSERT INTO messages (id, chat_id, parent_id, role, text, reasoning, more, created_s, stop_reason, stats,
+    thought_s, error, model, options_id, indexed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET role = excluded.role, text = excluded.text, reasoning = excluded.reasoning,
+    more = excluded.more, created_s = excluded.created_s, stop_reason = excluded.stop_reason, stats = excluded.stats,
+    thought_s = excluded.thought_s, error = excluded.error, model = excluded.model, options_id = excluded.options_id,
+    indexed = excluded.indexed"""
+
+
+def encode(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def storable(text: str) -> str:
+    """The same text; half a surrogate pair, which no UTF-8 can hold, becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool) -> tuple[object, ...]:
+    """What SAVE_NODE takes."""
+    message = node.message
+    plain = message.parts == ((TextPart(message.text),) if message.text else ())
+    parts = tuple(TextPart(storable(part.text)) if isinstance(part, TextPart) else part for part in message.parts)
+    more = _More(() if plain else parts, message.tool_calls)
+    return (
+        node.id,
+        chat_id,
+        node.parent_id or None,
+        message.role,
+        storable(message.text),
+        storable(message.reasoning),
+        "" if more == _More() else encode(more),
+        node.created_s,
+        node.stop_reason,
+        "" if node.stats == _NO_STATS else encode(node.stats),
+        node.thought_s,
+        node.error,
+        node.model,
+        option_id,
+        indexed,
+    )
+
+
+def node(row: Sequence[Any]) -> ChatNode:
+    """A row of SELECT_NODES."""
+    (
+        id_,
+        parent_id,
+        role,
+        text,
+        reasoning,
+        more_json,
+        created_s,
+        stop_reason,
+        stats,
+        thought_s,
+        error,
+        model,
+        options,
+    ) = row
+    more = _MORE.decode(more_json) if more_json else _More()
+    parts = more.parts or ((TextPart(text),) if text else ())
+    return ChatNode(
+        id=id_,
+        parent_id=parent_id,
+        message=Message(role, parts, reasoning, more.tool_calls),
+        created_s=created_s,
+        stop_reason=stop_reason,
+        stats=_STATS.decode(stats) if stats else _NO_STATS,
+        thought_s=thought_s,
+        error=error,
+        model=model,
+        options_json=options,
+    )
+
+
+def summary(row: Sequence[Any]) -> ChatSummary:
+    """id, title, folder, pinned, archived, created, changed, settings."""
+    id_, title, folder_id, pinned, archived, created_s, changed_s, settings = row
+    return ChatSummary(
+        id=id_,
+        title=title,
+        folder_id=folder_id or "",
+        pinned=bool(pinned),
+        archived=bool(archived),
+        created_s=created_s,
+        changed_s=changed_s,
+        settings=ChatSettings() if settings == "{}" else _SETTINGS.decode(settings),
+    )

@@ -1,0 +1,180 @@
+"""What is saved comes back as it was, from a real file."""
+
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft
+from qwendesk.core.messages import ImagePart, Message, TextPart, ToolCall, text_message
+from qwendesk.core.stats import AnswerStats
+from qwendesk.store.chats import ChatStore
+from qwendesk.store.database import Database
+from tests.store.chat_nodes import node
+
+
+def fill(store: ChatStore, *nodes: ChatNode, chat: str = "c") -> None:
+    for each in nodes:
+        store.save_node(chat, each).result()
+
+
+def names(tree: ChatTree) -> str:
+    return " ".join(each.id for each in tree.path())
+
+
+EVERYTHING = ChatNode(
+    id="a1",
+    parent_id="q1",
+    message=Message(
+        "assistant",
+        (TextPart("before"), ImagePart("cat.png", "ab" * 32), TextPart("after\0 \u202e 🐈")),
+        reasoning="hm\n",
+        tool_calls=(ToolCall("look", '{"x": 1}'),),
+    ),
+    created_s=1.5,
+    stop_reason="max_tokens",
+    stats=AnswerStats(prompt_tokens=7, decode_s=0.25, cache_note="why"),
+    thought_s=0.125,
+    error="It failed.",
+    model="Demo",
+    options_json='{"seed":1}',
+)
+
+
+def test_a_message_comes_back_with_all_it_had(store: ChatStore) -> None:
+    fill(store, node("q1"), EVERYTHING)
+
+    assert store.load("c").nodes["a1"] == EVERYTHING
+
+
+def test_half_a_character_does_not_stop_a_chat_from_being_saved(store: ChatStore) -> None:
+    fill(store, ChatNode(id="q1", message=text_message("user", "half \ud83d")))
+
+    assert store.load("c").nodes["q1"].message.text == "half ?"
+
+
+def test_branches_and_what_they_show_come_back(store: ChatStore) -> None:
+    fill(store, node("q1"), node("a1", "q1"), node("q2", "a1"), node("q2b", "a1"), node("a2b", "q2b"))
+    assert names(store.load("c")) == "q1 a1 q2b a2b"
+
+    store.set_shown("c", "a1", "q2").result()
+
+    assert names(store.load("c")) == "q1 a1 q2"
+    assert store.load("c").versions("q2") == ("q2", "q2b")
+
+
+def test_a_growing_answer_does_not_take_the_view_back(store: ChatStore) -> None:
+    fill(store, node("q1"), node("a1", "q1"), node("a1b", "q1"))
+    store.set_shown("c", "q1", "a1").result()
+
+    store.save_node("c", node("a1b", "q1", text="longer"), growing=True).result()
+
+    assert names(store.load("c")) == "q1 a1"
+
+
+def test_deleting_a_message_takes_what_follows_also_in_a_very_long_chat(store: ChatStore) -> None:
+    chain = [node("q0")]
+    chain += [node(f"q{number}", f"q{number - 1}") for number in range(1, 3000)]
+    store.save_nodes("c", chain).result()
+
+    store.delete_node("c", "q1").result()
+
+    assert set(store.load("c").nodes) == {"q0"}
+
+
+def test_a_tree_is_saved_as_a_whole(store: ChatStore) -> None:
+    tree = ChatTree().with_node(node("q1")).with_node(node("a1", "q1")).with_node(node("a1b", "q1")).showing("a1")
+
+    store.save_tree(ChatSummary(id="c", title="Mine", changed_s=3.0), tree).result()
+
+    assert store.load("c") == tree
+    assert store.list() == (ChatSummary(id="c", title="Mine", changed_s=3.0),)
+
+
+def test_the_first_question_names_its_chat_and_a_name_by_hand_stays(store: ChatStore) -> None:
+    fill(store, node("q1", text="\n## Why is *the sky* blue?\nReally?", created_s=1.0))
+    assert [(each.title, each.changed_s) for each in store.list()] == [("Why is *the sky* blue?", 1.0)]
+
+    store.save_summary(ChatSummary(id="c", title="Sky")).result()
+    fill(store, node("q1b", text="Another", created_s=2.0))
+
+    assert [(each.title, each.changed_s) for each in store.list()] == [("Sky", 2.0)]
+
+
+def test_the_list_begins_with_what_changed_last(store: ChatStore) -> None:
+    for chat, created_s in (("old", 1.0), ("new", 3.0), ("middle", 2.0)):
+        fill(store, node(f"q{chat}", created_s=created_s), chat=chat)
+
+    assert [each.id for each in store.list()] == ["new", "middle", "old"]
+
+
+def test_a_row_of_the_list_comes_back_with_all_it_had(store: ChatStore) -> None:
+    store.save_folder(Folder("f", "Work")).result()
+    row = ChatSummary(
+        id="c",
+        title="Title",
+        folder_id="f",
+        pinned=True,
+        archived=True,
+        created_s=1.0,
+        changed_s=2.0,
+        settings=ChatSettings(system_prompt="Be brief.", thinking=False, overrides={"seed": "7"}),
+    )
+
+    store.save_summary(row).result()
+
+    assert store.summary("c") == row
+
+
+def test_chats_of_a_deleted_folder_stay(store: ChatStore) -> None:
+    store.save_folder(Folder("f", "Work")).result()
+    store.save_summary(ChatSummary(id="c", folder_id="f")).result()
+
+    store.delete_folder("f").result()
+
+    assert store.folders() == ()
+    assert [each.folder_id for each in store.list()] == [""]
+
+
+def test_a_deleted_chat_comes_back_until_it_is_purged(store: ChatStore) -> None:
+    fill(store, node("q1"), node("a1", "q1"))
+    store.set_deleted(["c"], 10.0).result()
+    assert store.list() == ()
+    assert store.summary("c") is None
+
+    store.purge(before_s=10.0).result()
+    store.set_deleted(["c"], None).result()
+    assert names(store.load("c")) == "q1 a1"
+
+    store.set_deleted(["c"], 10.0).result()
+    store.purge(before_s=11.0).result()
+    store.set_deleted(["c"], None).result()
+    assert store.list() == ()
+    assert store.load("c") == ChatTree()
+
+
+def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_path: Path) -> None:
+    first = Database(tmp_path / "chats.db")
+    store = ChatStore(first)
+    fill(store, node("q1"))
+    store.save_draft("c", SavedDraft("half a", ("cat.png",)), 1.0)
+    store.save_draft("", SavedDraft("new"), 1.0)
+    store.save_draft("", SavedDraft(), 2.0)
+    store.save_read_position("c", ReadPosition("q1", 0.5))
+    store.remember("last_chat", "c")
+    first.close()
+
+    again = Database(tmp_path / "chats.db")
+    store = ChatStore(again)
+    assert store.draft("c") == SavedDraft("half a", ("cat.png",))
+    assert store.draft("") == SavedDraft()
+    assert store.read_position("c") == ReadPosition("q1", 0.5)
+    assert store.remembered("last_chat") == "c"
+    again.close()
+
+
+def test_a_message_without_its_parent_is_refused_as_a_whole(store: ChatStore) -> None:
+    with pytest.raises(Exception, match="could not be used"):
+        store.save_node("c", node("a9", "nobody")).result()
+
+    assert store.list() == ()
