@@ -74,6 +74,11 @@ class EngineService:
         mmproj = await asyncio.to_thread(mmproj_beside, model)
         return await self.load(LoadOptions(model=str(model), mmproj=str(mmproj or "")))
 
+    async def probe(self) -> Devices | EngineDeath:
+        """The compute devices, asked of the engine when no load runs; starts a worker if none does."""
+        async with self._one_load:
+            return await self._client.probe()
+
     async def cancel_load(self) -> None:
         """Stop the load that runs, if one does; its `load` returns a failure of kind "cancelled"."""
         if self._loads:

@@ -1,0 +1,201 @@
+"""What a PC is told to run: by the catalog that ships, on PCs of many sizes."""
+
+import datetime
+
+import msgspec
+import pytest
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import EngineDeath
+from qwendesk.core.units import GIB
+from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
+from qwendesk.hub.catalog_schema import Deletion
+from qwendesk.services.models.fitting import Pc, estimated_facts, estimated_mmproj, fit_label, pc_of
+from qwendesk.services.models.offers import OffersService, make_offers
+from qwendesk.services.models.ranking import Offer
+from qwendesk.services.settings import SettingsService
+from tests.services.conftest import Desk
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+def gpu(total_gb: float, name: str = "CUDA0") -> DeviceInfo:
+    return DeviceInfo(name, "A card", "gpu", "CUDA", int(total_gb * GIB), None)
+
+
+def a_pc(vram_gb: float, ram_gb: float) -> Pc:
+    return Pc(gpus=(gpu(vram_gb),) if vram_gb else (), ram_bytes=int(ram_gb * GIB))
+
+
+def hero_of(catalog: Catalog, pc: Pc, *, with_pictures: bool = True) -> Offer:
+    offers = make_offers(catalog, pc, with_pictures=with_pictures)
+    (hero,) = (offer for offer in offers if offer.is_hero)
+    assert hero is offers[0]
+    return hero
+
+
+@pytest.mark.parametrize(
+    ("vram_gb", "ram_gb", "model", "quant", "kind"),
+    [
+        (24, 64, "Qwen3.5-35B-A3B", "UD-Q4_K_L", "vram"),
+        (32, 64, "Qwen3.5-35B-A3B", "Q6_K", "vram"),
+        (48, 64, "Qwen3.5-35B-A3B", "Q8_0", "vram"),
+        (16, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (12, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (8, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (0, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "cpu"),
+        (0, 16, "Qwen3.5-4B", "Q4_K_M", "cpu"),
+    ],
+)
+def test_what_is_recommended(
+    catalog: Catalog, vram_gb: float, ram_gb: float, model: str, quant: str, kind: str
+) -> None:
+    hero = hero_of(catalog, a_pc(vram_gb, ram_gb))
+    assert hero.recommended is not None
+    assert (hero.id, hero.recommended.quant, hero.recommended.fit.kind) == (model, quant, kind)
+
+
+def test_little_memory_gets_a_smaller_model(catalog: Catalog) -> None:
+    hero = hero_of(catalog, a_pc(8, 16))
+    assert hero.model.params_b < 10
+    assert hero.recommended is not None
+    assert hero.recommended.fit.kind == "vram"
+
+
+def test_a_fit_counts_the_picture_file_and_stays_within_the_reserve(catalog: Catalog) -> None:
+    with_pictures = hero_of(catalog, a_pc(24, 64))
+    without = hero_of(catalog, a_pc(24, 64), with_pictures=False)
+    assert with_pictures.recommended is not None
+    fit = with_pictures.recommended.fit
+    assert fit.gpu_room_bytes == 23 * GIB
+    assert fit.gpu_bytes <= fit.gpu_room_bytes
+    plain = next(each for each in without.quants if each.quant == with_pictures.recommended.quant)
+    assert fit.with_pictures
+    assert not plain.fit.with_pictures
+    assert with_pictures.total_bytes(with_pictures.recommended) - with_pictures.mmproj_bytes == plain.n_bytes
+    assert with_pictures.mmproj_bytes > GIB // 2
+    assert without.mmproj_bytes == 0
+
+
+def test_expert_layers_on_the_cpu_are_counted_as_others_saw_them(catalog: Catalog) -> None:
+    """About 36, 28 and 19 of 40 for 8, 12 and 16 GB cards, with pictures (shared facts of the project)."""
+    model = catalog.model("Qwen3.5-35B-A3B")
+    assert model is not None
+    file = estimated_facts(model, 22_016_023_168)
+    for vram_gb, layers in ((8, 36), (12, 28), (16, 19)):
+        fit = fit_label(file, estimated_mmproj(899_283_648), a_pc(vram_gb, 32))
+        assert fit.kind == "experts"
+        assert abs(fit.on_cpu - layers) <= 2
+        assert fit.of_layers == 40
+
+
+def test_estimated_bytes_add_up_to_the_file(catalog: Catalog) -> None:
+    for model in catalog.models:
+        facts = estimated_facts(model, 10 * GIB)
+        assert sum(tensor.n_bytes for tensor in facts.tensors) == pytest.approx(10 * GIB, rel=0.05), model.id
+
+
+def test_a_flagged_file_is_listed_with_its_reason_and_never_recommended(catalog: Catalog) -> None:
+    repo = "unsloth/Qwen3.5-35B-A3B-GGUF"
+    usual = hero_of(catalog, a_pc(24, 64)).recommended
+    assert usual is not None
+    deletion = Deletion(repo=repo, path=usual.path, noticed="2026-03-12")
+    changed = Catalog(msgspec.structs.replace(catalog.contents, deletions=(*catalog.contents.deletions, deletion)))
+    hero = hero_of(changed, a_pc(24, 64))
+    assert hero.recommended is not None
+    assert hero.recommended.quant != usual.quant
+    flagged = next(each for each in hero.quants if each.quant == usual.quant)
+    assert "took it back" in flagged.flag
+
+
+def test_a_file_from_before_the_fix_is_not_recommended(catalog: Catalog) -> None:
+    early = tuple(
+        msgspec.structs.replace(each, seen="2026-02-26") if each.repo == "unsloth/Qwen3.5-35B-A3B-GGUF" else each
+        for each in catalog.repositories
+    )
+    changed = Catalog(msgspec.structs.replace(catalog.contents, repositories=early))
+    offers = make_offers(changed, a_pc(24, 64), with_pictures=True)
+    offer = next(each for each in offers if each.id == "Qwen3.5-35B-A3B")
+    assert offer.recommended is None
+    assert not offer.is_hero
+
+
+def test_a_quant_with_a_better_one_is_not_recommended_but_explained(catalog: Catalog) -> None:
+    hero = hero_of(catalog, a_pc(24, 64))
+    q4_k_s = next(each for each in hero.quants if each.quant == "Q4_K_S")
+    assert "UD-Q4_K_L" in q4_k_s.flag
+    best = next(each for each in hero.quants if each.quant == "UD-Q4_K_XL")
+    assert not best.flag
+    assert any("2026-02-27" in note.text for note in best.notes)
+
+
+def test_nothing_fits_a_tiny_pc_and_it_is_said(catalog: Catalog) -> None:
+    offers = make_offers(catalog, a_pc(0, 1), with_pictures=True)
+    assert not any(offer.is_hero for offer in offers)
+    assert all(each.fit.kind == "too_large" for offer in offers for each in offer.quants)
+
+
+def test_a_gpu_that_shares_ram_or_hides_its_memory_does_not_count() -> None:
+    shared = DeviceInfo("Vulkan0", "An integrated one", "igpu", "Vulkan", 16 * GIB, None)
+    silent = DeviceInfo("CUDA1", "A silent one", "gpu", "CUDA", None, None)
+    cpu = DeviceInfo("CPU", "A CPU", "cpu", "CPU")
+    assert pc_of((cpu, shared, silent), 32 * GIB, GIB).gpus == ()
+    assert pc_of((cpu, shared, gpu(24)), 32 * GIB, GIB).vram_room_bytes == 23 * GIB
+
+
+async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
+    return OffersService(desk.engine, SettingsService(), ram_bytes=lambda: ram_gb * GIB)
+
+
+@pytest.mark.asyncio
+async def test_the_service_asks_the_engine_and_tells(desk: Desk) -> None:
+    desk.client.devices = (gpu(24), *desk.client.devices)
+    service = await make_service(desk)
+    told: list[str] = []
+    service.subscribe(lambda offers: told.append(offers.state))
+    offers = await service.look()
+    assert told == ["ready"]
+    assert offers.hero is not None
+    assert offers.hero.recommended is not None
+    assert offers.hero.recommended.quant == "UD-Q4_K_L"
+    speed = offers.speed(offers.hero)
+    assert speed is not None
+    assert speed.start[0] <= 100 <= speed.start[1]
+    assert offers.quick is not None
+    assert offers.quick.id == "Qwen3.5-2B"
+    assert datetime.date.fromisoformat(offers.catalog_date)
+
+
+@pytest.mark.asyncio
+async def test_pictures_can_be_declined(desk: Desk) -> None:
+    service = await make_service(desk)
+    assert (await service.look()).hero is not None
+    offers = await service.choose_pictures(with_pictures=False)
+    assert not offers.with_pictures
+    assert all(offer.mmproj_bytes == 0 for offer in offers.offers)
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_cannot_start_still_leads_to_an_offer_and_says_so(desk: Desk) -> None:
+    desk.client.start_result = EngineDeath(1, "The engine did not start.")
+    service = await make_service(desk)
+    offers = await service.look()
+    assert offers.pc.problem == "The engine did not start."
+    assert offers.hero is not None
+    desk.client.start_result = None
+    desk.client.devices = (gpu(24), *desk.client.devices)
+    again = await service.look()
+    assert again.pc.gpus
+
+
+@pytest.mark.asyncio
+async def test_a_damaged_catalog_is_a_sentence(desk: Desk) -> None:
+    def damaged() -> Catalog:
+        raise BadCatalog("The model catalog is damaged", "Install QwenDesk again.")
+
+    service = OffersService(desk.engine, SettingsService(), catalog=damaged)
+    offers = await service.look()
+    assert (offers.state, offers.problem) == ("failed", "Install QwenDesk again.")
