@@ -10,7 +10,7 @@ VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak format screenshot clean environment environment-test
+.PHONY: help run test bench soak format screenshot bundle bundle-test clean environment environment-test
 
 help:
 	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak        the long and random tests"
 	@echo "make format      lay out the code and sort the imports"
 	@echo "make screenshot  take the README's pictures again"
+	@echo "make bundle      the app as one folder in dist/, with its engines; make bundle-test tries it as a stranger would"
 	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine"
 	@echo
 	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
@@ -56,6 +57,12 @@ format: environment-test
 
 screenshot: environment-test
 	@$(VENV_PYTHON) -m tools.screenshot
+
+bundle: environment-test
+	@$(VENV_PYTHON) -m tools.bundle
+
+bundle-test: environment-test
+	@$(VENV_PYTHON) -m tools.bundle.smoke
 
 clean:
 	rm -rf .venv .work .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import QApplication
 from qwendesk.app.parts import build
 from qwendesk.core.paths import log_folder
 from qwendesk.engine.client import WorkerClient
+from qwendesk.services.engine.engines import engines_here
+from qwendesk.services.settings import SettingsService
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.text import tr
@@ -51,12 +53,14 @@ def main(argv: Sequence[str]) -> int:
 
 async def _run(app: QApplication, options: argparse.Namespace) -> int:
     keeper = ThemeKeeper(app, options.theme)
-    parts = build(WorkerClient(), keeper)
+    engines = engines_here()
+    parts = build(WorkerClient(environment=engines.environment), keeper)
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)
     restore = report_errors(parts.window, closed.set)
     keep_collector_quick()
     parts.window.show()
+    await engines.choose(SettingsService().options.engine)
     parts.start()
     parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))

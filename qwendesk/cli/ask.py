@@ -15,12 +15,12 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.settings import apply_assignments, table
-from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.services.chat.service import ChatNews, ChatService, Wrote
 from qwendesk.services.engine.beside import mmproj_beside
+from qwendesk.services.engine.engines import client_here
 from qwendesk.services.engine.service import EngineService
 
 EXIT_ANSWERED, EXIT_BAD_USAGE, EXIT_CANNOT_LOAD, EXIT_ENGINE_DIED = 0, 2, 3, 4
@@ -107,7 +107,7 @@ async def ask(
     request: AskRequest, terminal: Terminal, interrupts: Interrupts, client: EngineClient | None = None
 ) -> int:
     """Loads, asks every prompt, prints; returns the exit status."""
-    client = client or WorkerClient()
+    client = client or await client_here()
     engine = EngineService(client)
     chat = ChatService(client, engine)
     talk = _Talk(request, terminal, engine, chat)

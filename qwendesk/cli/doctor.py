@@ -19,9 +19,9 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import show_bytes
-from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.services.chat.service import ChatService
+from qwendesk.services.engine.engines import client_here
 from qwendesk.services.engine.service import EngineService
 
 EXIT_PASSED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
@@ -63,7 +63,7 @@ async def doctor(
     task = asyncio.current_task()
     if task is not None:
         interrupts.on_request(task.cancel)
-    engine = EngineService(client := client or WorkerClient())
+    engine = EngineService(client := client or await client_here())
     try:
         diagnosis = await examine(client, engine)
     finally:

@@ -30,7 +30,9 @@ _STALE_VARIABLES = ("CUDA_PATH", "HIP_PATH")
 def worker_command() -> tuple[str, ...]:
     """What starts a worker of this installation: the bundle itself, or this Python."""
     if getattr(sys, "frozen", False):
-        return (sys.executable, "--worker")
+        # A program of its own, so that Task Manager, meters and the driver's settings tell it from the window.
+        program = Path(sys.executable)
+        return (str(program.with_name(f"QwenDeskEngine{program.suffix}")), "--worker")
     # -P: modules in the current folder must not stand in for ours.
     return (sys.executable, "-P", "-m", "qwendesk", "--worker")
 

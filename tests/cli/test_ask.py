@@ -14,7 +14,7 @@ from qwendesk.cli import terminal as cli_terminal
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.engine.protocol import Generate, Load, RequestFailed
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
 
 KEYS = [
     "prompt", "reasoning", "answer", "stop_reason", "prompt_tokens", "reused_tokens", "reread_tokens", "image_tokens",
@@ -26,7 +26,7 @@ KEYS = [
 def engine(monkeypatch) -> FakeEngineClient:
     """The engine that `ask` will find."""
     fake = FakeEngineClient()
-    monkeypatch.setattr(cli_ask, "WorkerClient", lambda: fake)
+    monkeypatch.setattr(cli_ask, "client_here", lambda: ready(fake))
     return fake
 
 

@@ -7,7 +7,7 @@ import pytest
 from qwendesk.cli import doctor as cli_doctor
 from qwendesk.cli import main as cli
 from qwendesk.core.failures import LoadFailure
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
 
 RIGHT = [
     ScriptedAnswer(text="2 + 3 = 5"),
@@ -19,7 +19,7 @@ RIGHT = [
 @pytest.fixture
 def engine(monkeypatch) -> FakeEngineClient:
     fake = FakeEngineClient(answers=RIGHT)
-    monkeypatch.setattr(cli_doctor, "WorkerClient", lambda: fake)
+    monkeypatch.setattr(cli_doctor, "client_here", lambda: ready(fake))
     return fake
 
 

@@ -18,6 +18,7 @@ from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
     PROTOCOL_VERSION,
     AnyRequest,
+    Begun,
     Delta,
     Devices,
     Finished,
@@ -63,7 +64,9 @@ DEMO_REPORT = LoadReport(
 
 
 class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer to give. Its thought is left out when a request does not ask for thinking."""
+    """One answer to give, or the rest of one that was begun. Its thought is left out when a request does not ask for
+    thinking.
+    """
 
     reasoning: str = ""
     text: str = ""
@@ -76,6 +79,11 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Ends the answer in place of Finished, after all its words."""
     dies_after: int | None = None
     """The worker dies after that many Deltas."""
+
+
+async def ready(client: "FakeEngineClient") -> "FakeEngineClient":
+    """As `client_here` hands a client out."""
+    return client
 
 
 class FakeEngineClient:
@@ -170,9 +178,15 @@ class FakeEngineClient:
         )
 
     def generate(
-        self, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
+        self,
+        messages: Sequence[Message],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
+        begun: Begun | None = None,
     ) -> "FakeAnswerStream":
-        request = Generate(id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json))
+        request = Generate(
+            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun
+        )
         self.requests.append(request)
         if self.answers:
             script = self.answers.pop(0)

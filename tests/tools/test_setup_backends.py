@@ -36,7 +36,7 @@ def test_a_backend_asked_for_by_name_is_taken(backend: str) -> None:
     assert choose(backend, Machine("Linux")).backend == backend
 
 
-@pytest.mark.parametrize(("wanted", "word"), [("opencl", "auto, cpu, cuda, vulkan, metal"), ("metal", "macOS")])
+@pytest.mark.parametrize(("wanted", "word"), [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, vulkan, metal"), ("metal", "macOS")])
 def test_what_cannot_be_had_is_refused_with_a_sentence(wanted: str, word: str) -> None:
     with pytest.raises(SetupError, match=word):
         choose(wanted, Machine("Linux"))
@@ -67,3 +67,10 @@ def test_prebuilt_cuda_without_a_toolkit_says_what_is_missing() -> None:
 
 def test_other_prebuilt_engines_have_one_folder() -> None:
     assert prebuilt_folders("vulkan", None) == ["vulkan"]
+
+
+def test_an_engine_for_other_pcs_uses_no_instruction_that_its_name_does_not_say() -> None:
+    avx2, sse42 = set(cmake_flags("cpu-avx2")), set(cmake_flags("cpu-sse42"))
+    assert "-DGGML_NATIVE=OFF" in avx2 & sse42
+    assert "-DGGML_AVX2=ON" in avx2
+    assert {f"-DGGML_{name}=OFF" for name in ("AVX", "AVX2", "FMA", "F16C", "BMI2")} <= sse42

@@ -5,15 +5,19 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from tools.setup.project import SetupError
 
-Backend = Literal["cpu", "cuda", "vulkan", "metal"]
+Backend = Literal["cpu", "cpu-avx2", "cpu-sse42", "cuda", "vulkan", "metal"]
+"""The two with an instruction set are for other PCs than this one; see tools/bundle."""
 WANTED = ("auto", *get_args(Backend))
 
+_AVX2 = ("AVX", "AVX2", "FMA", "F16C", "BMI2")
+"""What ggml's build calls the instruction sets that came with AVX2; without a native build it turns them all on."""
 _TOOLS = ("nvidia-smi", "nvcc", "glslc")
 _PREBUILT_CUDA = ("132", "131", "130", "129", "128", "126", "125", "124", "123", "122", "121", "118")
 """CUDA releases that the wheel index may have a folder for, newest first; a folder that is missing is passed over."""
@@ -78,7 +82,15 @@ def cmake_flags(backend: Backend) -> list[str]:
             flags.append("-DGGML_METAL=ON")
         case "cpu":
             flags.append("-DGGML_METAL=OFF")  # on a Mac it is on by default
+        case "cpu-avx2":
+            flags += ["-DGGML_METAL=OFF", "-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=True)]
+        case "cpu-sse42":
+            flags += ["-DGGML_METAL=OFF", "-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=False), "-DGGML_SSE42=ON"]
     return flags
+
+
+def _instructions(names: Sequence[str], *, on: bool) -> list[str]:
+    return [f"-DGGML_{name}={'ON' if on else 'OFF'}" for name in names]
 
 
 def prebuilt_folders(backend: Backend, cuda_release: tuple[int, int] | None) -> list[str]:

@@ -13,9 +13,12 @@ from qwendesk.core import paths
 from qwendesk.core.engines import BrokenEngine
 from qwendesk.core.files import write_whole
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.folders import find_engines, library_environment
 from qwendesk.hardware.cpu_features import cpu_features
 from qwendesk.services.engine.trial import Trial, try_engine, why_not_here
+from qwendesk.services.settings import SettingsService
 
 _logger = logging.getLogger(__name__)
 
@@ -49,6 +52,13 @@ def engines_here() -> "EnginesService":
         importlib.metadata.version("llama_cpp_python"),
         has_installed=libraries is not None and libraries.is_dir(),
     )
+
+
+async def client_here() -> EngineClient:
+    """A client for the best engine of this PC: what a command uses, which has nobody to show a choice to."""
+    engines = engines_here()
+    await engines.choose(SettingsService().options.engine)
+    return WorkerClient(environment=engines.environment)
 
 
 class EnginesService:
