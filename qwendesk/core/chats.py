@@ -68,3 +68,18 @@ def title_of(text: str) -> str:
     head = line[:MOST_TITLE_CHARACTERS]
     at_word = head.rsplit(" ", 1)[0] if " " in head[MOST_TITLE_CHARACTERS // 2 :] else head
     return at_word.rstrip(" ,;:.-") + "…"
+
+
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
+    """One place where a search found its words."""
+
+    chat_id: str
+    node_id: str = ""
+    """The message to jump to; "" when the chat's title was found."""
+    title: str
+    """Of the chat."""
+    snippet: tuple[tuple[str, bool], ...] = ()
+    """Pieces of the text around what was found, each with whether it is what was found."""
+    is_answer: bool = False
+    in_reasoning: bool = False
+    created_s: float = 0.0

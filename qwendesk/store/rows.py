@@ -103,9 +103,14 @@ def node(row: Sequence[Any]) -> ChatNode:
     )
 
 
+def settings(text: str) -> ChatSettings:
+    """Raises msgspec.DecodeError."""
+    return ChatSettings() if text == "{}" else _SETTINGS.decode(text)
+
+
 def summary(row: Sequence[Any]) -> ChatSummary:
     """id, title, folder, pinned, archived, created, changed, settings."""
-    id_, title, folder_id, pinned, archived, created_s, changed_s, settings = row
+    id_, title, folder_id, pinned, archived, created_s, changed_s, settings_json = row
     return ChatSummary(
         id=id_,
         title=title,
@@ -114,5 +119,5 @@ def summary(row: Sequence[Any]) -> ChatSummary:
         archived=bool(archived),
         created_s=created_s,
         changed_s=changed_s,
-        settings=ChatSettings() if settings == "{}" else _SETTINGS.decode(settings),
+        settings=settings(settings_json),
     )

@@ -84,12 +84,10 @@ STATEMENTS = (
     """CREATE TRIGGER messages_fts_insert AFTER INSERT ON messages WHEN new.indexed BEGIN
         INSERT INTO messages_fts (rowid, text, reasoning) VALUES (new.seq, new.text, new.reasoning);
     END""",
-    """CREATE TRIGGER messages_fts_leave AFTER UPDATE OF text, reasoning, indexed ON messages WHEN old.indexed BEGIN
+    """CREATE TRIGGER messages_fts_update AFTER UPDATE OF text, reasoning, indexed ON messages BEGIN
         INSERT INTO messages_fts (messages_fts, rowid, text, reasoning)
-        VALUES ('delete', old.seq, old.text, old.reasoning);
-    END""",
-    """CREATE TRIGGER messages_fts_update AFTER UPDATE OF text, reasoning, indexed ON messages WHEN new.indexed BEGIN
-        INSERT INTO messages_fts (rowid, text, reasoning) VALUES (new.seq, new.text, new.reasoning);
+        SELECT 'delete', old.seq, old.text, old.reasoning WHERE old.indexed;
+        INSERT INTO messages_fts (rowid, text, reasoning) SELECT new.seq, new.text, new.reasoning WHERE new.indexed;
     END""",
     """CREATE TRIGGER messages_fts_delete AFTER DELETE ON messages WHEN old.indexed BEGIN
         INSERT INTO messages_fts (messages_fts, rowid, text, reasoning)

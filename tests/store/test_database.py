@@ -1,0 +1,152 @@
+"""The file: its versions, its checks, and what is said when it cannot be used."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from qwendesk.store.database import DamagedStore, Database, NewerStore, StoreFailure, backup_path
+from qwendesk.store.migrations import MIGRATIONS
+
+
+def add_colour(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE folders ADD COLUMN colour TEXT NOT NULL DEFAULT ''")
+
+
+def break_off(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE half (x)")
+    connection.execute("this is no SQL")
+
+
+def value(path: Path, statement: str) -> object:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchone()[0]
+
+
+def made(path: Path) -> Path:
+    database = Database(path)
+    database.write(
+        lambda connection: connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'Work')")
+    ).result()
+    database.close()
+    return path
+
+
+def test_the_file_is_as_safe_as_sqlite_can_make_it(database: Database) -> None:
+    def settings(connection: sqlite3.Connection) -> list[object]:
+        names = ("journal_mode", "synchronous", "foreign_keys")
+        return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+
+    # Inside a transaction, as every write is; 2 is FULL.
+    assert database.write(settings).result() == ["wal", 2, 1]
+
+
+def test_an_older_file_is_copied_and_brought_up_to_date(tmp_path: Path) -> None:
+    path = made(tmp_path / "chats.db")
+
+    Database(path, (*MIGRATIONS, add_colour)).close()
+
+    assert value(path, "SELECT name || colour FROM folders") == "Work"
+    copy = backup_path(path, len(MIGRATIONS))
+    assert value(copy, "PRAGMA user_version") == len(MIGRATIONS)
+    assert value(copy, "SELECT name FROM folders") == "Work"
+
+
+def test_a_new_file_needs_no_copy(tmp_path: Path) -> None:
+    Database(tmp_path / "chats.db").close()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["chats.db"]
+
+
+def test_a_step_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
+    path = made(tmp_path / "chats.db")
+
+    with pytest.raises(StoreFailure):
+        Database(path, (*MIGRATIONS, add_colour, break_off))
+
+    assert value(path, "PRAGMA user_version") == len(MIGRATIONS) + 1
+    assert value(path, "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == 0
+
+
+def test_a_newer_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = made(tmp_path / "chats.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+
+    with pytest.raises(NewerStore, match="Update QwenDesk"):
+        Database(path)
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all, but long enough" * 200])
+def test_what_is_no_database_is_said_to_be_damaged_and_an_empty_file_is_new(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "chats.db"
+    path.write_bytes(content)
+
+    if content:
+        with pytest.raises(DamagedStore):
+            Database(path)
+    else:
+        Database(path).close()
+        assert value(path, "PRAGMA user_version") == len(MIGRATIONS)
+
+
+def test_a_write_that_fails_leaves_nothing_of_itself(database: Database) -> None:
+    def half(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'Work')")
+        connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'Again')")
+
+    with pytest.raises(StoreFailure):
+        database.write(half).result()
+
+    assert database.read(lambda connection: connection.execute("SELECT count(*) FROM folders").fetchone()[0]) == 0
+
+
+def test_readers_cannot_write_and_do_not_see_half_of_a_write(database: Database) -> None:
+    with pytest.raises(StoreFailure):
+        database.read(lambda connection: connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'x')"))
+
+    def look_meanwhile(connection: sqlite3.Connection) -> int:
+        connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'x')")
+        return database.read(lambda reader: reader.execute("SELECT count(*) FROM folders").fetchone()[0])
+
+    assert database.write(look_meanwhile).result() == 0
+
+
+def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(StoreFailure, match="cannot be used"):
+        Database(tmp_path / "file" / "chats.db")
+
+
+def test_after_the_end_nothing_is_written(tmp_path: Path) -> None:
+    database = Database(tmp_path / "chats.db")
+    database.close()
+
+    with pytest.raises(StoreFailure, match="about to end"):
+        database.write(lambda connection: None)
+
+
+OLDEST = Path(__file__).with_name("schema_1.sql")
+"""A database of version 1 as it was released, with a chat in it. Never edited."""
+
+
+def test_the_oldest_schema_is_read_by_today(tmp_path: Path) -> None:
+    path = tmp_path / "chats.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OLDEST.read_text(encoding="utf-8"))
+
+    database = Database(path)
+
+    from qwendesk.store.chats import ChatStore
+    from qwendesk.store.search import ChatSearch
+
+    (chat,) = ChatStore(database).list()
+    assert chat.title == "Why is the sky blue?"
+    assert [node.message.text for node in ChatStore(database).load(chat.id).path()] == ["Why is the sky blue?", "Air."]
+    assert [hit.node_id for hit in ChatSearch(database).find("air")] == ["a1"]
+    database.close()

@@ -1,0 +1,100 @@
+"""Words lead to the chats and messages that have them."""
+
+import pytest
+
+from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.chats import ChatSummary, SearchHit
+from qwendesk.core.messages import text_message
+from qwendesk.store.chats import ChatStore
+from qwendesk.store.database import Database
+from qwendesk.store.search import ChatSearch
+from tests.store.chat_nodes import node
+
+
+@pytest.fixture
+def search(database: Database, store: ChatStore) -> ChatSearch:
+    store.save_node("sky", node("q1", text="Why is the sky blue?"))
+    thought = "Rayleigh scattering, surely"
+    answer = text_message("assistant", "Air scatters short waves. Café.", reasoning=thought)
+    store.save_node("sky", ChatNode(id="a1", parent_id="q1", message=answer, created_s=5.0))
+    store.save_node("cpp", node("q2", text="What does a C++ template cost? 100% of_it"))
+    store.save_node("zh", node("q3", text="请把这份租约翻译成英文")).result()
+    return ChatSearch(database)
+
+
+def where(hits: tuple[SearchHit, ...]) -> list[str]:
+    return [hit.node_id or f"title of {hit.chat_id}" for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("scatters", ["a1"]),
+        ("scat", ["a1"]),
+        ("SHORT air", ["a1"]),
+        ("cafe", ["a1"]),
+        ("sky", ["title of sky", "q1"]),
+        ('"the sky"', ["title of sky", "q1"]),
+        ('"sky the"', []),
+        ("sky waves", []),
+        ("c++", ["title of cpp", "q2"]),
+        ("Rayleigh", []),
+        ("租约", ["title of zh", "q3"]),
+        ("100%", ["title of cpp", "q2"]),
+        ("", []),
+        ('" ( ) * - ^ : NEAR AND', []),
+        ("\0 sky", ["title of sky", "q1"]),
+        ("text:sky", []),
+        ("x" * 5000, []),
+    ],
+)
+def test_a_query_finds(search: ChatSearch, query: str, found: list[str]) -> None:
+    assert where(search.find(query)) == found
+
+
+def test_thoughts_are_searched_when_asked(search: ChatSearch) -> None:
+    (hit,) = search.find("rayleigh", reasoning=True)
+
+    assert (hit.node_id, hit.in_reasoning, hit.is_answer, hit.created_s) == ("a1", True, True, 5.0)
+    assert hit.snippet == (("Rayleigh", True), (" scattering, surely", False))
+
+
+@pytest.mark.parametrize(("query", "marked"), [("waves", "waves"), ("翻译", "翻译")])
+def test_a_snippet_marks_what_was_found(search: ChatSearch, query: str, marked: str) -> None:
+    hit = search.find(query)[-1]
+
+    assert [text for text, found in hit.snippet if found] == [marked]
+    assert len(hit.snippet) > 1
+
+
+def test_what_changes_is_found_by_its_new_words_only(search: ChatSearch, store: ChatStore) -> None:
+    store.save_node("sky", node("a1", "q1", text="Water vapour."))
+    store.save_summary(ChatSummary(id="sky", title="Colours")).result()
+
+    assert where(search.find("vapour")) == ["a1"]
+    assert where(search.find("scatters")) == []
+    assert where(search.find("colours")) == ["title of sky"]
+    assert where(search.find("sky")) == ["q1"]
+
+
+def test_what_is_deleted_is_not_found(search: ChatSearch, store: ChatStore) -> None:
+    store.delete_node("sky", "a1").result()
+    store.set_deleted(["cpp"], 1.0).result()
+
+    assert where(search.find("scatters")) == []
+    assert where(search.find("template")) == []
+
+
+def test_an_answer_is_found_once_it_is_whole_or_cut_off_by_a_crash(search: ChatSearch, store: ChatStore) -> None:
+    store.save_node("sky", node("a2", "q1", text="growing words"), growing=True).result()
+    assert where(search.find("growing")) == []
+
+    store.finish_index().result()
+
+    assert where(search.find("growing")) == ["a2"]
+
+
+def test_no_more_hits_than_asked_for_and_the_newest_first(search: ChatSearch, store: ChatStore) -> None:
+    store.save_nodes("many", [node(f"q{number}", text="again", created_s=number) for number in range(10, 20)]).result()
+
+    assert where(search.find("again", most=4)) == ["title of many", "q19", "q18", "q17"]
