@@ -17,6 +17,7 @@ from qwendesk.engine.protocol import (
     Acknowledged,
     AnswerNow,
     AnyEvent,
+    Begun,
     Cancel,
     Delta,
     Devices,
@@ -172,7 +173,11 @@ class WorkerClient:
         return result
 
     def generate(
-        self, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
+        self,
+        messages: Sequence[Message],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
+        begun: Begun | None = None,
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
@@ -180,7 +185,7 @@ class WorkerClient:
         else:
             reply = self._ask(
                 lambda request_id: Generate(
-                    id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json)
+                    id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun
                 )
             )
         return WorkerAnswer(reply, self._cancel, self._answer_now)

@@ -10,6 +10,7 @@ from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.engine.protocol import (
+    Begun,
     Delta,
     Devices,
     Finished,
@@ -64,9 +65,13 @@ class EngineClient(Protocol):
         """Count a conversation's tokens and what pictures would fill, without reading anything."""
 
     def generate(
-        self, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
+        self,
+        messages: Sequence[Message],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
+        begun: Begun | None = None,
     ) -> AnswerStream:
-        """Begin an answer."""
+        """Begin an answer, or go on with one that was `begun`."""
 
     async def close(self) -> None:
         """End everything; the client cannot be used afterwards."""

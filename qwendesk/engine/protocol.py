@@ -51,13 +51,34 @@ class Measure(Request, frozen=True, kw_only=True, tag="measure"):
     options: GenerationOptions = GenerationOptions()
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """An answer as far as it got before it was stopped or cut, as it was sent."""
+
+    reasoning: str = ""
+    text: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.reasoning and not self.text
+
+    @property
+    def thought_is_open(self) -> bool:
+        """It was cut inside its thought; one that was cut between the two goes on there, too."""
+        return bool(self.reasoning) and not self.text
+
+
 class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """Answer a conversation: Rendering, Rendered, PromptProgress..., Delta..., at last Finished or RequestFailed."""
 
     messages: tuple[Message, ...]
+    """The last one is the one to be answered; what was begun of its answer is not among them."""
     options: GenerationOptions
     tools_json: tuple[str, ...] = ()
     """JSON text of one tool definition each."""
+    begun: Begun | None = None
+    """The answer goes on after this, with thinking as it was then. Deltas and counts are of what is new; the prompt's
+    tokens include what was begun.
+    """
 
 
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):

@@ -9,17 +9,21 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import Message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.stats import AnswerStats, StopReason
-from qwendesk.engine.protocol import Event, Finished, Generate, PromptProgress, Rendered, Rendering
+from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering
 from qwendesk.engine.worker.control import Control
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.model import Aborted
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
+from qwendesk.engine.worker.resuming import CutAnswer, options_to_resume, with_tokens
 from qwendesk.engine.worker.sampling import Sampler
 from qwendesk.engine.worker.vision import Tile
 from qwendesk.engine.worker.writer import Writer
 
 Send = Callable[[Event], None]
+
+_FINAL = ("eos", "stop_string")
+"""An answer that ended so is whole; any other can go on."""
 
 
 class _Stopped(Exception):
@@ -54,16 +58,32 @@ class Turn:
         self._note(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
         if layout.n_tokens >= self._session.model.n_ctx:
             return "context_full"
+        writer = Writer(self._session, self._options, self._request.id, self._send, in_thought=layout.opens_thought)
+        writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
+        reason = self._read_and_write(sampler, layout, writer)
+        if reason not in _FINAL:
+            self._remember(writer, opens_thought=layout.opens_thought)
+        return reason
+
+    def _read_and_write(self, sampler: Sampler, layout: Layout, writer: Writer) -> StopReason:
         try:
             self._read(layout)
             self._note(prefill_s=time.monotonic() - self._started)
-            self._write(sampler, layout.opens_thought)
+            self._rewrite(sampler, writer, layout.rest)
+            self._write(sampler, writer)
         except Aborted:
             self._session.cache.tear()
             return "cancelled"
         except _Stopped as stop:
             return stop.reason
         raise AssertionError("writing ends by a reason")
+
+    def _remember(self, writer: Writer, *, opens_thought: bool) -> None:
+        """Keep the tokens of an answer that can go on."""
+        before, new = self._request.begun or Begun(), writer.sent
+        seen = Begun(before.reasoning + new.reasoning, before.text + new.text)
+        if not seen.is_empty:
+            self._session.recent.remember(seen, CutAnswer(tuple(writer.tokens), opens_thought))
 
     def _read(self, layout: Layout) -> None:
         cache = self._session.cache
@@ -95,16 +115,30 @@ class Turn:
         vision.feed(tile, cache.position)
         cache.append(tile.item)
 
-    def _write(self, sampler: Sampler, opens_thought: bool) -> None:
+    def _rewrite(self, sampler: Sampler, writer: Writer, rest: str) -> None:
+        """Write the last word of what was begun again, by the likeliest tokens that spell it and perhaps go on."""
+        left, markers = rest.encode(), self._session.marker_ids() if rest else frozenset()
+        while left:
+            if self._control.cancelled:
+                raise _Stopped("cancelled")
+            if self._cells_left() < 1:
+                raise _Stopped("context_full")
+            token = sampler.likeliest_within(left, markers)
+            sampler.replay(token, by_grammar=not writer.in_thought)
+            writer.rewrite(token, rest)
+            left = left[len(self._session.model.piece(token)) :]
+            self._feed((token,))
+
+    def _write(self, sampler: Sampler, writer: Writer) -> None:
         session, options = self._session, self._options
-        writer = Writer(session, options, self._request.id, self._send, in_thought=opens_thought)
         first_at = 0.0
+        can_go_on = False
         try:
             while True:
                 self._between_tokens()
-                if self._control.cancelled:
+                if self._control.cancelled and not first_at:
                     raise _Stopped("cancelled")
-                if writer.in_thought and self._must_close(writer.reasoning_tokens):
+                if writer.in_thought and self._must_close(writer.begun_reasoning_tokens + writer.reasoning_tokens):
                     self._close_thought(writer)
                 token = self._sample(sampler, writer)
                 if not first_at:
@@ -114,13 +148,19 @@ class Turn:
                     raise _Stopped("eos")
                 if writer.write(token):
                     raise _Stopped("stop_string")
+                # One token is always written that memory does not hold yet: going on reads it, and nothing else.
+                if self._control.cancelled:
+                    raise _Stopped("cancelled")
                 if 0 <= options.max_tokens <= writer.reasoning_tokens + writer.answer_tokens:
                     raise _Stopped("max_tokens")
                 if self._cells_left() < 1:
                     raise _Stopped("context_full")
                 self._feed((token,))
+        except (_Stopped, Aborted) as end:
+            can_go_on = not isinstance(end, _Stopped) or end.reason not in _FINAL
+            raise
         finally:
-            writer.finish()
+            writer.finish(can_go_on=can_go_on)
             self._note(
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
@@ -191,14 +231,24 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
             "No picture support", "This model is loaded without its mmproj file, so it cannot see pictures."
         )
     send(Rendering(id=request.id))
-    prompt = prompt_of(session, messages, request.options, request.tools_json)
+    options = options_to_resume(request.options, request.begun)
+    prompt = prompt_of(session, messages, options, request.tools_json)
+    known = session.recent.recall(request.begun, opens_thought=prompt.opens_thought)
+    if known is not None:
+        prompt = with_tokens(prompt, known.tokens)
+    elif request.begun is not None:
+        prompt = prompt_of(session, messages, options, request.tools_json, request.begun)
     send(Rendered(id=request.id))
     pictures = session.vision.prepare(images) if session.vision is not None and images else {}
     return lay_out(prompt, pictures)
 
 
 def prompt_of(
-    session: Session, messages: Sequence[Message], options: GenerationOptions, tools_json: Sequence[str] = ()
+    session: Session,
+    messages: Sequence[Message],
+    options: GenerationOptions,
+    tools_json: Sequence[str] = (),
+    begun: Begun | None = None,
 ) -> Prompt:
     """The conversation through the session's template. Raises BadRequest when the template refuses it."""
     return build_prompt(
@@ -208,4 +258,5 @@ def prompt_of(
         tools_json=tools_json,
         enable_thinking=options.enable_thinking and session.report.can_think,
         preserve_thinking=options.preserve_thinking,
+        begun=begun,
     )

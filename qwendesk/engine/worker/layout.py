@@ -41,6 +41,9 @@ class Layout(msgspec.Struct, frozen=True):
     cuts: Mapping[int, bool]
     """Places (numbers of items) where a batch ends and a checkpoint is taken; True where it is pinned."""
     opens_thought: bool
+    begun: tuple[int, ...] = ()
+    rest: str = ""
+    """Both as in Prompt."""
 
     @property
     def image_tokens(self) -> int:
@@ -99,7 +102,7 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedPicture]) -> Layout:
     wanted = {0, *places["system"], *places["image"], *answers, *thoughts}
     wanted |= {turn for turn in places["user_turn"] if turn - max(cut for cut in wanted if cut <= turn) >= NEAR_ITEMS}
     cuts = {cut: cut in places["system"] for cut in sorted(wanted) if 0 < cut < len(items)}
-    return Layout(tuple(items), tiles, cuts, prompt.opens_thought)
+    return Layout(tuple(items), tiles, cuts, prompt.opens_thought, prompt.begun, prompt.rest)
 
 
 def _answer_starts(items: Sequence[Item], turns: Sequence[int], thought: int) -> Iterator[int]:

@@ -23,6 +23,7 @@ from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.memory import ContextMemory
 from qwendesk.engine.worker.model import Model
 from qwendesk.engine.worker.prompt import Vocabulary
+from qwendesk.engine.worker.resuming import RecentAnswers
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.vision import Vision
 
@@ -50,11 +51,17 @@ class Session(msgspec.Struct, frozen=True, eq=False):
     vocabulary: Vocabulary
     cache: PromptCache
     report: LoadReport
+    recent: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
 
     def close(self) -> None:
         if self.vision is not None:
             self.vision.close()
         self.model.close()
+
+    def marker_ids(self) -> frozenset[int]:
+        """Tokens that are markup and never a text's own."""
+        known = {**self.vocabulary.control, **self.vocabulary.user_defined}
+        return frozenset(token for text, token in known.items() if not text.isspace())
 
     def special(self, text: str) -> int | None:
         """The id of a control or user-defined token; None when `text` is not one token."""

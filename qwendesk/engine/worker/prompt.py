@@ -5,18 +5,22 @@ each plain run between two of them, texts put back, is tokenised as one. So the 
 text wherever nobody typed a special token.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.messages import ImagePart, Message
+from qwendesk.engine.protocol import Begun
 from qwendesk.engine.worker.conversation import PICTURE_TOKENS, RenderedPiece, render_conversation
 from qwendesk.engine.worker.literals import Literals
 from qwendesk.engine.worker.template import ChatTemplate
 
 _ALWAYS_LITERAL = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 """Hidden from templates where they are no tokens, too: templates take texts apart at them."""
+_LAST_WORD = re.compile(r"\s{0,8}\S{0,16}\Z")
+"""The white space before it belongs to its first token."""
 _BOUNDARY_ORDER = ("system", "user_turn", "image", "thought")
 
 
@@ -61,7 +65,15 @@ class Prompt(msgspec.Struct, frozen=True):
     boundaries: tuple[Boundary, ...]
     """In order, no two of one place; (0, 0) is possible."""
     opens_thought: bool
-    """The prompt ends inside an open `<think>`."""
+    """The prompt, without what was begun of the answer, ends inside an open `<think>`."""
+    begun: tuple[int, ...] = ()
+    """Tokens that say what was begun of the answer. The pieces end with it, but perhaps by other tokens, as a text
+    joins those around it.
+    """
+    rest: str = ""
+    """The last word of what was begun. The pieces end before it: it is written again, so that half a word becomes the
+    tokens of the whole one.
+    """
 
 
 def build_prompt(
@@ -72,8 +84,9 @@ def build_prompt(
     tools_json: Sequence[str],
     enable_thinking: bool,
     preserve_thinking: bool,
+    begun: Begun | None = None,
 ) -> Prompt:
-    """The prompt that asks the model for the next message of a conversation.
+    """The prompt that asks the model for the next message of a conversation, or for the rest of one that was begun.
 
     A model without `<think>` and `</think>` as tokens is never asked to think. Raises BadRequest when the template
     refuses the conversation, leaves out a picture, or a tool definition or call is not a JSON object.
@@ -94,6 +107,8 @@ def build_prompt(
     assembly = _Assembly(vocabulary, texts_are_hidden=rendered.texts_are_hidden)
     for piece in rendered.pieces:
         assembly.add(piece)
+    if begun is not None:
+        assembly.resume(begun)
     return assembly.finish()
 
 
@@ -124,6 +139,10 @@ class _Assembly:
         self._last_special: tuple[int, int] | None = None
         self._thought: tuple[int, int] | None = None
         self._thought_is_open = False
+        self._opened: bool | None = None
+        """Whether the prompt opened a thought, once more follows."""
+        self._begun: list[int] = []
+        self._rest = ""
 
     def add(self, piece: RenderedPiece) -> None:
         """The next piece of the rendered conversation."""
@@ -141,12 +160,44 @@ class _Assembly:
         else:
             self._add_text(piece.text, may_be_message=True)
 
+    def resume(self, begun: Begun) -> None:
+        """What was begun of the answer goes to the end, in the form that Qwen's templates give a whole one."""
+        self._opened = self._ends_in_thought()
+        if begun.reasoning and "<think>" in self._ids and "</think>" in self._ids:
+            if not self._opened:
+                self._begin_special("<think>")
+                self._text.append("\n")
+            self._begin_text(begun.reasoning, is_last=begun.thought_is_open)
+        if not begun.text:
+            return
+        if self._ends_in_thought():
+            self._text.append("\n")
+            self._begin_special("</think>")
+            self._text.append("\n\n")
+        self._begin_text(begun.text, is_last=True)
+
     def finish(self) -> Prompt:
+        opened = self._ends_in_thought() if self._opened is None else self._opened
         self._end_run()
         if self._thought:
             self._mark(self._thought, "thought")
         boundaries = [self._boundaries[place] for place in sorted(self._boundaries)]
-        return Prompt(tuple(self._pieces), tuple(boundaries), bool(self._thought) and self._thought_is_open)
+        return Prompt(tuple(self._pieces), tuple(boundaries), opened, tuple(self._begun), self._rest)
+
+    def _ends_in_thought(self) -> bool:
+        return self._thought is not None and self._thought_is_open
+
+    def _begin_special(self, text: str) -> None:
+        self._add_special(text)
+        self._begun.append(self._ids[text])
+
+    def _begin_text(self, text: str, *, is_last: bool) -> None:
+        if is_last:
+            self._rest = _LAST_WORD.search(text)[0]  # type: ignore[index]
+            text = text[: len(text) - len(self._rest)]
+        self._text.append(text)
+        for fragment in self._inert.split_inert(text):
+            self._begun.extend(self._tokenize(fragment))
 
     def _add_special(self, text: str) -> None:
         self._end_text()

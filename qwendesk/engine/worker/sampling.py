@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import llama_cpp.llama_cpp as C
 import numpy as np
@@ -16,6 +16,8 @@ from qwendesk.engine.worker.model import Model
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """struct llama_token_data."""
+_MOST_TRIED = 4096
+"""Of the likeliest tokens that are looked at for one that spells what must come."""
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
 """What ends a repeated phrase for DRY; llama.cpp's defaults."""
 
@@ -73,6 +75,30 @@ class Sampler:
         C.llama_sampler_accept(self._chain, token)
         C.llama_sampler_accept(self._grammar, token)
         return token
+
+    def likeliest_within(self, left: bytes, never: Container[int]) -> int:
+        """The likeliest token that spells the beginning of `left`, or all of it and more. Nothing is accepted yet."""
+        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, -1), (self._model.n_vocab,))
+        for token in np.argsort(-logits)[:_MOST_TRIED].tolist():
+            piece = self._model.piece(token)
+            if piece and (piece.startswith(left) or left.startswith(piece)) and token not in never:
+                return int(token)
+        tokens = self._model.tokenize(left.decode("utf-8", "ignore"))
+        plain = [token for token in tokens if token not in never]
+        return plain[0] if tokens[:1] == plain[:1] else self._model.tokenize(chr(left[0]))[0]
+
+    def replay(self, token: int, *, by_grammar: bool) -> None:
+        """Take a token of an answer that goes on after a cut. Raises BadRequest when the grammar forbids it."""
+        C.llama_sampler_accept(self._chain, token)
+        if self._grammar is None or not by_grammar:
+            return
+        if not self._allowed(token):
+            raise BadRequest(
+                "Cannot go on",
+                "What was said so far does not follow the JSON schema or grammar that is set now, so it cannot be "
+                "continued. Regenerate the answer.",
+            )
+        C.llama_sampler_accept(self._grammar, token)
 
     def _draw(self, *, grammar_first: bool) -> int:
         logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, -1), (self._model.n_vocab,))
