@@ -5,6 +5,7 @@ the settings pages and the docs all read this table.
 """
 
 import functools
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -30,6 +31,10 @@ class Setting(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     source: str = ""
+    pattern: str = ""
+    """A text must match this regular expression as a whole; "" for any text."""
+    example: str = ""
+    """What such a text looks like; needed where there is a pattern."""
     basic: bool = False
     """On the first level of the settings; everything else is under Advanced."""
 
@@ -89,7 +94,9 @@ def parse(entry: Entry, text: str) -> Any:
 
 
 def check(entry: Entry, value: Any) -> None:
-    """Raises BadOption when a number is outside the range the setting declares."""
+    """Raises BadOption when a number is outside the range, or a text not of the form, that the setting declares."""
+    if isinstance(value, str) and entry.setting.pattern and re.fullmatch(entry.setting.pattern, value) is None:
+        raise BadOption("Bad value", f'"{value}" is no value for {entry.key}: {expected(entry)}.')
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     low, high = entry.setting.low, entry.setting.high
@@ -98,7 +105,7 @@ def check(entry: Entry, value: Any) -> None:
 
 
 def check_all(options: msgspec.Struct) -> None:
-    """Raises BadOption for the first value of `options` outside its range."""
+    """Raises BadOption for the first value of `options` outside its range or not of its form."""
     for key, entry in table(type(options)).items():
         check(entry, getattr(options, key))
 
@@ -115,7 +122,7 @@ def expected(entry: Entry) -> str:
         limits += f" up to {high:g}" if high is not None else ""
         words.append(("a whole number" if int in kinds else "a number") + limits)
     elif not words:
-        words.append("a list" if typing.get_origin(entry.type) is tuple else "text")
+        words.append("a list" if typing.get_origin(entry.type) is tuple else entry.setting.example or "text")
     return "use " + " or ".join(words) if len(words) < 3 else "use one of " + ", ".join(words)
 
 

@@ -1,7 +1,7 @@
 """How the app reaches the Hub: settings, HTTP clients, and what its errors mean for people."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from qwendesk.core.errors import QwenDeskError
 os.environ["HF_HUB_DISABLE_XET"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-from huggingface_hub import constants, set_client_factory
+from huggingface_hub import close_session, constants, set_client_factory
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -73,24 +73,38 @@ def endpoint_from_environment() -> str:
     return os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or DEFAULT_ENDPOINT
 
 
-def new_client(network: Network) -> httpx2.Client:
-    """A client with the proxy, the time limits and the offline switch of `network`. Certificates are checked."""
+def never() -> bool:
+    """For a network whose settings stay as they are."""
+    return False
 
-    def refuse_when_offline(_request: httpx2.Request) -> None:
-        if network.offline or constants.is_offline_mode():
+
+def new_client(network: Network, is_cut: Callable[[], bool] = never) -> httpx2.Client:
+    """A client with the proxy, the time limits and the offline switch of `network`. Certificates are checked.
+
+    `is_cut` is asked before every request and after every answer, from any thread: the switch may be thrown while
+    the client is in use.
+    """
+
+    def refuse_when_offline(_: httpx2.Request | httpx2.Response) -> None:
+        if network.offline or is_cut() or constants.is_offline_mode():
             raise offline_trouble()
 
     return httpx2.Client(
-        event_hooks={"request": [refuse_when_offline]},
+        event_hooks={"request": [refuse_when_offline], "response": [refuse_when_offline]},
         follow_redirects=True,
         proxy=network.proxy or None,
         timeout=httpx2.Timeout(network.stall_s, connect=min(CONNECT_S, network.stall_s)),
     )
 
 
-def use_in_library(network: Network) -> None:
+def use_in_library(network: Network, is_cut: Callable[[], bool] = never) -> None:
     """From now on huggingface_hub, which knows one client for the whole process, connects as `network` says."""
-    set_client_factory(lambda: new_client(network))
+    set_client_factory(lambda: new_client(network, is_cut))
+
+
+def drop_connections() -> None:
+    """Closes those that huggingface_hub keeps open for later. Who waits on one gets an error."""
+    close_session()
 
 
 def offline_trouble() -> HubTrouble:
@@ -118,6 +132,9 @@ def translated(network: Network, repo: str, path: str = "") -> Iterator[None]:
         raise no_connection(network, error) from error
     except httpx2.HTTPError as error:
         raise bad_answer(network.host, str(error)) from error
+    except RuntimeError as error:
+        # Its client was closed: the settings of the network were changed while it waited.
+        raise no_connection(network, error) from error
     except (ValueError, KeyError, TypeError) as error:
         # A captive portal or a broken mirror answers with something else than the Hub's JSON.
         raise bad_answer(network.host, "the answer is not the Hub's") from error

@@ -19,6 +19,7 @@ from qwendesk.hub.queue_state import (
     QueueFile,
     QueueTotal,
     Speed,
+    State,
     bytes_on_disk,
     read_queue,
     write_queue,
@@ -39,7 +40,7 @@ class _Run:
 
 
 class DownloadQueue:
-    """Owns the downloads. Its methods are quick and for any thread.
+    """Owns the downloads. Its methods are quick and for any thread; one that is not listed any more is passed over.
 
     Subscribers are called with an item's id ("" for the order), on whatever thread the change happened.
     """
@@ -76,6 +77,21 @@ class DownloadQueue:
         self._is_started = True
         self._fill()
 
+    def hold(self) -> None:
+        """Stops all without waiting for their end; they are queued until `start`."""
+        with self._lock:
+            self._is_started = False
+            runs = list(self._runs.values())
+        for run in runs:
+            run.control.stop()
+
+    def reconnect(self) -> None:
+        """Lets what runs begin anew where it is, with the Hub as it is to be reached now."""
+        with self._lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.control.stop()
+
     def add(self, files: Sequence[RemoteFile], models_folder: Path) -> str:
         """Queues `files` as one download; its id. A download of the same first file is resumed instead.
 
@@ -99,7 +115,7 @@ class DownloadQueue:
     def pause(self, identity: str) -> None:
         """What is there stays; other downloads take its place."""
         with self._lock:
-            if self._kept(identity).state not in ("queued", "running"):
+            if self._state_of(identity) not in ("queued", "running"):
                 return
             self._set(identity, state="paused")
             self._stop(identity)
@@ -109,7 +125,7 @@ class DownloadQueue:
     def resume(self, identity: str) -> None:
         """Also tries again what failed."""
         with self._lock:
-            if self._kept(identity).state not in ("paused", "failed"):
+            if self._state_of(identity) not in ("paused", "failed"):
                 return
             self._set(identity, state="queued", trouble=None, sentence="")
         self._changed(identity)
@@ -118,6 +134,8 @@ class DownloadQueue:
     def cancel(self, identity: str) -> None:
         """Takes it off the list, and removes what is unfinished. Finished files stay."""
         with self._lock:
+            if self._state_of(identity) is None:
+                return
             kept = self._kept(identity)
             self._order.remove(kept)
             run = self._runs.get(identity)
@@ -132,6 +150,8 @@ class DownloadQueue:
     def move(self, identity: str, place: int) -> None:
         """To the `place` in the order, from 0. What runs goes on."""
         with self._lock:
+            if self._state_of(identity) is None:
+                return
             kept = self._kept(identity)
             self._order.remove(kept)
             self._order.insert(place, kept)
@@ -153,8 +173,9 @@ class DownloadQueue:
         begun: list[_Run] = []
         with self._lock:
             for kept in tuple(self._order):
-                # One that was paused and resumed keeps its place until its old thread has ended.
-                is_free = kept.state == "queued" and kept.id not in self._runs
+                # One that was paused and resumed keeps its place until its old thread has ended, and two that share
+                # a picture file take turns.
+                is_free = kept.state == "queued" and not self._is_in_use(kept)
                 if not self._is_started or len(self._runs) >= self._at_once or not is_free:
                     continue
                 running = self._set(kept.id, state="running")
@@ -164,6 +185,10 @@ class DownloadQueue:
                 run.thread.start()
         for run in begun:
             self._changed(run.item.kept.id)
+
+    def _is_in_use(self, kept: Kept) -> bool:
+        targets = {each.target for each in kept.files}
+        return any(targets & {each.target for each in run.item.kept.files} for run in self._runs.values())
 
     def _run(self, run: _Run) -> None:
         # Stays when something unforeseen is raised, which the thread then reports.
@@ -184,8 +209,7 @@ class DownloadQueue:
             if run.discard:
                 _discard(run.item.kept)
             del self._runs[identity]
-            is_listed = any(kept.id == identity for kept in self._order)
-            if is_listed and self._kept(identity).state == "running":
+            if self._state_of(identity) == "running":
                 self._settle(run, trouble)
         self._changed(identity)
         self._fill()
@@ -228,6 +252,10 @@ class DownloadQueue:
         if run is None or kept.state != "running":
             return DownloadItem(kept, kept.n_bytes if kept.state == "done" else bytes_on_disk(kept))
         return msgspec.structs.replace(run.item, kept=kept, bytes_per_s=run.speed.bytes_per_s)
+
+    def _state_of(self, identity: str) -> State | None:
+        """None when it is not listed."""
+        return next((kept.state for kept in self._order if kept.id == identity), None)
 
     def _kept(self, identity: str) -> Kept:
         return next(kept for kept in self._order if kept.id == identity)

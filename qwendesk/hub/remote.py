@@ -1,14 +1,16 @@
 """What the Hub knows of repositories and files, asked through huggingface_hub."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import httpx2
 import msgspec
 
 from qwendesk.hub.network import (
+    HubTrouble,
     Network,
     bad_answer,
+    never,
     new_client,
     offline_trouble,
     translated,
@@ -66,9 +68,11 @@ class Location(msgspec.Struct, frozen=True):
 class Hub:
     """The Hub at one endpoint. Every method blocks, and raises HubTrouble with a sentence when it fails."""
 
-    def __init__(self, network: Network | None = None) -> None:
+    def __init__(self, network: Network | None = None, is_cut: Callable[[], bool] = never) -> None:
+        """`is_cut` may say at any time that nothing is to be asked any more; what is under way then ends."""
         self.network = network or Network()
-        use_in_library(self.network)
+        self._is_cut = is_cut
+        use_in_library(self.network, is_cut)
         # False, not None: None would send whatever token another program has left on this machine.
         self._api = HfApi(endpoint=self.network.endpoint, token=self.network.token or False, library_name="qwendesk")
 
@@ -122,9 +126,23 @@ class Hub:
             headers["Authorization"] = f"Bearer {self.network.token}"
         return headers
 
+    def account(self) -> str:
+        """The name of the account that the token belongs to. Raises HubTrouble "denied" when the Hub refuses it."""
+        self._refuse_offline()
+        if not self.network.token:
+            raise HubTrouble("denied", "No token", "There is no access token to test. Save one first.")
+        try:
+            with translated(self.network, "your account"):
+                return str(self._api.whoami()["name"])
+        except HubTrouble as trouble:
+            if trouble.kind != "denied":
+                raise
+            sentence = f"{self.network.host} does not accept this token. Make a new one there and save it here."
+            raise HubTrouble("denied", "Token refused", sentence) from trouble
+
     def client(self) -> httpx2.Client:
         """A client for bytes, to be closed by the caller."""
-        return new_client(self.network)
+        return new_client(self.network, self._is_cut)
 
     def _info(self, repo: str, revision: str) -> ModelInfo:
         self._refuse_offline()
@@ -143,7 +161,7 @@ class Hub:
         return tuple(found)
 
     def _refuse_offline(self) -> None:
-        if self.network.offline:
+        if self.network.offline or self._is_cut():
             raise offline_trouble()
 
 

@@ -3,6 +3,7 @@
 import logging
 import os
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import keyring
@@ -14,6 +15,7 @@ from qwendesk.hub.network import endpoint_from_environment
 
 _logger = logging.getLogger(__name__)
 _SERVICE = "QwenDesk"
+TokenPlace = Literal["environment", "keyring", "file", "nowhere"]
 
 
 def load_token(host: str) -> str:
@@ -21,8 +23,16 @@ def load_token(host: str) -> str:
 
     Tokens are kept by host, so that one for the Hub never goes to a mirror; HF_TOKEN belongs to HF_ENDPOINT.
     """
-    own = os.environ.get("HF_TOKEN", "").strip() if urlsplit(endpoint_from_environment()).netloc == host else ""
-    return own or _from_keyring(host) or _read_file().get(host, "")
+    return _from_environment(host) or _from_keyring(host) or _read_file().get(host, "")
+
+
+def token_place(host: str) -> TokenPlace:
+    """Where the token that `load_token` gives for `host` comes from."""
+    if _from_environment(host):
+        return "environment"
+    if _from_keyring(host):
+        return "keyring"
+    return "file" if host in _read_file() else "nowhere"
 
 
 def save_token(host: str, token: str) -> bool:
@@ -46,6 +56,10 @@ def delete_token(host: str) -> None:
     tokens = _read_file()
     if tokens.pop(host, None) is not None:
         _write_file(tokens)
+
+
+def _from_environment(host: str) -> str:
+    return os.environ.get("HF_TOKEN", "").strip() if urlsplit(endpoint_from_environment()).netloc == host else ""
 
 
 def _from_keyring(host: str) -> str:

@@ -23,6 +23,8 @@ class FakeHub:
     def __init__(self) -> None:
         self.repos: dict[str, dict[str, bytes]] = {}
         self.gated: set[str] = set()
+        self.accounts: dict[str, str] = {}
+        """Token: the name of the account it belongs to."""
         self.plain: set[str] = set()
         """Paths that are served by the endpoint itself, and have no SHA-256."""
         self.faults: list[str] = []
@@ -102,6 +104,9 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
             if path == "/api/models":
                 self._json([_listed(repo) for repo in hub.repos if self._asked() in repo.lower()])
                 return
+            if path == "/api/whoami-v2":
+                self._whoami()
+                return
             if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/[^/]+)?", path):
                 self._info(found[1])
                 return
@@ -165,6 +170,13 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
                 return
             siblings = [{"rfilename": path} for path in hub.repos[repo]]
             self._json(_listed(repo) | {"sha": COMMIT, "siblings": siblings, "gated": repo in hub.gated and "auto"})
+
+        def _whoami(self) -> None:
+            name = hub.accounts.get(self.headers.get("Authorization", "").removeprefix("Bearer "))
+            if name is None:
+                self._error(401, "")
+            else:
+                self._json({"type": "user", "name": name})
 
         def _bytes(self, repo: str, path: str, *, is_store: bool) -> None:
             if not is_store and path not in hub.plain:

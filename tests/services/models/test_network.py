@@ -1,0 +1,236 @@
+"""One switch and no connection; other settings of the network take effect at once; the token."""
+
+import asyncio
+import functools
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import keyring
+import msgspec
+import pytest
+import pytest_asyncio
+from keyring.backends import fail
+
+from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import BadOption, QwenDeskError
+from qwendesk.hub.asking import ask_hub
+from qwendesk.hub.catalog import load_catalog
+from qwendesk.hub.evidence import FileEvidence, gather_all
+from qwendesk.hub.folders import ModelFolders, write_folders
+from qwendesk.hub.library_places import Machine
+from qwendesk.hub.network import HubTrouble
+from qwendesk.hub.remote import RemoteFile
+from qwendesk.hub.remote_header import remote_facts
+from qwendesk.hub.token import token_file
+from qwendesk.services.models.downloads import DownloadsService
+from qwendesk.services.models.network import NetworkService
+from qwendesk.services.models.service import ModelsService
+from qwendesk.services.settings import SettingsService
+from tests.gguf_files import header_of, model_values, write_model
+from tests.hub.hub_server import COMMIT, running_hub
+
+REPO, NAME = "someone/Model-4B-GGUF", "model-4B.gguf"
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    from huggingface_hub.utils import close_session
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(fail.Keyring())
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "settings")
+    monkeypatch.setattr(paths, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    write_folders(ModelFolders((str(tmp_path / "ours"),)))
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        hub.add(REPO, NAME, header_of(model_values()))
+        yield hub
+        close_session()
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def connects(monkeypatch) -> list[object]:
+    """Every attempt to look up a name or to connect a socket, from any thread of this process."""
+    seen: list[object] = []
+    connect, look_up = socket.socket.connect, socket.getaddrinfo
+
+    def noted_connect(self: socket.socket, address: object) -> None:
+        seen.append(address)
+        connect(self, address)
+
+    @functools.wraps(look_up)
+    def noted_look_up(*arguments, **named):
+        seen.append(arguments)
+        return look_up(*arguments, **named)
+
+    monkeypatch.setattr(socket.socket, "connect", noted_connect)
+    monkeypatch.setattr(socket, "getaddrinfo", noted_look_up)
+    return seen
+
+
+class Desk:
+    """The settings with what hangs on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = SettingsService(folder / "settings.json")
+        self.network = NetworkService(self.settings)
+        models = ModelsService(Machine("linux", folder / "home", {}))
+        self.downloads = DownloadsService(self.network, models, state_file=folder / "downloads.json")
+
+
+@pytest_asyncio.fixture
+async def desk(hub, tmp_path):
+    desk = Desk(tmp_path)
+    desk.downloads.start()
+    yield desk
+    await desk.downloads.close()
+    desk.network.close()
+
+
+FILE = RemoteFile(REPO, NAME, COMMIT, 2000, None, "", None)
+
+
+async def download(desk: Desk) -> None:
+    """Returns when it is done: none runs while the switch is thrown."""
+    ended = asyncio.Event()
+    desk.downloads.subscribe(lambda state: ended.set() if state.items and not state.unfinished else None)
+    await desk.downloads.add(REPO, NAME)
+    await ended.wait()
+
+
+async def account(desk: Desk) -> None:
+    test = await desk.network.test_token()
+    if not test.is_good:
+        raise QwenDeskError("Not tested", test.sentence)
+
+
+async def verify(desk: Desk) -> None:
+    path = paths.config_folder().parent / "ours" / REPO / NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    evidence = gather_all([write_model(path, model_values())])
+    evidence = [
+        msgspec.structs.replace(each, files=tuple(_from_repo(file) for file in each.files)) for each in evidence
+    ]
+    asked = await asyncio.to_thread(lambda: ask_hub(evidence, desk.network.hub(), load_catalog()))
+    if asked.troubles:
+        raise QwenDeskError("Not asked", asked.troubles[0])
+
+
+def _from_repo(file: FileEvidence) -> FileEvidence:
+    return msgspec.structs.replace(file, origin=msgspec.structs.replace(file.origin, repo=REPO, path=NAME))
+
+
+INTENTS = {
+    "search": lambda desk: asyncio.to_thread(lambda: desk.network.hub().search("model")),
+    "list a repository": lambda desk: asyncio.to_thread(lambda: desk.network.hub().files(REPO)),
+    "look at a file": lambda desk: asyncio.to_thread(lambda: desk.network.hub().file(REPO, NAME)),
+    "read a header": lambda desk: asyncio.to_thread(lambda: remote_facts(desk.network.hub(), FILE)),
+    "plan a download": lambda desk: desk.downloads.plan(REPO, NAME),
+    "download": download,
+    "test the token": account,
+    "verify": verify,
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("intent", INTENTS)
+async def test_each_networked_intent_connects_when_it_may_and_never_when_offline(desk, hub, connects, intent):
+    hub.accounts["secret"] = "ada"
+    await desk.network.save_token("secret")
+    await INTENTS[intent](desk)
+    assert connects
+    desk.settings.change({"offline": True})
+    connects.clear()
+    with pytest.raises(QwenDeskError) as raised:
+        await INTENTS[intent](desk)
+    assert "offline" in raised.value.sentence
+    assert connects == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_begun_before_the_switch_asks_nothing_more(desk, connects):
+    hub = await asyncio.to_thread(desk.network.hub)
+    with hub.client() as client:
+        desk.settings.change({"offline": True})
+        connects.clear()
+        for ask in (
+            lambda: hub.files(REPO),
+            lambda: hub.locate(FILE, client),
+            lambda: client.get(hub.network.endpoint),
+        ):
+            with pytest.raises(HubTrouble, match="Offline"):
+                await asyncio.to_thread(ask)
+    assert connects == []
+
+
+@pytest.mark.asyncio
+async def test_a_download_waits_for_the_switch_also_at_the_next_start(desk, hub, connects, tmp_path):
+    hub.add(REPO, NAME, bytes(100_000))
+    hub.always = "stall"
+    await desk.downloads.add(REPO, NAME)
+    desk.settings.change({"offline": True})
+    await desk.downloads.close()
+    connects.clear()
+    again = Desk(tmp_path)
+    seen = asyncio.Event()
+    again.downloads.subscribe(lambda state: seen.set() if state.items else None)
+    again.downloads.start()
+    await seen.wait()
+    assert [item.kept.state for item in again.downloads.state.items] == ["queued"]
+    await again.downloads.close()
+    assert connects == []
+
+
+@pytest.mark.asyncio
+async def test_another_endpoint_is_asked_from_the_next_request_on(desk):
+    with running_hub() as mirror:
+        mirror.add("mirrored/Repo-GGUF", "a.gguf", b"x")
+        desk.settings.change({"hub_endpoint": mirror.endpoint + "/"})
+        found = await asyncio.to_thread(lambda: desk.network.hub().search(""))
+        assert [each.repo for each in found] == ["mirrored/Repo-GGUF"]
+
+
+@pytest.mark.asyncio
+async def test_the_proxy_is_used(desk, hub):
+    with running_hub() as proxy:
+        desk.settings.change({"proxy": proxy.endpoint, "hub_endpoint": "http://hub.invalid"})
+        await asyncio.to_thread(lambda: desk.network.hub().search(""))
+        assert any("hub.invalid" in path for path in proxy.requests("GET"))
+
+
+@pytest.mark.asyncio
+async def test_a_token_is_for_its_endpoint_alone(desk, hub):
+    hub.accounts["secret"] = "ada"
+    assert await desk.network.save_token(" secret\n") == "file"
+    if sys.platform != "win32":
+        assert stat.S_IMODE(token_file().stat().st_mode) == 0o600
+    test = await desk.network.test_token()
+    assert test.is_good
+    assert "ada" in test.sentence
+    desk.settings.change({"hub_endpoint": "http://127.0.0.1:9"})
+    assert await desk.network.token_place() == "nowhere"
+    desk.settings.change({"hub_endpoint": ""})
+    assert await desk.network.delete_token() == "nowhere"
+    assert not (await desk.network.test_token()).is_good
+
+
+@pytest.mark.asyncio
+async def test_a_refused_token_is_said(desk):
+    await desk.network.save_token("old")
+    test = await desk.network.test_token()
+    assert not test.is_good
+    assert "does not accept this token" in test.sentence
+
+
+@pytest.mark.parametrize("key", ["hub_endpoint", "proxy"])
+@pytest.mark.parametrize("value", ["huggingface.co", "ftp://x", "https://", "http://a b"])
+def test_an_address_that_is_none_is_refused(tmp_path, key, value):
+    settings = SettingsService(tmp_path / "settings.json")
+    with pytest.raises(BadOption, match="an address like"):
+        settings.change({key: value})
+    assert settings.options == AppOptions()
