@@ -1,0 +1,215 @@
+"""Windows' graphics adapters through D3DKMT: name, size, PCI address for a LUID, and the system's budget."""
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from qwendesk.hardware.probes.base import NOTHING, Ask, Found
+from qwendesk.hardware.snapshot import GpuReading, Vendor
+
+LIST_EVERY_S = 30.0
+"""Adapters come and go seldom; the budget is asked every time."""
+_SEGMENT_SIZE, _ADDRESS, _REGISTRY, _TYPE = 3, 6, 8, 15
+"""KMTQUERYADAPTERINFOTYPE."""
+_MOST_ADAPTERS = 32
+_SOFTWARE, _HYBRID_INTEGRATED, _RENDER = 1 << 2, 1 << 5, 1
+_SMALL_BYTES = 512 * 1024**2
+"""Integrated GPUs carve at most this much out of the RAM; the rest of what they use is shared."""
+
+
+class Luid(ctypes.Structure):
+    _fields_ = (("low", ctypes.c_uint32), ("high", ctypes.c_int32))
+
+
+class AdapterInfo(ctypes.Structure):
+    """D3DKMT_ADAPTERINFO."""
+
+    _fields_ = (
+        ("handle", ctypes.c_uint32),
+        ("luid", Luid),
+        ("sources", ctypes.c_uint32),
+        ("precise", ctypes.c_int32),
+    )
+
+
+class EnumAdapters2(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_uint32), ("adapters", ctypes.POINTER(AdapterInfo)))
+
+
+class QueryAdapterInfo(ctypes.Structure):
+    _fields_ = (
+        ("handle", ctypes.c_uint32),
+        ("type", ctypes.c_int32),
+        ("data", ctypes.c_void_p),
+        ("size", ctypes.c_uint32),
+    )
+
+
+class SegmentSize(ctypes.Structure):
+    _fields_ = (("dedicated", ctypes.c_uint64), ("system", ctypes.c_uint64), ("shared", ctypes.c_uint64))
+
+
+class Address(ctypes.Structure):
+    _fields_ = (("bus", ctypes.c_uint32), ("device", ctypes.c_uint32), ("function", ctypes.c_uint32))
+
+
+class Registry(ctypes.Structure):
+    _fields_ = (
+        ("adapter", ctypes.c_wchar * 260),
+        ("bios", ctypes.c_wchar * 260),
+        ("dac", ctypes.c_wchar * 260),
+        ("chip", ctypes.c_wchar * 260),
+    )
+
+
+class CloseAdapter(ctypes.Structure):
+    _fields_ = (("handle", ctypes.c_uint32),)
+
+
+class VideoMemoryInfo(ctypes.Structure):
+    """D3DKMT_QUERYVIDEOMEMORYINFO; group 0 is the adapter's own memory."""
+
+    _fields_ = (
+        ("process", ctypes.c_void_p),
+        ("handle", ctypes.c_uint32),
+        ("group", ctypes.c_int32),
+        ("budget", ctypes.c_uint64),
+        ("usage", ctypes.c_uint64),
+        ("reservation", ctypes.c_uint64),
+        ("available", ctypes.c_uint64),
+        ("physical", ctypes.c_uint32),
+    )
+
+
+class Adapter(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of one adapter, as plain numbers."""
+
+    high: int
+    low: int
+    flags: int | None = None
+    bus: tuple[int, int, int] | None = None
+    name: str = ""
+    dedicated_bytes: int | None = None
+    shared_bytes: int | None = None
+
+
+def reading_of(adapter: Adapter, budget_bytes: int | None = None) -> GpuReading | None:
+    """The adapter as a reading; None for a software renderer and for one that only shows pictures."""
+    flags = adapter.flags
+    if flags is not None and (flags & _SOFTWARE or not flags & _RENDER):
+        return None
+    unified: bool | None = None
+    if adapter.dedicated_bytes is not None:
+        unified = bool(flags and flags & _HYBRID_INTEGRATED) or adapter.dedicated_bytes <= _SMALL_BYTES
+    return GpuReading(
+        luid=f"0x{adapter.high & 0xFFFFFFFF:08x}_0x{adapter.low:08x}",
+        pci="{:04x}:{:02x}:{:02x}.{:x}".format(0, *adapter.bus) if adapter.bus is not None else None,
+        name=adapter.name or None,
+        vendor=vendor_of(adapter.name),
+        unified=unified,
+        total_bytes=adapter.dedicated_bytes or None,
+        shared_total_bytes=adapter.shared_bytes or None,
+        budget_bytes=budget_bytes or None,
+    )
+
+
+def vendor_of(name: str) -> Vendor | None:
+    """The maker by the adapter's name; None when it tells nothing."""
+    words = name.lower()
+    if "nvidia" in words or "geforce" in words:
+        return "nvidia"
+    if "amd" in words or "radeon" in words:
+        return "amd"
+    return "intel" if "intel" in words else None
+
+
+class WindowsD3dkmtProbe:
+    """`library` has gdi32.dll's D3DKMT functions, `kernel` OpenProcess and CloseHandle; None opens the real ones."""
+
+    def __init__(self, library: Any = None, kernel: Any = None) -> None:
+        self._library, self._kernel = library, kernel
+        self._listed_s: float | None = None
+        self._adapters: list[tuple[int, Adapter]] = []
+        self._pid: int | None = None
+        self._process: int | None = None
+
+    def read(self, ask: Ask) -> Found:
+        if not self._open():
+            return NOTHING
+        if self._listed_s is None or ask.now_s - self._listed_s >= LIST_EVERY_S:
+            self._release()
+            self._adapters = list(self._list())
+            self._listed_s = ask.now_s
+        self._look_at(ask.pid)
+        found = (reading_of(adapter, self._budget(handle)) for handle, adapter in self._adapters)
+        return Found(gpus=tuple(each for each in found if each is not None))
+
+    def close(self) -> None:
+        self._look_at(None)
+        self._release()
+
+    def _open(self) -> bool:
+        if self._library is None and sys.platform == "win32":
+            try:
+                self._library, self._kernel = ctypes.WinDLL("gdi32.dll"), ctypes.WinDLL("kernel32.dll")
+                self._kernel.OpenProcess.restype = ctypes.c_void_p
+                self._kernel.CloseHandle.argtypes = [ctypes.c_void_p]
+            except OSError:
+                self._library = None
+        return self._library is not None and hasattr(self._library, "D3DKMTEnumAdapters2")
+
+    def _list(self) -> Iterator[tuple[int, Adapter]]:
+        room = (AdapterInfo * _MOST_ADAPTERS)()
+        request = EnumAdapters2(_MOST_ADAPTERS, room)
+        if self._library.D3DKMTEnumAdapters2(ctypes.byref(request)):
+            return
+        for info in room[: request.count]:
+            yield info.handle, self._adapter(info)
+
+    def _adapter(self, info: AdapterInfo) -> Adapter:
+        flags = self._query(info.handle, _TYPE, ctypes.c_uint32())
+        address = self._query(info.handle, _ADDRESS, Address())
+        registry = self._query(info.handle, _REGISTRY, Registry())
+        size = self._query(info.handle, _SEGMENT_SIZE, SegmentSize())
+        # An adapter that sits on no bus (a virtual one) says 0xFFFFFFFF.
+        on_bus = address is not None and address.bus < 256 and address.device < 32 and address.function < 8
+        return Adapter(
+            high=info.luid.high,
+            low=info.luid.low,
+            flags=None if flags is None else flags.value,
+            bus=(address.bus, address.device, address.function) if on_bus else None,
+            name="" if registry is None else str(registry.adapter),
+            dedicated_bytes=None if size is None else int(size.dedicated),
+            shared_bytes=None if size is None else int(size.shared),
+        )
+
+    def _query(self, handle: int, kind: int, answer: Any) -> Any:
+        request = QueryAdapterInfo(
+            handle, kind, ctypes.cast(ctypes.byref(answer), ctypes.c_void_p), ctypes.sizeof(answer)
+        )
+        return None if self._library.D3DKMTQueryAdapterInfo(ctypes.byref(request)) else answer
+
+    def _budget(self, handle: int) -> int | None:
+        """What Windows lets the engine use of the adapter's own memory; None without an engine."""
+        if self._process is None or not hasattr(self._library, "D3DKMTQueryVideoMemoryInfo"):
+            return None
+        request = VideoMemoryInfo(process=self._process, handle=handle, group=0)
+        failed = self._library.D3DKMTQueryVideoMemoryInfo(ctypes.byref(request))
+        return None if failed else int(request.budget)
+
+    def _look_at(self, pid: int | None) -> None:
+        """Keeps one handle open, to the engine's process (PROCESS_QUERY_INFORMATION)."""
+        if pid == self._pid:
+            return
+        if self._process:
+            self._kernel.CloseHandle(self._process)
+        self._pid = pid
+        self._process = (self._kernel.OpenProcess(0x400, 0, pid) or None) if pid and self._kernel is not None else None
+
+    def _release(self) -> None:
+        for handle, _ in self._adapters:
+            self._library.D3DKMTCloseAdapter(ctypes.byref(CloseAdapter(handle)))
+        self._adapters = []

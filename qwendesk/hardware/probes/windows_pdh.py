@@ -1,0 +1,155 @@
+"""GPU memory of every process on Windows, through the performance counters (PDH) with one query that stays open."""
+
+import ctypes
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from qwendesk.hardware.probes.base import NOTHING, Ask, Found
+from qwendesk.hardware.snapshot import GpuReading, ProcessMemory
+
+COUNTERS: Mapping[str, str] = {
+    "process_dedicated": r"\GPU Process Memory(*)\Dedicated Usage",
+    "process_shared": r"\GPU Process Memory(*)\Shared Usage",
+    "adapter_dedicated": r"\GPU Adapter Memory(*)\Dedicated Usage",
+    "adapter_shared": r"\GPU Adapter Memory(*)\Shared Usage",
+}
+_INSTANCE = re.compile(
+    r"^(?:pid_(?P<pid>\d+)_)?luid_(?P<high>0x[0-9a-f]+)_(?P<low>0x[0-9a-f]+)_phys_\d+", re.IGNORECASE
+)
+_FORMAT_LARGE = 0x400
+_OK, _MORE_DATA, _NO_DATA = 0, 0x800007D2, 0x800007D5
+_AGAIN_S = 60.0
+
+
+def instance_of(name: str) -> tuple[int | None, str] | None:
+    """Process and LUID of "pid_4711_luid_0x00000000_0x0000D3F2_phys_0"; the process is None for an adapter's."""
+    found = _INSTANCE.match(name)
+    if found is None:
+        return None
+    luid = f"{found['high']}_{found['low']}".lower()
+    return (int(found["pid"]) if found["pid"] else None), luid
+
+
+def readings(values: Mapping[str, Iterable[tuple[str, int]]]) -> tuple[GpuReading, ...]:
+    """One reading per LUID from (instance, bytes) rows of each counter in `COUNTERS`.
+
+    Linked adapters of one LUID are added up. A process never has more than its adapter: the counter of a process goes
+    on counting memory that the driver moved out, so it is capped by the adapter's.
+    """
+    adapters: dict[str, dict[str, int]] = {}
+    processes: dict[tuple[str, int], dict[str, int]] = {}
+    for counter, rows in values.items():
+        for name, n_bytes in rows:
+            parsed = instance_of(name)
+            if parsed is None:
+                continue
+            pid, luid = parsed
+            place = adapters.setdefault(luid, {})
+            if pid is not None:
+                place = processes.setdefault((luid, pid), {})
+            place[counter] = place.get(counter, 0) + n_bytes
+    return tuple(_reading(luid, totals, processes) for luid, totals in adapters.items())
+
+
+def _reading(luid: str, totals: Mapping[str, int], processes: Mapping[tuple[str, int], dict[str, int]]) -> GpuReading:
+    dedicated, shared = totals.get("adapter_dedicated"), totals.get("adapter_shared")
+    rows = tuple(
+        ProcessMemory(
+            pid=pid,
+            dedicated_bytes=_capped(found.get("process_dedicated"), dedicated),
+            shared_bytes=_capped(found.get("process_shared"), shared),
+        )
+        for (where, pid), found in processes.items()
+        if where == luid
+    )
+    return GpuReading(luid=luid, used_bytes=dedicated, shared_used_bytes=shared, processes=rows)
+
+
+def _capped(n_bytes: int | None, most: int | None) -> int | None:
+    return n_bytes if n_bytes is None or most is None else min(n_bytes, most)
+
+
+class CounterValue(ctypes.Structure):
+    """PDH_FMT_COUNTERVALUE with its 64-bit member."""
+
+    _fields_ = (("status", ctypes.c_uint32), ("large", ctypes.c_int64))
+
+
+class CounterItem(ctypes.Structure):
+    """PDH_FMT_COUNTERVALUE_ITEM_W."""
+
+    _fields_ = (("name", ctypes.c_wchar_p), ("value", CounterValue))
+
+
+class WindowsPdhProbe:
+    """`library` has pdh.dll's functions; None opens the real one, which exists on Windows alone."""
+
+    def __init__(self, library: Any = None) -> None:
+        self._library = library
+        self._query = ctypes.c_void_p()
+        self._counters: dict[str, ctypes.c_void_p] = {}
+        self._not_before_s: float | None = None
+        self._note = ""
+
+    def read(self, ask: Ask) -> Found:
+        if not self._counters and not self._open(ask.now_s):
+            return Found(notes=(self._note,)) if self._note else NOTHING
+        status = self._library.PdhCollectQueryData(self._query) & 0xFFFFFFFF
+        if status == _NO_DATA:  # no process uses a GPU just now
+            return NOTHING
+        if status != _OK:
+            self.close()
+            self._not_before_s = ask.now_s + _AGAIN_S
+            return NOTHING
+        return Found(gpus=readings({name: self._rows(handle) for name, handle in self._counters.items()}))
+
+    def close(self) -> None:
+        if self._query.value:
+            self._library.PdhCloseQuery(self._query)
+            self._query = ctypes.c_void_p()
+        self._counters.clear()
+
+    def _open(self, now_s: float) -> bool:
+        if self._not_before_s is not None and now_s < self._not_before_s:
+            return False
+        self._not_before_s = now_s + _AGAIN_S
+        if self._library is None and sys.platform == "win32":
+            try:
+                self._library = ctypes.WinDLL("pdh.dll")
+            except OSError as error:
+                self._note = f"Windows' performance counters cannot be opened: {error}."
+        if self._library is None:
+            return False
+        if self._library.PdhOpenQueryW(None, 0, ctypes.byref(self._query)) & 0xFFFFFFFF != _OK:
+            self._note = "Windows' performance counters cannot be asked."
+            return False
+        for name, path in COUNTERS.items():
+            handle = ctypes.c_void_p()
+            if self._library.PdhAddEnglishCounterW(self._query, path, 0, ctypes.byref(handle)) & 0xFFFFFFFF == _OK:
+                self._counters[name] = handle
+        if not self._counters:
+            self.close()
+            self._note = "This Windows has no counters of GPU memory (they came with version 1709)."
+        else:
+            self._note = ""
+        return bool(self._counters)
+
+    def _rows(self, counter: ctypes.c_void_p) -> list[tuple[str, int]]:
+        """The counter's instances; empty when it has no data, and when it keeps growing under us."""
+        size, count = ctypes.c_uint32(0), ctypes.c_uint32(0)
+        buffer: Any = None
+        for _ in range(3):
+            status = self._library.PdhGetFormattedCounterArrayW(
+                counter, _FORMAT_LARGE, ctypes.byref(size), ctypes.byref(count), buffer
+            )
+            status &= 0xFFFFFFFF
+            if status == _OK and buffer is not None:
+                items = ctypes.cast(buffer, ctypes.POINTER(CounterItem))
+                valid = (items[index] for index in range(count.value))
+                return [(str(item.name), int(item.value.large)) for item in valid if item.value.status in (0, 1)]
+            if status != _MORE_DATA:
+                return []
+            buffer = ctypes.create_string_buffer(size.value)
+        return []

@@ -1,0 +1,88 @@
+from qwendesk.core.units import GIB, MIB
+from qwendesk.hardware.probes.base import Ask
+from qwendesk.hardware.probes.windows_pdh import WindowsPdhProbe, instance_of, readings
+from tests.hardware.dlls import INVALID, NO_DATA, FakePdh
+
+BIG, SMALL = "luid_0x00000000_0x0000D3F2_phys_0", "luid_0x00000000_0x0000C1A0_phys_0"
+LUID = "0x00000000_0x0000d3f2"
+RECORDED = {
+    "process_dedicated": [(f"pid_4711_{BIG}", 22 * GIB), (f"pid_900_{BIG}", 2 * GIB), (f"pid_900_{SMALL}", 64 * MIB)],
+    "process_shared": [(f"pid_4711_{BIG}", 1300 * MIB), (f"pid_900_{BIG}", 80 * MIB)],
+    "adapter_dedicated": [(BIG, 23 * GIB), (SMALL, 128 * MIB)],
+    "adapter_shared": [(BIG, 1400 * MIB), (SMALL, 0)],
+}
+
+
+def test_instances():
+    assert instance_of(f"pid_4711_{BIG}") == (4711, LUID)
+    assert instance_of("luid_0x00000001_0x0000D3F2_phys_1_part_0") == (None, "0x00000001_0x0000d3f2")
+    assert instance_of("_Total") is None
+
+
+def test_a_hybrid_laptop_is_two_adapters_with_their_processes():
+    big, small = readings(RECORDED)
+    assert (big.luid, big.used_bytes, big.shared_used_bytes) == (LUID, 23 * GIB, 1400 * MIB)
+    assert big.process(4711).dedicated_bytes == 22 * GIB
+    assert big.process(4711).shared_bytes == 1300 * MIB
+    assert small.process(900).dedicated_bytes == 64 * MIB
+    assert small.process(4711) is None
+
+
+def test_a_process_never_has_more_than_its_adapter():
+    rows = RECORDED | {"process_dedicated": [(f"pid_4711_{BIG}", 40 * GIB)]}
+    assert readings(rows)[0].process(4711).dedicated_bytes == 23 * GIB
+
+
+def test_linked_adapters_of_one_luid_are_added_up():
+    second = BIG.replace("phys_0", "phys_1")
+    rows = {"adapter_dedicated": [(BIG, 10 * GIB), (second, 9 * GIB)]}
+    assert readings(rows)[0].used_bytes == 19 * GIB
+
+
+def test_the_query_stays_open_and_is_closed_once():
+    library = FakePdh(RECORDED)
+    probe = WindowsPdhProbe(library)
+    for now_s in (0.0, 1.0, 2.0):
+        found = probe.read(Ask(4711, now_s))
+        assert found.gpus[0].process(4711).shared_bytes == 1300 * MIB
+    assert (library.opened, library.collected) == (1, 3)
+    probe.close()
+    assert library.open_queries == 0
+
+
+def test_no_data_yet_is_no_reading_and_no_fault():
+    library = FakePdh(RECORDED)
+    library.collect_status = NO_DATA
+    probe = WindowsPdhProbe(library)
+    assert probe.read(Ask(None, 0)).gpus == ()
+    library.collect_status = 0
+    assert len(probe.read(Ask(None, 1)).gpus) == 2
+    probe.close()
+
+
+def test_one_counter_without_data_leaves_the_others():
+    probe = WindowsPdhProbe(FakePdh(RECORDED | {"process_shared": NO_DATA}))
+    (big, _) = probe.read(Ask(4711, 0)).gpus
+    assert big.process(4711).dedicated_bytes == 22 * GIB
+    assert big.process(4711).shared_bytes is None
+    probe.close()
+
+
+def test_a_query_that_breaks_is_opened_again_after_a_while():
+    library = FakePdh(RECORDED)
+    probe = WindowsPdhProbe(library)
+    probe.read(Ask(None, 0))
+    library.collect_status = INVALID
+    assert probe.read(Ask(None, 1)).gpus == ()
+    library.collect_status = 0
+    assert probe.read(Ask(None, 2)).gpus == ()
+    assert len(probe.read(Ask(None, 99)).gpus) == 2
+    probe.close()
+    assert library.open_queries == 0
+
+
+def test_an_old_windows_says_why():
+    library = FakePdh({})
+    probe = WindowsPdhProbe(library)
+    assert "1709" in probe.read(Ask(None, 0)).notes[0]
+    assert library.open_queries == 0
