@@ -5,7 +5,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qwendesk.cli.models_hub import connected_hub, split_name
+from qwendesk.cli.models_hub import connected_hub, shared_limit, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.folders import read_folders, repo_file
@@ -27,7 +27,8 @@ def add_command(commands: "Commands") -> None:
         help="download a model",
         description="Download a GGUF file, all parts of it and its picture file. A download that was broken off goes "
         "on where it was; a file gets its name only when its SHA-256 is right.",
-        epilog="Exit status: 0 downloaded, 1 not downloaded, 2 bad usage. HF_ENDPOINT and HF_TOKEN are honoured.",
+        epilog="Exit status: 0 downloaded, 1 not downloaded, 2 bad usage. The window's settings of the "
+        "network are used, and HF_ENDPOINT and HF_TOKEN where those are empty.",
     )
     parser.add_argument("file", metavar="REPO/FILE", help="owner/name/file.gguf")
     parser.add_argument("--to", type=Path, metavar="DIR", help="another models folder than the first")
@@ -42,7 +43,7 @@ async def get_model(options: argparse.Namespace, terminal: Terminal, interrupts:
     from qwendesk.hub.download_plan import plan_download
     from qwendesk.hub.network import HubTrouble
 
-    control = Control()
+    control = Control(shared_limit())
     interrupts.on_request(control.stop)
     repo, path = split_name(options.file)
     folder = options.to.absolute() if options.to else Path(read_folders().models[0])

@@ -5,17 +5,25 @@ from typing import TYPE_CHECKING
 from qwendesk.core.errors import QwenDeskError
 
 if TYPE_CHECKING:
+    from qwendesk.hub.download_control import SpeedLimit
     from qwendesk.hub.remote import Hub
 
 
 def connected_hub() -> "Hub":
-    """The Hub of HF_ENDPOINT, with the token kept for it."""
-    from qwendesk.hub.network import Network, endpoint_from_environment
-    from qwendesk.hub.remote import Hub
-    from qwendesk.hub.token import load_token
+    """The Hub as the window's settings say: address, proxy, offline switch, and the token kept for it."""
+    from qwendesk.services.models.network import NetworkService
+    from qwendesk.services.settings import SettingsService
 
-    endpoint = endpoint_from_environment()
-    return Hub(Network(endpoint, load_token(Network(endpoint).host)))
+    return NetworkService(SettingsService()).hub()
+
+
+def shared_limit() -> "SpeedLimit":
+    """The window's setting, for the downloads of this command."""
+    from qwendesk.hub.download_control import SpeedLimit
+    from qwendesk.services.models.network import NetworkService
+    from qwendesk.services.settings import SettingsService
+
+    return SpeedLimit(NetworkService(SettingsService()).connection.limit_bytes_per_s)
 
 
 def split_name(name: str) -> tuple[str, str]:

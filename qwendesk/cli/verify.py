@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from qwendesk.cli.models_hub import connected_hub
 from qwendesk.cli.terminal import Terminal
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
@@ -90,13 +91,8 @@ def _asked(everything: list[Evidence], catalog: Catalog, terminal: Terminal) -> 
         return everything, catalog
     # The Hub's library takes half a second to import, which --offline need not wait for.
     from qwendesk.hub.asking import ask_hub
-    from qwendesk.hub.network import Network, endpoint_from_environment
-    from qwendesk.hub.remote import Hub
-    from qwendesk.hub.token import load_token
 
-    network = Network(endpoint=endpoint_from_environment())
-    network = msgspec.structs.replace(network, token=load_token(network.host))
-    asked = ask_hub(everything, Hub(network), catalog)
+    asked = ask_hub(everything, connected_hub(), catalog)
     for trouble in asked.troubles:
         terminal.note(f"{trouble} Judged by the catalog of {catalog.date}.")
     return list(asked.everything), _learnt(asked.files, catalog, terminal)

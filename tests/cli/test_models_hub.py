@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from qwendesk.services.settings import settings_file
 from tests.gguf_files import header_of, mmproj_values, model_values
 from tests.hub.hub_server import FakeHub, running_hub
 
@@ -61,3 +63,28 @@ def test_search_names_what_is_uncensored(hub):
     done = models(hub, "search", "made-up")
     assert REPO in done.stdout
     assert "abliterated)" in done.stdout
+
+
+@pytest.fixture
+def settings() -> Iterator[Path]:
+    """The window's settings file, gone afterwards."""
+    file = settings_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    yield file
+    file.unlink()
+
+
+def test_the_windows_offline_switch_holds_here_too(hub, settings, tmp_path):
+    settings.write_text('{"offline": true}')
+    for command in (("search", "model"), ("info", REPO), ("get", f"{REPO}/whole-4B.gguf", "--to", str(tmp_path))):
+        done = models(hub, *command)
+        assert done.returncode != 0
+        assert "set to offline" in done.stderr
+    assert hub.seen == []
+
+
+def test_the_windows_address_of_the_hub_holds_here_too(hub, settings):
+    with running_hub() as mirror:
+        mirror.add("mirrored/Repo-GGUF", "a.gguf", MODEL)
+        settings.write_text(json.dumps({"hub_endpoint": mirror.endpoint}))
+        assert "mirrored/Repo-GGUF" in models(hub, "search", "repo").stdout
