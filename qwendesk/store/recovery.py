@@ -73,6 +73,8 @@ def carry_over(damaged: Path, database: Database) -> Recovered:
 def _reading(damaged: Path) -> sqlite3.Connection:
     source = connect(damaged)
     source.execute("PRAGMA query_only = ON")
+    # Otherwise SQLite reads nothing at all of a file that is shorter than its header says.
+    source.execute("PRAGMA writable_schema = ON")
     source.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return source
 

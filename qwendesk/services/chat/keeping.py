@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
+from qwendesk.store.opening import Store
 
 GROWING_EVERY_S = 0.5
 """How often a streaming answer is saved: with the time of a write, less than 1 s of text is lost by a crash."""
@@ -93,6 +94,9 @@ _Key = tuple[str, str, str]
 """Chat, what is saved, and of which message: a later write with the same key makes an earlier one needless."""
 
 
+_Save = Callable[[], Future[Any]]
+
+
 class _Growing(msgspec.Struct):
     chat_id: str
     current: Callable[[], ChatNode]
@@ -102,14 +106,15 @@ class _Growing(msgspec.Struct):
 class StoreKeeper:
     """Keeps chats in the store, but for those that are left out."""
 
-    def __init__(self, store: ChatStore, *, growing_every_s: float = GROWING_EVERY_S) -> None:
-        self._store = store
+    def __init__(self, store: Store, *, growing_every_s: float = GROWING_EVERY_S) -> None:
+        self._store = store.chats
+        self._attachments = store.attachments
         self._every_s = growing_every_s
         self._left_out: set[str] = set()
         self._growing: dict[str, _Growing] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._pending: set[asyncio.Future[None]] = set()
-        self._failed: dict[_Key, Callable[[], Future[None]]] = {}
+        self._pending: set[asyncio.Future[Any]] = set()
+        self._failed: dict[_Key, _Save] = {}
         self._works = True
         self._subscribers = Subscribers[KeeperNews]()
 
@@ -126,6 +131,8 @@ class StoreKeeper:
 
     def save(self, chat_id: str, node: ChatNode) -> None:
         self._growing.pop(node.id, None)
+        for image in node.message.images:
+            self._write((chat_id, "file", image.sha256), partial(self._attachments.keep, image))
         self._write((chat_id, "node", node.id), lambda: self._store.save_node(chat_id, node))
 
     def grow(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
@@ -174,7 +181,7 @@ class StoreKeeper:
 
         self._write((growing.chat_id, "node", node_id), save)
 
-    def _write(self, key: _Key, save: Callable[[], Future[None]]) -> None:
+    def _write(self, key: _Key, save: _Save) -> None:
         if key[0] in self._left_out:
             return
         self._retry()
@@ -186,7 +193,7 @@ class StoreKeeper:
         for key, save in failed.items():
             self._submit(key, save)
 
-    def _submit(self, key: _Key, save: Callable[[], Future[None]]) -> None:
+    def _submit(self, key: _Key, save: _Save) -> None:
         try:
             pending = asyncio.wrap_future(save())
         except StoreFailure as failure:
@@ -195,7 +202,7 @@ class StoreKeeper:
         self._pending.add(pending)
         pending.add_done_callback(lambda done: self._on_done(key, save, done))
 
-    def _on_done(self, key: _Key, save: Callable[[], Future[None]], done: asyncio.Future[None]) -> None:
+    def _on_done(self, key: _Key, save: _Save, done: asyncio.Future[Any]) -> None:
         self._pending.discard(done)
         if done.cancelled():
             return
@@ -210,7 +217,7 @@ class StoreKeeper:
                 self._subscribers.notify(KeptAgain())
             self._subscribers.notify(Kept(key[0]))
 
-    def _not_kept(self, key: _Key, save: Callable[[], Future[None]], failure: StoreFailure) -> None:
+    def _not_kept(self, key: _Key, save: _Save, failure: StoreFailure) -> None:
         self._failed[key] = save
         if self._works:
             self._works = False

@@ -1,0 +1,151 @@
+"""A damaged file is set aside, said, and read as far as it can be."""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.chats import ChatSettings, ChatSummary, SavedDraft
+from qwendesk.store.opening import FILE_NAME, open_store
+from qwendesk.store.recovery import set_aside
+from tests.store.chat_nodes import node
+
+CHATS, MESSAGES = 40, 30
+
+
+def fill(folder: Path) -> Path:
+    store, _report = open_store(folder)
+    for chat in range(CHATS):
+        name = f"c{chat}"
+        settings = ChatSettings(system_prompt="Be brief.")
+        store.chats.save_summary(ChatSummary(id=name, title=f"Title {chat}", settings=settings))
+        parent = ""
+        nodes = []
+        for number in range(MESSAGES):
+            made = node(f"{'a' if number % 2 else 'q'}{chat}-{number}", parent, text=f"message {number} " * 40)
+            nodes.append(made)
+            parent = made.id
+        store.chats.save_nodes(name, nodes)
+    store.chats.save_draft("c0", SavedDraft("half a question"), 1.0)
+    store.close()
+    return folder / FILE_NAME
+
+
+def spoil(path: Path, table: str, share: float) -> None:
+    """Overwrites a page in the middle of this table, as a bad sector does."""
+    with closing(sqlite3.connect(path)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        pages = [
+            row[0]
+            for row in connection.execute(
+                "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY pageno", (table,)
+            )
+        ]
+    page = pages[int(len(pages) * share)]
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+
+
+def has_dbstat() -> bool:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("SELECT 1 FROM dbstat LIMIT 1")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+@pytest.mark.skipif(not has_dbstat(), reason="this SQLite cannot say where a table's pages are")
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_one_bad_place_costs_only_what_stood_there(tmp_path: Path, share: float) -> None:
+    path = fill(tmp_path)
+    spoil(path, "messages", share)
+
+    store, report = open_store(tmp_path)
+
+    assert report is not None
+    assert "damaged" in report.sentence
+    chats = store.chats.list()
+    assert {chat.title for chat in chats} == {f"Title {number}" for number in range(CHATS)}
+    trees = [store.chats.load(chat.id) for chat in chats]
+    assert CHATS * MESSAGES - 40 < sum(len(tree.nodes) for tree in trees) < CHATS * MESSAGES
+    assert sum(len(tree.path()) for tree in trees) > CHATS * MESSAGES - 40
+    assert store.search.find("message 29")
+    assert store.chats.draft("c0") == SavedDraft("half a question")
+    assert chats[0].settings == ChatSettings(system_prompt="Be brief.")
+    store.close()
+    assert [each.name for each in tmp_path.glob("damaged-*/chats.db")] == ["chats.db"]
+    assert open_and_report(tmp_path) is None
+
+
+@pytest.mark.skipif(not has_dbstat(), reason="this SQLite cannot say where a table's pages are")
+def test_messages_of_a_lost_list_are_named_by_their_questions(tmp_path: Path) -> None:
+    path = fill(tmp_path)
+    spoil(path, "chats", 0.0)
+
+    store, report = open_store(tmp_path)
+
+    assert report is not None
+    chats = store.chats.list()
+    assert len(chats) == CHATS
+    assert sum(len(store.chats.load(chat.id).nodes) for chat in chats) == CHATS * MESSAGES
+    assert any(chat.title.startswith("message 0") for chat in chats)
+    store.close()
+
+
+@pytest.mark.parametrize("content", [b"\xff" * 100_000, b"SQLite format 3\0" + b"\xff" * 50_000])
+def test_a_file_of_rubbish_is_set_aside_and_the_app_goes_on(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(content)
+
+    store, report = open_store(tmp_path)
+
+    assert report is not None
+    assert "0 chats" in report.sentence
+    store.chats.save_node("c", node("q1")).result()
+    store.close()
+    (kept,) = tmp_path.glob("damaged-*/chats.db")
+    assert kept.read_bytes() == content
+
+
+def test_half_a_file_gives_what_is_in_that_half(tmp_path: Path) -> None:
+    path = fill(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+
+    store, report = open_store(tmp_path)
+
+    assert report is not None
+    assert sum(len(store.chats.load(chat.id).nodes) for chat in store.chats.list()) > MESSAGES
+    store.close()
+
+
+def test_chats_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
+    path = fill(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+    store, report = open_store(tmp_path)
+
+    assert store is None
+    assert report is not None
+    assert "newer QwenDesk" in report.sentence
+    assert not list(tmp_path.glob("damaged-*"))
+
+
+def test_two_damages_in_one_second_get_folders_of_their_own(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    folders = []
+    for _ in range(2):
+        (tmp_path / FILE_NAME).touch()
+        folders.append(set_aside(tmp_path / FILE_NAME, now).name)
+
+    assert folders == ["damaged-20260102-030405", "damaged-20260102-030405-2"]
+
+
+def open_and_report(folder: Path) -> object:
+    store, report = open_store(folder)
+    store.close()
+    return report
