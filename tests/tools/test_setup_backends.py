@@ -36,7 +36,9 @@ def test_a_backend_asked_for_by_name_is_taken(backend: str) -> None:
     assert choose(backend, Machine("Linux")).backend == backend
 
 
-@pytest.mark.parametrize(("wanted", "word"), [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, vulkan, metal"), ("metal", "macOS")])
+@pytest.mark.parametrize(
+    ("wanted", "word"), [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, vulkan, metal"), ("metal", "macOS")]
+)
 def test_what_cannot_be_had_is_refused_with_a_sentence(wanted: str, word: str) -> None:
     with pytest.raises(SetupError, match=word):
         choose(wanted, Machine("Linux"))
