@@ -142,6 +142,15 @@ QAbstractSpinBox {
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: 0px; border: none; }
 QAbstractSpinBox:focus { border: 1px solid @focus; }
 
+QLineEdit {
+    background: @field; border: 1px solid @border; border-radius: 10px; padding: 0px 10px; min-height: 30px;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+QLineEdit:focus { border: 1px solid @focus; }
+QLineEdit:disabled { color: @text_dim; }
+QProgressBar { background: @divider; border: none; border-radius: 3px; }
+QProgressBar::chunk { background: @accent; border-radius: 3px; }
+
 QTextBrowser {
     background: transparent; border: none; padding: 0px;
     selection-background-color: @selection; selection-color: @selection_text;
