@@ -2,10 +2,22 @@
 
 import msgspec
 
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.services.engine.service import EngineService
+from qwendesk.services.models.downloads import DownloadsService
+from qwendesk.services.models.network import NetworkService
+from qwendesk.services.models.offers import OffersService
 from qwendesk.services.models.service import ModelsService
+from qwendesk.services.settings import SettingsService
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.bridges.offers import OffersBridge
 from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.models.for_this_pc import ForThisPc
+from qwendesk.ui.models.have import have_of
 from qwendesk.ui.models.models_page import ModelsPage
+from qwendesk.ui.models.wording import pc_text
 
 
 class ModelsPart(msgspec.Struct):
@@ -13,18 +25,57 @@ class ModelsPart(msgspec.Struct):
 
     page: ModelsPage
     models: ModelsService
+    network: NetworkService
+    downloads: DownloadsService
+    offers: OffersBridge
+    for_this_pc: ForThisPc
 
     def start(self) -> None:
         """Begin to look at the disk and at this PC. The app does this once its window is shown."""
         self.models.watch()
+        self.downloads.start()
+        self.offers.look()
 
     async def close(self) -> None:
         """End everything; nothing runs afterwards."""
+        self.offers.close()
+        await self.downloads.close()
+        self.network.close()
         await self.models.close()
 
 
-def build_models(keeper: ThemeKeeper, tasks: Tasks) -> ModelsPart:
+def build_models(
+    keeper: ThemeKeeper, tasks: Tasks, settings: SettingsService, engine_service: EngineService, engine: EngineBridge
+) -> ModelsPart:
     """Services, bridges and the page, joined; nothing runs yet. Needs a running event loop."""
     models = ModelsService()
+    network = NetworkService(settings)
+    downloads = DownloadsService(network, models)
+    offers = OffersBridge(OffersService(engine_service, settings), tasks)
     page = ModelsPage()
-    return ModelsPart(page, models)
+    for_this_pc = ForThisPc(keeper, offers)
+    page.add_tab("pc", tr("For this PC"), for_this_pc)
+    _connect_for_this_pc(for_this_pc, models, downloads, engine, tasks)
+    offers.changed.connect(lambda: page.show_machine(pc_text(offers.offers.pc)))
+    return ModelsPart(page, models, network, downloads, offers, for_this_pc)
+
+
+def _connect_for_this_pc(
+    tab: ForThisPc, models: ModelsService, downloads: DownloadsService, engine: EngineBridge, tasks: Tasks
+) -> None:
+    async def add(repo: str, path: str, with_mmproj: bool) -> None:
+        """The queue takes it, or the tab says why not."""
+        try:
+            await downloads.add(repo, path, with_mmproj=with_mmproj)
+            tab.say("")
+        except QwenDeskError as trouble:
+            tab.say(trouble.sentence)
+
+    def show_have(_news: object) -> None:
+        first = (item.kept.files[0].file for item in downloads.state.unfinished)
+        tab.show_have(have_of(models.library, ((file.repo, file.path) for file in first)))
+
+    tab.use_asked.connect(engine.load_model)
+    tab.download_asked.connect(lambda *what: tasks.start(add(*what)))
+    models.subscribe_library(show_have)
+    downloads.subscribe(show_have)

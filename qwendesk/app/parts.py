@@ -7,6 +7,7 @@ from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.deciding import decide
 from qwendesk.services.engine.service import Decide, EngineService
+from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.frame.actions import COMMANDS
@@ -24,6 +25,7 @@ class Parts(msgspec.Struct):
     chat: ChatBridge
     tasks: Tasks
     models: ModelsPart
+    settings: SettingsService
 
     def start(self) -> None:
         """Begin what runs by itself: looking at the disk. Called once the window is shown."""
@@ -45,7 +47,8 @@ def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide)
     tasks = Tasks()
     engine = EngineBridge(engine_service, tasks)
     chat = ChatBridge(ChatService(client, engine_service), tasks)
-    models = build_models(keeper, tasks)
+    settings = SettingsService()
+    models = build_models(keeper, tasks, settings, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
-    return Parts(window, engine, chat, tasks, models)
+    return Parts(window, engine, chat, tasks, models, settings)

@@ -63,7 +63,7 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: FitKind
     n_ctx: int = 0
-    cache_type: CacheType = "f16"
+    cache_type: str = "f16"
     gpu_bytes: int = 0
     gpu_room_bytes: int = 0
     ram_bytes: int = 0
@@ -108,8 +108,8 @@ def fit_label(file: ModelFacts, mmproj: ModelFacts | None, pc: Pc) -> FitLabel:
             return _label(kind, situation, placement, asked, pc)
     smallest = _at(LoadOptions(model="", vision="cpu"), _CONTEXTS[-1], "q8_0")
     situation = Situation(facts=file, mmproj=mmproj, options=smallest, weights=weights, gpus=())
-    place = Placement(smallest.n_ctx, 0, 0)
-    return _label("too_large", situation, place, demand(situation, place), pc)
+    none = Placement(smallest.n_ctx, 0, 0)
+    return _label("too_large", situation, none, demand(situation, none), pc)
 
 
 def estimated_facts(model: Model, n_bytes: int, quant: str = "") -> ModelFacts:
