@@ -1,0 +1,114 @@
+"""What is kept of a crash."""
+
+import datetime
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.failures import EngineDeath
+from qwendesk.core.options import LoadOptions
+from qwendesk.services.crash_reports import MOST_REPORTS, CrashReports
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from qwendesk.services.crash_reports import CrashReports
+reports = CrashReports(Path(sys.argv[1]), Path(sys.argv[2]))
+reports.begin()
+print("running", flush=True)
+sys.stdin.read()
+reports.end()
+"""
+
+
+def start(tmp_path: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", ENDLESS, str(tmp_path / "crashes"), str(tmp_path / "window.log")]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"running\n"
+    return process
+
+
+def reports(tmp_path: Path) -> CrashReports:
+    return CrashReports(tmp_path / "crashes", tmp_path / "window.log")
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate()
+
+
+def test_an_app_that_was_killed_is_reported_at_the_next_start(tmp_path: Path) -> None:
+    (tmp_path / "window.log").write_text("2026-11-21 ERROR something broke\n")
+    process = start(tmp_path)
+    process.kill()
+    end(process)
+    mine = reports(tmp_path)
+    mine.begin()
+    ((_, report),) = mine.pending()
+    mine.end()
+    assert report.of == "app"
+    assert "did not end in order" in report.sentence
+    assert "something broke" in report.text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_a_native_crash_leaves_where_it_was(tmp_path: Path) -> None:
+    process = start(tmp_path)
+    os.kill(process.pid, signal.SIGSEGV)
+    end(process)
+    mine = reports(tmp_path)
+    mine.begin()
+    ((_, report),) = mine.pending()
+    mine.end()
+    assert any("Segmentation fault" in line for line in report.lines)
+
+
+def test_an_app_that_ended_in_order_or_still_runs_is_no_crash(tmp_path: Path) -> None:
+    ended, running = start(tmp_path), start(tmp_path)
+    end(ended)
+    mine = reports(tmp_path)
+    mine.begin()
+    assert mine.pending() == ()
+    mine.end()
+    end(running)
+    assert list((tmp_path / "crashes").iterdir()) == []
+
+
+def test_a_dead_engine_is_reported_without_folders_or_the_persons_name(tmp_path: Path) -> None:
+    mine = reports(tmp_path)
+    options = LoadOptions(model=str(Path.home() / "secret" / "model.gguf"), n_ctx=4096)
+    mine.engine_died(EngineDeath(-6, "The engine gave up.", (f"at {Path.home()}/x.cpp:12",)), options)
+    ((_, report),) = mine.pending()
+    text = report.text()
+    assert "model = model.gguf" in text
+    assert "n_ctx = 4096" in text
+    assert "at ~/x.cpp:12" in text
+    assert str(Path.home()) not in text
+
+
+def test_reports_are_saved_dismissed_and_never_pile_up(tmp_path: Path) -> None:
+    times = iter(range(10_000))
+    begin = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    mine = CrashReports(tmp_path / "crashes", now=lambda: begin + datetime.timedelta(seconds=next(times)))
+    for number in range(MOST_REPORTS + 5):
+        mine.engine_died(EngineDeath(1, f"Crash {number}."), None)
+    pending = mine.pending()
+    assert len(pending) == MOST_REPORTS
+    assert pending[-1][1].sentence == f"Crash {MOST_REPORTS + 4}."
+    mine.save(pending[-1][1], tmp_path / "report.txt")
+    assert "Crash 24." in (tmp_path / "report.txt").read_text()
+    mine.dismiss()
+    assert mine.pending() == ()
+
+
+def test_a_folder_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "crashes").write_text("in the way")
+    mine = reports(tmp_path)
+    mine.begin()
+    mine.engine_died(EngineDeath(1, "It died."), None)
+    assert mine.pending() == ()
+    mine.end()
