@@ -254,7 +254,7 @@ def _save_summary(connection: sqlite3.Connection, summary: ChatSummary) -> None:
         f"""INSERT INTO chats ({_SUMMARY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET title = excluded.title, folder_id = excluded.folder_id,
         pinned = excluded.pinned, archived = excluded.archived, created_s = excluded.created_s,
-        changed_s = excluded.changed_s, settings = excluded.settings""",
+        changed_s = max(changed_s, excluded.changed_s), settings = excluded.settings""",
         (
             summary.id,
             rows.storable(summary.title),

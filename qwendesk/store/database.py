@@ -119,6 +119,8 @@ def _open(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA temp_store = MEMORY")
+            # What is deleted is overwritten where that costs no extra writing.
+            connection.execute("PRAGMA secure_delete = FAST")
             _migrate(connection, path, migrations)
         except BaseException:
             connection.close()

@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.messages import ImagePart
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store
 
@@ -104,11 +107,11 @@ class _Growing(msgspec.Struct):
 
 
 class StoreKeeper:
-    """Keeps chats in the store, but for those that are left out."""
+    """Keeps chats in the store, but for those that are left out. What comes before the store is open waits for it."""
 
-    def __init__(self, store: Store, *, growing_every_s: float = GROWING_EVERY_S) -> None:
-        self._store = store.chats
-        self._attachments = store.attachments
+    def __init__(self, store: Store | None = None, *, growing_every_s: float = GROWING_EVERY_S) -> None:
+        self._opened = store
+        self._given_up = False
         self._every_s = growing_every_s
         self._left_out: set[str] = set()
         self._growing: dict[str, _Growing] = {}
@@ -118,6 +121,23 @@ class StoreKeeper:
         self._works = True
         self._subscribers = Subscribers[KeeperNews]()
 
+    def attach(self, store: Store) -> None:
+        """The store is open now."""
+        self._opened = store
+        self._retry()
+
+    def give_up(self) -> None:
+        """There is no store this time: nothing is kept."""
+        self._given_up = True
+        self._failed.clear()
+        self.close()
+
+    @property
+    def _store(self) -> ChatStore:
+        if self._opened is None:
+            raise StoreFailure("Chats are not open", "The file of your chats is not open.")
+        return self._opened.chats
+
     def subscribe(self, callback: Callable[[KeeperNews], None]) -> Callable[[], None]:
         """Call `callback` with each piece of news. Returns what ends it."""
         return self._subscribers.add(callback)
@@ -125,6 +145,8 @@ class StoreKeeper:
     def leave_out(self, chat_id: str) -> None:
         """Write nothing of this chat from now on (incognito)."""
         self._left_out.add(chat_id)
+        self._growing = {name: growing for name, growing in self._growing.items() if growing.chat_id != chat_id}
+        self._failed = {key: save for key, save in self._failed.items() if key[0] != chat_id}
 
     def is_left_out(self, chat_id: str) -> bool:
         return chat_id in self._left_out
@@ -132,11 +154,11 @@ class StoreKeeper:
     def save(self, chat_id: str, node: ChatNode) -> None:
         self._growing.pop(node.id, None)
         for image in node.message.images:
-            self._write((chat_id, "file", image.sha256), partial(self._attachments.keep, image))
+            self._write((chat_id, "file", image.sha256), partial(self._keep_file, image))
         self._write((chat_id, "node", node.id), lambda: self._store.save_node(chat_id, node))
 
     def grow(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
-        if chat_id in self._left_out or node_id in self._growing:
+        if self._given_up or chat_id in self._left_out or node_id in self._growing:
             return
         self._growing[node_id] = _Growing(chat_id, current)
         self._save_growing()
@@ -182,10 +204,15 @@ class StoreKeeper:
         self._write((growing.chat_id, "node", node_id), save)
 
     def _write(self, key: _Key, save: _Save) -> None:
-        if key[0] in self._left_out:
+        if self._given_up or key[0] in self._left_out:
             return
         self._retry()
         self._submit(key, save)
+
+    def _keep_file(self, image: ImagePart) -> Future[Path | None]:
+        if self._opened is None:
+            raise StoreFailure("Chats are not open", "The file of your chats is not open.")
+        return self._opened.attachments.keep(image)
 
     def _retry(self) -> None:
         """What could not be saved before, in its order: what comes now may follow on it."""
@@ -194,6 +221,9 @@ class StoreKeeper:
             self._submit(key, save)
 
     def _submit(self, key: _Key, save: _Save) -> None:
+        if self._opened is None:
+            self._failed[key] = save
+            return
         try:
             pending = asyncio.wrap_future(save())
         except StoreFailure as failure:

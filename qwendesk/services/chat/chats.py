@@ -1,0 +1,369 @@
+"""The list of chats and which one is open: all that can be done with a chat as a whole.
+
+Everything here is in memory and changes at once; the store follows. Without a store (a newer version's file, a disk
+that refuses) the app goes on with what is in memory, and says so.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
+from qwendesk.core.subscribers import Subscribers
+from qwendesk.services.chat.copying import copied, leading_to, new_id
+from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
+from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
+from qwendesk.store.database import StoreFailure
+from qwendesk.store.opening import Store, open_store
+
+_LAST_CHAT = "last_chat"
+
+
+class ListChanged(msgspec.Struct, frozen=True):
+    """Some row of the list is another one now, or a folder is."""
+
+
+class ChatOpened(msgspec.Struct, frozen=True):
+    """Another chat is open: an empty one, or one that was kept."""
+
+    chat_id: str
+    tree: ChatTree
+    settings: ChatSettings
+    node_id: str = ""
+    """The message to jump to, if one was asked for."""
+    position: ReadPosition = ReadPosition()
+    draft: SavedDraft = SavedDraft()
+
+
+class StoreTold(msgspec.Struct, frozen=True):
+    """Something about the file of the chats that a person should know."""
+
+    title: str
+    sentence: str
+
+
+class StoreWorks(msgspec.Struct, frozen=True):
+    """What was told about saving is over."""
+
+
+ChatsNews = ListChanged | ChatOpened | StoreTold | StoreWorks
+
+
+class ChatsService:
+    """Owns the list. All methods are called on the event loop's thread."""
+
+    def __init__(self, keeper: StoreKeeper, drafts: Drafts, *, now: Callable[[], float] = time.time) -> None:
+        self._keeper = keeper
+        self.drafts = drafts
+        self._now = now
+        self._store: Store | None = None
+        self._summaries: dict[str, ChatSummary] = {}
+        self._folders: tuple[Folder, ...] = ()
+        self._deleted: tuple[ChatSummary, ...] = ()
+        self._current_id = new_id()
+        self._opening: object = None
+        self._stale: set[str] = set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._pending: set[asyncio.Future[Any]] = set()
+        self._subscribers = Subscribers[ChatsNews]()
+        self._unsubscribe = keeper.subscribe(self._on_kept)
+
+    def subscribe(self, callback: Callable[[ChatsNews], None]) -> Callable[[], None]:
+        """Call `callback` with each piece of news. Returns what ends it."""
+        return self._subscribers.add(callback)
+
+    @property
+    def summaries(self) -> Mapping[str, ChatSummary]:
+        """Every chat with a message, by id; archived ones too."""
+        return self._summaries
+
+    @property
+    def folders(self) -> tuple[Folder, ...]:
+        """By name."""
+        return self._folders
+
+    @property
+    def current_id(self) -> str:
+        """The open chat; it is in the list once it has a message."""
+        return self._current_id
+
+    @property
+    def is_incognito(self) -> bool:
+        """Whether nothing of the open chat is written."""
+        return self._keeper.is_left_out(self._current_id)
+
+    async def start(self, folder: Path) -> None:
+        """Opens the store in `folder`, ends what was deleted last time, and opens the chat that was open then."""
+        store, report = await asyncio.to_thread(open_store, folder)
+        if report is not None:
+            self._subscribers.notify(StoreTold(report.title, report.sentence))
+        if store is None:
+            self._keeper.give_up()
+            return
+        self._store = store
+        self._keeper.attach(store)
+        self.drafts.attach(store.chats)
+        try:
+            await self._take_list(store)
+        except StoreFailure as failure:
+            self._tell(failure)
+
+    async def _take_list(self, store: Store) -> None:
+        self._write(store.chats.purge(self._now()))
+        self._write(store.attachments.clean())
+        listed, self._folders, last = await asyncio.to_thread(
+            lambda: (store.chats.list(), store.chats.folders(), store.chats.remembered(_LAST_CHAT))
+        )
+        self._summaries = {each.id: each for each in listed} | self._summaries
+        self._subscribers.notify(ListChanged())
+        if self._opening is None and self._current_id not in self._summaries:
+            await (self.open(last) if last in self._summaries else self._open_new(self._current_id))
+
+    async def close(self) -> None:
+        """Ends when everything is on the disk."""
+        self._unsubscribe()
+        await self.drafts.close()
+        self._keeper.close()
+        await self._keeper.settled()
+        if self._refreshing is not None:
+            await asyncio.wait([self._refreshing])
+        if self._store is not None and self._deleted:
+            self._write(self._store.chats.purge(self._now() + 1))
+            self._write(self._store.attachments.clean())
+        await self._written()
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
+
+    async def open(self, chat_id: str, node_id: str = "") -> None:
+        """Shows a chat of the list, with this message in what is shown. The last call wins; nothing for others."""
+        store, summary = self._store, self._summaries.get(chat_id)
+        if store is None or summary is None:
+            return
+        self._opening = ticket = object()
+        self.drafts.save_now()
+        await self._written()
+        try:
+            tree, position = await asyncio.to_thread(
+                lambda: (store.attachments.in_place(store.chats.load(chat_id)), store.chats.read_position(chat_id))
+            )
+        except StoreFailure as failure:
+            self._tell(failure)
+            return
+        draft = await self.drafts.get(chat_id)
+        if self._opening is not ticket:
+            return
+        self._current_id = chat_id
+        self._remember(chat_id)
+        tree = leading_to(tree, node_id) if node_id else tree
+        settings = self._summaries.get(chat_id, summary).settings
+        self._subscribers.notify(ChatOpened(chat_id, tree, settings, node_id, position, draft))
+
+    def new(self, *, incognito: bool = False) -> None:
+        """Opens an empty chat; it joins the list with its first message, an incognito one never does."""
+        chat_id = new_id()
+        if incognito:
+            self._keeper.leave_out(chat_id)
+        self._opening = object()
+        self.drafts.save_now()
+        self._current_id = chat_id
+        self._remember("")
+        self._subscribers.notify(ChatOpened(chat_id, ChatTree(), ChatSettings()))
+
+    async def add(self, title: str, tree: ChatTree, settings: ChatSettings | None = None) -> str:
+        """A new chat with these messages, under new ids: for a branch. Returns its id; it is not opened.
+
+        Raises StoreFailure when it cannot be saved.
+        """
+        summary = ChatSummary(
+            id=new_id(), title=title, created_s=self._now(), changed_s=self._now(), settings=settings or ChatSettings()
+        )
+        await self.add_as_is([(summary, copied(tree))])
+        return summary.id
+
+    async def add_as_is(self, chats: Iterable[tuple[ChatSummary, ChatTree]]) -> None:
+        """Chats under the ids they have: for an import. Raises StoreFailure; those before it are kept then."""
+        if self._store is None:
+            raise StoreFailure(
+                "Chats are not open", "The file of your chats could not be opened, so none can be added."
+            )
+        try:
+            for summary, tree in chats:
+                await asyncio.wrap_future(self._store.chats.save_tree(summary, tree))
+                self._summaries[summary.id] = summary
+        finally:
+            self._subscribers.notify(ListChanged())
+
+    async def tree(self, chat_id: str) -> ChatTree:
+        """All messages of a chat of the list. Raises StoreFailure."""
+        store = self._store
+        if store is None:
+            return ChatTree()
+        await self._written()
+        return await asyncio.to_thread(lambda: store.attachments.in_place(store.chats.load(chat_id)))
+
+    def rename(self, chat_id: str, title: str) -> None:
+        """An empty title changes nothing."""
+        if title.strip():
+            self._change((chat_id,), title=" ".join(title.split()))
+
+    def pin(self, chat_ids: Iterable[str], *, pinned: bool) -> None:
+        self._change(chat_ids, pinned=pinned)
+
+    def archive(self, chat_ids: Iterable[str], *, archived: bool) -> None:
+        self._change(chat_ids, archived=archived)
+
+    def move(self, chat_ids: Iterable[str], folder_id: str) -> None:
+        """Into a folder, or out of all of them ("")."""
+        self._change(chat_ids, folder_id=folder_id)
+
+    def delete(self, chat_ids: Iterable[str]) -> None:
+        """Takes chats out of the list; `undo_delete` brings the last ones back, until the app ends."""
+        gone = tuple(self._summaries.pop(chat_id) for chat_id in tuple(chat_ids) if chat_id in self._summaries)
+        if not gone or self._store is None:
+            return
+        self._deleted = gone
+        self._write(self._store.chats.set_deleted([each.id for each in gone], self._now()))
+        if any(each.id == self._current_id for each in gone):
+            self.new()
+        self._subscribers.notify(ListChanged())
+
+    def undo_delete(self) -> None:
+        back, self._deleted = self._deleted, ()
+        if not back or self._store is None:
+            return
+        self._write(self._store.chats.set_deleted([each.id for each in back], None))
+        self._summaries |= {each.id: each for each in back}
+        self._subscribers.notify(ListChanged())
+
+    def add_folder(self, name: str) -> Folder:
+        folder = Folder(new_id(), " ".join(name.split()))
+        self._save_folder(folder)
+        return folder
+
+    def rename_folder(self, folder_id: str, name: str) -> None:
+        if name.strip():
+            self._save_folder(Folder(folder_id, " ".join(name.split())))
+
+    def delete_folder(self, folder_id: str) -> None:
+        """Its chats stay."""
+        self._folders = tuple(each for each in self._folders if each.id != folder_id)
+        if self._store is not None:
+            self._write(self._store.chats.delete_folder(folder_id))
+        for key, each in self._summaries.items():
+            if each.folder_id == folder_id:
+                self._summaries[key] = msgspec.structs.replace(each, folder_id="")
+        self._subscribers.notify(ListChanged())
+
+    async def search(self, query: str, *, reasoning: bool = False) -> tuple[SearchHit, ...]:
+        """Where these words are; see store/search.py. Nothing while there is no store."""
+        store = self._store
+        if store is None:
+            return ()
+        try:
+            return await asyncio.to_thread(lambda: store.search.find(query, reasoning=reasoning))
+        except StoreFailure as failure:
+            self._tell(failure)
+            return ()
+
+    def change_draft(self, draft: SavedDraft) -> None:
+        """What the composer of the open chat holds now."""
+        if not self.is_incognito:
+            self.drafts.change(self._current_id if self._current_id in self._summaries else NEW_CHAT, draft)
+
+    def save_read_position(self, chat_id: str, position: ReadPosition) -> None:
+        if self._store is not None and chat_id in self._summaries:
+            self._write(self._store.chats.save_read_position(chat_id, position))
+
+    async def _written(self) -> None:
+        """Returns when the disk has all that was asked for before."""
+        await self._keeper.settled()
+        while self._pending:
+            await asyncio.wait(self._pending)
+
+    async def _open_new(self, chat_id: str) -> None:
+        """The empty chat the app begins with, and the question that was half written when it ended."""
+        draft = await self.drafts.get(NEW_CHAT)
+        if self._current_id == chat_id and draft != SavedDraft() and chat_id not in self._summaries:
+            self._subscribers.notify(ChatOpened(chat_id, ChatTree(), ChatSettings(), draft=draft))
+
+    def _change(self, chat_ids: Iterable[str], **changes: Any) -> None:
+        for chat_id in chat_ids:
+            before = self._summaries.get(chat_id)
+            if before is None:
+                continue
+            after = msgspec.structs.replace(before, **changes)
+            self._summaries[chat_id] = after
+            if self._store is not None and after != before:
+                self._write(self._store.chats.save_summary(after))
+        self._subscribers.notify(ListChanged())
+
+    def _save_folder(self, folder: Folder) -> None:
+        others = [each for each in self._folders if each.id != folder.id]
+        self._folders = tuple(sorted((*others, folder), key=lambda each: (each.name.casefold(), each.id)))
+        if self._store is not None:
+            self._write(self._store.chats.save_folder(folder))
+        self._subscribers.notify(ListChanged())
+
+    def _remember(self, chat_id: str) -> None:
+        if self._store is not None:
+            self._write(self._store.chats.remember(_LAST_CHAT, chat_id))
+
+    def _on_kept(self, news: KeeperNews) -> None:
+        match news:
+            case Kept(chat_id=chat_id):
+                self._stale.add(chat_id)
+                if self._refreshing is None:
+                    self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
+            case NotKept(title=title, sentence=sentence):
+                self._subscribers.notify(StoreTold(title, sentence))
+            case KeptAgain():
+                self._subscribers.notify(StoreWorks())
+
+    async def _refresh(self) -> None:
+        """Reads the rows of chats that got a message: their time, their title, and that they are there."""
+        try:
+            while self._stale and self._store is not None:
+                chat_id = self._stale.pop()
+                found = await asyncio.to_thread(self._store.chats.summary, chat_id)
+                if found is not None:
+                    self._take_row(found)
+        except StoreFailure as failure:
+            self._tell(failure)
+        finally:
+            self._refreshing = None
+
+    def _take_row(self, found: ChatSummary) -> None:
+        """Of a chat that is known only what a message changes: the rest is newer here than on the disk."""
+        known = self._summaries.get(found.id)
+        if known is None:
+            self._summaries[found.id] = found
+            if found.id == self._current_id:
+                self._remember(found.id)
+        else:
+            row = msgspec.structs.replace(known, changed_s=found.changed_s, title=known.title or found.title)
+            if row == known:
+                return
+            self._summaries[found.id] = row
+        self._subscribers.notify(ListChanged())
+
+    def _write(self, future: Future[Any]) -> None:
+        pending = asyncio.wrap_future(future)
+        self._pending.add(pending)
+        pending.add_done_callback(self._on_written)
+
+    def _on_written(self, done: asyncio.Future[Any]) -> None:
+        self._pending.discard(done)
+        failure = done.exception()
+        if isinstance(failure, StoreFailure):
+            self._tell(failure)
+        elif failure is not None:
+            raise failure
+
+    def _tell(self, failure: StoreFailure) -> None:
+        self._subscribers.notify(StoreTold(failure.title, failure.sentence))
