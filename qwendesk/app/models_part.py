@@ -2,6 +2,7 @@
 
 import msgspec
 
+from qwendesk.app.downloads_part import add_downloads_tab
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.downloads import DownloadsService
@@ -9,11 +10,13 @@ from qwendesk.services.models.network import NetworkService
 from qwendesk.services.models.offers import OffersService
 from qwendesk.services.models.service import ModelsService
 from qwendesk.services.settings import SettingsService
+from qwendesk.ui.bridges.downloads import DownloadsBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.offers import OffersBridge
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.models.downloads_tab import DownloadsTab
 from qwendesk.ui.models.for_this_pc import ForThisPc
 from qwendesk.ui.models.have import have_of
 from qwendesk.ui.models.models_page import ModelsPage
@@ -29,6 +32,8 @@ class ModelsPart(msgspec.Struct):
     downloads: DownloadsService
     offers: OffersBridge
     for_this_pc: ForThisPc
+    fetching: DownloadsBridge
+    downloads_tab: DownloadsTab
 
     def start(self) -> None:
         """Begin to look at the disk and at this PC. The app does this once its window is shown."""
@@ -39,6 +44,7 @@ class ModelsPart(msgspec.Struct):
     async def close(self) -> None:
         """End everything; nothing runs afterwards."""
         self.offers.close()
+        self.fetching.close()
         await self.downloads.close()
         self.network.close()
         await self.models.close()
@@ -57,7 +63,8 @@ def build_models(
     page.add_tab("pc", tr("For this PC"), for_this_pc)
     _connect_for_this_pc(for_this_pc, models, downloads, engine, tasks)
     offers.changed.connect(lambda: page.show_machine(pc_text(offers.offers.pc)))
-    return ModelsPart(page, models, network, downloads, offers, for_this_pc)
+    fetching, downloads_tab = add_downloads_tab(keeper, tasks, page, engine, downloads, network)
+    return ModelsPart(page, models, network, downloads, offers, for_this_pc, fetching, downloads_tab)
 
 
 def _connect_for_this_pc(
