@@ -144,6 +144,15 @@ class ChecksService:
         await self._look_again(models)
         return troubles
 
+    async def known(self, model: LibraryModel) -> dict[str, str]:
+        """The SHA-256 of each file of `model` that was hashed as it is now, by the file's name."""
+
+        def recalled() -> dict[str, str]:
+            paths = [Path(file.path) for file in model.files if Path(file.path).is_file()]
+            return {path.name: sha256 for path in paths if (sha256 := self._judge.recall(path))}
+
+        return await asyncio.to_thread(recalled)
+
     async def remember(self, hashes: Iterable[tuple[Path, str]]) -> None:
         """Files whose SHA-256 was computed elsewhere just now: a download, an import."""
         known = [(path, sha256) for path, sha256 in hashes if sha256]

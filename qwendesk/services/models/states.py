@@ -1,7 +1,6 @@
 """What is said of a model in one word and one sentence, and the button that puts it right. Pure."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Literal
 
 import msgspec

@@ -1,0 +1,131 @@
+"""Above the tabs: files on disk that are wrong or were repaired since, the worst first."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
+from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.models.model_texts import button_text, fix_hint, place, work_text
+from qwendesk.ui.models.state_chip import StateChip
+
+_MOST = 2
+"""Cards at once; the others are one click away."""
+
+
+class Alerts(QWidget):
+    """Hides while there is nothing to say. A dismissed alert comes back when its file's state is another."""
+
+    list_asked = Signal()
+    """The whole list."""
+
+    def __init__(self, keeper: ThemeKeeper, bridge: ModelsBridge) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._dismissed: dict[str, str] = {}
+        """Path: the sentence that was put away."""
+        self.setObjectName("models.alerts")
+        self._cards = [AlertCard(keeper, number) for number in range(1, _MOST + 1)]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for card in self._cards:
+            card.fix_asked.connect(self._fix)
+            card.dismissed.connect(self._dismiss)
+            column.addWidget(card)
+        self._more = TextButton(keeper, kind="link")
+        describe(self._more, "models.alerts.more", tr("Show all"), tr("Show all of them under My models"))
+        self._more.clicked.connect(self.list_asked)
+        column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
+        bridge.changed.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        alerts = [each for each in self._bridge.alerts if self._dismissed.get(_key(each)) != each.state.sentence]
+        for index, card in enumerate(self._cards):
+            card.show_entry(alerts[index] if index < len(alerts) else None)
+        left = len(alerts) - _MOST
+        text = tr("1 more file needs attention") if left == 1 else tr("{0} more files need attention", left)
+        self._more.setText(text)
+        self._more.setAccessibleName(text)
+        self._more.setVisible(left > 0)
+        self.setVisible(bool(alerts))
+
+    def _fix(self, entry: ModelEntry) -> None:
+        if entry.state.fix is not None:
+            self._bridge.fix(entry.model.path, entry.state.fix)
+        else:
+            self._bridge.verify(entry.model.path)
+
+    def _dismiss(self, entry: ModelEntry) -> None:
+        self._dismissed[_key(entry)] = entry.state.sentence
+        self._refresh()
+
+
+class AlertCard(QFrame):
+    """One file, in two lines, with the button that helps."""
+
+    fix_asked = Signal(object)
+    dismissed = Signal(object)
+    """Both carry the ModelEntry."""
+
+    def __init__(self, keeper: ThemeKeeper, number: int) -> None:
+        super().__init__()
+        prefix = f"models.alert.{number}"
+        self._entry: ModelEntry | None = None
+        self.setObjectName(prefix)
+        self.setProperty("kind", "banner")
+        self._chip = StateChip(f"{prefix}.state")
+        self._name = QLabel()
+        self._name.setObjectName(f"{prefix}.name")
+        self._name.setProperty("kind", "heading")
+        self._name.setTextFormat(Qt.TextFormat.PlainText)
+        self._name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._sentence = QLabel()
+        self._sentence.setObjectName(f"{prefix}.sentence")
+        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self._sentence.setWordWrap(True)
+        self._fix = TextButton(keeper)
+        describe(self._fix, f"{prefix}.fix", tr("Put it right"))
+        self._fix.clicked.connect(lambda: self.fix_asked.emit(self._entry))
+        close = IconButton(keeper, "close", size=16, side=28)
+        describe(close, f"{prefix}.dismiss", tr("Dismiss"))
+        close.clicked.connect(lambda: self.dismissed.emit(self._entry))
+        first = QHBoxLayout()
+        first.setSpacing(10)
+        first.addWidget(self._chip)
+        first.addWidget(self._name, 1)
+        words = QVBoxLayout()
+        words.setSpacing(6)
+        words.addLayout(first)
+        words.addWidget(self._sentence)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 10, 10, 10)
+        row.setSpacing(12)
+        row.addLayout(words, 1)
+        row.addWidget(self._fix)
+        row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    def show_entry(self, entry: ModelEntry | None) -> None:
+        self._entry = entry
+        self.setVisible(entry is not None)
+        if entry is None:
+            return
+        state = entry.state
+        restyle(self, "tone", "bad" if state.tone == "bad" else "warn")
+        self._chip.show_state(state)
+        owner = place(entry.model)
+        self._name.setText(tr("{0} ({1})", entry.model.name, owner) if owner else entry.model.name)
+        self._name.setToolTip(entry.model.path)
+        self._sentence.setText(state.sentence)
+        self._sentence.setToolTip(state.evidence)
+        self._fix.setText(button_text(entry) if entry.work is None else work_text(entry.work))
+        self._fix.setAccessibleName(self._fix.text())
+        self._fix.setEnabled(entry.work is None)
+        self._fix.setToolTip(fix_hint(state.fix) if state.fix is not None else "")
+
+
+def _key(entry: ModelEntry) -> str:
+    return entry.model.path

@@ -1,0 +1,310 @@
+"""The tab "My models" on real files: what is said of them, and what the buttons do."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMenu, QMessageBox, QWidget
+
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.engine.state import Phase
+from qwendesk.hub import deleting
+from qwendesk.hub.folders import ModelFolders
+from qwendesk.hub.hashing import hash_file
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient
+from tests.hub.conftest import fake_hub
+from tests.hub.hub_server import FakeHub
+from tests.hub.verified import BROKEN_TEMPLATE, FIXED_TEMPLATE, lay_record, mmproj, mxfp4, qwen, unsloth
+from tests.services.models.library import make_shelf
+from tests.ui.models.library_desk import LibraryDesk
+
+__all__ = ["fake_hub"]
+REPO, NAME = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-Q4_K_M.gguf"
+OLD = "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf"
+
+
+@pytest.fixture
+def desk(
+    qt_loop: asyncio.Runner,
+    keeper: ThemeKeeper,
+    client: FakeEngineClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[LibraryDesk]:
+    async def make() -> LibraryDesk:
+        return LibraryDesk(keeper, make_shelf(tmp_path, monkeypatch), client)
+
+    desk = qt_loop.run(make())
+    desk.page.show_tab("mine")
+    yield desk
+    qt_loop.run(desk.close())
+
+
+def sound(desk: LibraryDesk, repo: str = REPO, name: str = NAME) -> Path:
+    path = unsloth(desk.shelf.ours / repo / name)
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    return path
+
+
+def template_of(report: LoadReport) -> str:
+    return Path(report.options.chat_template_file).read_text(encoding="utf-8")
+
+
+def choose(desk: LibraryDesk, path: Path, action: str) -> None:
+    """An entry of the row's menu."""
+    desk.click(desk.name(path, "menu"))
+    menu = desk.page.findChild(QMenu, "models.my.menu")
+    assert menu is not None
+    found = menu.findChild(QAction, f"models.my.menu.{action}")
+    assert found is not None
+    assert found.isEnabled()
+    menu.close()
+    found.trigger()
+
+
+async def test_nothing_there_says_what_to_do(desk: LibraryDesk) -> None:
+    await desk.open()
+    await desk.until(lambda: desk.is_shown("models.my.empty.folder"))
+
+    assert desk.text("models.my.empty.title") == "No models on this PC yet"
+    assert not desk.is_shown("models.alerts")
+
+
+async def test_a_model_is_listed_with_its_state_and_verified_on_request(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    lay_record(path, hash_file(path))
+    desk.shelf.settings.change({"offline": True})
+    await desk.open()
+    assert desk.text(desk.name(path, "name")) == path.stem
+    assert "reads pictures" in desk.text(desk.name(path, "details"))
+    assert desk.text(desk.name(path, "state")) == "Not verified"
+    assert len(desk.my_models.rows) == 1
+
+    desk.click(desk.name(path, "fix"))
+    await desk.until(lambda: desk.text(desk.name(path, "state")) == "Verified")
+
+    assert not desk.is_shown(desk.name(path, "fix"))
+    assert "offline" in desk.text("models.my.notice")
+
+
+async def test_a_check_can_be_cancelled_from_its_row(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    await desk.open()
+    checks = desk.part.services.checks
+    await checks._one_full.acquire()
+    desk.click(desk.name(path, "fix"))
+    await desk.until(lambda: desk.is_shown(desk.name(path, "cancel")))
+    assert desk.text(desk.name(path, "work")) == "Waiting to read"
+
+    desk.click(desk.name(path, "cancel"))
+    checks._one_full.release()
+    await desk.until(lambda: not desk.is_shown(desk.name(path, "cancel")))
+
+    assert desk.text(desk.name(path, "state")) == "Not verified"
+
+
+async def test_load_brings_the_picture_file(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    await desk.open()
+
+    desk.click(desk.name(path, "load"))
+    await desk.until(lambda: desk.engine.state.phase is Phase.READY)
+    await desk.until(lambda: desk.text(desk.name(path, "load")) == "Loaded")
+
+    report = desk.engine.state.report
+    assert report is not None
+    assert report.options.mmproj == str(path.with_name("mmproj-F16.gguf"))
+
+
+async def test_what_cannot_be_loaded_says_why(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    path.write_bytes(path.read_bytes()[:-40])
+    await desk.open()
+
+    assert desk.text(desk.name(path, "state")) == "Corrupt"
+    assert desk.is_shown("models.alert.1")
+    desk.click("models.alert.1.dismiss")
+    assert not desk.is_shown("models.alert.1")
+
+
+async def test_an_outdated_file_is_repaired_from_the_hub(desk: LibraryDesk, fake_hub: FakeHub) -> None:
+    path = unsloth(desk.shelf.ours / REPO / OLD, [mxfp4("blk.0.attn_qkv.weight")])
+    pictures = mmproj(path.with_name("mmproj-F16.gguf"))
+    fixed = unsloth(desk.shelf.root / "upload" / OLD).read_bytes()
+    fake_hub.add(REPO, OLD, fixed)
+    fake_hub.add(REPO, pictures.name, pictures.read_bytes())
+    desk.shelf.settings.change({"hub_endpoint": fake_hub.endpoint})
+    desk.downloads.start()
+    await desk.open()
+    assert desk.text("models.alert.1.state") == "Outdated"
+
+    desk.click("models.alert.1.fix")
+    await desk.until(lambda: path.read_bytes() == fixed)
+    await desk.until(lambda: desk.text(desk.name(path, "state")) == "Verified")
+
+    assert not desk.is_shown("models.alerts")
+    assert pictures.exists()
+
+
+async def test_another_apps_outdated_file_gets_a_copy_and_stays(desk: LibraryDesk, fake_hub: FakeHub) -> None:
+    theirs = unsloth(desk.shelf.lm_studio / REPO / OLD, [mxfp4("blk.0.attn_qkv.weight")])
+    before = theirs.read_bytes()
+    fixed = unsloth(desk.shelf.root / "upload" / OLD).read_bytes()
+    fake_hub.add(REPO, OLD, fixed)
+    desk.shelf.settings.change({"hub_endpoint": fake_hub.endpoint})
+    desk.downloads.start()
+    await desk.open()
+    assert desk.text(desk.name(theirs, "place")) == "LM Studio"
+    assert "LM Studio's stays" in desk.text(desk.name(theirs, "fix"))
+
+    desk.click(desk.name(theirs, "fix"))
+    copy = desk.shelf.ours / REPO / OLD
+    await desk.until(lambda: bool(desk.number(copy)) and desk.text(desk.name(copy, "state")) == "Verified")
+
+    assert copy.read_bytes() == fixed
+    assert theirs.read_bytes() == before
+    await desk.until(lambda: "already" in desk.text(desk.name(theirs, "sentence")))
+    assert not desk.is_shown(desk.name(theirs, "fix"))
+
+
+async def test_a_broken_template_is_replaced_by_the_base_models(desk: LibraryDesk, fake_hub: FakeHub) -> None:
+    path = unsloth(desk.shelf.ours / REPO / NAME, tokenizer__chat_template=BROKEN_TEMPLATE)
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    fake_hub.plain.add("chat_template.jinja")
+    fake_hub.add("Qwen/Qwen3.5-35B-A3B", "chat_template.jinja", FIXED_TEMPLATE.encode())
+    desk.shelf.settings.change({"hub_endpoint": fake_hub.endpoint})
+    await desk.open()
+    assert desk.text(desk.name(path, "state")) == "Broken template"
+
+    desk.click(desk.name(path, "fix"))
+    await desk.until(lambda: desk.text(desk.name(path, "state")) == "Not verified")
+    desk.click(desk.name(path, "load"))
+    await desk.until(lambda: desk.engine.state.phase is Phase.READY)
+
+    report = desk.engine.state.report
+    assert report is not None
+    assert template_of(report) == FIXED_TEMPLATE
+
+
+async def test_offline_a_fix_says_that_it_is_switched_off(desk: LibraryDesk) -> None:
+    path = unsloth(desk.shelf.ours / REPO / OLD, [mxfp4("blk.0.attn_qkv.weight")])
+    desk.shelf.settings.change({"offline": True})
+    await desk.open()
+
+    desk.click(desk.name(path, "fix"))
+    await desk.until(lambda: desk.is_shown("models.my.notice"))
+
+    assert "offline" in desk.text("models.my.notice")
+
+
+async def test_delete_asks_names_the_bytes_and_uses_the_trash(
+    desk: LibraryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = sound(desk)
+    trashed: list[str] = []
+    monkeypatch.setattr(deleting, "_to_trash", lambda each: (trashed.append(each.name), each.unlink()))
+    await desk.open()
+
+    choose(desk, path, "delete")
+    await desk.until(lambda: desk.page.findChild(QMessageBox, "models.delete") is not None)
+    box = desk.page.findChild(QMessageBox, "models.delete")
+    assert isinstance(box, QMessageBox)
+    assert NAME in box.informativeText()
+    assert "bytes" in box.informativeText() or "KB" in box.informativeText()
+    assert path.exists()
+    desk.click("models.delete.yes")
+    await desk.until(lambda: desk.is_shown("models.my.empty"))
+
+    assert trashed == [NAME, "mmproj-F16.gguf"]
+
+
+async def test_a_deletion_can_be_declined(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    await desk.open()
+
+    choose(desk, path, "delete")
+    await desk.until(lambda: desk.page.findChild(QMessageBox, "models.delete") is not None)
+    desk.press("models.delete.no", Qt.Key.Key_Escape)
+    await desk.until(lambda: desk.page.findChild(QMessageBox, "models.delete") is None)
+
+    assert path.exists()
+
+
+async def test_a_model_moves_to_another_folder_of_ours_and_stays_verified(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    lay_record(path, hash_file(path))
+    other = desk.shelf.root / "other drive"
+    other.mkdir()
+    await desk.shelf.models.set_folders(ModelFolders((str(desk.shelf.ours), str(other))))
+    await desk.open()
+    await desk.part.services.checks.verify(str(path))
+
+    choose(desk, path, "bring.2")
+    target = other / REPO / NAME
+    await desk.until(lambda: bool(desk.number(target)))
+
+    assert not path.exists()
+    assert (other / REPO / "mmproj-F16.gguf").exists()
+    await desk.until(lambda: "other drive" in desk.text("models.my.notice"))
+    await desk.until(lambda: desk.entry(target).state.kind != "checking")
+    check = desk.part.services.checks.check(str(target))
+    assert check is not None
+    assert check.is_hashed
+
+
+async def test_an_added_folder_is_used_in_place(desk: LibraryDesk) -> None:
+    path = qwen(desk.shelf.root / "elsewhere" / "mine.gguf")
+    await desk.open()
+
+    desk.part.bridge.add_folder(str(path.parent))
+    await desk.until(lambda: bool(desk.number(path)))
+
+    assert desk.text(desk.name(path, "place")) == "Added folder"
+
+
+async def test_other_apps_files_can_be_left_out(desk: LibraryDesk) -> None:
+    theirs = unsloth(desk.shelf.lm_studio / REPO / NAME)
+    await desk.open()
+    assert desk.number(theirs)
+
+    desk.click("models.my.apps")
+    await desk.until(lambda: not desk.number(theirs))
+
+    assert theirs.exists()
+
+
+async def test_five_hundred_models_are_listed_by_and_by_and_found_by_name(desk: LibraryDesk) -> None:
+    for number in range(500):
+        qwen(desk.shelf.ours / "o" / f"m{number}-GGUF" / f"model-{number:03}.gguf")
+    await desk.shelf.models.refresh()
+    desk.page.show()
+    await desk.until(lambda: len(desk.part.bridge.entries) == 500)
+    await desk.until(lambda: len(desk.my_models.rows) >= 16)
+    assert len(desk.my_models.rows) < 100
+
+    search = desk.find("models.my.search")
+    assert isinstance(search, QLineEdit)
+    search.setText("model-437")
+    await desk.until(lambda: [each.model.name for each in desk.my_models.rows.values()] == ["model-437"])
+    await desk.part.services.checks.settled()
+
+
+async def test_every_control_explains_itself(desk: LibraryDesk) -> None:
+    sound(desk)
+    cut = sound(desk, "o/n-GGUF", "cut.gguf")
+    cut.write_bytes(cut.read_bytes()[:-40])
+    await desk.open()
+
+    kinds: tuple[Callable[..., object], ...] = (QAbstractButton, QLineEdit)
+    controls = [each for kind in kinds for each in desk.page.findChildren(kind) if each.isVisible()]
+    assert len(controls) > 10
+    for each in controls:
+        assert isinstance(each, QWidget)
+        if each.parent() is not desk.find("models.my.search"):
+            assert each.objectName(), f"{each!r} has no name"
+            assert each.accessibleName(), f"{each.objectName()} has no accessible name"
+            assert each.toolTip(), f"{each.objectName()} has no tooltip"
