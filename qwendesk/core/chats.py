@@ -16,6 +16,12 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Path of the model file this chat was last answered by."""
     json_schema: str = ""
     """JSON text; answers follow it by grammar."""
+    left_out_turns: int = 0
+    """So many of the oldest turns are kept here but not sent."""
+    leave_out_old_pictures: bool = False
+    """Only the last question's pictures are sent."""
+    leave_out_thoughts: bool = False
+    """Earlier thoughts are not sent, even where the options keep them."""
 
 
 class ChatSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,118 +1,134 @@
-"""The conversation: asks the engine, collects its answer, and tells who listens as it grows."""
+"""The chat: asks the engine, collects its answer, keeps every version, and tells who listens as it grows."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from qwendesk.core import presets
-from qwendesk.core.conversation import Answer, Conversation, Turn
+from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import Conversation, Turn, answer_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.failures import EngineDeath
-from qwendesk.core.messages import ImagePart, Message, TextPart
+from qwendesk.core.messages import ImagePart
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.engine.contract import AnswerStream, EngineClient
-from qwendesk.engine.protocol import Delta, Finished, LoadReport, PictureCost, PromptProgress, RequestFailed
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.protocol import PictureCost, RequestFailed
+from qwendesk.services.chat import sending
+from qwendesk.services.chat.answering import Answering
+from qwendesk.services.chat.branching import copied_path, edited_answer, last_id, new_answer, new_id, new_question
+from qwendesk.services.chat.chat import OpenChat, Part, settings_for_new
 from qwendesk.services.chat.draft import Draft
+from qwendesk.services.chat.keeping import ChatKeeper, NothingKept
+from qwendesk.services.chat.news import (
+    ChatNews,
+    ConversationReplaced,
+    Deleted,
+    PromptRead,
+    SettingsChanged,
+    TurnEnded,
+    TurnsReplaced,
+    TurnStarted,
+    Wrote,
+)
 from qwendesk.services.chat.pictures import image_part
+from qwendesk.services.chat.schema_check import check_schema
 from qwendesk.services.engine.service import EngineService
 
-
-class TurnStarted(msgspec.Struct, frozen=True):
-    """The question is in the conversation; its answer is on the way."""
-
-    turn_id: int
-
-
-class PromptRead(msgspec.Struct, frozen=True):
-    """`done` of `total` prompt tokens are in the engine's memory."""
-
-    turn_id: int
-    done: int
-    total: int
-
-
-class Wrote(msgspec.Struct, frozen=True):
-    """A piece of the thought or of the answer; the conversation holds it already."""
-
-    turn_id: int
-    kind: Literal["reasoning", "answer"]
-    text: str
-
-
-class TurnEnded(msgspec.Struct, frozen=True):
-    """The answer is final: finished, stopped or failed."""
-
-    turn_id: int
-
-
-class ConversationReplaced(msgspec.Struct, frozen=True):
-    """Another conversation is shown now."""
-
-
-ChatNews = TurnStarted | PromptRead | Wrote | TurnEnded | ConversationReplaced
+__all__ = [
+    "ChatNews", "ChatService", "ConversationReplaced", "Deleted", "PromptRead", "SettingsChanged", "TurnEnded",
+    "TurnStarted", "TurnsReplaced", "Wrote",
+]  # fmt: skip
 
 
 class ChatService:
-    """Owns one conversation and how the next answer is made. All methods are called on the event loop's thread."""
+    """Owns the open chat and how its next answer is made. All methods are called on the event loop's thread.
 
-    def __init__(self, client: EngineClient, engine: EngineService) -> None:
+    Methods on a turn raise BadRequest when it is not shown any more, and while an answer is being made.
+    """
+
+    def __init__(self, client: EngineClient, engine: EngineService, keeper: ChatKeeper | None = None) -> None:
+        """Without a `keeper` nothing is written to a disk."""
         self._client = client
         self._engine = engine
+        self._keeper = keeper or NothingKept()
         self._subscribers = Subscribers[ChatNews]()
-        self._conversation = Conversation()
-        self._thinking = True
-        self._style: presets.Style = "general"
-        self._overrides: dict[str, str] = {}
-        self._last_turn_id = 0
-        self._draft: Draft | None = None
-        self._stream: AnswerStream | None = None
-        self._answering: asyncio.Task[Answer] | None = None
+        self._numbers: dict[str, int] = {}
+        self._chat = OpenChat(self._keeper, self._numbers)
+        self._answering: Answering | None = None
+
+    @property
+    def chat_id(self) -> str:
+        """Of the open chat; a new one has its id before its first message."""
+        return self._chat.id
+
+    @property
+    def tree(self) -> ChatTree:
+        """All versions; an answer that is being made stands in it as it was when it began."""
+        return self._chat.tree
+
+    @property
+    def settings(self) -> ChatSettings:
+        return self._chat.settings
 
     @property
     def conversation(self) -> Conversation:
-        """All turns, the one that streams included as far as it got."""
-        return self._conversation if self._draft is None else self._conversation.with_turn(self._draft.turn())
+        """All turns that are shown, the one that streams included as far as it got."""
+        conversation, answering = self._chat.conversation, self._answering
+        if answering is None or not conversation.turns:
+            return conversation
+        turn = msgspec.structs.replace(conversation.turns[-1], answer=answer_of(answering.draft.node()))
+        return conversation.with_turn(turn)
 
     @property
     def thinking(self) -> bool:
         """Whether thinking is asked for; a model that cannot think answers without."""
-        return self._thinking
+        return self._chat.settings.thinking is not False
 
     def set_thinking(self, thinking: bool) -> None:
-        self._thinking = thinking
+        self._change(thinking=thinking)
 
     @property
     def style(self) -> presets.Style:
-        return self._style
+        return sending.style_of(self._chat.settings)
 
     def set_style(self, style: presets.Style) -> None:
-        self._style = style
+        self._change(preset=style)
 
     def set_overrides(self, assignments: Mapping[str, str]) -> None:
         """Options that win over the presets, as `--set` takes them. Raises BadOption; then nothing changes."""
         apply_assignments(GenerationOptions(), assignments)
-        self._overrides = dict(assignments)
+        self._change(overrides=dict(assignments))
 
     def set_system_prompt(self, text: str) -> None:
-        self._conversation = msgspec.structs.replace(self._conversation, system_prompt=text)
+        self._change(system_prompt=text)
+
+    def change_settings(self, settings: ChatSettings) -> None:
+        """All that the chat has of its own. Raises BadOption or BadRequest for what cannot be used."""
+        apply_assignments(GenerationOptions(), settings.overrides)
+        check_schema(settings.json_schema)
+        if settings != self._chat.settings:
+            self._chat.change(settings)
+            self._subscribers.notify(SettingsChanged())
 
     @property
     def busy(self) -> bool:
-        """True from `send` until its answer ended."""
-        return self._draft is not None
+        """True from a question until its answer ended."""
+        return self._answering is not None
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a deletion to undo."""
+        return self._chat.can_undo
 
     def options(self) -> GenerationOptions:
         """How the next answer is made: the preset of the loaded model's family, then the overrides."""
-        report = self._engine.state.report
-        thinking = self._thinking and (report is None or report.can_think)
-        family = "other" if report is None else _family(report)
-        options = presets.preset(GenerationOptions(), family, self._style, thinking=thinking)
-        return apply_assignments(options, self._overrides)
+        return sending.request_options(self._chat.settings, self._engine.state.report, thinking=self.thinking)
 
     def subscribe(self, callback: Callable[[ChatNews], None]) -> Callable[[], None]:
         """Call `callback` with each piece of news. Returns what ends it."""
@@ -124,45 +140,93 @@ class ChatService:
         Waits for a model that is being loaded. Raises BadRequest when there is nothing to ask, or while another
         answer is being made.
         """
-        if self.busy:
-            raise BadRequest("Still answering", "Wait for the answer or stop it, then ask again.")
-        if not text.strip() and not pictures:
-            raise BadRequest("Nothing to send", "Write a question or attach a picture.")
-        self._last_turn_id += 1
-        unread = [ImagePart(path=str(path), sha256="") for path in pictures]
-        draft = self._draft = Draft(self._last_turn_id, _question(text, unread))
-        self._answering = asyncio.create_task(self._answer(draft, text, pictures))
-        self._subscribers.notify(TurnStarted(draft.turn_id))
-        answer: Answer | None = None
-        try:
-            answer = await self._answering
-        except asyncio.CancelledError:
-            if _cancelled_from_outside():
-                raise
-        finally:
-            turn = Turn(draft.turn_id, draft.question, answer or draft.answer(stop_reason="cancelled"))
-            self._end(draft, turn)
-        return turn
+        unread = tuple(ImagePart(path=str(path), sha256="") for path in pictures)
+        return await self._ask(last_id(self._chat.tree), text, unread)
+
+    async def edit_question(self, turn_id: int, text: str, pictures: Sequence[ImagePart] | None = None) -> Turn:
+        """Ask it in other words, as a version of its own; its pictures stay unless others are given."""
+        index, turn = self._find(turn_id)
+        images = turn.question.images if pictures is None else tuple(pictures)
+        parent_id = self._chat.node_of(turn, "question").parent_id
+        return await self._ask(parent_id, text, images, kept=index)
+
+    def edit_answer(self, turn_id: int, *, text: str, reasoning: str) -> None:
+        """Put another version beside the answer, written by hand; thought and answer each stay what they are."""
+        index, turn = self._find(turn_id)
+        if not text.strip() and not reasoning.strip():
+            raise BadRequest("Nothing written", "An answer cannot be empty. Delete it instead.")
+        self._chat.put(edited_answer(self._chat.node_of(turn, "answer"), text=text, reasoning=reasoning))
+        self._subscribers.notify(TurnsReplaced(index))
+
+    async def regenerate(self, turn_id: int) -> Turn:
+        """Answer the question again, as another version. An answer without a word is written over."""
+        index, turn = self._find(turn_id)
+        question = self._chat.node_of(turn, "question")
+        old = self._chat.tree.nodes.get(turn.answer_id)
+        node = new_answer(question.id)
+        if old is not None and turn.answer.is_empty:
+            node = msgspec.structs.replace(node, id=old.id, created_s=old.created_s)
+        return await self._answer(question, node, kept=index)
+
+    async def resume(self, turn_id: int) -> Turn:
+        """Go on with the last answer where it was stopped or cut, inside its thought too."""
+        index, turn = self._find(turn_id)
+        if index != len(self._chat.conversation.turns) - 1:
+            raise BadRequest("Not the last answer", "Only the last answer can go on. Branch here to go on from it.")
+        question = self._chat.node_of(turn, "question")
+        return await self._answer(question, self._chat.node_of(turn, "answer"), kept=index)
+
+    def show_version(self, turn_id: int, part: Part, step: Literal[-1, 1]) -> None:
+        """Show the version before (-1) or after (1) this one; at either end nothing happens."""
+        index, turn = self._find(turn_id)
+        versions = self._chat.tree.versions(self._chat.node_of(turn, part).id)
+        place = versions.index(self._chat.node_of(turn, part).id) + step
+        if 0 <= place < len(versions):
+            self._chat.show(versions[place])
+            self._subscribers.notify(TurnsReplaced(index))
+
+    def delete(self, turn_id: int, part: Part) -> None:
+        """Take this version of the message away, with what follows it, until `undo_delete`."""
+        index, turn = self._find(turn_id)
+        n_gone = self._chat.delete(self._chat.node_of(turn, part).id)
+        self._subscribers.notify(TurnsReplaced(index))
+        self._subscribers.notify(Deleted(n_gone))
+
+    def undo_delete(self) -> None:
+        """Bring back what was deleted last from this chat."""
+        self._refuse_while_busy()
+        before = self._chat.conversation.turns
+        self._chat.undo_delete()
+        pairs = zip(before, self._chat.conversation.turns, strict=False)
+        kept = next((index for index, (old, new) in enumerate(pairs) if old != new), len(before))
+        self._subscribers.notify(TurnsReplaced(kept))
+
+    def branch(self, turn_id: int) -> str:
+        """Open a new chat with a copy of all turns up to this one; the old one stays as it is. Returns its id."""
+        _, turn = self._find(turn_id)
+        tree = copied_path(self._chat.tree, turn.answer_id or turn.question_id)
+        self._replace(OpenChat(self._keeper, self._numbers, tree, self._chat.settings))
+        self._chat.save_all()
+        return self._chat.id
+
+    def open(self, chat_id: str, tree: ChatTree, settings: ChatSettings) -> None:
+        """Show a chat that was kept. An answer that is being made in another ends there, with what it said."""
+        self._replace(OpenChat(self._keeper, self._numbers, tree, settings, chat_id))
+
+    def new_chat(self, chat_id: str = "") -> None:
+        """Begin an empty chat; an answer that is being made ends. Style and thinking stay, the system prompt not."""
+        settings = settings_for_new(self._chat.settings)
+        self._replace(OpenChat(self._keeper, self._numbers, settings=settings, chat_id=chat_id or new_id()))
 
     async def stop(self) -> None:
         """End the answer that is being made; what it said so far stays."""
-        if self._stream is not None:
-            await self._stream.cancel()
-        elif self._answering is not None:
-            self._answering.cancel()
+        if self._answering is not None:
+            await self._answering.stop()
 
     async def answer_now(self) -> None:
         """End the thought that is being made; the answer follows."""
-        if self._stream is not None:
-            await self._stream.answer_now()
-
-    def new_chat(self) -> None:
-        """Begin an empty conversation; an answer that is being made is dropped. The system prompt stays."""
-        self._conversation = Conversation(system_prompt=self._conversation.system_prompt)
         if self._answering is not None:
-            self._answering.cancel()
-        self._draft = self._stream = self._answering = None
-        self._subscribers.notify(ConversationReplaced())
+            await self._answering.answer_now()
 
     async def picture_cost(self, path: Path) -> PictureCost | RequestFailed | EngineDeath:
         """What a picture would fill of the context. Raises BadRequest when its file cannot be read."""
@@ -170,41 +234,76 @@ class ChatService:
         measured = await self._client.measure((), (part,), self.options())
         return measured if isinstance(measured, RequestFailed | EngineDeath) else measured.pictures[0]
 
-    async def _answer(self, draft: Draft, text: str, pictures: Sequence[Path]) -> Answer:
+    async def _ask(self, parent_id: str, text: str, images: tuple[ImagePart, ...], kept: int | None = None) -> Turn:
+        self._refuse_while_busy()
+        if not text.strip() and not images:
+            raise BadRequest("Nothing to send", "Write a question or attach a picture.")
+        check_schema(self._chat.settings.json_schema)
+        question = new_question(parent_id, sending.question(text, images))
+        return await self._answer(question, new_answer(question.id), kept=kept)
+
+    async def _answer(self, question: ChatNode, node: ChatNode, kept: int | None) -> Turn:
+        """Let `node`, as far as it got, be written; `kept` turns stay as they are, None for all."""
+        chat = self._chat
+        report = self._engine.state.report
+        if report is not None:
+            chat.settings = msgspec.structs.replace(chat.settings, model=report.options.model)
+        chat.put(question, save=False)
+        chat.put(node, save=False)
+        draft = Draft(chat.id, chat.turn_id(question.id), node)
+        answering = self._answering = Answering(
+            draft, self._client, self._engine, self._keeper, self._subscribers.notify
+        )
+        thinking = self.thinking if draft.begun.is_empty else bool(draft.begun.reasoning)
+        task = answering.start(lambda: self._prepare(chat, question, node), chat.settings, thinking=thinking)
+        if kept is not None:
+            self._subscribers.notify(TurnsReplaced(kept))
+        self._subscribers.notify(TurnStarted(draft.turn_id))
+        final: ChatNode | None = None
         try:
-            images = [await asyncio.to_thread(image_part, path) for path in pictures]
-        except BadRequest as error:
-            return draft.answer(error=error.sentence)
-        draft.question = _question(text, images)
-        await self._engine.settled()
-        self._stream = self._client.generate(self.conversation.messages(), self.options())
-        async for item in self._stream:
-            match item:
-                case PromptProgress(done=done, total=total):
-                    self._subscribers.notify(PromptRead(draft.turn_id, done, total))
-                case Delta(kind=kind, text=piece):
-                    draft.add(item, asyncio.get_running_loop().time())
-                    self._subscribers.notify(Wrote(draft.turn_id, kind, piece))
-                case Finished(stop_reason=stop_reason, stats=stats):
-                    return draft.answer(stop_reason=stop_reason, stats=stats)
-                case RequestFailed(sentence=sentence) | EngineDeath(sentence=sentence):
-                    return draft.answer(error=sentence)
-        raise AssertionError("an answer stream ended without its last item")
+            final = await task
+        except asyncio.CancelledError:
+            if _cancelled_from_outside():
+                raise
+        finally:
+            final = final or draft.node(stop_reason="cancelled")
+            chat.make_sure_of(question.id)
+            chat.put(final)
+            if self._answering is answering:
+                self._answering = None
+                self._subscribers.notify(TurnEnded(draft.turn_id))
+        found = next((turn for turn in chat.conversation.turns if turn.id == draft.turn_id), None)
+        return found or Turn(draft.turn_id, question.message, answer_of(final))
 
-    def _end(self, draft: Draft, turn: Turn) -> None:
-        if self._draft is not draft:
-            return  # a new chat has begun meanwhile
-        self._conversation = self._conversation.with_turn(turn)
-        self._draft = self._stream = self._answering = None
-        self._subscribers.notify(TurnEnded(turn.id))
+    async def _prepare(self, chat: OpenChat, question: ChatNode, node: ChatNode) -> Conversation:
+        """Names the question's pictures by their bytes and saves it."""
+        images = question.message.images
+        if any(not part.sha256 for part in images):
+            read = [part if part.sha256 else await asyncio.to_thread(image_part, Path(part.path)) for part in images]
+            message = sending.question(question.message.text, tuple(read))
+            question = msgspec.structs.replace(question, message=message)
+        chat.put(question)
+        chat.put(node, save=False)
+        return sending.with_open_end(chat.conversation)
 
+    def _find(self, turn_id: int) -> tuple[int, Turn]:
+        self._refuse_while_busy()
+        return self._chat.find(turn_id)
 
-def _question(text: str, images: Sequence[ImagePart]) -> Message:
-    return Message(role="user", parts=(*images, *((TextPart(text),) if text else ())))
+    def _refuse_while_busy(self) -> None:
+        if self.busy:
+            raise BadRequest("Still answering", "Wait for the answer or stop it, then ask again.")
 
+    def _replace(self, chat: OpenChat) -> None:
+        answering, self._answering = self._answering, None
+        self._chat = chat
+        if answering is not None:
+            answering.drop()
+        self._subscribers.notify(ConversationReplaced())
 
-def _family(report: LoadReport) -> presets.Family:
-    return presets.family_of(report.architecture, report.name, Path(report.options.model).name)
+    def _change(self, **changes: Any) -> None:
+        self._chat.change(msgspec.structs.replace(self._chat.settings, **changes))
+        self._subscribers.notify(SettingsChanged())
 
 
 def _cancelled_from_outside() -> bool:

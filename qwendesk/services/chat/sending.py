@@ -1,0 +1,85 @@
+"""What a request to the engine consists of: a chat's messages, its settings, and what it leaves out. Pure."""
+
+import datetime
+from pathlib import Path
+from typing import cast, get_args
+
+import msgspec
+
+from qwendesk.core import presets
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import Answer, Conversation, Turn
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import ImagePart, Message, Part, TextPart
+from qwendesk.core.options import GenerationOptions
+from qwendesk.core.settings import apply_assignments
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.services.chat.schema_check import check_schema
+from qwendesk.services.chat.variables import fill
+
+PICTURE_LEFT_OUT = "[A picture was here.]"
+"""What the model reads in place of an older picture that is left out, so that its own words about it make sense."""
+
+
+def style_of(settings: ChatSettings) -> presets.Style:
+    """The chat's style; "general" for none or one that a newer version knows."""
+    return cast(presets.Style, settings.preset) if settings.preset in get_args(presets.Style) else "general"
+
+
+def model_name(report: LoadReport | None) -> str:
+    """A model's name as people know it; "" while none is loaded."""
+    return "" if report is None else report.name or Path(report.options.model).stem
+
+
+def request_options(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> GenerationOptions:
+    """The preset of the model's family, then what the chat set by hand. Raises BadOption and BadRequest."""
+    thinks = thinking and (report is None or report.can_think)
+    family = "other" if report is None else _family(report)
+    options = presets.preset(GenerationOptions(), family, style_of(settings), thinking=thinks)
+    options = apply_assignments(options, settings.overrides)
+    if settings.json_schema.strip():
+        check_schema(settings.json_schema)
+        if options.grammar:
+            raise BadRequest("Two grammars", "This chat has a JSON schema and a grammar. Take one of them away.")
+        options = msgspec.structs.replace(options, json_schema=settings.json_schema)
+    if settings.leave_out_thoughts:
+        options = msgspec.structs.replace(options, preserve_thinking=False)
+    return options
+
+
+def request_messages(
+    conversation: Conversation, settings: ChatSettings, *, today: datetime.date, model: str
+) -> tuple[Message, ...]:
+    """What the engine gets of a conversation whose last question is to be answered."""
+    turns = conversation.turns[_n_left_out(conversation, settings) :]
+    if settings.leave_out_old_pictures:
+        turns = (*(_without_pictures(turn) for turn in turns[:-1]), *turns[-1:])
+    system = fill(conversation.system_prompt, today=today, model=model)
+    return Conversation(turns, system).messages()
+
+
+def with_open_end(conversation: Conversation) -> Conversation:
+    """`conversation` without what its last answer said so far: that is sent beside the messages."""
+    return conversation.with_turn(msgspec.structs.replace(conversation.turns[-1], answer=Answer()))
+
+
+def question(text: str, images: tuple[ImagePart, ...]) -> Message:
+    """A question: its pictures first, then its text, if it has one."""
+    return Message(role="user", parts=(*images, *((TextPart(text),) if text else ())))
+
+
+def _n_left_out(conversation: Conversation, settings: ChatSettings) -> int:
+    return max(0, min(settings.left_out_turns, len(conversation.turns) - 1))
+
+
+def _without_pictures(turn: Turn) -> Turn:
+    if not turn.question.images:
+        return turn
+    parts: tuple[Part, ...] = tuple(
+        TextPart(PICTURE_LEFT_OUT + "\n") if isinstance(part, ImagePart) else part for part in turn.question.parts
+    )
+    return msgspec.structs.replace(turn, question=msgspec.structs.replace(turn.question, parts=parts))
+
+
+def _family(report: LoadReport) -> presets.Family:
+    return presets.family_of(report.architecture, report.name, Path(report.options.model).name)
