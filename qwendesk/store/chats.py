@@ -98,6 +98,13 @@ class ChatStore:
         """Adds a chat to the list, or replaces what the list knows of it; its messages stay."""
         return self._database.write(lambda connection: _save_summary(connection, summary))
 
+    def save_row(self, summary: ChatSummary) -> Future[None]:
+        """The title, folder and marks of a chat that is there; its settings and times stay as they are."""
+        row = (summary.folder_id or None, summary.pinned, summary.archived)
+        return self._update(
+            summary.id, "title = ?, folder_id = ?, pinned = ?, archived = ?", rows.storable(summary.title), *row
+        )
+
     def save_settings(self, chat_id: str, settings: ChatSettings) -> Future[None]:
         """What the chat has of its own; nothing when the chat has no message yet."""
         return self._update(chat_id, "settings = ?", rows.encode(settings))

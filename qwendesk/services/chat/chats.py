@@ -149,8 +149,12 @@ class ChatsService:
         self.drafts.save_now()
         await self._written()
         try:
-            tree, position = await asyncio.to_thread(
-                lambda: (store.attachments.in_place(store.chats.load(chat_id)), store.chats.read_position(chat_id))
+            tree, position, fresh = await asyncio.to_thread(
+                lambda: (
+                    store.attachments.in_place(store.chats.load(chat_id)),
+                    store.chats.read_position(chat_id),
+                    store.chats.summary(chat_id),
+                )
             )
         except StoreFailure as failure:
             self._tell(failure)
@@ -161,7 +165,7 @@ class ChatsService:
         self._current_id = chat_id
         self._remember(chat_id)
         tree = leading_to(tree, node_id) if node_id else tree
-        settings = self._summaries.get(chat_id, summary).settings
+        settings = (fresh or summary).settings
         self._subscribers.notify(ChatOpened(chat_id, tree, settings, node_id, position, draft))
 
     def new(self, *, incognito: bool = False) -> None:
@@ -174,6 +178,14 @@ class ChatsService:
         self._current_id = chat_id
         self._remember("")
         self._subscribers.notify(ChatOpened(chat_id, ChatTree(), ChatSettings()))
+
+    def follow(self, chat_id: str) -> None:
+        """The chat service opened another chat by itself: an empty one, or a branch of the one before."""
+        if chat_id != self._current_id:
+            self._opening = object()
+            self.drafts.save_now()
+            self._current_id = chat_id
+            self._remember("")
 
     async def add(self, title: str, tree: ChatTree, settings: ChatSettings | None = None) -> str:
         """A new chat with these messages, under new ids: for a branch. Returns its id; it is not opened.
@@ -300,7 +312,7 @@ class ChatsService:
             after = msgspec.structs.replace(before, **changes)
             self._summaries[chat_id] = after
             if self._store is not None and after != before:
-                self._write(self._store.chats.save_summary(after))
+                self._write(self._store.chats.save_row(after))
         self._subscribers.notify(ListChanged())
 
     def _save_folder(self, folder: Folder) -> None:
@@ -346,7 +358,8 @@ class ChatsService:
             if found.id == self._current_id:
                 self._remember(found.id)
         else:
-            row = msgspec.structs.replace(known, changed_s=found.changed_s, title=known.title or found.title)
+            title = known.title or found.title
+            row = msgspec.structs.replace(known, changed_s=found.changed_s, title=title, settings=found.settings)
             if row == known:
                 return
             self._summaries[found.id] = row

@@ -65,7 +65,7 @@ class ChatKeeper(Protocol):
         """Takes a message away with everything below it."""
 
     def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
-        """What the chat has of its own; nothing happens while it has no message."""
+        """What the chat has of its own; for one without a message it is saved with its first."""
 
     async def settled(self) -> None:
         """Returns when everything asked for so far is on the disk, or could not be saved."""
@@ -114,6 +114,7 @@ class StoreKeeper:
         self._given_up = False
         self._every_s = growing_every_s
         self._left_out: set[str] = set()
+        self._settings: dict[str, ChatSettings] = {}
         self._growing: dict[str, _Growing] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._pending: set[asyncio.Future[Any]] = set()
@@ -163,6 +164,10 @@ class StoreKeeper:
         self._growing[node_id] = _Growing(chat_id, current)
         self._save_growing()
 
+        if not node.parent_id and chat_id in self._settings:
+            # They may have been chosen before the chat had a message, and so before it was on the disk.
+            self.save_settings(chat_id, self._settings[chat_id])
+
     def show(self, chat_id: str, parent_id: str, node_id: str) -> None:
         self._write((chat_id, "shown", parent_id), lambda: self._store.set_shown(chat_id, parent_id, node_id))
 
@@ -171,6 +176,7 @@ class StoreKeeper:
         self._write((chat_id, "delete", node_id), lambda: self._store.delete_node(chat_id, node_id))
 
     def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
+        self._settings[chat_id] = settings
         self._write((chat_id, "settings", ""), lambda: self._store.save_settings(chat_id, settings))
 
     async def settled(self) -> None:

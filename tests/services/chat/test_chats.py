@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from qwendesk.core.chats import ReadPosition, SavedDraft
+from qwendesk.core.chats import ChatSettings, ReadPosition, SavedDraft
 from qwendesk.services.chat.chats import ChatOpened, StoreTold
 from qwendesk.services.chat.copying import up_to
 from qwendesk.store.opening import FILE_NAME
@@ -204,3 +204,26 @@ async def test_a_question_asked_before_the_file_is_open_is_kept(tmp_path: Path) 
     assert kit.titles == {"Early"}
     assert kit.chats.current_id == early
     await kit.chats.close()
+
+
+async def test_settings_chosen_before_the_first_question_are_kept(kit: ChatsKit) -> None:
+    kit.chats.new()
+    chat = kit.chats.current_id
+    kit.keeper.save_settings(chat, ChatSettings(system_prompt="Be brief."))
+    await kit.say(chat, node("q1"))
+    kit.chats.rename(chat, "Mine")
+
+    other = await again(kit)
+
+    assert other.opened.settings == ChatSettings(system_prompt="Be brief.")
+    assert other.titles == {"Mine"}
+
+
+async def test_a_chat_that_the_chat_service_began_is_followed(kit: ChatsKit) -> None:
+    await kit.chat("One", "1")
+
+    kit.chats.follow("branch")
+    await kit.say("branch", node("q9", text="Branch"))
+    other = await again(kit)
+
+    assert other.opened.chat_id == "branch"
