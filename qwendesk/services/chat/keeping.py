@@ -157,16 +157,15 @@ class StoreKeeper:
         for image in node.message.images:
             self._write((chat_id, "file", image.sha256), partial(self._keep_file, image))
         self._write((chat_id, "node", node.id), lambda: self._store.save_node(chat_id, node))
+        if not node.parent_id and chat_id in self._settings:
+            # They may have been chosen before the chat had a message, and so before it was on the disk.
+            self.save_settings(chat_id, self._settings[chat_id])
 
     def grow(self, chat_id: str, node_id: str, current: Callable[[], ChatNode]) -> None:
         if self._given_up or chat_id in self._left_out or node_id in self._growing:
             return
         self._growing[node_id] = _Growing(chat_id, current)
         self._save_growing()
-
-        if not node.parent_id and chat_id in self._settings:
-            # They may have been chosen before the chat had a message, and so before it was on the disk.
-            self.save_settings(chat_id, self._settings[chat_id])
 
     def show(self, chat_id: str, parent_id: str, node_id: str) -> None:
         self._write((chat_id, "shown", parent_id), lambda: self._store.set_shown(chat_id, parent_id, node_id))
