@@ -1,4 +1,4 @@
-"""What both programs of the bundle run: the window or a command, or with --worker the engine."""
+"""What the program QwenDesk runs: the window, or a command."""
 
 import multiprocessing
 import sys

@@ -20,6 +20,6 @@ Get-Content $log -Encoding utf8
 if ($tour.ExitCode) { throw "The demo tour ended with $($tour.ExitCode)." }
 if (-not (Test-Path $picture)) { throw "There is no screenshot." }
 $said = (Get-Content $log -Raw -Encoding utf8).ToLower()
-foreach ($word in "shared memory", "red") { if (-not $said.Contains($word)) { throw "No answer has the word '$word'." } }
+foreach ($word in "system ram", "red") { if (-not $said.Contains($word)) { throw "No answer has the word '$word'." } }
 $left = Get-Process QwenDesk, QwenDeskEngine -ErrorAction SilentlyContinue
 if ($left) { throw "Still running: $($left.Name -join ', ')" }

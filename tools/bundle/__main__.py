@@ -37,6 +37,7 @@ def _make() -> None:
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "WARN", *places]
     if subprocess.run([*command, str(spec)], cwd=ROOT, check=False).returncode:
         raise SetupError("PyInstaller failed; what it printed is above.")
+    _strip_python()
     for backend, wheel in wheels.items():
         manifest = make_engine_folder(wheel, _inside() / "engines" / backend, "cpu", version)
         print(f"Engine {manifest.name}: {sum(file.n_bytes for file in manifest.files) / 2**20:.1f} MiB", flush=True)
@@ -46,6 +47,16 @@ def _make() -> None:
     print(table, flush=True)
     if sys.platform.startswith("linux") and total > MOST_BYTES:
         raise SetupError("The bundle is too large.")
+
+
+def _strip_python() -> None:
+    """Takes the symbols for debuggers out of Python's own library: 15 MB on Linux where Python was built from source.
+
+    Only this one: libraries out of wheels were rewritten after their build, and `strip` may break such a file.
+    """
+    for library in _inside().glob("libpython3.*.so.*"):
+        if not library.is_symlink() and shutil.which("strip") is not None:
+            subprocess.run(["strip", "--strip-unneeded", str(library)], check=False)
 
 
 def _inside() -> Path:

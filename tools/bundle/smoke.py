@@ -22,7 +22,7 @@ from tools.setup.project import ROOT, WORK, SetupError
 _AWKWARD = "Qwen Désk 試し"
 _USER = "nobody"
 _LONGEST_S = 300.0
-_EXPECTED = ("shared memory", "red")
+_EXPECTED = ("system ram", "red")
 """Words of the demo's answers about VRAM spill and about the red picture."""
 
 
