@@ -3,6 +3,7 @@
 import msgspec
 
 from qwendesk.app.downloads_part import add_downloads_tab
+from qwendesk.app.library_part import LibraryPart, build_library
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.downloads import DownloadsService
@@ -30,10 +31,12 @@ class ModelsPart(msgspec.Struct):
     models: ModelsService
     network: NetworkService
     downloads: DownloadsService
+    offers_service: OffersService
     offers: OffersBridge
     for_this_pc: ForThisPc
     fetching: DownloadsBridge
     downloads_tab: DownloadsTab
+    library: LibraryPart
 
     def start(self) -> None:
         """Begin to look at the disk and at this PC. The app does this once its window is shown."""
@@ -45,6 +48,7 @@ class ModelsPart(msgspec.Struct):
         """End everything; nothing runs afterwards."""
         self.offers.close()
         self.fetching.close()
+        await self.library.close()
         await self.downloads.close()
         self.network.close()
         await self.models.close()
@@ -57,14 +61,18 @@ def build_models(
     models = ModelsService()
     network = NetworkService(settings)
     downloads = DownloadsService(network, models)
-    offers = OffersBridge(OffersService(engine_service, settings), tasks)
+    offers_service = OffersService(engine_service, settings)
+    offers = OffersBridge(offers_service, tasks)
     page = ModelsPage()
     for_this_pc = ForThisPc(keeper, offers)
     page.add_tab("pc", tr("For this PC"), for_this_pc)
     _connect_for_this_pc(for_this_pc, models, downloads, engine, tasks)
     offers.changed.connect(lambda: page.show_machine(pc_text(offers.offers.pc)))
     fetching, downloads_tab = add_downloads_tab(keeper, tasks, page, engine, downloads, network)
-    return ModelsPart(page, models, network, downloads, offers, for_this_pc, fetching, downloads_tab)
+    library = build_library(keeper, tasks, settings, models, network, downloads, engine, page)
+    return ModelsPart(
+        page, models, network, downloads, offers_service, offers, for_this_pc, fetching, downloads_tab, library
+    )
 
 
 def _connect_for_this_pc(

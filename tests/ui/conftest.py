@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import qasync
@@ -33,9 +34,29 @@ def app() -> QApplication:
     return app
 
 
+class Loop(qasync.QEventLoop):
+    """Runs what goes on in the background only while it runs itself.
+
+    qasync handles events once more after the test has ended; a task that goes on then finds no running loop.
+    """
+
+    def run_until_complete(self, future: Any) -> Any:
+        task = asyncio.ensure_future(future, loop=self)
+
+        def stop(_task: object) -> None:
+            self.stop()
+
+        task.add_done_callback(stop)
+        try:
+            self.run_forever()
+        finally:
+            task.remove_done_callback(stop)
+        return task.result()
+
+
 @pytest.fixture
 def qt_loop(app: QApplication) -> Iterator[asyncio.Runner]:
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+    with asyncio.Runner(loop_factory=lambda: Loop(app)) as runner:
         yield runner
 
 
