@@ -56,3 +56,37 @@ class BrokenEngine(msgspec.Struct, frozen=True):
     path: str
     name: str
     sentence: str
+
+
+class PackArchive(msgspec.Struct, frozen=True):
+    """One file that a pack is made of: a wheel or a zip, with the libraries that are taken out of it."""
+
+    url: str
+    n_bytes: int
+    sha256: str
+    licence: str
+    """SPDX name, or the maker's own, of what is inside."""
+    keep: tuple[str, ...]
+    """Patterns as fnmatch has them, of members to unpack; folders in the archive are dropped."""
+
+
+class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine that the app can fetch."""
+
+    name: str
+    title: str
+    """For people: "NVIDIA (CUDA 12.9)"."""
+    platform: str
+    """"linux-x64", "windows-x64"."""
+    package_version: str
+    llama_cpp_commit: str = ""
+    backend: Backend
+    cpu_needs: tuple[str, ...] = ()
+    gpu_architectures: tuple[str, ...] = ()
+    minimum_driver: str = ""
+    archives: tuple[PackArchive, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        """What is downloaded."""
+        return sum(archive.n_bytes for archive in self.archives)

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import httpx2
 import msgspec
@@ -22,13 +22,28 @@ from qwendesk.hub.download_part import (
     new_hash,
     part_of,
 )
-from qwendesk.hub.network import HubTrouble, bad_answer, no_connection, trouble_of
-from qwendesk.hub.remote import Hub, Location, RemoteFile
+from qwendesk.hub.network import HubTrouble, Network, bad_answer, no_connection, trouble_of
+from qwendesk.hub.remote import Location, RemoteFile
 
 _SPACE_CHECK_BYTES = 64 * 1024**2
 _FRESH_STARTS = 2
 """How often content with the wrong hash is fetched anew before it is reported."""
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+class Source(Protocol):
+    """Where a file comes from: the Hub (hub/remote.py), or fixed addresses (hub/addresses.py)."""
+
+    network: Network
+
+    def client(self) -> httpx2.Client:
+        """A client for bytes, to be closed by the caller."""
+
+    def locate(self, file: RemoteFile, client: httpx2.Client) -> Location:
+        """Where the bytes of `file` are now. Raises HubTrouble when it is refused."""
+
+    def headers_for(self, url: str) -> dict[str, str]:
+        """Headers of a request for bytes."""
 
 
 class FileProgress(msgspec.Struct, frozen=True):
@@ -44,7 +59,7 @@ Report = Callable[[FileProgress], None]
 
 
 def download_file(
-    hub: Hub, file: RemoteFile, target: Path, report: Report, control: Control, patience: Patience | None = None
+    hub: Source, file: RemoteFile, target: Path, report: Report, control: Control, patience: Patience | None = None
 ) -> None:
     """Blocks until `target` holds `file`. Raises HubTrouble: what is there then stays in `<target>.part` for later.
 
@@ -99,7 +114,7 @@ class _Retry(Exception):
 
 class _Download:
     def __init__(
-        self, hub: Hub, file: RemoteFile, target: Path, report: Report, control: Control, patience: Patience
+        self, hub: Source, file: RemoteFile, target: Path, report: Report, control: Control, patience: Patience
     ) -> None:
         self._hub, self._file, self._target = hub, file, target
         self._report, self._control, self._patience = report, control, patience
