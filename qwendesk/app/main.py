@@ -38,7 +38,10 @@ def keep_collector_quick() -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Open the window on the built-in demo model. Returns the exit code: 0, or 1 when a demo tour was not answered."""
+    """Open the window on the last model, or on the first start.
+
+    Returns the exit code: 0, or 1 when a demo tour was not answered.
+    """
     options = _arguments(argv)
     _log_to_file()
     app = QApplication.instance() or QApplication([sys.argv[0]])
@@ -61,8 +64,9 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     keep_collector_quick()
     parts.window.show()
     await engines.choose(SettingsService().options.engine)
-    parts.start()
-    parts.engine.load_demo()
+    parts.start(with_model=not options.demo_tour)
+    if options.demo_tour:
+        parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))
     try:
         if not options.demo_tour:

@@ -3,6 +3,7 @@
 import msgspec
 
 from qwendesk.app.models_part import ModelsPart, build_models
+from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.deciding import decide
@@ -26,16 +27,23 @@ class Parts(msgspec.Struct):
     tasks: Tasks
     models: ModelsPart
     settings: SettingsService
+    first: StartPart
 
-    def start(self) -> None:
-        """Begin what runs by itself: looking at the disk. Called once the window is shown."""
+    def start(self, *, with_model: bool = True) -> None:
+        """Begin what runs by itself: looking at disk and devices. Called once the window is shown.
+
+        `with_model` also loads the last model, or shows the first start.
+        """
         self.models.start()
+        if with_model:
+            self.first.begin()
 
     async def close(self) -> None:
         """End the answer, the tasks and the worker; nothing runs afterwards."""
         self.window.hide()
         await self.chat.close()
         await self.tasks.close()
+        await self.first.close()
         await self.models.close()
         await self.engine.close()
         self.window.deleteLater()
@@ -51,4 +59,5 @@ def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide)
     models = build_models(keeper, tasks, settings, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
-    return Parts(window, engine, chat, tasks, models, settings)
+    first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
+    return Parts(window, engine, chat, tasks, models, settings, first)

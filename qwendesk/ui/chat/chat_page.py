@@ -14,6 +14,8 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.chat.banner_content import BannerContent, EngineStory, follow
+from qwendesk.ui.chat.turns_part import TurnsPart
+from qwendesk.ui.chat.undo_bar import UndoBar
 from qwendesk.ui.chat.welcome import Welcome
 from qwendesk.ui.composer.attachments import Attachment
 from qwendesk.ui.composer.composer import Composer
@@ -45,10 +47,12 @@ class ChatPage(QWidget):
         self._keeper, self._engine, self._chat, self._tasks = keeper, engine, chat, tasks
         self._story = EngineStory()
         self._measured_with: object = None
+        self._first_start: QWidget | None = None
         self._shelf = PictureShelf()
         self.setProperty("kind", "page")
         self.banner = Banner(keeper)
         self.thread_view = ThreadView(keeper, self._shelf, tasks)
+        self.undo_bar = UndoBar(keeper)
         self.welcome = Welcome(keeper)
         self.composer = Composer(keeper)
         self._middle = QStackedWidget()
@@ -59,11 +63,19 @@ class ChatPage(QWidget):
         column.setSpacing(0)
         column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
         column.addWidget(self._middle, 1)
+        column.addLayout(_centred(self.undo_bar, _COMPOSER_WIDTH))
         column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
         self.drop_target = DropTarget(self)
+        self._turns = TurnsPart(self.thread_view, chat, self.undo_bar, self)
         self._connect()
         self._on_engine()
         self._on_options()
+
+    def set_first_start(self, widget: QWidget) -> None:
+        """Show `widget` in place of the welcome and the composer until a model is loaded or being loaded."""
+        self._first_start = widget
+        self._middle.addWidget(widget)
+        self._show_empty()
 
     def take(self, intake: Intake) -> None:
         """What was dropped or pasted: pictures are attached, text goes into the question."""
@@ -155,6 +167,7 @@ class ChatPage(QWidget):
             self.banner.show_content(story.content)
         self._story = story
         self.welcome.show_state(state)
+        self._show_empty()
         self._on_options()
         self._show_waiting(state)
         if state.report is not None and state.report is not self._measured_with:
@@ -177,6 +190,17 @@ class ChatPage(QWidget):
         if state.phase in (Phase.STARTING, Phase.LOADING):
             answer.show_status(tr("Waiting for the model · {0}%", round(100 * state.load_fraction)))
 
+    def _show_empty(self) -> None:
+        """Without a turn: the first start as long as no model was asked for, or the only load failed."""
+        if self._first_start is None:
+            return
+        state = self._engine.state
+        is_first = state.report is None and (state.wanted is None or state.failure is not None)
+        is_empty = not self._chat.conversation.turns
+        self.composer.setVisible(not (is_first and is_empty))
+        if is_empty:
+            self._middle.setCurrentWidget(self._first_start if is_first else self.welcome)
+
     def _open_answer(self) -> AssistantMessage | None:
         turns = self._chat.conversation.turns
         return self.thread_view.answer(turns[-1].id) if turns and self._chat.busy else None
@@ -189,7 +213,7 @@ class ChatPage(QWidget):
         self._middle.setCurrentWidget(self.thread_view)
         self.composer.set_busy(busy=True)
         answer = self.thread_view.answer(turn_id)
-        if answer is not None:
+        if answer is not None and not answer.has_words:
             answer.show_status(tr("Reading…"))
         self._show_waiting(self._engine.state)
 
@@ -214,6 +238,7 @@ class ChatPage(QWidget):
         conversation = self._chat.conversation
         self.thread_view.show_conversation(conversation)
         self._middle.setCurrentWidget(self.thread_view if conversation.turns else self.welcome)
+        self._show_empty()
         self.composer.set_busy(busy=self._chat.busy)
         self.composer.clear()
 

@@ -28,10 +28,10 @@ class QuantTable(QWidget):
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(4, 1)
-        for column, text in enumerate((tr("Quant"), tr("Size"), tr("Fit on this PC"), tr("Quality"), tr("Notes"))):
+        for column, text in enumerate((tr("Quant"), tr("Size"), tr("Fit on this PC"), tr("Quality"))):
             self._grid.addWidget(_small(text), 0, column)
-        for row, quant in enumerate(offer.quants, 1):
-            self._add(keeper, row, quant)
+        for row, quant in enumerate(offer.quants):
+            self._add(keeper, 2 * row + 1, quant)
 
     def show_have(self, have: Have) -> None:
         for quant, button in self._buttons:
@@ -56,15 +56,16 @@ class QuantTable(QWidget):
         describe(button, f"models.get.{offer.id}.{quant.quant}", text)
         button.clicked.connect(lambda: self.chosen.emit(quant))
         self._buttons.append((quant, button))
-        cells = (name, QLabel(size_text(offer, quant)), label, quality, self._notes(quant), button)
+        cells = (name, QLabel(size_text(offer, quant)), label, quality)
         for column, cell in enumerate(cells):
-            if column == 4:
-                self._grid.addWidget(cell, row, column)
-            else:
-                self._grid.addWidget(cell, row, column, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            self._grid.addWidget(cell, row, column, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._grid.addWidget(button, row, 5)
+        notes = self._notes(quant)
+        if notes.text():
+            self._grid.addWidget(notes, row + 1, 0, 1, 5)
 
     def _notes(self, quant: QuantOffer) -> QLabel:
-        """A flag first; each note with who says so."""
+        """Below its row: a flag first, then each note with who says so."""
         lines = [tr("{0} ({1})", note.text, note.source) for note in quant.notes]
         if quant.flag and not any(note.instead for note in quant.notes):
             lines.insert(0, quant.flag)

@@ -2,8 +2,9 @@
 
 import math
 
-from qwendesk.core.units import GIB, show_bytes, show_tokens
+from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
 from qwendesk.hub.catalog_schema import Model, Quality
+from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.services.models.fitting import FitLabel, Pc
 from qwendesk.services.models.ranking import Offer, QuantOffer, Speed
 from qwendesk.ui.kit.text import tr
@@ -93,9 +94,9 @@ def quality_text(quality: Quality) -> str:
 
 
 def quality_short(quant: QuantOffer) -> str:
-    """The number of the files offered now, for the table; "–" where nobody measured."""
+    """The number of the files offered now with its series, as series must not be compared; "–" without one."""
     now = [each for each in quant.quality if not each.is_before_fix]
-    return f"{now[-1].measure} {now[-1].value:.3f}" if now else "–"
+    return f"{now[-1].measure} {now[-1].value:.3f} · {now[-1].series.partition(':')[0]}" if now else "–"
 
 
 def speed_text(speed: Speed | None) -> str:
@@ -155,3 +156,21 @@ def _round_gb(n_bytes: int) -> str:
 def _range(pair: tuple[int, int]) -> str:
     low, high = pair
     return str(low) if low == high else f"{low}–{high}"
+
+
+def download_text(item: DownloadItem) -> str:
+    """ "12% · 38 MB/s · 6 min 3 s left", or why it does not move."""
+    percent = tr("{0}%", 100 * item.n_done // max(item.kept.n_bytes, 1))
+    match item.kept.state:
+        case "queued":
+            return tr("Waiting · {0}", percent)
+        case "paused":
+            return tr("Paused · {0}", percent)
+        case "failed":
+            return tr("Stopped · {0}", percent)
+    if item.phase == "checking":
+        return tr("Checking · {0}", percent)
+    parts = [percent, tr("{0} MB/s", f"{item.bytes_per_s / 1e6:.1f}") if item.bytes_per_s else item.note]
+    if item.seconds_left is not None:
+        parts.append(tr("{0} left", show_duration(item.seconds_left)))
+    return " · ".join(part for part in parts if part)

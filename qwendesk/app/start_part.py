@@ -1,0 +1,64 @@
+"""What happens when the window opens: the last model is loaded, or the first start is shown."""
+
+import msgspec
+
+from qwendesk.app.models_part import ModelsPart
+from qwendesk.services.engine.service import EngineService
+from qwendesk.services.models.last_model import LastModel
+from qwendesk.services.models.starting import StartService
+from qwendesk.services.settings import SettingsService
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.bridges.start import StartBridge
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.models.first_start import FirstStart
+
+
+class StartPart(msgspec.Struct):
+    """The first start, and the memory of the last model."""
+
+    window: MainWindow
+    engine: EngineBridge
+    settings: SettingsService
+    last_model: LastModel
+    bridge: StartBridge
+    view: FirstStart
+
+    def begin(self) -> None:
+        """Load the last model if there is one and that is wanted; else show what this PC could run."""
+        last = self.last_model.read() if self.settings.options.load_last_model else None
+        if last is not None:
+            self.engine.load(last)
+            return
+        self.bridge.look()
+        self.window.chat_page.set_first_start(self.view)
+
+    async def close(self) -> None:
+        self.last_model.close()
+        await self.bridge.close()
+        self.view.deleteLater()
+
+
+def build_start(
+    keeper: ThemeKeeper,
+    tasks: Tasks,
+    settings: SettingsService,
+    engine_service: EngineService,
+    engine: EngineBridge,
+    models: ModelsPart,
+    window: MainWindow,
+) -> StartPart:
+    """The first start, joined to the page of models; nothing is shown or loaded before `begin`."""
+    service = StartService(engine_service, models.models, models.offers_service, models.downloads)
+    bridge = StartBridge(service, tasks)
+    view = FirstStart(keeper, bridge, models.offers)
+
+    def open_files() -> None:
+        window.show_page("models")
+        models.page.show_tab("mine")
+
+    view.demo_asked.connect(engine.load_demo)
+    view.use_asked.connect(engine.load_model)
+    view.files_asked.connect(open_files)
+    return StartPart(window, engine, settings, LastModel(engine_service), bridge, view)

@@ -1,0 +1,173 @@
+"""The first start: what is offered, where it goes, whether there is room, and how far it is."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.subscribers import Subscribers
+from qwendesk.core.units import show_bytes
+from qwendesk.hub.library import LibraryModel
+from qwendesk.hub.queue_state import DownloadItem
+from qwendesk.services.engine.service import EngineService
+from qwendesk.services.models.downloads import DownloadsService
+from qwendesk.services.models.offers import Offers, OffersService
+from qwendesk.services.models.ranking import Offer, QuantOffer
+from qwendesk.services.models.service import ModelsService
+
+_SPARE_BYTES = 1024**3
+"""Left free on the drive."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the first screen shows."""
+
+    offers: Offers = Offers()
+    folder: str = ""
+    free_bytes: int | None = None
+    """On the folder's drive; None when it cannot be told."""
+    found: tuple[LibraryModel, ...] = ()
+    """Models on this PC that can be loaded, largest first."""
+    downloads: tuple[DownloadItem, ...] = ()
+    """Those that are not done."""
+    measured_bytes_per_s: float = 0.0
+    """The fastest that a download ran since the app started; 0 before one did."""
+    is_offline: bool = False
+    problem: str = ""
+    """Why the last thing asked for could not be begun."""
+
+    def coming(self, quant: QuantOffer) -> DownloadItem | None:
+        """The download of this file, if one runs or waits."""
+        wanted = (quant.repo, quant.path)
+        firsts = ((item, item.kept.files[0].file) for item in self.downloads)
+        return next((item for item, file in firsts if (file.repo, file.path) == wanted), None)
+
+    def missing_bytes(self, offer: Offer) -> int:
+        """How much room the drive lacks for `offer`; 0 when there is enough, or nobody knows."""
+        if offer.recommended is None or self.free_bytes is None:
+            return 0
+        return max(offer.total_bytes(offer.recommended) + _SPARE_BYTES - self.free_bytes, 0)
+
+
+class StartService:
+    """Owns the Start. Methods are called on the event loop's thread."""
+
+    def __init__(
+        self,
+        engine: EngineService,
+        models: ModelsService,
+        offers: OffersService,
+        downloads: DownloadsService,
+        *,
+        free_bytes: Callable[[Path], int | None] | None = None,
+    ) -> None:
+        self._engine, self._models, self._offers, self._downloads = engine, models, offers, downloads
+        self._free_bytes = free_bytes or free_on_drive
+        self._start = Start(folder=models.folders.models[0])
+        self._wanted: list[str] = []
+        """Downloads begun here; the first that is done is loaded if nothing is."""
+        self._subscribers = Subscribers[Start]()
+        self._endings = (
+            offers.subscribe(lambda news: self._change(offers=news)),
+            models.subscribe_library(lambda _news: self._change(found=self._found())),
+            downloads.subscribe(lambda _news: self._on_downloads()),
+            downloads.subscribe_finished(self._on_finished),
+        )
+        self._loading: asyncio.Task[object] | None = None
+
+    @property
+    def start(self) -> Start:
+        return self._start
+
+    def subscribe(self, callback: Callable[[Start], None]) -> Callable[[], None]:
+        """Call `callback` each time something changed. Returns what ends it."""
+        return self._subscribers.add(callback)
+
+    async def look(self) -> None:
+        """Look at the folder's drive and at what is there already."""
+        folder = self._models.folders.models[0]
+        free = await asyncio.to_thread(self._free_bytes, Path(folder))
+        self._change(folder=folder, free_bytes=free, found=self._found(), offers=self._offers.offers)
+        self._on_downloads()
+
+    async def choose_folder(self, folder: str) -> None:
+        """Downloads go there from now on; the folder before is still looked at."""
+        folders = self._models.folders
+        models = (folder, *(each for each in folders.models if each != folder))
+        try:
+            await self._models.set_folders(msgspec.structs.replace(folders, models=models))
+        except QwenDeskError as error:
+            self._change(problem=error.sentence)
+            return
+        self._change(problem="")
+        await self.look()
+
+    async def download(self, offer: Offer) -> None:
+        """Fetch the recommended file of `offer`; when it is done and nothing else is loaded, it is loaded."""
+        quant = offer.recommended
+        if quant is None:
+            return
+        missing = self._start.missing_bytes(offer)
+        if missing:
+            sentence = f"{self._start.folder} lacks {show_bytes(missing)}. Choose another folder, or make room."
+            self._change(problem=sentence)
+            return
+        try:
+            identity = await self._downloads.add(quant.repo, quant.path, with_mmproj=bool(offer.mmproj_bytes))
+        except QwenDeskError as error:
+            self._change(problem=error.sentence)
+            return
+        self._wanted.append(identity)
+        self._change(problem="")
+
+    async def pause(self, item: DownloadItem) -> None:
+        """Pause what runs, go on with what does not."""
+        try:
+            if item.kept.state in ("paused", "failed"):
+                await self._downloads.resume(item.kept.id)
+            else:
+                await self._downloads.pause(item.kept.id)
+        except QwenDeskError as error:
+            self._change(problem=error.sentence)
+
+    async def close(self) -> None:
+        for end in self._endings:
+            end()
+        if self._loading is not None and not self._loading.done():
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+
+    def _found(self) -> tuple[LibraryModel, ...]:
+        good = (each for each in self._models.library.models if not each.problem)
+        return tuple(sorted(good, key=lambda each: -each.n_bytes))
+
+    def _on_downloads(self) -> None:
+        state = self._downloads.state
+        speed = max(self._start.measured_bytes_per_s, state.total.bytes_per_s)
+        self._change(downloads=state.unfinished, is_offline=state.is_offline, measured_bytes_per_s=speed)
+
+    def _on_finished(self, item: DownloadItem) -> None:
+        if item.kept.id in self._wanted and self._engine.state.wanted is None:
+            target = Path(item.kept.files[0].target)
+            self._loading = asyncio.get_running_loop().create_task(self._engine.load_file(target))
+
+    def _change(self, **changes: object) -> None:
+        start = msgspec.structs.replace(self._start, **changes)
+        if start != self._start:
+            self._start = start
+            self._subscribers.notify(start)
+
+
+def free_on_drive(folder: Path) -> int | None:
+    """Bytes free where `folder` is or will be; None when the system does not say. Blocks for a moment."""
+    for place in (folder, *folder.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+    return None

@@ -1,0 +1,178 @@
+"""The first start, driven as a person does: on a good PC, without room, without a network, without a GPU."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtWidgets import QFileDialog, QPushButton
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.units import GIB
+from qwendesk.hub.queue_state import DownloadItem, Kept, QueueFile
+from qwendesk.hub.remote import RemoteFile
+from qwendesk.services.models.ranking import Offer
+from qwendesk.services.models.starting import free_on_drive
+from tests.fakes.engine import FakeEngineClient
+from tests.ui.desk import Desk
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    client.devices = (card, *client.devices)
+    return client
+
+
+def a_download(offer: Offer, n_done: int) -> DownloadItem:
+    """The offer's file on its way."""
+    quant = offer.recommended
+    assert quant is not None
+    file = RemoteFile(quant.repo, quant.path, "0" * 40, 20 * GIB, "a" * 64, "a" * 64, None)
+    return DownloadItem(Kept("one", (QueueFile(file, "/models/x.gguf"),), "running"), n_done, "downloading")
+
+
+async def first_start(make_desk: Callable[[], Desk], free_bytes: int | None = 500 * GIB) -> Desk:
+    """The window as somebody sees it who has no model: offline, with so much room on the drive."""
+    desk = make_desk()
+    desk.parts.first.bridge._service._free_bytes = lambda _folder: free_bytes
+    desk.parts.first.begin()
+    desk.parts.models.offers.look()
+    await desk.until(lambda: desk.parts.first.bridge.start.offers.state != "looking")
+    await desk.until(lambda: desk.parts.first.bridge.start.free_bytes == free_bytes)
+    return desk
+
+
+async def test_it_names_the_pc_one_model_its_size_place_and_time(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    assert desk.text_of("start.pc").startswith("Your PC: RTX 3090, 24 GB VRAM")
+    assert desk.text_of("start.name") == "Qwen3.5-35B-A3B, reads pictures"
+    assert (desk.text_of("start.model"), desk.text_of("start.model.size")) == ("UD-Q4_K_L", "18.8 GB")
+    assert desk.text_of("start.mmproj") == "mmproj-F16"
+    assert desk.text_of("start.folder.size") == "500.0 GB free"
+    expect = desk.text_of("start.expect")
+    assert "minutes at 50 MB/s (assumed)" in expect
+    assert "55–80 in long chats" in expect
+    assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
+    assert not desk.is_shown("composer.text")
+
+
+async def test_the_demo_is_offered_as_a_demo_and_leads_to_the_chat(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    assert "knows a few topics" in desk.text_of("start.demo")
+    assert desk.parts.engine.state.wanted is None, "nobody asked for the demo yet"
+    desk.click("start.demo")
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    assert not desk.is_shown("start.demo")
+    await desk.ask("Hello")
+    assert "You said: Hello" in desk.message(1).answer_view.markdown
+
+
+async def test_pictures_can_be_left_out(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    desk.click("start.pictures")
+    await desk.until(lambda: desk.text_of("start.mmproj") == "None")
+    assert desk.text_of("start.name") == "Qwen3.5-35B-A3B"
+
+
+async def test_without_room_it_says_how_much_is_missing_and_takes_another_folder(
+    make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    desk = await first_start(make_desk, free_bytes=3 * GIB)
+    assert not desk.find("start.download", QPushButton).isEnabled()
+    assert "lacks 17." in desk.text_of("start.problem")
+    desk.parts.first.bridge._service._free_bytes = lambda _folder: 100 * GIB
+    desk.click("start.change")
+    dialog = desk.find("start.folderdialog", QFileDialog)
+    before = desk.parts.models.models.folders
+    try:
+        dialog.fileSelected.emit(str(tmp_path))
+        dialog.close()
+        await desk.until(lambda: desk.text_of("start.folder") == str(tmp_path))
+        await desk.until(lambda: desk.find("start.download", QPushButton).isEnabled())
+        assert desk.parts.models.models.folders.models[0] == str(tmp_path)
+    finally:
+        await desk.parts.models.models.set_folders(before)
+
+
+async def test_offline_it_says_so_and_the_other_ways_stay(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    desk.parts.settings.change({"offline": True})
+    try:
+        desk.click("start.download")
+        await desk.until(lambda: desk.is_shown("start.problem"))
+        assert "offline" in desk.text_of("start.problem")
+        desk.click("start.files")
+        assert desk.is_shown("models.tabs")
+        assert desk.parts.models.page.shown_tab == "mine"
+    finally:
+        desk.parts.settings.change({"offline": False})
+
+
+async def test_without_a_gpu_it_is_honest(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    client.devices = client.devices[1:]
+    desk = await first_start(make_desk)
+    assert "no GPU that the engine can use" in desk.text_of("start.pc")
+    if desk.parts.first.bridge.start.offers.hero is not None:
+        assert desk.text_of("start.fit").startswith("On the CPU")
+
+
+async def test_an_engine_that_does_not_start_is_no_dead_end(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    client.start_result = EngineDeath(1, "A library is missing.")
+    desk = await first_start(make_desk)
+    assert "A library is missing." in desk.text_of("start.pc")
+    assert desk.is_shown("start.demo")
+    assert desk.is_shown("start.files")
+
+
+async def test_a_failed_load_comes_back_here(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    client.load_result = LoadFailure("other", "It failed", "For a test.")
+    desk = await first_start(make_desk)
+    desk.parts.engine.load_model("/models/x.gguf")
+    await desk.until(lambda: desk.is_shown("banner"))
+    assert desk.is_shown("start.demo")
+
+
+async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"x")
+    desk = make_desk()
+    desk.parts.engine.load_model(str(model))
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    again = make_desk()
+    try:
+        again.parts.first.begin()
+        await again.until(lambda: again.parts.engine.state.wanted is not None)
+        wanted = again.parts.engine.state.wanted
+        assert wanted is not None
+        assert wanted.model == str(model)
+        assert not again.is_shown("start.demo")
+        await again.until(lambda: again.parts.engine.state.report is not None)
+    finally:
+        model.unlink()
+
+
+def test_room_is_that_of_the_drive_also_for_a_folder_that_is_to_be(tmp_path: Path) -> None:
+    free = free_on_drive(tmp_path / "not" / "yet")
+    assert free is not None
+    assert free > 0
+
+
+async def test_progress_stands_in_the_card(make_desk: Callable[[], Desk]) -> None:
+    """A download on its way: percent, a bar, and a button that pauses."""
+    desk = await first_start(make_desk)
+    hero = desk.parts.first.bridge.start.offers.hero
+    assert hero is not None
+    item = a_download(hero, n_done=2 * GIB)
+    service = desk.parts.first.bridge._service
+    service._change(downloads=(item,))
+    assert desk.is_shown("start.progress")
+    assert desk.text_of("start.download") == "Pause"
+    assert "10%" in desk.text_of("start.expect")
+    stopped = msgspec.structs.replace(item.kept, state="failed", sentence="The connection broke.")
+    service._change(downloads=(msgspec.structs.replace(item, kept=stopped),))
+    assert desk.text_of("start.download") == "Try again"
+    assert desk.text_of("start.problem") == "The connection broke."
