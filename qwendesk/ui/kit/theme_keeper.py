@@ -17,6 +17,8 @@ class ThemeKeeper(QObject):
 
     changed = Signal()
     """`theme` is another one now; emitted after palette and stylesheet are applied."""
+    chosen = Signal()
+    """`choice` or `text_scale` was given, also when the theme stays as it looks."""
 
     def __init__(self, app: QApplication, choice: ThemeChoice = "system") -> None:
         super().__init__(app)
@@ -36,15 +38,25 @@ class ThemeKeeper(QObject):
     def choice(self) -> ThemeChoice:
         return self._choice
 
+    @property
+    def text_scale(self) -> float:
+        """1.0 is the normal size of text."""
+        return self._text_scale
+
     def choose(self, choice: ThemeChoice) -> None:
         self._choice = choice
         self._refresh()
+        self.chosen.emit()
+
+    def set_text_scale(self, scale: float) -> None:
+        """1.0 is the normal size; what is too small or too large is brought into range."""
+        self._text_scale = round(min(_LARGEST, max(_SMALLEST, scale)), 2)
+        self._refresh()
+        self.chosen.emit()
 
     def zoom(self, steps: int) -> None:
         """Larger (positive) or smaller text; 0 goes back to the normal size."""
-        scale = 1.0 if steps == 0 else self._text_scale + steps * _STEP
-        self._text_scale = round(min(_LARGEST, max(_SMALLEST, scale)), 2)
-        self._refresh()
+        self.set_text_scale(1.0 if steps == 0 else self._text_scale + steps * _STEP)
 
     def _wanted(self) -> Theme:
         name: str = self._choice

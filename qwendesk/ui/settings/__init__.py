@@ -1,0 +1,1 @@
+"""The settings page: the app's options, the model folders, the access token."""

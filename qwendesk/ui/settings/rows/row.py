@@ -1,0 +1,112 @@
+"""What every row of a setting has: label, help, editor, unit, a mark and a way back when it was changed."""
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from qwendesk.core.settings import Entry
+from qwendesk.ui.kit.buttons import IconButton, describe, restyle
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.settings.rows.words import help_text, search_words, section_slug, tooltip, value_text
+
+
+class SettingRow(QFrame):
+    """Shows one Entry with a value. A subclass adds the editor with `put_editor` and shows values in `_show`.
+
+    `prefix` begins the names: the editor is "settings.network.proxy" for the prefix "settings".
+    """
+
+    chosen = Signal(object)
+    """A value the person gave; it is of the entry's type, and may still be refused."""
+    reset_asked = Signal()
+    """The default is wanted again."""
+
+    def __init__(self, keeper: ThemeKeeper, entry: Entry, prefix: str) -> None:
+        super().__init__()
+        self.keeper, self.entry = keeper, entry
+        self.name = f"{prefix}.{section_slug(entry)}.{entry.key}"
+        self._words = search_words(entry)
+        self.setObjectName(f"{self.name}.row")
+        self.setProperty("kind", "settingrow")
+        self._mark = QLabel("●")
+        self._mark.setProperty("kind", "mark")
+        self._mark.setObjectName(f"{self.name}.mark")
+        self._mark.setToolTip(tr("Changed from its default"))
+        self._mark.setAccessibleName(tr("Changed from its default"))
+        label = QLabel(tr(entry.setting.label))
+        label.setObjectName(f"{self.name}.label")
+        help_label = QLabel(help_text(entry))
+        help_label.setProperty("kind", "small")
+        help_label.setWordWrap(True)
+        help_label.setTextFormat(Qt.TextFormat.PlainText)
+        self._error = QLabel()
+        self._error.setProperty("kind", "error")
+        self._error.setWordWrap(True)
+        self._error.setObjectName(f"{self.name}.error")
+        self._error.hide()
+        self._reset = IconButton(keeper, "again", size=14, side=28)
+        describe(self._reset, f"{self.name}.reset", tr("Back to the default"), self._reset_tip())
+        self._reset.clicked.connect(self.reset_asked)
+        policy = self._reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._reset.setSizePolicy(policy)
+        title = QHBoxLayout()
+        title.setSpacing(8)
+        title.addWidget(label)
+        title.addWidget(self._mark)
+        title.addStretch(1)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addLayout(title)
+        if help_label.text():
+            texts.addWidget(help_label)
+        texts.addWidget(self._error)
+        self._editors = QHBoxLayout()
+        self._editors.setSpacing(6)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(16, 10, 8, 10)
+        self._row.setSpacing(24)
+        self._row.addLayout(texts, 1)
+        self._row.addLayout(self._editors)
+        self._row.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+
+    def put_editor(self, widget: QWidget, suffix: str = "") -> None:
+        """Name, describe and place (one part of) the editor."""
+        name = f"{self.name}.{suffix}" if suffix else self.name
+        text = tr(self.entry.setting.label)
+        describe(widget, name, text, tooltip(self.entry))
+        self._editors.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    def put_unit(self) -> None:
+        """The unit behind the editor, if it has one."""
+        if self.entry.setting.unit:
+            unit = QLabel(tr(self.entry.setting.unit))
+            unit.setProperty("kind", "dim")
+            self._editors.addWidget(unit)
+
+    def show_value(self, value: Any) -> None:
+        """The value that holds now."""
+        is_changed = value != self.entry.default
+        self._mark.setVisible(is_changed)
+        self._reset.setVisible(is_changed)
+        self.refuse("")
+        self._show(value)
+
+    def refuse(self, sentence: str) -> None:
+        """Say why the value that was given does not hold; "" takes that away."""
+        self._error.setText(sentence)
+        self._error.setVisible(bool(sentence))
+        restyle(self, "refused", "true" if sentence else "false")
+
+    def matches(self, query: str) -> bool:
+        """Whether every word of `query` is in what the row is about."""
+        return all(word in self._words for word in query.lower().split())
+
+    def _show(self, value: Any) -> None:
+        raise NotImplementedError
+
+    def _reset_tip(self) -> str:
+        return tr("Back to the default: {0}", value_text(self.entry, self.entry.default))
