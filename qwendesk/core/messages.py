@@ -1,5 +1,6 @@
 """What people and models say to each other, as frozen values."""
 
+import re
 from typing import Literal
 
 import msgspec
@@ -18,7 +19,26 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
     sha256: str
 
 
-Part = TextPart | ImagePart
+class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
+    """A text file attached to a question, as it was read then. The engine gets it quoted; see `for_engine`."""
+
+    name: str
+    """The file's name, without its folder."""
+    text: str
+    language: str = ""
+    """Of code, as a fence in Markdown names it: "python"."""
+    pages: int = 0
+    """Of a PDF."""
+
+    def quoted(self) -> str:
+        """Its name and its text in a fence that nothing inside can end."""
+        longest = max((len(run) for run in re.findall(r"`{3,}", self.text)), default=2)
+        fence = "`" * (longest + 1)
+        end = "" if self.text.endswith("\n") or not self.text else "\n"
+        return f"{self.name}:\n{fence}{self.language}\n{self.text}{end}{fence}\n\n"
+
+
+Part = TextPart | ImagePart | DocumentPart
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -38,8 +58,19 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text parts, joined; pictures are left out."""
+        """The text parts, joined; pictures and documents are left out."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def documents(self) -> tuple[DocumentPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, DocumentPart))
+
+    def for_engine(self) -> "Message":
+        """The same message with its documents as text, which is all that a model reads."""
+        if not self.documents:
+            return self
+        parts = (TextPart(part.quoted()) if isinstance(part, DocumentPart) else part for part in self.parts)
+        return msgspec.structs.replace(self, parts=tuple(parts))
 
     @property
     def images(self) -> tuple[ImagePart, ...]:

@@ -1,0 +1,1 @@
+"""Files that become part of a question: text, code and PDF, read into words or pages."""
