@@ -2,12 +2,16 @@
 
 import msgspec
 
+from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
+from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
 from qwendesk.app.models_part import ModelsPart, build_models
 from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.deciding import decide
+from qwendesk.services.engine.engines import client_here
 from qwendesk.services.engine.service import Decide, EngineService
+from qwendesk.services.meters.answers import AnswerMeter, counted
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -28,6 +32,8 @@ class Parts(msgspec.Struct):
     models: ModelsPart
     settings: SettingsService
     first: StartPart
+    meters: MetersPart
+    engine_page: EnginePart
 
     def start(self, *, with_model: bool = True) -> None:
         """Begin what runs by itself: looking at disk and devices. Called once the window is shown.
@@ -35,6 +41,7 @@ class Parts(msgspec.Struct):
         `with_model` also loads the last model, or shows the first start.
         """
         self.models.start()
+        self.meters.start()
         if with_model:
             self.first.begin()
 
@@ -43,14 +50,24 @@ class Parts(msgspec.Struct):
         self.window.hide()
         await self.chat.close()
         await self.tasks.close()
+        await self.meters.close()
         await self.first.close()
         await self.models.close()
         await self.engine.close()
         self.window.deleteLater()
 
 
-def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide) -> Parts:
+def build(
+    client: EngineClient,
+    keeper: ThemeKeeper,
+    *,
+    decide: Decide = decide,
+    meter_source: MeterSource | None = None,
+    make_client: MakeClient = client_here,
+) -> Parts:
     """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
+    answers = AnswerMeter()
+    client = counted(client, answers)
     engine_service = EngineService(client, decide=decide)
     tasks = Tasks()
     engine = EngineBridge(engine_service, tasks)
@@ -59,5 +76,7 @@ def build(client: EngineClient, keeper: ThemeKeeper, *, decide: Decide = decide)
     models = build_models(keeper, tasks, settings, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
+    meters = build_meters(keeper, tasks, settings, engine_service, answers, window, meter_source or MeterSource())
+    engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
-    return Parts(window, engine, chat, tasks, models, settings, first)
+    return Parts(window, engine, chat, tasks, models, settings, first, meters=meters, engine_page=engine_page)

@@ -117,6 +117,8 @@ class Welcome(Event, frozen=True, kw_only=True, tag="welcome"):
     system_info: str
     """llama.cpp's one-line summary of instruction sets and backends."""
     backends: tuple[str, ...]
+    pid: int = 0
+    """The worker's own process, by which the meters find its memory; 0 where it is not told."""
 
 
 class LoadProgress(Event, frozen=True, kw_only=True, tag="load_progress"):

@@ -117,6 +117,7 @@ class Service:
                 package_version=importlib.metadata.version("llama-cpp-python"),
                 system_info=C.llama_print_system_info().decode("utf-8", "replace").strip(),
                 backends=devices.backends(),
+                pid=os.getpid(),
             )
         )
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.ui.bridges.chat import ChatBridge
@@ -24,6 +24,8 @@ class MainWindow(QMainWindow):
     """`closed` when the person closes it; the app then ends the engine."""
 
     closed = Signal()
+    seen = Signal(bool)
+    """False while the window is hidden or minimised."""
 
     def __init__(self, keeper: ThemeKeeper, engine: EngineBridge, chat: ChatBridge, tasks: Tasks) -> None:
         super().__init__()
@@ -35,7 +37,7 @@ class MainWindow(QMainWindow):
         self.resize(1280, 800)
         self.top_bar = TopBar(keeper)
         self.rail = Rail(keeper)
-        self.meter_bar = MeterBar()
+        self.meter_bar = MeterBar(keeper)
         self.chat_page = ChatPage(keeper, engine, chat, tasks)
         self._pages = QStackedWidget()
         self._page_ids: list[str] = []
@@ -50,6 +52,10 @@ class MainWindow(QMainWindow):
         self._page_ids.append(page)
         self._pages.addWidget(widget)
         self.rail.add_page(page, icon_name, label, shortcut)
+
+    def add_notice(self, notice: QWidget) -> None:
+        """What concerns every page stands above all of them."""
+        self._notices.insertWidget(self._notices.count() - 1, notice)
 
     def show_page(self, page: str) -> None:
         """Open a page; nothing for one that has not joined."""
@@ -68,7 +74,9 @@ class MainWindow(QMainWindow):
         body = QHBoxLayout()
         body.setSpacing(0)
         body.addWidget(self.rail)
-        body.addWidget(self._pages, 1)
+        self._notices = QVBoxLayout()
+        self._notices.addWidget(self._pages, 1)
+        body.addLayout(self._notices, 1)
         frame = QWidget()
         column = QVBoxLayout(frame)
         column.setContentsMargins(0, 0, 0, 0)
@@ -105,6 +113,7 @@ class MainWindow(QMainWindow):
                 "latest": page.thread_view.follow,
                 "page_chat": lambda: self.show_page("chat"),
                 "page_models": lambda: self.show_page("models"),
+                "page_engine": lambda: self.show_page("engine"),
                 "zoom_in": lambda: self._keeper.zoom(1),
                 "zoom_out": lambda: self._keeper.zoom(-1),
                 "zoom_reset": lambda: self._keeper.zoom(0),
@@ -148,6 +157,19 @@ class MainWindow(QMainWindow):
         self.show_page("chat")
         self.chat_page.take(take(event.mimeData()))
         event.acceptProposedAction()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.seen.emit(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.seen.emit(False)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.WindowStateChange:
+            self.seen.emit(not self.isMinimized())
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closed.emit()

@@ -1,0 +1,1 @@
+"""The engine page: what runs, on what, and whether it works."""

@@ -1,0 +1,152 @@
+"""The engine page: what runs, the devices and drivers, a test, and everything as text to copy."""
+
+import sys
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from qwendesk.engine.state import EngineState
+from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.services.engine.testing import Diagnosis
+from qwendesk.ui.engine import engine_text
+from qwendesk.ui.engine.engine_text import Section
+from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+_WIDEST = 860
+
+
+class EnginePage(QScrollArea):
+    """Shows values; asks for a test. `versions` gives the libraries' versions when something is copied."""
+
+    test_asked = Signal()
+
+    def __init__(self, keeper: ThemeKeeper, versions: Callable[[], dict[str, str]]) -> None:
+        super().__init__()
+        self._versions = versions
+        self._state = EngineState()
+        self._snapshot: Snapshot | None = None
+        self._diagnosis: Diagnosis | None = None
+        self._running = False
+        self.setObjectName("engine.page")
+        self.setAccessibleName(tr("Engine"))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._test = TextButton(keeper, tr("Test engine"), kind="primary")
+        describe(
+            self._test, "engine.test", tr("Test engine"), tr("Ask the built-in demo model about text and a picture")
+        )
+        self._test.clicked.connect(self.test_asked)
+        self._copy = TextButton(keeper, " " + tr("Copy diagnostics"), icon_name="copy")
+        describe(self._copy, "engine.copy", tr("Copy diagnostics"), tr("Copy all of this, without any message text"))
+        self._copy.clicked.connect(self._copy_all)
+        self._result = QLabel()
+        self._result.setObjectName("engine.result")
+        self._result.setWordWrap(True)
+        self._result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._cards: dict[str, _Card] = {}
+        self.setWidget(self._content())
+        self._show_all()
+
+    def show_state(self, state: EngineState) -> None:
+        self._state = state
+        self._show_all()
+
+    def show_snapshot(self, snapshot: Snapshot | None) -> None:
+        self._snapshot = snapshot
+        self._show_all()
+
+    def show_test(self, diagnosis: Diagnosis | None, *, running: bool) -> None:
+        self._diagnosis, self._running = diagnosis, running
+        self._show_all()
+
+    def _content(self) -> QWidget:
+        page = QWidget()
+        page.setProperty("kind", "page")
+        middle = QWidget()
+        middle.setMaximumWidth(_WIDEST)
+        self._column = QVBoxLayout(middle)
+        self._column.setContentsMargins(24, 24, 24, 24)
+        self._column.setSpacing(16)
+        title = QLabel(tr("Engine"))
+        title.setProperty("kind", "title")
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self._test)
+        buttons.addWidget(self._copy)
+        buttons.addStretch(1)
+        self._column.addWidget(title)
+        self._column.addLayout(buttons)
+        self._column.addWidget(self._result)
+        self._column.addStretch(1)
+        row = QHBoxLayout(page)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
+        row.addWidget(middle, 1000)
+        row.addStretch(1)
+        return page
+
+    def _show_all(self) -> None:
+        self._test.setEnabled(not self._running)
+        self._result.setText(engine_text.test_lines(self._diagnosis, running=self._running))
+        for section in engine_text.sections(self._state, self._snapshot, self._diagnosis, platform=sys.platform):
+            card = self._cards.get(section.id)
+            if card is None:
+                card = self._cards[section.id] = _Card(section)
+                self._column.insertWidget(self._column.count() - 1, card)
+            card.show_section(section)
+
+    def _copy_all(self) -> None:
+        text = engine_text.diagnostics(
+            self._state, self._snapshot, self._diagnosis, self._versions(), platform=sys.platform
+        )
+        QGuiApplication.clipboard().setText(text)
+
+
+class _Card(QFrame):
+    """One section: a heading and rows of label and value."""
+
+    def __init__(self, section: Section) -> None:
+        super().__init__()
+        self.setProperty("kind", "attachment")
+        self.setObjectName(f"engine.{section.id}")
+        self._rows: list[tuple[QLabel, QLabel]] = []
+        self._shown: Section | None = None
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(16, 12, 16, 14)
+        self._grid.setHorizontalSpacing(24)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnMinimumWidth(0, 200)
+        self._grid.setColumnStretch(1, 1)
+        heading = QLabel(section.title)
+        heading.setProperty("kind", "heading")
+        self._grid.addWidget(heading, 0, 0, 1, 2)
+
+    def show_section(self, section: Section) -> None:
+        if section == self._shown:
+            return
+        self._shown = section
+        while len(self._rows) < len(section.rows):
+            self._add_row()
+        for index, (label, value) in enumerate(self._rows):
+            known = index < len(section.rows)
+            label.setVisible(known)
+            value.setVisible(known)
+            if known:
+                label.setText(section.rows[index][0])
+                value.setText(section.rows[index][1])
+
+    def _add_row(self) -> None:
+        label, value = QLabel(), QLabel()
+        label.setProperty("kind", "dim")
+        label.setWordWrap(True)
+        value.setWordWrap(True)
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        place = len(self._rows) + 1
+        self._grid.addWidget(label, place, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(value, place, 1)
+        self._rows.append((label, value))

@@ -1,0 +1,155 @@
+"""What the engine page says, made from frozen values. No widgets here, and no text of any message."""
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import show_bytes
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.services.engine.testing import Check, Diagnosis
+from qwendesk.ui.kit.text import tr
+
+
+class Section(msgspec.Struct, frozen=True):
+    """One part of the page: label and value of each row."""
+
+    id: str
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+def sections(
+    state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None, *, platform: str
+) -> tuple[Section, ...]:
+    """Everything that is known now; what only a test tells comes with the test."""
+    devices = state.devices or (diagnosis.devices if diagnosis is not None else ())
+    return (
+        Section("build", tr("Engine"), _build(state, diagnosis)),
+        Section("devices", tr("Devices"), tuple(_device(device) for device in devices) or _no_devices()),
+        Section("hardware", tr("Hardware and drivers"), _hardware(snapshot, platform)),
+        Section("cpu", tr("Processor"), _processor(state, snapshot, diagnosis)),
+    )
+
+
+def test_lines(diagnosis: Diagnosis | None, *, running: bool) -> str:
+    """The result of the test, a line for each question."""
+    if running:
+        return tr("Loading the demo model and asking it three questions…")
+    if diagnosis is None:
+        return tr("Not tested yet. The test loads the built-in demo model beside yours and asks it about text and a "
+                  "picture.")  # fmt: skip
+    lines = [check_line(check) for check in diagnosis.self_test]
+    lines.append(tr("All tests passed.") if diagnosis.passed else tr("Something is wrong, see above."))
+    return "\n".join(lines)
+
+
+def check_line(check: Check) -> str:
+    mark = "✓" if check.passed else "✗"
+    line = tr("{0} {1}, {2} s", mark, check.name, f"{check.seconds:.2f}")
+    return tr("{0}: {1}", line, check.detail) if check.detail else line
+
+
+def diagnostics(
+    state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None, versions: dict[str, str], platform: str
+) -> str:
+    """The whole page as text for a bug report."""
+    parts = [Section("versions", tr("Versions"), tuple(versions.items()))]
+    parts += sections(state, snapshot, diagnosis, platform=platform)
+    blocks = ["\n".join([part.title, *(f"  {label}: {value}" for label, value in part.rows)]) for part in parts]
+    if diagnosis is not None:
+        blocks.append("\n".join([tr("Test"), *(f"  {check_line(check)}" for check in diagnosis.self_test)]))
+    failure = state.failure or (diagnosis.failure if diagnosis is not None else None)
+    if failure is not None:
+        blocks.append("\n".join([f"{failure.title}. {failure.sentence}", *failure.engine_lines[-20:]]))
+    if state.death is not None:
+        blocks.append("\n".join([state.death.sentence, *state.death.engine_lines[-20:]]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, str], ...]:
+    phases = {
+        Phase.OFF: tr("Not running; it starts with a model"),
+        Phase.STARTING: tr("Starting"),
+        Phase.IDLE: tr("Running, no model loaded"),
+        Phase.LOADING: tr("Loading a model"),
+        Phase.READY: tr("Running"),
+        Phase.ANSWERING: tr("Answering"),
+    }
+    rows = [(tr("State"), phases[state.phase])]
+    backends = state.welcome.backends if state.welcome is not None else diagnosis.backends if diagnosis else ()
+    if state.welcome is not None:
+        rows.append(("llama.cpp", tr("of llama-cpp-python {0}", state.welcome.package_version)))
+    rows.append((tr("Backends"), ", ".join(backends) or tr("known once it runs")))
+    return tuple(rows)
+
+
+def _device(device: DeviceInfo) -> tuple[str, str]:
+    kinds = {"cpu": tr("processor"), "gpu": tr("GPU"), "igpu": tr("integrated GPU"), "accelerator": tr("accelerator")}
+    text = f"{device.description.strip() or device.name} ({kinds[device.kind]})"
+    if device.free_bytes is None or device.total_bytes is None:
+        return device.name, text
+    return device.name, tr("{0}: {1} of {2} free", text, show_bytes(device.free_bytes), show_bytes(device.total_bytes))
+
+
+def _no_devices() -> tuple[tuple[str, str], ...]:
+    return ((tr("Devices"), tr("The engine lists them once it runs: load a model, or test the engine.")),)
+
+
+def _hardware(snapshot: Snapshot | None, platform: str) -> tuple[tuple[str, str], ...]:
+    if snapshot is None:
+        return ((tr("GPUs"), tr("Not looked at yet")),)
+    rows: list[tuple[str, str]] = []
+    for gpu in snapshot.gpus:
+        rows.append((gpu.name or tr("GPU at {0}", gpu.key), _gpu(gpu)))
+        rows.append((tr("When memory runs out"), sysmem_fallback(gpu, platform)))
+    if not rows:
+        rows.append((tr("GPUs"), tr("None found. The model runs on the processor, from RAM.")))
+    rows += [(tr("Note"), note) for note in snapshot.notes]
+    return tuple(rows)
+
+
+def _gpu(gpu: GpuReading) -> str:
+    memory = ""
+    if gpu.unified:
+        memory = tr("uses the RAM")
+    elif gpu.total_bytes is not None and gpu.headroom_bytes is not None:
+        memory = tr("{0} of {1} free", show_bytes(gpu.headroom_bytes), show_bytes(gpu.total_bytes))
+    parts = [
+        memory,
+        tr("driver {0}", gpu.driver) if gpu.driver else "",
+        tr("PCIe {0}.0 ×{1}", gpu.pcie_generation, gpu.pcie_width) if gpu.pcie_generation and gpu.pcie_width else "",
+        tr("the system lets one program use {0}", show_bytes(gpu.budget_bytes)) if gpu.budget_bytes else "",
+    ]
+    return ", ".join(part for part in parts if part) or tr("nothing more is known")
+
+
+def sysmem_fallback(gpu: GpuReading, platform: str) -> str:
+    """What this GPU's driver does when video memory runs out, as far as it is known."""
+    if gpu.unified:
+        return tr("Its memory is the RAM: the PC starts to swap")
+    if platform == "win32" and gpu.vendor == "nvidia":
+        return tr(
+            "The driver moves memory to the RAM unless “CUDA - Sysmem Fallback Policy” in the NVIDIA Control Panel is "
+            "“Prefer No Sysmem Fallback”; which one is set cannot be read"
+        )
+    if platform == "win32":
+        return tr("Windows moves memory to the RAM: slow, without an error")
+    if gpu.vendor == "nvidia":
+        return tr("An error: this driver does not move the engine's memory to the RAM")
+    if gpu.vendor == "amd":
+        return tr("The driver moves memory to the RAM (GTT): slow, without an error")
+    return tr("Not known for this driver")
+
+
+def _processor(
+    state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None
+) -> tuple[tuple[str, str], ...]:
+    features = state.cpu_features or (diagnosis.cpu_features if diagnosis is not None else ())
+    rows = [(tr("Features the engine uses"), ", ".join(features) or tr("known once it runs"))]
+    system = snapshot.system if snapshot is not None else None
+    if system is not None and system.cpu_cores:
+        rows.append((tr("Cores"), str(system.cpu_cores)))
+    if system is not None and system.ram_total_bytes is not None and system.ram_available_bytes is not None:
+        free, total = show_bytes(system.ram_available_bytes), show_bytes(system.ram_total_bytes)
+        rows.append((tr("RAM"), tr("{0} of {1} free", free, total)))
+    return tuple(rows)
