@@ -55,7 +55,7 @@ def request_messages(
     if settings.leave_out_old_pictures:
         turns = (*(_without_pictures(turn) for turn in turns[:-1]), *turns[-1:])
     system = fill(conversation.system_prompt, today=today, model=model)
-    return Conversation(turns, system).messages()
+    return tuple(message.for_engine() for message in Conversation(turns, system).messages())
 
 
 def with_open_end(conversation: Conversation) -> Conversation:

@@ -25,10 +25,8 @@ def read_document(path: Path) -> DocumentPart:
             raise BadRequest("A folder", f"{path.name} is a folder. Attach the files in it instead.")
         n_bytes = path.stat().st_size
         if n_bytes > LARGEST_TEXT_BYTES:
-            sentence = (
-                f"{path.name} has {show_bytes(n_bytes)}, and text of at most {show_bytes(LARGEST_TEXT_BYTES)} fits."
-            )
-            raise BadRequest("Too large", sentence)
+            size, most = show_bytes(n_bytes), show_bytes(LARGEST_TEXT_BYTES)
+            raise BadRequest("Too large", f"{path.name} has {size}, and text of at most {most} can be attached.")
         raw = path.read_bytes()
     except OSError as error:
         raise BadRequest("File not readable", f"{path.name} cannot be read: {error.strerror or error}.") from error
