@@ -24,7 +24,7 @@ FORBIDDEN = {
     "the client asks the worker": ("engine/client.py", "from qwendesk.engine.worker.main import run"),
     "the client asks a service": ("engine/client.py", "from qwendesk.services import chat"),
     "the worker asks state": ("engine/worker/x.py", "from qwendesk.engine.state import EngineState"),
-    "hub asks hardware": ("hub/x.py", "from qwendesk.hardware.fit import Fit"),
+    "hub asks hardware": ("hub/x.py", "from qwendesk.hardware.planner import Plan"),
     "hardware asks hub": ("hardware/x.py", "import qwendesk.hub.gguf"),
     "a service draws": ("services/x.py", "from PySide6.QtCore import QTimer"),
     "a service asks the worker": ("services/x.py", "import qwendesk.engine.worker.main"),
@@ -47,7 +47,7 @@ ALLOWED = {
     "the version": ("core/x.py", "from qwendesk import __version__"),
     "the worker asks llama.cpp": ("engine/worker/x.py", "import llama_cpp.llama_cpp as C"),
     "client helpers": ("engine/client.py", "from qwendesk.engine.watchdog import Watchdog"),
-    "services join": ("services/x.py", "from qwendesk.hub.gguf import read_facts\nfrom qwendesk.hardware import fit"),
+    "services join": ("services/x.py", "from qwendesk.hub.gguf import read_facts\nfrom qwendesk.hardware import planner"),
     "the window takes values": ("ui/x.py", "from qwendesk.engine.state import EngineState, Phase"),
     "the window draws": ("ui/x.py", "import qasync\nfrom PySide6.QtWidgets import QWidget"),
     "app puts it together": (
@@ -64,7 +64,7 @@ ALLOWED = {
 def package_with(folder: Path, file: str, source: str) -> Path:
     """A made-up package that holds one file of that text, and every module that the examples name."""
     modules = ("core/errors", "engine/state", "engine/client", "engine/watchdog", "engine/worker/main", "services/chat")
-    for name in (*modules, "hub/gguf", "hardware/fit", "app", file.removesuffix(".py")):
+    for name in (*modules, "hub/gguf", "hardware/planner", "app", file.removesuffix(".py")):
         path = folder / "qwendesk" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")

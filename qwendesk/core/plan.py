@@ -54,6 +54,8 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the driver takes and what formulas do not see."""
     budget_bytes: int | None = None
     """What the plan may fill; None where the device does not tell its memory."""
+    limit_bytes: int | None = None
+    """All that is free for us now, the reserve included: what the user's own choices may fill."""
 
     @property
     def total_bytes(self) -> int:

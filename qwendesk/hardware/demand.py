@@ -1,7 +1,6 @@
 """What one way of placing a model asks of each GPU and of RAM."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import accumulate
 
 import msgspec
@@ -19,6 +18,9 @@ from qwendesk.hardware.estimate import (
     ubatch,
     vision_bytes,
 )
+from qwendesk.hardware.sharing import shares_ram, usable_gpus
+
+__all__ = ["Demand", "Placement", "Situation", "demand", "usable_gpus"]
 
 WORKER_BYTES = 256 * MIB
 """RAM of the worker process beside the model: Python with the engine library measured 41 MiB, a vocabulary of
@@ -51,24 +53,6 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Weights in RAM: what mmap may leave on disk."""
     ram_other: int
     experts_in_ram: bool
-
-
-def usable_gpus(devices: Sequence[DeviceInfo], options: LoadOptions) -> tuple[DeviceInfo, ...]:
-    """The devices that may take layers: those the options name, else all GPUs with memory of their own.
-
-    An integrated GPU shares the RAM, so it only counts when it is named.
-    """
-    if options.devices:
-        by_name = {device.name: device for device in devices if device.kind in ("gpu", "igpu")}
-        gpus = tuple(by_name[name] for name in options.devices if name in by_name)
-    else:
-        gpus = tuple(device for device in devices if device.kind == "gpu")
-    return gpus[options.main_gpu : options.main_gpu + 1] if options.split_mode == "none" else gpus
-
-
-def shares_ram(gpu: DeviceInfo) -> bool:
-    """Whether the GPU's memory is the RAM: integrated ones, and all of Apple's."""
-    return gpu.kind == "igpu" or gpu.backend.upper() in ("METAL", "MTL")
 
 
 def demand(situation: Situation, placement: Placement) -> Demand:

@@ -1,5 +1,6 @@
 """How many bytes a model takes, and where they lie, from its header alone. Sources stand at each number."""
 
+import functools
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -101,6 +102,11 @@ class Block(msgspec.Struct, frozen=True):
     experts: int
     rest: int
     has_kv: bool
+    pair: int = 0
+    """The two largest expert tensors: what a GPU holds of them for a moment when they are in RAM."""
+    pinned_pair: int = 0
+    """The same of those that a placement pattern keeps on the CPU."""
+    largest: int = 0
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +119,10 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     in_ram: int
     """Stays in RAM whatever is chosen."""
     largest_expert_tensor: int
+    pinned: tuple[tuple[str, int], ...] = ()
+    """Device name and bytes that a placement pattern puts there, wherever their layer is."""
+    draft: int = 0
+    """The next-token (MTP) layers, which are loaded only for drafting."""
 
     @property
     def expert_blocks(self) -> int:
@@ -120,46 +130,74 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         return max((index + 1 for index, block in enumerate(self.blocks) if block.experts), default=0)
 
 
+@functools.lru_cache(maxsize=16)
 def split_weights(facts: ModelFacts, override_tensor: tuple[str, ...] = ()) -> Weights:
     """The weights of `facts` by place; tensors that `override_tensor` puts on the CPU count as in RAM.
 
-    Raises re.error when one of its patterns is no regular expression.
+    Raises re.error when one of its patterns is no regular expression. Kept for the files asked for last, as a slider
+    asks many times for the same one.
     """
     pairs = (each.rpartition("=") for each in override_tensor)
     overrides = [(re.compile(pattern), place) for pattern, _, place in pairs]
-    experts, rest = [0] * facts.block_count, [0] * facts.block_count
-    output = in_ram = largest = 0
+    sums = [_BlockSums() for _ in range(facts.block_count)]
+    output = in_ram = draft = 0
+    pinned: dict[str, int] = {}
     for tensor in facts.tensors:
         block = _block(tensor)
         if _is_skipped(facts, tensor):
+            draft += tensor.n_bytes
             continue
-        if _is_on_cpu(tensor, overrides):
+        place = next((place for pattern, place in overrides if pattern.search(tensor.name)), "")
+        of_block = sums[block] if block is not None and block < facts.block_count else None
+        is_expert = _EXPERTS.search(tensor.name) is not None
+        if of_block is not None and is_expert:
+            (of_block.pinned_tensors if place.upper().startswith("CPU") else of_block.expert_tensors).append(
+                0 if place and not place.upper().startswith("CPU") else tensor.n_bytes
+            )
+        if place.upper().startswith("CPU"):
             in_ram += tensor.n_bytes
-        elif block is not None and block < facts.block_count:
-            is_expert = _EXPERTS.search(tensor.name) is not None
-            (experts if is_expert else rest)[block] += tensor.n_bytes
-            largest = max(largest, tensor.n_bytes if is_expert else 0)
+        elif place:
+            pinned[place] = pinned.get(place, 0) + tensor.n_bytes
+        elif of_block is not None:
+            of_block.rest += 0 if is_expert else tensor.n_bytes
+            of_block.largest = max(of_block.largest, tensor.n_bytes)
         elif tensor.name.startswith(_INPUT_TENSORS):
             in_ram += tensor.n_bytes
         else:
             output += tensor.n_bytes
     return Weights(
-        blocks=tuple(Block(experts[index], rest[index], _has_kv(facts, index)) for index in range(facts.block_count)),
+        blocks=tuple(each.block(_has_kv(facts, index)) for index, each in enumerate(sums)),
         output=output + _tied_output_bytes(facts),
         in_ram=in_ram,
-        largest_expert_tensor=largest,
+        largest_expert_tensor=max((max(each.expert_tensors, default=0) for each in sums), default=0),
+        pinned=tuple(pinned.items()),
+        draft=draft,
     )
+
+
+class _BlockSums:
+    """Adds up one layer."""
+
+    def __init__(self) -> None:
+        self.rest = self.largest = 0
+        self.expert_tensors: list[int] = []
+        self.pinned_tensors: list[int] = []
+
+    def block(self, has_kv: bool) -> Block:
+        return Block(
+            experts=sum(self.expert_tensors),
+            rest=self.rest,
+            has_kv=has_kv,
+            pair=sum(sorted(self.expert_tensors)[-2:]),
+            pinned_pair=sum(sorted(self.pinned_tensors)[-2:]),
+            largest=self.largest,
+        )
 
 
 def _tied_output_bytes(facts: ModelFacts) -> int:
     """A model without an output matrix uses the token embeddings again, as a copy beside the output layer."""
     sizes = {tensor.name: tensor.n_bytes for tensor in facts.tensors}
     return 0 if "output.weight" in sizes else sizes.get("token_embd.weight", 0)
-
-
-def _is_on_cpu(tensor: TensorFacts, overrides: list[tuple[re.Pattern[str], str]]) -> bool:
-    place = next((place for pattern, place in overrides if pattern.search(tensor.name)), "")
-    return place.upper().startswith("CPU")
 
 
 def _block(tensor: TensorFacts) -> int | None:

@@ -1,0 +1,185 @@
+"""A model file that is not here yet, as facts: its tensors from the architecture, their sizes from the file's.
+
+So an offer can be planned before anything is downloaded. Good to a few percent: quantisers give some matrices more
+bits than others, and only the file's own header says which (hub/remote_header.py reads it).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from qwendesk.core.model_facts import ModelFacts, TensorFacts
+
+_CONV_KERNEL_TYPE = "F32"
+_BITS: Mapping[str, float] = MappingProxyType(
+    {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q6_K": 6.5625, "Q5_K": 5.5, "Q4_K": 4.5, "Q3_K": 3.4375}
+)
+"""Bits for each weight (ggml's block sizes)."""
+_TIED_UP_TO_PARAMS_B = 6.0
+"""Qwen3.5 up to 4B uses the token embeddings as output matrix too."""
+_WIDTH_STEP = 64
+
+
+class TensorShape(msgspec.Struct, frozen=True):
+    """One tensor of an architecture. `is_matrix`: quantisers make it smaller; the rest stays F32."""
+
+    name: str
+    shape: tuple[int, ...]
+    is_matrix: bool
+
+
+class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
+    """The hyper-parameters that decide sizes, named as in GGUF and in the catalog."""
+
+    block_count: int
+    embedding_length: int
+    head_count: int
+    head_count_kv: int
+    key_length: int
+    value_length: int
+    full_attention_interval: int
+    ssm_conv_kernel: int
+    ssm_state_size: int
+    ssm_group_count: int
+    ssm_inner_size: int
+    context_length: int
+    vocab_size: int
+    expert_count: int = 0
+    expert_used_count: int = 0
+    feed_forward_length: int = 0
+    """Of each expert in a mixture; 0: follows from the number of parameters."""
+    is_tied: bool = False
+    """The token embeddings are the output matrix too."""
+    nextn_layers: int = 0
+
+
+def dimensions_of(numbers: Mapping[str, int], params_b: float = 0.0) -> Dimensions:
+    """From the catalog's hyper-parameters (unknown keys are passed over); the width that is not stated from `params_b`,
+    billions of parameters."""
+    known = {name: numbers[name] for name in Dimensions.__struct_fields__ if name in numbers}
+    if "expert_feed_forward_length" in numbers:
+        known["feed_forward_length"] = numbers["expert_feed_forward_length"]
+    tied = bool(params_b) and params_b < _TIED_UP_TO_PARAMS_B
+    dimensions = Dimensions(**{"is_tied": tied, **known})  # type: ignore[arg-type]
+    if dimensions.feed_forward_length or not params_b:
+        return dimensions
+    other = sum(math.prod(each.shape) for each in tensor_shapes(dimensions))
+    wide = 3 * dimensions.embedding_length * dimensions.block_count * (dimensions.expert_count + 1)
+    width = max(params_b * 1e9 - other, 0) / wide
+    return msgspec.structs.replace(dimensions, feed_forward_length=max(round(width / _WIDTH_STEP), 1) * _WIDTH_STEP)
+
+
+def tensor_shapes(dimensions: Dimensions) -> Iterator[TensorShape]:
+    """The tensors of a qwen35 or qwen35moe file, in ggml's order of dimensions (fastest first)."""
+    hidden = dimensions.embedding_length
+    yield TensorShape("token_embd.weight", (hidden, dimensions.vocab_size), True)
+    yield TensorShape("output_norm.weight", (hidden,), False)
+    if not dimensions.is_tied:
+        yield TensorShape("output.weight", (hidden, dimensions.vocab_size), True)
+    for layer in range(dimensions.block_count + dimensions.nextn_layers):
+        block = f"blk.{layer}"
+        is_draft = layer >= dimensions.block_count
+        yield TensorShape(f"{block}.attn_norm.weight", (hidden,), False)
+        yield TensorShape(f"{block}.post_attention_norm.weight", (hidden,), False)
+        has_attention = is_draft or (layer + 1) % max(dimensions.full_attention_interval, 1) == 0
+        yield from _attention(block, dimensions) if has_attention else _recurrence(block, dimensions)
+        yield from _experts(block, dimensions) if dimensions.expert_count else _feed_forward(block, dimensions)
+        if is_draft:
+            yield TensorShape(f"{block}.nextn.eh_proj.weight", (2 * hidden, hidden), True)
+            for name in ("enorm", "hnorm", "shared_head_norm"):
+                yield TensorShape(f"{block}.nextn.{name}.weight", (hidden,), False)
+
+
+def sketch(
+    dimensions: Dimensions, architecture: str, file_bytes: int, *, path: str = "", quant: str = "", name: str = ""
+) -> ModelFacts:
+    """Facts of a file of `file_bytes` with these dimensions: its matrices share the bytes evenly by their elements."""
+    shapes = tuple(tensor_shapes(dimensions))
+    plain = sum(4 * math.prod(each.shape) for each in shapes if not each.is_matrix)
+    elements = sum(math.prod(each.shape) for each in shapes if each.is_matrix)
+    bytes_each = max(file_bytes - plain, 0) / max(elements, 1)
+    kind = _nearest_type(8 * bytes_each)
+    return _facts(dimensions, architecture, shapes, bytes_each, kind).__class__(
+        **{
+            **msgspec.structs.asdict(_facts(dimensions, architecture, shapes, bytes_each, kind)),
+            "path": path,
+            "file_bytes": file_bytes,
+            "quant": quant,
+            "name": name,
+        }
+    )
+
+
+def _facts(
+    dimensions: Dimensions, architecture: str, shapes: tuple[TensorShape, ...], bytes_each: float, kind: str
+) -> ModelFacts:
+    skipped = ("feed_forward_length", "is_tied", "nextn_layers", "block_count")
+    numbers = {key: value for key, value in msgspec.structs.asdict(dimensions).items() if key not in skipped}
+    tensors = tuple(
+        TensorFacts(
+            each.name,
+            kind if each.is_matrix else "F32",
+            each.shape,
+            round(math.prod(each.shape) * bytes_each) if each.is_matrix else 4 * math.prod(each.shape),
+        )
+        for each in shapes
+    )
+    return ModelFacts(
+        path="",
+        file_bytes=0,
+        kind="model",
+        architecture=architecture,
+        block_count=dimensions.block_count + dimensions.nextn_layers,
+        nextn_layers=dimensions.nextn_layers,
+        tensors=tensors,
+        **numbers,
+    )
+
+
+def _nearest_type(bits: float) -> str:
+    return min(_BITS, key=lambda name: abs(_BITS[name] - bits))
+
+
+def _attention(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    hidden, head = dimensions.embedding_length, dimensions.key_length
+    queries, keys = dimensions.head_count * head, dimensions.head_count_kv * head
+    yield TensorShape(f"{block}.attn_q.weight", (hidden, 2 * queries), True)
+    yield TensorShape(f"{block}.attn_k.weight", (hidden, keys), True)
+    yield TensorShape(f"{block}.attn_v.weight", (hidden, dimensions.head_count_kv * dimensions.value_length), True)
+    yield TensorShape(f"{block}.attn_output.weight", (queries, hidden), True)
+    yield TensorShape(f"{block}.attn_q_norm.weight", (head,), False)
+    yield TensorShape(f"{block}.attn_k_norm.weight", (head,), False)
+
+
+def _recurrence(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    hidden, inner, length = dimensions.embedding_length, dimensions.ssm_inner_size, dimensions.ssm_state_size
+    channels, heads = inner + 2 * dimensions.ssm_group_count * length, inner // max(length, 1)
+    yield TensorShape(f"{block}.attn_qkv.weight", (hidden, channels), True)
+    yield TensorShape(f"{block}.attn_gate.weight", (hidden, inner), True)
+    yield TensorShape(f"{block}.ssm_conv1d.weight", (dimensions.ssm_conv_kernel, channels), False)
+    yield TensorShape(f"{block}.ssm_dt.bias", (heads,), False)
+    yield TensorShape(f"{block}.ssm_a", (heads,), False)
+    yield TensorShape(f"{block}.ssm_alpha.weight", (hidden, heads), True)
+    yield TensorShape(f"{block}.ssm_beta.weight", (hidden, heads), True)
+    yield TensorShape(f"{block}.ssm_norm.weight", (length,), False)
+    yield TensorShape(f"{block}.ssm_out.weight", (inner, hidden), True)
+
+
+def _experts(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    hidden, width, count = dimensions.embedding_length, dimensions.feed_forward_length, dimensions.expert_count
+    yield TensorShape(f"{block}.ffn_gate_inp.weight", (hidden, count), False)
+    yield TensorShape(f"{block}.ffn_gate_inp_shexp.weight", (hidden,), False)
+    for part in ("gate", "up"):
+        yield TensorShape(f"{block}.ffn_{part}_exps.weight", (hidden, width, count), True)
+        yield TensorShape(f"{block}.ffn_{part}_shexp.weight", (hidden, width), True)
+    yield TensorShape(f"{block}.ffn_down_exps.weight", (width, hidden, count), True)
+    yield TensorShape(f"{block}.ffn_down_shexp.weight", (width, hidden), True)
+
+
+def _feed_forward(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    hidden, width = dimensions.embedding_length, dimensions.feed_forward_length
+    yield TensorShape(f"{block}.ffn_gate.weight", (hidden, width), True)
+    yield TensorShape(f"{block}.ffn_up.weight", (hidden, width), True)
+    yield TensorShape(f"{block}.ffn_down.weight", (width, hidden), True)
