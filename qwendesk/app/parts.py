@@ -5,6 +5,7 @@ import msgspec
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
 from qwendesk.app.models_part import ModelsPart, build_models
+from qwendesk.app.settings_part import SettingsPart, build_settings
 from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.service import ChatService
@@ -31,6 +32,7 @@ class Parts(msgspec.Struct):
     tasks: Tasks
     models: ModelsPart
     settings: SettingsService
+    settings_page: SettingsPart
     first: StartPart
     meters: MetersPart
     engine_page: EnginePart
@@ -41,6 +43,7 @@ class Parts(msgspec.Struct):
         `with_model` also loads the last model, or shows the first start.
         """
         self.models.start()
+        self.settings_page.start()
         self.meters.start()
         if with_model:
             self.first.begin()
@@ -52,6 +55,7 @@ class Parts(msgspec.Struct):
         await self.tasks.close()
         await self.meters.close()
         await self.first.close()
+        self.settings_page.close()
         await self.models.close()
         await self.engine.close()
         self.window.deleteLater()
@@ -76,7 +80,10 @@ def build(
     models = build_models(keeper, tasks, settings, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
+    settings_page = build_settings(keeper, tasks, settings, models, window)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, meter_source or MeterSource())
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
-    return Parts(window, engine, chat, tasks, models, settings, first, meters=meters, engine_page=engine_page)
+    return Parts(
+        window, engine, chat, tasks, models, settings, settings_page, first, meters=meters, engine_page=engine_page
+    )

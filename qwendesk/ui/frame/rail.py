@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QFrame, QMenu, QToolButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QToolButton, QVBoxLayout
 
 from qwendesk.ui.kit.buttons import ThemedIcon, describe
 from qwendesk.ui.kit.text import tr
@@ -10,6 +10,7 @@ from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 
 WIDTH = 64
 _BUTTON = QSize(56, 52)
+_AT_BOTTOM = ("settings",)
 
 
 class Rail(QFrame):
@@ -21,6 +22,7 @@ class Rail(QFrame):
         super().__init__()
         self._keeper = keeper
         self._pages: dict[str, tuple[QToolButton, ThemedIcon]] = {}
+        self._badges: dict[str, QLabel] = {}
         self.setProperty("kind", "rail")
         self.setFixedWidth(WIDTH)
         self._column = QVBoxLayout(self)
@@ -39,7 +41,10 @@ class Rail(QFrame):
         describe(button, f"rail.{page}", label, shortcut=shortcut)
         button.setCheckable(True)
         button.clicked.connect(lambda: self.page_chosen.emit(page))
-        self._column.insertWidget(len(self._pages), button)
+        if page in _AT_BOTTOM:
+            self._column.addWidget(button)
+        else:
+            self._column.insertWidget(sum(name not in _AT_BOTTOM for name in self._pages), button)
         self._pages[page] = (button, themed)
         if len(self._pages) == 1:
             self.show_page(page)
@@ -49,6 +54,22 @@ class Rail(QFrame):
         for name, (button, themed) in self._pages.items():
             button.setChecked(name == page)
             themed.show(_icon_of(button), "text" if name == page else "text_dim")
+
+    def set_badge(self, page: str, text: str, spoken: str) -> None:
+        """A small count over a page's icon; "" takes it away. `spoken` names the button while it is there."""
+        button, _ = self._pages[page]
+        badge = self._badges.get(page)
+        if badge is None:
+            badge = self._badges[page] = QLabel(button)
+            badge.setObjectName(f"rail.{page}.badge")
+            badge.setProperty("kind", "badge")
+            badge.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        badge.setText(text)
+        badge.setFixedSize(max(18, badge.sizeHint().width()), 18)
+        badge.move(button.width() - badge.width() - 2, 2)
+        badge.setVisible(bool(text))
+        button.setAccessibleName(spoken if text else button.text())
 
     def _button(self, icon_name: str, label: str) -> tuple[QToolButton, ThemedIcon]:
         button = QToolButton()

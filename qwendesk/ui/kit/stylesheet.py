@@ -40,6 +40,12 @@ QLabel[kind="small"] { color: @text_dim; font-size: @12; }
 QLabel[kind="number"] { font-size: @12; }
 QLabel[kind="notice"] { color: @text_warn; font-size: @12; }
 QLabel[kind="error"] { color: @text_bad; }
+QLabel[kind="good"] { color: @text_good; }
+QLabel[kind="mark"] { color: @text_link; font-size: @11; }
+QLabel[kind="badge"] {
+    background: @fill; color: @on_fill; border-radius: 9px; padding: 0px 5px; font-size: @11; font-weight: 600;
+}
+QFrame[kind="settingrow"] { background: transparent; border: none; }
 
 QLabel[chip="good"] { color: @text_good; background: @chip_good; }
 QLabel[chip="warn"] { color: @text_warn; background: @chip_warn; }

@@ -188,16 +188,23 @@ async def test_throwing_away_much_is_asked_about(hub, shown, monkeypatch):
     await desk.until(lambda: desk.is_shown("downloads.empty"))
 
 
-async def later_offline_downloads_wait(hub, shown):
+async def test_offline_downloads_wait_for_one_click(hub, shown):
     hub.faults = ["stall"]
     desk = shown()
     desk.parts.models.fetching.download(REPO, NAMES[0], with_mmproj=False)
     await desk.until(lambda: under_way(desk))
+    assert desk.text_of("rail.models.badge") == "1"
     desk.parts.settings.change({"offline": True})
     await desk.until(lambda: states(desk) == ["Offline"])
-    assert desk.is_shown("downloads.offline")
-    asked: list[None] = []
-    desk.parts.models.downloads_tab.online_asked.connect(lambda: asked.append(None))
     desk.click("downloads.offline.online")
     await desk.until(lambda: states(desk) == ["Finished"])
-    assert asked
+    assert not desk.is_shown("rail.models.badge")
+
+
+async def test_the_way_to_the_token_leads_into_the_settings(hub, shown):
+    hub.gated.add(REPO)
+    desk = shown()
+    desk.parts.models.fetching.download(REPO, NAMES[0], with_mmproj=False)
+    await desk.until(lambda: desk.is_shown("downloads.1.token"))
+    desk.click("downloads.1.token")
+    assert desk.is_shown("settings.token.field")

@@ -12,7 +12,7 @@ class BoolRow(SettingRow):
     def __init__(self, keeper: ThemeKeeper, entry: Entry, prefix: str) -> None:
         super().__init__(keeper, entry, prefix)
         self._switch = Switch(keeper)
-        self._switch.clicked.connect(self.chosen)
+        self._switch.clicked.connect(lambda: self.chosen.emit(self._switch.isChecked()))
         self.put_editor(self._switch)
 
     def _show(self, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
@@ -22,14 +22,25 @@ class _Field(QLineEdit):
 
     step = 0.0
 
+    def event(self, event: QEvent) -> bool:
+        # Esc is a shortcut of the window too; the one who typed something here means this field.
+        is_asked = event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
+        if is_asked and event.key() == Qt.Key.Key_Escape and self._is_typed():
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
-        if key == Qt.Key.Key_Escape and self.text() != self.property("shown"):
+        if key == Qt.Key.Key_Escape and self._is_typed():
             self.undo_all()
         elif self.step and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
             self._move(self.step if key == Qt.Key.Key_Up else -self.step)
         else:
             super().keyPressEvent(event)
+
+    def _is_typed(self) -> bool:
+        return self.text() != self.property("shown")
 
     def undo_all(self) -> None:
         """Back to what was shown before typing."""
