@@ -99,6 +99,8 @@ class FakeEngineClient:
         """None: `report`, with the options that were asked for."""
         self.start_result: EngineDeath | None = None
         self.devices = (DeviceInfo(name="CPU", description="Fake CPU", kind="cpu", backend="CPU"),)
+        self.pid = 0
+        """The worker's process, as the meters see it; 0 is none."""
         self.closed = False
         self._running = self._loaded = False
         self._next_id = 0
@@ -111,7 +113,12 @@ class FakeEngineClient:
 
     async def start(self) -> Welcome | EngineDeath:
         welcome = Welcome(
-            id=0, version=PROTOCOL_VERSION, package_version="0.3.36", system_info="fake", backends=("CPU",)
+            id=0,
+            version=PROTOCOL_VERSION,
+            package_version="0.3.36",
+            system_info="fake",
+            backends=("CPU",),
+            pid=self.pid,
         )
         if self._running:
             return welcome

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 import msgspec
 
+from qwendesk.core.failures import EngineDeath
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
-from qwendesk.engine.protocol import Delta, Finished, PromptProgress
+from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
 
 _WINDOW_S = 2.0
 """The speed now is that of the last seconds."""
@@ -116,15 +117,20 @@ class _CountedStream:
         self._stream, self._meter = stream, meter
 
     async def __aiter__(self) -> AsyncIterator[AnswerItem]:
-        written = _Written()
+        written, is_open = _Written(), True
         self._meter.began()
         try:
             async for item in self._stream:
                 written = written.after(item)
                 self._meter.note(item, written.total)
+                if isinstance(item, Finished | RequestFailed | EngineDeath):
+                    # Who has the last item seldom asks for one more, and this generator would stay open until then.
+                    is_open = False
+                    self._meter.ended()
                 yield item
         finally:
-            self._meter.ended()
+            if is_open:
+                self._meter.ended()
 
     async def cancel(self) -> None:
         await self._stream.cancel()

@@ -1,0 +1,125 @@
+"""A gaming PC for the meters: a 24 GB card, a model on it, and a game that comes and goes."""
+
+from collections.abc import Mapping
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.units import GIB, MIB
+from qwendesk.engine.protocol import Allocation, LoadReport
+from qwendesk.hardware.looking import Looking
+from qwendesk.hardware.probes.base import Ask, Found
+from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, SystemReading
+from qwendesk.services.meters.relief import Price
+from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
+
+ENGINE, GAME = 4711, 900
+CARD = DeviceInfo("CUDA0", "NVIDIA GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 22 * GIB)
+OPTIONS = LoadOptions(
+    model="/models/Qwen3.5-35B-A3B-UD-Q4_K_L.gguf",
+    mmproj="/models/mmproj-F16.gguf",
+    n_ctx=131_072,
+    n_gpu_layers="all",
+    n_cpu_moe=0,
+    type_k="f16",
+    type_v="f16",
+    vision="gpu",
+    load_mode="mmap",
+    n_ubatch=512,
+    n_threads=8,
+)
+ON_CARD = Allocation("CUDA0", 18 * GIB, 2 * GIB, 63 * MIB, 500 * MIB, GIB)
+REPORT = LoadReport(
+    **{name: getattr(DEMO_REPORT, name) for name in DEMO_REPORT.__struct_fields__}
+    | {
+        "options": OPTIONS,
+        "name": "Qwen3.5-35B-A3B",
+        "n_ctx": 131_072,
+        "n_layers": 40,
+        "allocations": (ON_CARD, Allocation("CPU", 500 * MIB, 0, 0, 300 * MIB)),
+    }
+)
+
+
+class GamingPc:
+    """A probe. What does not fit into the card's 24 GB sits in shared memory, as Windows does it."""
+
+    def __init__(self, *, has_card: bool = True) -> None:
+        self.has_card = has_card
+        self.desktop = 600 * MIB
+        self.game = 0
+        self.busy, self.watts = 97.0, 312.0
+        self.engine: FakeEngineClient | None = None
+        self.looks = 0
+
+    @property
+    def model(self) -> int:
+        """Bytes of the model on the card: what the engine allocated, while it is loaded there."""
+        if self.engine is None or not self.engine.is_loaded() or not self.has_card:
+            return 0
+        return self.size
+
+    size = 18 * GIB + 2 * GIB + 63 * MIB + 500 * MIB + GIB
+
+    def read(self, ask: Ask) -> Found:
+        self.looks += 1
+        system = SystemReading(
+            ram_total_bytes=64 * GIB, ram_available_bytes=46 * GIB, cpu_percent=12.0, cpu_cores=8,
+            engine_ram_bytes=2 * GIB,
+        )  # fmt: skip
+        return Found(gpus=(self._card(),) if self.has_card else (), system=system)
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+    def _card(self) -> GpuReading:
+        spilled = max(0, self.desktop + self.game + self.model - 24 * GIB)
+        rows = [ProcessMemory(pid=1, name="dwm.exe", dedicated_bytes=self.desktop, shared_bytes=0)]
+        if self.model:
+            dedicated = self.model - spilled
+            shared = 300 * MIB + spilled
+            rows.append(ProcessMemory(pid=ENGINE, name="", dedicated_bytes=dedicated, shared_bytes=shared))
+        if self.game:
+            rows.append(ProcessMemory(pid=GAME, name="Cyberdrome.exe", dedicated_bytes=self.game, shared_bytes=0))
+        return GpuReading(
+            pci="0000:01:00.0",
+            name="NVIDIA GeForce RTX 3090",
+            vendor="nvidia",
+            driver="575.64",
+            total_bytes=24 * GIB,
+            used_bytes=min(24 * GIB, self.desktop + self.game + self.model),
+            busy_percent=self.busy,
+            power_w=self.watts,
+            power_limit_w=350.0,
+            temperature_c=71.0,
+            core_mhz=1695,
+            memory_mhz=9501,
+            pcie_generation=4,
+            pcie_width=16,
+            processes=tuple(rows),
+        )
+
+
+def engine_on(pc: GamingPc) -> FakeEngineClient:
+    """A scripted engine whose model lies on this PC's card, or in its RAM."""
+    client = FakeEngineClient(report=REPORT)
+    client.pid = ENGINE
+    if pc.has_card:
+        client.devices = (CARD, *client.devices)
+    pc.engine = client
+    return client
+
+
+def looking_at(pc: GamingPc) -> Looking:
+    return Looking((pc,))
+
+
+def priced(options: LoadOptions) -> Price:
+    """A planner of one sum: 400 MiB an expert layer, 1 GiB for pictures, 2 GiB of f16 cache."""
+    experts = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
+    gpus: Mapping[str, int] = {
+        "CUDA0": 18 * GIB
+        - experts * 400 * MIB
+        + (GIB if options.vision == "gpu" else 0)
+        + (2 * GIB if options.type_k == "f16" else GIB)
+    }
+    return Price(gpus, GIB + experts * 400 * MIB, (80.0, 90.0) if experts else None)
