@@ -2,12 +2,14 @@
 
 import msgspec
 
+from qwendesk.app.chats_part import ChatList, ChatsPart
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
 from qwendesk.app.models_part import ModelsPart, build_models
 from qwendesk.app.settings_part import SettingsPart, build_settings
 from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
+from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.deciding import decide
 from qwendesk.services.engine.engines import client_here
@@ -30,6 +32,7 @@ class Parts(msgspec.Struct):
     engine: EngineBridge
     chat: ChatBridge
     tasks: Tasks
+    chats: ChatsPart
     models: ModelsPart
     settings: SettingsService
     settings_page: SettingsPart
@@ -42,6 +45,7 @@ class Parts(msgspec.Struct):
 
         `with_model` also loads the last model, or shows the first start.
         """
+        self.chats.start()
         self.models.start()
         self.settings_page.start()
         self.meters.start()
@@ -53,6 +57,7 @@ class Parts(msgspec.Struct):
         self.window.hide()
         await self.chat.close()
         await self.tasks.close()
+        await self.chats.close()
         await self.meters.close()
         await self.first.close()
         self.settings_page.close()
@@ -75,15 +80,18 @@ def build(
     engine_service = EngineService(client, decide=decide)
     tasks = Tasks()
     engine = EngineBridge(engine_service, tasks)
-    chat = ChatBridge(ChatService(client, engine_service), tasks)
+    chat_keeper = StoreKeeper()
+    chat_list = ChatList(ChatService(client, engine_service, chat_keeper), chat_keeper)
+    chat = ChatBridge(chat_list.chat, tasks)
     settings = SettingsService()
     models = build_models(keeper, tasks, settings, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
+    chats = ChatsPart(keeper, tasks, chat_list, chat, window)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
     settings_page = build_settings(keeper, tasks, settings, models, window)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, meter_source or MeterSource())
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
     return Parts(
-        window, engine, chat, tasks, models, settings, settings_page, first, meters=meters, engine_page=engine_page
+        window, engine, chat, tasks, chats, models, settings, settings_page, first, meters=meters, engine_page=engine_page
     )

@@ -50,8 +50,10 @@ class ReadPosition(msgspec.Struct, frozen=True):
 
     node_id: str = ""
     """The message at the top of the view; "" follows the end."""
+    section: int = 0
+    """Which of an answer's sections that is."""
     offset: float = 0.0
-    """How much of it is above the view, as a share of its height (0..1)."""
+    """Logical pixels from that section's top down to the top of the view."""
 
 
 class SavedDraft(msgspec.Struct, frozen=True):

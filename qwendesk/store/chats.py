@@ -170,14 +170,15 @@ class ChatStore:
     def read_position(self, chat_id: str) -> ReadPosition:
         def work(connection: sqlite3.Connection) -> ReadPosition:
             found = connection.execute(
-                "SELECT read_node_id, read_offset FROM chats WHERE id = ?", (chat_id,)
+                "SELECT read_node_id, read_section, read_offset FROM chats WHERE id = ?", (chat_id,)
             ).fetchone()
             return ReadPosition() if found is None else ReadPosition(*found)
 
         return self._database.read(work)
 
     def save_read_position(self, chat_id: str, position: ReadPosition) -> Future[None]:
-        return self._update(chat_id, "read_node_id = ?, read_offset = ?", position.node_id, position.offset)
+        place = (position.node_id, position.section, position.offset)
+        return self._update(chat_id, "read_node_id = ?, read_section = ?, read_offset = ?", *place)
 
     def remembered(self, key: str) -> str:
         """A small thing the app wants to know at its next start, such as the last chat; "" if it is not known."""

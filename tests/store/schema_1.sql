@@ -14,6 +14,7 @@ CREATE TABLE chats (
     deleted_s REAL,
     settings TEXT NOT NULL DEFAULT '{}',
     read_node_id TEXT NOT NULL DEFAULT '',
+    read_section INTEGER NOT NULL DEFAULT 0,
     read_offset REAL NOT NULL DEFAULT 0
 );
 CREATE INDEX chats_by_change ON chats (changed_s);

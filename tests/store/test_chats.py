@@ -160,7 +160,7 @@ def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_pat
     store.save_draft("c", SavedDraft("half a", ("cat.png",)), 1.0)
     store.save_draft("", SavedDraft("new"), 1.0)
     store.save_draft("", SavedDraft(), 2.0)
-    store.save_read_position("c", ReadPosition("q1", 0.5))
+    store.save_read_position("c", ReadPosition("q1", 2, 0.5))
     store.remember("last_chat", "c")
     first.close()
 
@@ -168,7 +168,7 @@ def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_pat
     store = ChatStore(again)
     assert store.draft("c") == SavedDraft("half a", ("cat.png",))
     assert store.draft("") == SavedDraft()
-    assert store.read_position("c") == ReadPosition("q1", 0.5)
+    assert store.read_position("c") == ReadPosition("q1", 2, 0.5)
     assert store.remembered("last_chat") == "c"
     again.close()
 

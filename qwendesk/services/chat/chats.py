@@ -20,7 +20,7 @@ from qwendesk.services.chat.copying import copied, leading_to, new_id
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
 from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
 from qwendesk.store.database import StoreFailure
-from qwendesk.store.opening import Store, open_store
+from qwendesk.store.opening import Store, StoreReport, open_store
 
 _LAST_CHAT = "last_chat"
 
@@ -63,6 +63,7 @@ class ChatsService:
         self.drafts = drafts
         self._now = now
         self._store: Store | None = None
+        self._file: asyncio.Future[tuple[Store | None, StoreReport | None]] | None = None
         self._summaries: dict[str, ChatSummary] = {}
         self._folders: tuple[Folder, ...] = ()
         self._deleted: tuple[ChatSummary, ...] = ()
@@ -100,7 +101,9 @@ class ChatsService:
 
     async def start(self, folder: Path) -> None:
         """Opens the store in `folder`, ends what was deleted last time, and opens the chat that was open then."""
-        store, report = await asyncio.to_thread(open_store, folder)
+        # Not lost when this is cancelled: `close` must end what was opened.
+        self._file = asyncio.ensure_future(asyncio.to_thread(open_store, folder))
+        store, report = await asyncio.shield(self._file)
         if report is not None:
             self._subscribers.notify(StoreTold(report.title, report.sentence))
         if store is None:
@@ -137,8 +140,9 @@ class ChatsService:
             self._write(self._store.chats.purge(self._now() + 1))
             self._write(self._store.attachments.clean())
         await self._written()
-        if self._store is not None:
-            await asyncio.to_thread(self._store.close)
+        store = (await self._file)[0] if self._file is not None else None
+        if store is not None:
+            await asyncio.to_thread(store.close)
 
     async def open(self, chat_id: str, node_id: str = "") -> None:
         """Shows a chat of the list, with this message in what is shown. The last call wins; nothing for others."""

@@ -12,6 +12,8 @@ from qwendesk.ui.kit.text import tr
 
 ActionId = Literal[
     "new_chat",
+    "search_chats",
+    "sidebar",
     "model_menu",
     "eject",
     "thinking",
@@ -44,6 +46,8 @@ class Command(msgspec.Struct, frozen=True):
 
 _COMMANDS: Final = (
     Command("new_chat", "New chat", ("Ctrl+N",)),
+    Command("search_chats", "Search chats", ("Ctrl+K",)),
+    Command("sidebar", "Show or hide the list of chats", ("Ctrl+B",)),
     Command("model_menu", "Choose a model", ("Ctrl+L",)),
     Command("eject", "Eject the model", ("Ctrl+Shift+E",)),
     Command("thinking", "Think before answering", ("Ctrl+T",)),

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMainWindow, QStackedWid
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.chat.chat_page import ChatPage
+from qwendesk.ui.chat.chat_room import ChatRoom
 from qwendesk.ui.composer.intake import offers_pictures, take
 from qwendesk.ui.frame.actions import COMMANDS, install
 from qwendesk.ui.frame.rail import Rail
@@ -39,10 +40,11 @@ class MainWindow(QMainWindow):
         self.rail = Rail(keeper)
         self.meter_bar = MeterBar(keeper)
         self.chat_page = ChatPage(keeper, engine, chat, tasks)
+        self.chat_room = ChatRoom(self.chat_page)
         self._pages = QStackedWidget()
         self._page_ids: list[str] = []
         self.setCentralWidget(self._frame())
-        self.add_page("chat", "chat", tr("Chat"), COMMANDS["page_chat"].shortcut, self.chat_page)
+        self.add_page("chat", "chat", tr("Chat"), COMMANDS["page_chat"].shortcut, self.chat_room)
         self._connect()
         self._on_engine()
         self.chat_page.composer.setFocus()
@@ -96,7 +98,6 @@ class MainWindow(QMainWindow):
         bar.mmproj_asked.connect(self.choose_mmproj)
         bar.cancel_asked.connect(self._engine.cancel_load)
         bar.eject_asked.connect(self._engine.eject)
-        bar.new_chat_asked.connect(page.new_chat)
         page.model_asked.connect(self.choose_model)
         page.mmproj_asked.connect(self.choose_mmproj)
         self.rail.page_chosen.connect(self.show_page)

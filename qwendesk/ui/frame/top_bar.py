@@ -1,13 +1,13 @@
-"""The top bar: the app's name, the model in the middle, a new chat at the right."""
+"""The top bar: the list of chats on and off, the app's name, the model in the middle."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QMenu
 
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.frame.model_button import ModelButton
-from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
 from qwendesk.ui.kit.labels import is_demo
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -25,7 +25,7 @@ class TopBar(QFrame):
     mmproj_asked = Signal()
     cancel_asked = Signal()
     eject_asked = Signal()
-    new_chat_asked = Signal()
+    sidebar_asked = Signal()
 
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
@@ -55,19 +55,25 @@ class TopBar(QFrame):
             ),
         )
         self._demo_tag.clicked.connect(self.model.open_menu)
-        new_chat = TextButton(keeper, " " + tr("New chat"), kind="quiet", icon_name="new")
-        describe(new_chat, "chats.new", tr("New chat"), shortcut=COMMANDS["new_chat"].shortcut)
-        new_chat.clicked.connect(self.new_chat_asked)
+        sidebar = IconButton(keeper, "sidebar", size=19, side=34)
+        describe(
+            sidebar, "chats.toggle", tr("List of chats"), tr("Show or hide the list of chats"), COMMANDS["sidebar"].shortcut
+        )
+        sidebar.clicked.connect(self.sidebar_asked)
+        left = QHBoxLayout()
+        left.setSpacing(16)
+        left.addWidget(sidebar)
+        left.addWidget(self._brand)
+        left.addStretch(1)
 
         middle = QHBoxLayout()
         middle.setSpacing(8)
         for widget in (self.model, self._eject, self._demo_tag):
             middle.addWidget(widget)
         grid = QGridLayout(self)
-        grid.setContentsMargins(68, 0, 12, 0)
-        grid.addWidget(self._brand, 0, 0, Qt.AlignmentFlag.AlignLeft)
+        grid.setContentsMargins(15, 0, 12, 0)
+        grid.addLayout(left, 0, 0)
         grid.addLayout(middle, 0, 1, Qt.AlignmentFlag.AlignCenter)
-        grid.addWidget(_right(new_chat), 0, 2)
         grid.setColumnStretch(0, 1)
         grid.setColumnStretch(2, 1)
         self.show_state(EngineState())
@@ -117,11 +123,3 @@ class TopBar(QFrame):
             self._actions[name] = action
         return menu
 
-
-def _right(widget: QWidget) -> QWidget:
-    box = QWidget()
-    row = QHBoxLayout(box)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.addStretch(1)
-    row.addWidget(widget)
-    return box

@@ -109,6 +109,22 @@ QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: 3px 6px; 
 QToolButton[kind="round"] { background: @card; border: 1px solid @border; border-radius: 18px; }
 QToolButton[kind="round"]:hover { background: @card_hover; }
 
+QFrame[kind="sidebar"] { background: @panel; border: none; border-right: 1px solid @divider; }
+QListView[kind="chats"] { background: transparent; border: none; outline: none; padding: 0px; }
+QListView[kind="chats"]::item { border: none; }
+QLineEdit[kind="search"] {
+    background: @window; border: 1px solid @border; border-radius: 8px; padding: 0px 8px;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+QLineEdit[kind="search"]:focus { border: 1px solid @focus; }
+QLineEdit[kind="rename"] {
+    background: @window; border: 1px solid @focus; border-radius: 8px; padding: 0px 7px;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+QToolButton[kind="framed"] { background: @card; border: 1px solid @border; border-radius: 8px; }
+QToolButton[kind="framed"]:hover { background: @card_hover; }
+QFrame[kind="toast"] { background: @card; border: 1px solid @border; border-radius: 10px; }
+
 QFrame[kind="composer"] { background: @field; border: 1px solid @border; border-radius: 16px; }
 QFrame[kind="composer"][focused="true"] { border: 1px solid @pill_on_border; }
 QPlainTextEdit[kind="composer"] {

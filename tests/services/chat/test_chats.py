@@ -148,11 +148,11 @@ async def test_search_leads_to_a_message_also_on_another_branch(kit: ChatsKit) -
 
 async def test_where_the_reader_was_is_kept(kit: ChatsKit) -> None:
     chat = await kit.chat("One", "1")
-    kit.chats.save_read_position(chat, ReadPosition("q1", 0.25))
+    kit.chats.save_read_position(chat, ReadPosition("q1", 3, 7.0))
 
     await kit.chats.open(chat)
 
-    assert kit.opened.position == ReadPosition("q1", 0.25)
+    assert kit.opened.position == ReadPosition("q1", 3, 7.0)
 
 
 async def test_the_last_of_two_chats_asked_for_is_open(kit: ChatsKit) -> None:

@@ -1,0 +1,129 @@
+"""Joins the list of chats to the chat page: which chat is open, its draft, where the reader was, what is kept."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from qwendesk.core.chats import SavedDraft
+from qwendesk.core.paths import data_folder
+from qwendesk.services.chat.chats import ChatOpened, ChatsService
+from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
+from qwendesk.services.chat.keeping import StoreKeeper
+from qwendesk.services.chat.service import ChatNews, ChatService, ConversationReplaced
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.chats import ChatsBridge
+from qwendesk.ui.chats.sidebar import Sidebar
+from qwendesk.ui.composer.intake import Intake
+from qwendesk.ui.frame.actions import install
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+
+class ChatList:
+    """The list and the chat service, each following the other. Made before any bridge listens to the chat service."""
+
+    def __init__(self, chat: ChatService, keeper: StoreKeeper) -> None:
+        self.chat = chat
+        self.keeper = keeper
+        self.service = ChatsService(keeper, Drafts())
+        self.before_replaced: Callable[[], None] = lambda: None
+        """Called while the page still shows the chat before."""
+        self.service.follow(chat.chat_id)
+        self._unsubscribe = chat.subscribe(self._on_chat)
+
+    def close(self) -> None:
+        self._unsubscribe()
+
+    def _on_chat(self, news: ChatNews) -> None:
+        if isinstance(news, ConversationReplaced):
+            self.before_replaced()
+            self.service.follow(self.chat.chat_id)
+
+
+class ChatsPart(QObject):
+    """The sidebar and all that happens when another chat is opened."""
+
+    def __init__(self, theme: ThemeKeeper, tasks: Tasks, chats: ChatList, chat: ChatBridge, window: MainWindow) -> None:
+        super().__init__()
+        self._chats, self._chat, self._tasks, self._window = chats, chat, tasks, window
+        self._page = window.chat_page
+        self._is_switching = False
+        self.service = chats.service
+        self.bridge = ChatsBridge(chats.service, tasks)
+        self.sidebar = Sidebar(theme, self.bridge, tasks)
+        room = window.chat_room
+        room.set_sidebar(self.sidebar)
+        install(window, {"sidebar": self._toggle_sidebar, "search_chats": self._search})
+        window.top_bar.sidebar_asked.connect(self._toggle_sidebar)
+        self.sidebar.chat_chosen.connect(room.fold)
+        self.sidebar.chat_chosen.connect(self._page.composer.setFocus)
+        chats.before_replaced = self._before_replaced
+        self.bridge.opened.connect(self._on_opened)
+        self.bridge.told.connect(self._page.report)
+        chat.replaced.connect(self._on_replaced)
+        composer = self._page.composer
+        composer.text.textChanged.connect(self._on_draft)
+        composer.attachments.changed.connect(self._on_draft)
+
+    def start(self, folder: Path | None = None) -> None:
+        """Open the file of the chats, and the chat that was open last."""
+        self._tasks.start(self.service.start(folder or data_folder()))
+
+    async def close(self) -> None:
+        """Ends when everything is on the disk."""
+        self.bridge.close()
+        self._chats.close()
+        await self.service.close()
+
+    def _toggle_sidebar(self) -> None:
+        self._window.show_page("chat")
+        self._window.chat_room.toggle_sidebar()
+
+    def _search(self) -> None:
+        self._window.show_page("chat")
+        self._window.chat_room.show_sidebar()
+        self.sidebar.focus_search()
+
+    def _before_replaced(self) -> None:
+        """From here until the page shows the other chat, what changes in the composer is nobody's draft."""
+        self._is_switching = True
+
+    def _on_replaced(self) -> None:
+        self._is_switching = False
+        self.bridge.note_current()
+        if self._chat.conversation.turns or self.bridge.is_incognito:
+            return
+        self._tasks.start(self._bring_draft_of_new(self.service.current_id))
+
+    async def _bring_draft_of_new(self, chat_id: str) -> None:
+        """What was begun in an empty chat before another one was opened."""
+        draft = await self.service.drafts.get(NEW_CHAT)
+        composer = self._page.composer
+        is_empty = not composer.text.toPlainText() and not composer.attachments.paths
+        if self.service.current_id == chat_id and is_empty and not self._chat.conversation.turns:
+            self._put_draft(draft)
+
+    def _on_opened(self, opened: ChatOpened) -> None:
+        if opened.chat_id != self._chats.chat.chat_id:
+            if opened.tree.nodes:
+                self._chats.chat.open(opened.chat_id, opened.tree, opened.settings)
+            else:
+                self._chats.chat.new_chat(opened.chat_id)
+        elif opened.node_id:
+            self._chats.chat.open(opened.chat_id, opened.tree, opened.settings)
+        if opened.draft != SavedDraft() and not self._page.composer.text.toPlainText():
+            self._put_draft(opened.draft)
+
+    def _put_draft(self, draft: SavedDraft) -> None:
+        composer = self._page.composer
+        composer.text.setPlainText(draft.text)
+        composer.text.moveCursor(composer.text.textCursor().MoveOperation.End)
+        if draft.pictures:
+            self._page.take(Intake(files=tuple(Path(path) for path in draft.pictures)))
+
+    def _on_draft(self) -> None:
+        if not self._is_switching:
+            composer = self._page.composer
+            self.bridge.change_draft(composer.text.toPlainText(), [str(path) for path in composer.attachments.paths])

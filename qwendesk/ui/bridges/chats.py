@@ -1,0 +1,113 @@
+"""The list of chats for widgets: its news become signals, intents go to the service."""
+
+from collections.abc import Iterable, Mapping
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from qwendesk.core.chats import ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
+from qwendesk.services.chat.chats import ChatOpened, ChatsNews, ChatsService, ListChanged, StoreTold, StoreWorks
+from qwendesk.ui.bridges.repaint import REPAINT_EVERY_MS
+from qwendesk.ui.kit.tasks import Tasks
+
+
+class ChatsBridge(QObject):
+    """The list of chats for widgets."""
+
+    changed = Signal()
+    """Rows or folders changed, or another chat is open; every 30 ms at most."""
+    opened = Signal(object)
+    """A ChatOpened."""
+    told = Signal(str, str)
+    """Title and sentence: something about the file of the chats."""
+    works = Signal()
+    """What was told about saving is over."""
+
+    def __init__(self, service: ChatsService, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._service = service
+        self._tasks = tasks
+        self._timer = QTimer(self, singleShot=True, interval=REPAINT_EVERY_MS)
+        self._timer.timeout.connect(self.changed)
+        self._unsubscribe = service.subscribe(self._on_news)
+
+    @property
+    def summaries(self) -> Mapping[str, ChatSummary]:
+        return self._service.summaries
+
+    @property
+    def folders(self) -> tuple[Folder, ...]:
+        return self._service.folders
+
+    @property
+    def current_id(self) -> str:
+        return self._service.current_id
+
+    @property
+    def is_incognito(self) -> bool:
+        return self._service.is_incognito
+
+    def open(self, chat_id: str, node_id: str = "") -> None:
+        self._tasks.start(self._service.open(chat_id, node_id))
+
+    def new(self) -> None:
+        self._service.new()
+
+    def new_incognito(self) -> None:
+        self._service.new(incognito=True)
+
+    def rename(self, chat_id: str, title: str) -> None:
+        self._service.rename(chat_id, title)
+
+    def pin(self, chat_ids: Iterable[str], *, pinned: bool) -> None:
+        self._service.pin(tuple(chat_ids), pinned=pinned)
+
+    def archive(self, chat_ids: Iterable[str], *, archived: bool) -> None:
+        self._service.archive(tuple(chat_ids), archived=archived)
+
+    def move(self, chat_ids: Iterable[str], folder_id: str) -> None:
+        self._service.move(tuple(chat_ids), folder_id)
+
+    def move_to_new_folder(self, chat_ids: Iterable[str], name: str) -> None:
+        self._service.move(tuple(chat_ids), self._service.add_folder(name).id)
+
+    def rename_folder(self, folder_id: str, name: str) -> None:
+        self._service.rename_folder(folder_id, name)
+
+    def delete_folder(self, folder_id: str) -> None:
+        self._service.delete_folder(folder_id)
+
+    def delete(self, chat_ids: Iterable[str]) -> None:
+        self._service.delete(tuple(chat_ids))
+
+    def undo_delete(self) -> None:
+        self._service.undo_delete()
+
+    async def search(self, query: str, *, reasoning: bool) -> tuple[SearchHit, ...]:
+        return await self._service.search(query, reasoning=reasoning)
+
+    def change_draft(self, text: str, pictures: Iterable[str]) -> None:
+        self._service.change_draft(SavedDraft(text, tuple(pictures)))
+
+    def save_read_position(self, chat_id: str, position: ReadPosition) -> None:
+        self._service.save_read_position(chat_id, position)
+
+    def note_current(self) -> None:
+        """The open chat is another one; the list marks it."""
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def close(self) -> None:
+        self._unsubscribe()
+        self._timer.stop()
+
+    def _on_news(self, news: ChatsNews) -> None:
+        match news:
+            case ListChanged():
+                self.note_current()
+            case ChatOpened():
+                self.opened.emit(news)
+                self.note_current()
+            case StoreTold(title=title, sentence=sentence):
+                self.told.emit(title, sentence)
+            case StoreWorks():
+                self.works.emit()

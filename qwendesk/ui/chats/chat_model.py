@@ -1,0 +1,99 @@
+"""The rows of the list for Qt's view: only what is on screen is ever drawn, however many chats there are."""
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from qwendesk.core.chats import ChatSummary
+from qwendesk.ui.chats.rows import Heading, Row
+from qwendesk.ui.kit.text import tr
+
+ROW_ROLE = Qt.ItemDataRole.UserRole
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class ChatModel(QAbstractListModel):
+    """Headings and chats. `rename` is called with id and text when a title was edited in place."""
+
+    def __init__(
+        self,
+        rename: Callable[[str, str], None],
+        rename_folder: Callable[[str, str], None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._rename = rename
+        self._rename_folder = rename_folder
+        self._rows: tuple[Row, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self._rows
+
+    def show_rows(self, rows: tuple[Row, ...]) -> bool:
+        """Returns whether rows moved, so that the view must find its selection again."""
+        same_places = [_key(row) for row in rows] == [_key(row) for row in self._rows]
+        if same_places:
+            self._rows = rows
+            self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
+            return False
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+        return True
+
+    def index_of(self, chat_id: str) -> QModelIndex:
+        """Where a chat stands; an invalid index when it is not in the list."""
+        for number, row in enumerate(self._rows):
+            if isinstance(row, ChatSummary) and row.id == chat_id:
+                return self.index(number)
+        return QModelIndex()
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row = self._rows[index.row()]
+        match role:
+            case Qt.ItemDataRole.UserRole:
+                return row
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+                return row.text if isinstance(row, Heading) else (row.title or tr("Untitled"))
+            case Qt.ItemDataRole.ToolTipRole:
+                return None if isinstance(row, Heading) else row.title
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return _spoken(row)
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        row = self._rows[index.row()]
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+        if isinstance(row, Heading):
+            return flags | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable if row.folder_id else flags
+        return flags | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.EditRole or not index.isValid():
+            return False
+        row = self._rows[index.row()]
+        if isinstance(row, Heading):
+            self._rename_folder(row.folder_id, str(value))
+        else:
+            self._rename(row.id, str(value))
+        return True
+
+
+def _key(row: Row) -> str:
+    return f"h{row.folder_id}{row.text}" if isinstance(row, Heading) else row.id
+
+
+def _spoken(row: Row) -> str:
+    if isinstance(row, Heading):
+        return tr("Folder {0}, {1} chats", row.text, row.count) if row.folder_id else row.text
+    return tr("{0}, pinned", row.title) if row.pinned else row.title
