@@ -3,6 +3,7 @@
 import msgspec
 
 from qwendesk.app.downloads_part import add_downloads_tab
+from qwendesk.app.hub_part import add_search_tab
 from qwendesk.app.library_part import LibraryPart, build_library
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.services.engine.service import EngineService
@@ -14,6 +15,7 @@ from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.downloads import DownloadsBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.offers import OffersBridge
+from qwendesk.ui.bridges.search import SearchBridge
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -37,6 +39,7 @@ class ModelsPart(msgspec.Struct):
     fetching: DownloadsBridge
     downloads_tab: DownloadsTab
     library: LibraryPart
+    search: SearchBridge
 
     def start(self) -> None:
         """Begin to look at the disk and at this PC. The app does this once its window is shown."""
@@ -47,6 +50,7 @@ class ModelsPart(msgspec.Struct):
     async def close(self) -> None:
         """End everything; nothing runs afterwards."""
         self.offers.close()
+        self.search.close()
         self.fetching.close()
         await self.library.close()
         await self.downloads.close()
@@ -70,8 +74,9 @@ def build_models(
     offers.changed.connect(lambda: page.show_machine(pc_text(offers.offers.pc)))
     fetching, downloads_tab = add_downloads_tab(keeper, tasks, page, engine, downloads, network)
     library = build_library(keeper, tasks, settings, models, network, downloads, engine, page)
+    search = add_search_tab(keeper, tasks, page, engine, models, network, downloads, offers_service)
     return ModelsPart(
-        page, models, network, downloads, offers_service, offers, for_this_pc, fetching, downloads_tab, library
+        page, models, network, downloads, offers_service, offers, for_this_pc, fetching, downloads_tab, library, search
     )
 
 

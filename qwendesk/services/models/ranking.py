@@ -148,9 +148,17 @@ def choose_hero(offers: Sequence[Offer]) -> str:
 
 
 def choose_quick(offers: Sequence[Offer], hero: str) -> Offer | None:
-    """The small model to chat with within a minute; None when the hero is as small."""
-    by_id = {offer.id: offer for offer in offers if offer.recommended is not None}
-    return next((by_id[name] for name in _QUICK if name in by_id and hero not in _QUICK), None)
+    """The small model to chat with within a minute, at a quant that is soon here; None when the hero is as small."""
+    if hero in _QUICK:
+        return None
+    by_id = {offer.id: offer for offer in offers}
+    for name in _QUICK:
+        offer = by_id.get(name)
+        good = [each for each in offer.quants if not each.flag and each.fit.fits] if offer is not None else []
+        soon = next((each for each in good if each.quant == _LARGEST_IN_RAM), None)
+        if offer is not None and soon is not None:
+            return msgspec.structs.replace(offer, recommended=soon)
+    return None
 
 
 def order(offers: Sequence[Offer], hero: str) -> tuple[Offer, ...]:

@@ -18,7 +18,7 @@ from qwendesk.services.models.ranking import Offer
 from qwendesk.services.models.starting import Start
 from qwendesk.ui.bridges.offers import OffersBridge
 from qwendesk.ui.bridges.start import StartBridge
-from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.buttons import TextButton, describe, restyle
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.wording import (
@@ -98,6 +98,7 @@ class FirstStart(QWidget):
         self._name = _label("heading", "start.name")
         self._fit = QLabel()
         self._fit.setObjectName("start.fit")
+        self._fit.setProperty("chip", "plain")
         chip = QLabel(tr("Recommended"))
         chip.setProperty("chip", "accent")
         self._chip = chip
@@ -152,7 +153,7 @@ class FirstStart(QWidget):
         self._rows.addWidget(rule, row + 1, 0, 1, 4)
         return which, size
 
-    def _others(self) -> QHBoxLayout:
+    def _others(self) -> QVBoxLayout:
         files = TextButton(self._keeper, tr("I have files"))
         tip = tr("Find the models of other apps on this PC, and use them where they are")
         describe(files, "start.files", tr("I have files"), tip)
@@ -163,10 +164,14 @@ class FirstStart(QWidget):
         demo.clicked.connect(self.demo_asked)
         row = QHBoxLayout()
         row.setSpacing(12)
-        for button in (self._quick, files, demo):
-            row.addWidget(button)
+        row.addWidget(self._quick)
+        row.addWidget(files)
         row.addStretch(1)
-        return row
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        column.addLayout(row)
+        column.addWidget(demo, 0, Qt.AlignmentFlag.AlignLeft)
+        return column
 
     def _refresh(self) -> None:
         start = self._bridge.start
@@ -204,9 +209,7 @@ class FirstStart(QWidget):
         text, tone = fit_text(quant.fit)
         self._fit.setText(text)
         self._fit.setToolTip(fit_details(quant.fit))
-        self._fit.setProperty("chip", tone)
-        self._fit.style().unpolish(self._fit)
-        self._fit.style().polish(self._fit)
+        restyle(self._fit, "chip", tone)
         self._model.setText(quant.quant)
         self._model_size.setText(show_bytes(quant.n_bytes))
         self._mmproj.setText(hero.mmproj_path.rpartition("/")[2].removesuffix(".gguf") or tr("None"))

@@ -1,0 +1,189 @@
+"""The tab "Hugging Face": search, sort, filter by fit, and look into any repository with GGUF files."""
+
+from typing import cast
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from qwendesk.hub.remote import Sort
+from qwendesk.services.models.search import Hit, RepoItem, SearchState
+from qwendesk.ui.bridges.search import SearchBridge
+from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.models.have import Have
+from qwendesk.ui.models.repo_view import RepoView, marks_text
+
+_FIRST_QUERY = "Qwen3.5"
+
+
+class SearchTab(QWidget):
+    """Shows the bridge's SearchState; the window never waits for the Hub."""
+
+    download_asked = Signal(str, str)
+    """Repository, path in it."""
+    use_asked = Signal(str)
+    """Path of a model on this PC."""
+
+    def __init__(self, keeper: ThemeKeeper, search: SearchBridge) -> None:
+        super().__init__()
+        self._keeper, self._bridge = keeper, search
+        self._have = Have()
+        self._shown: tuple[Hit, ...] | None = None
+        self._rows: list[tuple[Hit, QFrame]] = []
+        self._query = QLineEdit(_FIRST_QUERY)
+        describe(self._query, "hub.query", tr("Search Hugging Face"), tr("Words of a name; only GGUF files are shown"))
+        self._query.setPlaceholderText(tr("Search Hugging Face for GGUF models"))
+        self._query.setClearButtonEnabled(False)
+        self._query.returnPressed.connect(self._search)
+        self._sort = QComboBox()
+        describe(self._sort, "hub.sort", tr("Sort by"))
+        for value, text in (
+            ("downloads", tr("Most downloaded")),
+            ("trending_score", tr("Trending")),
+            ("likes", tr("Most liked")),
+            ("last_modified", tr("Newest")),
+        ):
+            self._sort.addItem(text, value)
+        self._sort.activated.connect(self._search)
+        self._fits = QCheckBox(tr("Only what may fit"))
+        tip = tr("Hide repositories whose name tells a size that does not fit here even with 4 bits")
+        describe(self._fits, "hub.fits", tr("Only what may fit"), tip)
+        self._fits.toggled.connect(self._filter)
+        go = TextButton(keeper, tr("Search"), kind="primary")
+        describe(go, "hub.search", tr("Search"))
+        go.clicked.connect(self._search)
+        top = QHBoxLayout()
+        top.setSpacing(10)
+        top.addWidget(self._query, 1)
+        for widget in (self._sort, self._fits, go):
+            top.addWidget(widget)
+        self._status = QLabel()
+        self._status.setObjectName("hub.status")
+        self._status.setWordWrap(True)
+        self._status.setProperty("kind", "dim")
+        self._repo = RepoView(keeper)
+        self._repo.back_asked.connect(search.close_repo)
+        self._repo.wanted.connect(self._on_wanted)
+        self._results = QWidget()
+        self._list = QVBoxLayout(self._results)
+        self._list.setContentsMargins(0, 0, 0, 0)
+        self._list.setSpacing(8)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addLayout(top)
+        column.addWidget(self._status)
+        column.addWidget(self._repo)
+        column.addWidget(self._results)
+        column.addStretch(1)
+        search.changed.connect(self._refresh)
+        self._refresh()
+
+    def show_have(self, have: Have) -> None:
+        """What is on this PC or on its way."""
+        self._have = have
+        self._repo.show_have(have)
+
+    def say(self, problem: str) -> None:
+        """Why a download could not be begun; "" for nothing to say."""
+        self._repo.say(problem)
+
+    def _search(self) -> None:
+        text = self._query.text().strip()
+        if text.count("/") == 1 and " " not in text and all(text.split("/")):
+            self._bridge.open(text)
+            return
+        self._bridge.close_repo()
+        self._bridge.search(text, cast("Sort", self._sort.currentData()))
+
+    def _refresh(self) -> None:
+        state = self._bridge.state
+        self._status.setText(status_text(state))
+        self._status.setVisible(state.opened is None)
+        if state.hits != self._shown:
+            self._show_hits(state.hits)
+        opened = state.opened
+        self._repo.setVisible(opened is not None)
+        self._results.setVisible(opened is None)
+        if opened is not None:
+            marks = next((hit.found.marks for hit in state.hits if hit.found.repo == opened.repo), ())
+            self._repo.show_repo(opened, marks)
+            self._repo.show_have(self._have)
+
+    def _show_hits(self, hits: tuple[Hit, ...]) -> None:
+        self._shown = hits
+        for _, row in self._rows:
+            self._list.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._rows = [(hit, self._row(hit)) for hit in hits]
+        for _, row in self._rows:
+            self._list.addWidget(row)
+        self._filter()
+
+    def _row(self, hit: Hit) -> QFrame:
+        found = hit.found
+        card = QFrame()
+        card.setProperty("kind", "modelcard")
+        card.setObjectName(f"hub.hit.{found.repo}")
+        row = QHBoxLayout(card)
+        row.setContentsMargins(16, 8, 12, 8)
+        row.setSpacing(8)
+        name = QLabel(found.repo)
+        name.setTextFormat(Qt.TextFormat.PlainText)
+        row.addWidget(name)
+        for text, tone in _chips(hit):
+            chip = QLabel(text)
+            chip.setProperty("chip", tone)
+            row.addWidget(chip)
+        row.addStretch(1)
+        about = QLabel(
+            tr("{0} downloads · {1} likes · {2}", f"{found.downloads:,}", found.likes, (found.date or "")[:10])
+        )
+        about.setProperty("kind", "small")
+        row.addWidget(about)
+        opener = TextButton(self._keeper, tr("Open"))
+        describe(opener, f"hub.open.{found.repo}", tr("Open {0}", found.repo), tr("Its files, sizes and fit"))
+        opener.clicked.connect(lambda: self._bridge.open(found.repo))
+        row.addWidget(opener)
+        return card
+
+    def _filter(self) -> None:
+        for hit, row in self._rows:
+            row.setVisible(not self._fits.isChecked() or hit.may_fit is not False)
+
+    def _on_wanted(self, item: RepoItem) -> None:
+        opened = self._bridge.state.opened
+        if opened is None:
+            return
+        path = self._have.here.get((opened.repo, item.path))
+        if path is not None:
+            self.use_asked.emit(path)
+        else:
+            self.download_asked.emit(opened.repo, item.path)
+
+
+def status_text(state: SearchState) -> str:
+    """What the search does, or why it has nothing, with what to do next."""
+    match state.state:
+        case "idle":
+            return tr("Search by name, or type owner/name to open a repository. Only GGUF files are shown.")
+        case "searching":
+            return tr("Asking Hugging Face…")
+        case "failed":
+            return tr("{0} The tab For this PC works without it.", state.problem)
+    if not state.hits:
+        return tr("Nothing with GGUF files is called “{0}”. Try fewer words.", state.query)
+    return tr("{0} repositories with GGUF files", len(state.hits))
+
+
+def _chips(hit: Hit) -> list[tuple[str, str]]:
+    chips = []
+    if hit.found.marks:
+        chips.append((marks_text(hit.found.marks), "warn"))
+    if hit.found.gated:
+        chips.append((tr("terms to accept"), "info"))
+    if hit.may_fit is False:
+        chips.append((tr("Too large for this PC"), "bad"))
+    return chips

@@ -1,0 +1,135 @@
+"""The tab Hugging Face, driven as a person does, against a Hub of our own."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QFrame, QLabel, QLineEdit
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
+from tests.fakes.engine import FakeEngineClient
+from tests.gguf_files import header_of, model_values, tensor
+from tests.hub.hub_server import FakeHub, running_hub
+from tests.ui.desk import Desk
+
+REPO = "someone/Model-4B-GGUF"
+HUGE = "someone/Model-397B-abliterated-GGUF"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    from huggingface_hub.utils import close_session
+
+    with running_hub() as hub:
+        header = header_of(model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+        hub.add(REPO, "Model-4B-Q4_K_M.gguf", header + bytes(40_000))
+        hub.add(REPO, "Model-4B-Q8_0-00001-of-00002.gguf", header + bytes(50_000))
+        hub.add(REPO, "Model-4B-Q8_0-00002-of-00002.gguf", header + bytes(50_000))
+        hub.add(REPO, "mmproj-F16.gguf", b"m" * 2_000)
+        hub.add(HUGE, "Model-397B-Q4_K_M.gguf", b"x")
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+        close_session()
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    client.devices = (card, *client.devices)
+    return client
+
+
+async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
+    desk = make_desk()
+    desk.click("rail.models")
+    desk.parts.models.offers.look()
+    await desk.until(lambda: desk.parts.models.offers.offers.state == "ready")
+    desk.click("models.tab.hub")
+    return desk
+
+
+async def search(desk: Desk, words: str) -> None:
+    query = desk.find("hub.query", QLineEdit)
+    query.setText(words)
+    QTest.keyClick(query, Qt.Key.Key_Return)
+    await desk.until(lambda: desk.parts.models.search.state.state in ("done", "failed"))
+
+
+async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "model")
+    assert desk.is_shown(f"hub.hit.{REPO}")
+    desk.click(f"hub.open.{REPO}")
+    await desk.until(lambda: desk.has("hub.fit.Model-4B-Q4_K_M") and desk.is_shown("hub.fit.Model-4B-Q4_K_M"))
+    assert "Fits in VRAM with pictures" in desk.text_of("hub.fit.Model-4B-Q4_K_M")
+    assert desk.is_shown("hub.get.Model-4B-Q8_0")
+    texts = [label.text() for label in desk.window.findChildren(QLabel) if label.isVisible()]
+    assert any("2 parts" in text for text in texts)
+    assert "layers" in desk.text_of("hub.repo.facts")
+    desk.click("hub.back")
+    assert desk.is_shown(f"hub.hit.{REPO}")
+
+
+async def test_what_does_not_fit_can_be_hidden_and_marks_are_shown(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "model")
+    row = desk.find(f"hub.hit.{HUGE}", QFrame)
+    texts = [label.text() for label in row.findChildren(QLabel)]
+    assert "abliterated" in texts
+    assert "Too large for this PC" in texts
+    desk.find("hub.fits", QCheckBox).click()
+    assert not desk.is_shown(f"hub.hit.{HUGE}")
+    assert desk.is_shown(f"hub.hit.{REPO}")
+
+
+async def test_an_exact_name_opens_at_once(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    query = desk.find("hub.query", QLineEdit)
+    query.setText(REPO)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.has("hub.get.Model-4B-Q4_K_M"))
+    assert desk.text_of("hub.repo.name") == REPO
+
+
+async def test_a_repository_that_is_not_there_is_said(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    query = desk.find("hub.query", QLineEdit)
+    query.setText("someone/nothing-here")
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.repo.problem"))
+    assert "no repository someone/nothing-here" in desk.text_of("hub.repo.problem")
+    desk.click("hub.back")
+    assert desk.find("hub.search", QAbstractButton).isVisible()
+
+
+async def test_offline_says_so_and_what_still_works(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.parts.settings.change({"offline": True})
+    try:
+        await search(desk, "model")
+    finally:
+        desk.parts.settings.change({"offline": False})
+    assert "offline" in desk.text_of("hub.status")
+    assert "For this PC" in desk.text_of("hub.status")
+
+
+async def test_nothing_found_is_said(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "zebra")
+    assert "Nothing" in desk.text_of("hub.status")
+    assert "zebra" in desk.text_of("hub.status")
+
+
+async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.find("hub.query", QLineEdit).setText(REPO)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.has("hub.get.Model-4B-Q4_K_M"))
+    desk.click("hub.get.Model-4B-Q4_K_M")
+    queue = desk.parts.models.downloads._queue
+    await desk.until(lambda: bool(queue.items))
+    item = queue.items[0]
+    assert [each.file.path for each in item.kept.files] == ["Model-4B-Q4_K_M.gguf", "mmproj-F16.gguf"]
+    queue.cancel(item.kept.id)
