@@ -9,6 +9,7 @@ from qwendesk.hardware.looking import Looking
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.meters.answers import AnswerMeter
 from qwendesk.services.meters.meters import MeterService
+from qwendesk.services.meters.pricing import prices_of
 from qwendesk.services.meters.relief import PriceOf, ReliefService
 from qwendesk.services.meters.speeds import SpeedBook
 from qwendesk.services.settings import SettingsService
@@ -53,7 +54,9 @@ def build_meters(
     source: MeterSource,
 ) -> MetersPart:
     """Services, bridge and widgets, joined to the window; nothing is looked at yet. Needs a running event loop."""
-    relief = ReliefService(engine, answers, source.price_of or (lambda _options: None))
+    relief = ReliefService(
+        engine, answers, source.price_of or prices_of(lambda: engine.state, lambda: answers.context_tokens)
+    )
     service = MeterService(
         engine,
         answers,

@@ -81,6 +81,7 @@ def _choice(fix: Fix) -> Choice:
     text, tip = _words(fix)
     if fix.expected_tok_s is not None:
         text = tr("{0}, about {1} tok/s", text, _range(fix.expected_tok_s))
+        tip = tr("{0}. The speed is an estimate.", tip)
     return Choice(fix.id, text, tip)
 
 
