@@ -9,6 +9,7 @@ from qwendesk import __version__
 from qwendesk.cli.ask import add_ask_options, ask, request_of
 from qwendesk.cli.doctor import doctor
 from qwendesk.cli.models import add_models_commands
+from qwendesk.cli.plan import add_plan_options, plan
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.cli.verify import add_verify_options, verify_files
 from qwendesk.core.errors import QwenDeskError
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str]) -> int:
                 status = asyncio.run(ask(request_of(options), terminal, interrupts))
             elif options.command == "verify":
                 status = verify_files(options, terminal)
+            elif options.command == "plan":
+                status = asyncio.run(plan(options, terminal, interrupts))
             elif options.command == "models":
                 status = asyncio.run(options.run(options, terminal, interrupts))
             else:
@@ -78,6 +81,14 @@ def _parser() -> argparse.ArgumentParser:
             help="check model files: damaged, outdated, or known to answer badly",
             description="Check model files, and say what helps if something is wrong with one.",
             epilog="Exit status: 0 all files are good, 1 there are warnings, 2 a file is bad or cannot be read.",
+        )
+    )
+    add_plan_options(
+        commands.add_parser(
+            "plan",
+            help="what a model would take here, or on another PC, before it is downloaded",
+            description="Plan how a model is loaded: what it takes of each device, and how fast it should be.",
+            epilog="Exit status: 0 it fits, 1 it does not fit, 2 bad usage or a file that cannot be read.",
         )
     )
     add_models_commands(commands.add_parser("models", help="the models on this computer"))

@@ -32,6 +32,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """Device name and bytes our engine holds there now; they come back when it loads something else."""
     drift: tuple[tuple[str, int], ...] = ()
     """Device name and bytes a load took there beyond the formulas, as measured on this PC."""
+    extra: tuple[tuple[str, int], ...] = ()
+    """Device name and bytes to count beside everything else: what the engine said was missing from a plan."""
     physical_cores: int = 0
     ram_bandwidth: float | None = None
     """Bytes/s if it was measured here; None takes what is usual."""

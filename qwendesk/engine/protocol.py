@@ -269,9 +269,28 @@ AnyEvent = (
     | Devices
 )
 
+
+class Estimate(Request, frozen=True, kw_only=True, tag="estimate"):
+    """What would a load take? Asked of a worker of its own, started for it, which answers Estimated and ends."""
+
+    options: LoadOptions
+
+
+class Estimated(Event, frozen=True, kw_only=True, tag="estimated"):
+    """The engine's own numbers, vision left out; or the `problem` for which it has none.
+
+    weights_bytes are 0 everywhere when this engine folder cannot tell them.
+    """
+
+    allocations: tuple[Allocation, ...] = ()
+    problem: str = ""
+
+
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_estimate_decoder = msgspec.json.Decoder(Estimate)
+_estimated_decoder = msgspec.json.Decoder(Estimated)
 
 
 def encode_line(message: Request | Event) -> bytes:
@@ -287,3 +306,13 @@ def decode_request(line: bytes) -> AnyRequest:
 def decode_event(line: bytes) -> AnyEvent:
     """Raises msgspec.DecodeError (ValidationError included) when the line is no event of this version."""
     return _event_decoder.decode(line)
+
+
+def decode_estimate(line: bytes) -> Estimate:
+    """Raises msgspec.DecodeError (ValidationError included) when the line is no such request."""
+    return _estimate_decoder.decode(line)
+
+
+def decode_estimated(line: bytes) -> Estimated:
+    """Raises msgspec.DecodeError (ValidationError included) when the line is no such answer."""
+    return _estimated_decoder.decode(line)

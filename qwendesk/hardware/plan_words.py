@@ -113,7 +113,9 @@ def _pictures(mmproj: ModelFacts | None, asked: LoadOptions, chosen: LoadOptions
     n_bytes = sum(device.vision_bytes for device in (*prices.gpus, prices.ram))
     if chosen.vision == "gpu" and prices.gpus:
         return f"Pictures are read on the GPU: {show_bytes(n_bytes)}."
-    how = "as you set" if asked.vision == "cpu" else "to save video memory" if prices.gpus else "in RAM"
+    if not prices.gpus:
+        return f"Pictures are read by the processor: {show_bytes(n_bytes)}."
+    how = "as you set" if asked.vision == "cpu" else "to save video memory"
     return f"Pictures are read on the CPU, {how}: slower, {show_bytes(n_bytes)}."
 
 

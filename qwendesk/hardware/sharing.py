@@ -49,15 +49,19 @@ def shares_ram(gpu: DeviceInfo) -> bool:
 
 def gpus_of(machine: Machine, options: LoadOptions) -> tuple[Gpu, ...]:
     """The GPUs that `options` may use on `machine`, in the engine's order."""
-    ours, drift = dict(machine.ours), dict(machine.drift)
+    ours, drift, extra = dict(machine.ours), dict(machine.drift), dict(machine.extra)
     return tuple(
-        _gpu(device, machine.reserve_bytes, ours.get(device.name, 0), drift.get(device.name))
+        _gpu(
+            device,
+            machine.reserve_bytes,
+            ours.get(device.name, 0),
+            drift.get(device.name, _usual_drift(device)) + extra.get(device.name, 0),
+        )
         for device in usable_gpus(machine.devices, options)
     )
 
 
-def _gpu(device: DeviceInfo, reserve_bytes: int, ours: int, measured: int | None) -> Gpu:
-    drift = measured if measured is not None else NVIDIA_DRIFT_BYTES if _is_nvidia(device) else 0
+def _gpu(device: DeviceInfo, reserve_bytes: int, ours: int, drift: int) -> Gpu:
     if device.free_bytes is None:
         budget = None if device.total_bytes is None else max(device.total_bytes - reserve_bytes, 0)
         return Gpu(device, budget, device.total_bytes, drift)
@@ -66,8 +70,9 @@ def _gpu(device: DeviceInfo, reserve_bytes: int, ours: int, measured: int | None
     return Gpu(device, max(min(total - reserve_bytes, limit - HEADROOM_BYTES), 0), limit, drift)
 
 
-def _is_nvidia(device: DeviceInfo) -> bool:
-    return device.backend.upper() == "CUDA" or "NVIDIA" in device.description.upper()
+def _usual_drift(device: DeviceInfo) -> int:
+    is_nvidia = device.backend.upper() == "CUDA" or "NVIDIA" in device.description.upper()
+    return NVIDIA_DRIFT_BYTES if is_nvidia else 0
 
 
 class Shares:

@@ -12,12 +12,21 @@ from qwendesk.engine.worker.channel import Channel
 
 
 def main() -> int:
-    """Runs until Shutdown (returns 0) or until the app is gone (the process ends by itself)."""
+    """Runs until Shutdown (returns 0) or until the app is gone (the process ends by itself).
+
+    With --estimate it answers one Estimate and returns.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.take_over_stdout()
     for stale in ("CUDA_PATH", "HIP_PATH"):
         os.environ.pop(stale, None)
     _set_title()
+    if sys.argv[-1:] == ["--estimate"]:
+        from qwendesk.engine.worker.estimate import answer
+
+        answer(channel, sys.stdin.buffer)
+        channel.close()
+        return 0
     from qwendesk.engine.worker.service import Service
 
     Service(channel, sys.stdin.buffer).run()
