@@ -55,9 +55,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _run(app: QApplication, options: argparse.Namespace) -> int:
-    keeper = ThemeKeeper(app, options.theme)
+    keeper = ThemeKeeper(app, options.theme or "system")
     engines = engines_here()
     parts = build(WorkerClient(environment=engines.environment), keeper)
+    parts.settings_page.look.apply(with_theme=options.theme is None)
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)
     restore = report_errors(parts.window, closed.set)
@@ -85,7 +86,7 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     themes: tuple[ThemeChoice, ...] = ("dark", "light", "system")
     parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5 and 3.6 at home, in a window.")
-    parser.add_argument("--theme", choices=themes, default="system", help="the window's colours (default: system)")
+    parser.add_argument("--theme", choices=themes, help="the window's colours (default: as in the settings)")
     parser.add_argument(
         "--demo-tour",
         action="store_true",
