@@ -27,10 +27,9 @@ class ChatList:
     def __init__(self, chat: ChatService, keeper: StoreKeeper) -> None:
         self.chat = chat
         self.keeper = keeper
-        self.service = ChatsService(keeper, Drafts())
+        self.service = ChatsService(keeper, Drafts(), chat.chat_id)
         self.before_replaced: Callable[[], None] = lambda: None
         """Called while the page still shows the chat before."""
-        self.service.follow(chat.chat_id)
         self._unsubscribe = chat.subscribe(self._on_chat)
 
     def close(self) -> None:

@@ -93,5 +93,15 @@ def build(
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
     return Parts(
-        window, engine, chat, tasks, chats, models, settings, settings_page, first, meters=meters, engine_page=engine_page
+        window,
+        engine,
+        chat,
+        tasks,
+        chats,
+        models,
+        settings,
+        settings_page,
+        first,
+        meters=meters,
+        engine_page=engine_page,
     )

@@ -58,7 +58,10 @@ ChatsNews = ListChanged | ChatOpened | StoreTold | StoreWorks
 class ChatsService:
     """Owns the list. All methods are called on the event loop's thread."""
 
-    def __init__(self, keeper: StoreKeeper, drafts: Drafts, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, keeper: StoreKeeper, drafts: Drafts, current_id: str = "", *, now: Callable[[], float] = time.time
+    ) -> None:
+        """`current_id` is the empty chat that the app begins with."""
         self._keeper = keeper
         self.drafts = drafts
         self._now = now
@@ -67,8 +70,9 @@ class ChatsService:
         self._summaries: dict[str, ChatSummary] = {}
         self._folders: tuple[Folder, ...] = ()
         self._deleted: tuple[ChatSummary, ...] = ()
-        self._current_id = new_id()
+        self._current_id = current_id or new_id()
         self._opening: object = None
+        self._is_open = False
         self._stale: set[str] = set()
         self._refreshing: asyncio.Task[None] | None = None
         self._pending: set[asyncio.Future[Any]] = set()
@@ -93,6 +97,11 @@ class ChatsService:
     def current_id(self) -> str:
         """The open chat; it is in the list once it has a message."""
         return self._current_id
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file is open and the list is what it holds."""
+        return self._is_open
 
     @property
     def is_incognito(self) -> bool:
@@ -124,8 +133,9 @@ class ChatsService:
             lambda: (store.chats.list(), store.chats.folders(), store.chats.remembered(_LAST_CHAT))
         )
         self._summaries = {each.id: each for each in listed} | self._summaries
+        self._is_open = True
         self._subscribers.notify(ListChanged())
-        if self._opening is None and self._current_id not in self._summaries:
+        if self._opening is None and not self._keeper.has_written(self._current_id):
             await (self.open(last) if last in self._summaries else self._open_new(self._current_id))
 
     async def close(self) -> None:
@@ -139,7 +149,7 @@ class ChatsService:
         if self._store is not None and self._deleted:
             self._write(self._store.chats.purge(self._now() + 1))
             self._write(self._store.attachments.clean())
-        await self._written()
+        await self.written()
         store = (await self._file)[0] if self._file is not None else None
         if store is not None:
             await asyncio.to_thread(store.close)
@@ -151,7 +161,7 @@ class ChatsService:
             return
         self._opening = ticket = object()
         self.drafts.save_now()
-        await self._written()
+        await self.written()
         try:
             tree, position, fresh = await asyncio.to_thread(
                 lambda: (
@@ -220,7 +230,7 @@ class ChatsService:
         store = self._store
         if store is None:
             return ChatTree()
-        await self._written()
+        await self.written()
         return await asyncio.to_thread(lambda: store.attachments.in_place(store.chats.load(chat_id)))
 
     def rename(self, chat_id: str, title: str) -> None:
@@ -296,8 +306,10 @@ class ChatsService:
         if self._store is not None and chat_id in self._summaries:
             self._write(self._store.chats.save_read_position(chat_id, position))
 
-    async def _written(self) -> None:
+    async def written(self) -> None:
         """Returns when the disk has all that was asked for before."""
+        self.drafts.save_now()
+        await self.drafts.written()
         await self._keeper.settled()
         while self._pending:
             await asyncio.wait(self._pending)

@@ -42,7 +42,7 @@ class Drafts:
             return self._unsaved[key]
         if self._store is None:
             return SavedDraft()
-        await self._written()
+        await self.written()
         try:
             return await asyncio.to_thread(self._store.draft, key)
         except StoreFailure:
@@ -66,11 +66,11 @@ class Drafts:
 
     async def close(self) -> None:
         self.save_now()
-        await self._written()
+        await self.written()
         if self._timer is not None:
             self._timer.cancel()
 
-    async def _written(self) -> None:
+    async def written(self) -> None:
         while self._pending:
             await asyncio.wait(self._pending)
 

@@ -120,6 +120,7 @@ class StoreKeeper:
         self._pending: set[asyncio.Future[Any]] = set()
         self._failed: dict[_Key, _Save] = {}
         self._works = True
+        self._written_to: set[str] = set()
         self._subscribers = Subscribers[KeeperNews]()
 
     def attach(self, store: Store) -> None:
@@ -151,6 +152,10 @@ class StoreKeeper:
 
     def is_left_out(self, chat_id: str) -> bool:
         return chat_id in self._left_out
+
+    def has_written(self, chat_id: str) -> bool:
+        """Whether anything of this chat was saved, or waits to be, since the app began."""
+        return chat_id in self._written_to
 
     def save(self, chat_id: str, node: ChatNode) -> None:
         self._growing.pop(node.id, None)
@@ -211,6 +216,7 @@ class StoreKeeper:
     def _write(self, key: _Key, save: _Save) -> None:
         if self._given_up or key[0] in self._left_out:
             return
+        self._written_to.add(key[0])
         self._retry()
         self._submit(key, save)
 

@@ -57,7 +57,11 @@ class TopBar(QFrame):
         self._demo_tag.clicked.connect(self.model.open_menu)
         sidebar = IconButton(keeper, "sidebar", size=19, side=34)
         describe(
-            sidebar, "chats.toggle", tr("List of chats"), tr("Show or hide the list of chats"), COMMANDS["sidebar"].shortcut
+            sidebar,
+            "chats.toggle",
+            tr("List of chats"),
+            tr("Show or hide the list of chats"),
+            COMMANDS["sidebar"].shortcut,
         )
         sidebar.clicked.connect(self.sidebar_asked)
         left = QHBoxLayout()
@@ -122,4 +126,3 @@ class TopBar(QFrame):
             action.triggered.connect(lambda _checked=False, signal=signal: signal.emit())
             self._actions[name] = action
         return menu
-

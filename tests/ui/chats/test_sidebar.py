@@ -1,0 +1,290 @@
+"""The list of chats as people use it, on a real file."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QInputDialog, QLabel, QLineEdit, QListView, QMenu, QWidget
+
+from qwendesk.core.chats import ChatSummary
+from qwendesk.ui.chats.rows import Heading
+from tests.fakes.engine import ScriptedAnswer
+from tests.ui.desk import Desk
+
+_CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+class ChatsDesk:
+    """The window, with what a person does with the list."""
+
+    def __init__(self, desk: Desk, folder: Path) -> None:
+        self.desk = desk
+        self.folder = folder
+
+    @property
+    def view(self) -> QListView:
+        return self.desk.find("chats.list", QListView)
+
+    @property
+    def lines(self) -> list[str]:
+        model = self.view.model()
+        return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
+
+    @property
+    def titles(self) -> list[str]:
+        rows = self.desk.parts.chats.sidebar._model.rows
+        return [row.title for row in rows if isinstance(row, ChatSummary)]
+
+    @property
+    def headings(self) -> list[str]:
+        rows = self.desk.parts.chats.sidebar._model.rows
+        return [row.text for row in rows if isinstance(row, Heading)]
+
+    @property
+    def questions(self) -> list[str]:
+        return [turn.question.text for turn in self.desk.parts.chat.conversation.turns]
+
+    async def open_file(self) -> "ChatsDesk":
+        self.desk.parts.chats.start(self.folder)
+        await self.desk.until(lambda: self.desk.parts.chats.service.is_open)
+        return self
+
+    async def ask(self, text: str) -> None:
+        """In a new chat; done when the list has it."""
+        self.desk.click("chats.new")
+        self.desk.client.answers.append(ScriptedAnswer(text=f"About {text}"))
+        await self.desk.ask(text)
+        await self.desk.until(lambda: text in self.titles)
+
+    def index(self, line: str):
+        return self.view.model().index(self.lines.index(line), 0)
+
+    def click(self, line: str, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+        place = self.view.visualRect(self.index(line)).center()
+        QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, modifier, place)
+
+    def menu(self, line: str) -> QMenu:
+        """The context menu of a row; its entries by objectName."""
+        if not self.view.selectionModel().isSelected(self.index(line)):
+            self.view.setCurrentIndex(self.index(line))
+        sidebar = self.desk.parts.chats.sidebar
+        sidebar._open_menu(sidebar.mapToGlobal(QPoint(50, 100)))
+        return sidebar.findChildren(QMenu, "chats.menu")[-1]
+
+    def choose(self, line: str, entry: str) -> None:
+        menu = self.menu(line)
+        actions = {
+            action.objectName(): action for each in (menu, *menu.findChildren(QMenu)) for action in each.actions()
+        }
+        actions[f"chats.menu.{entry}"].trigger()
+        menu.close()
+
+    async def search(self, text: str) -> QListView:
+        field = self.desk.find("chats.search", QLineEdit)
+        field.setText(text)
+        hits = self.desk.find("chats.hits", QListView)
+        await self.desk.until(hits.isVisible)
+        return hits
+
+
+@pytest.fixture
+def chats(qt_loop: asyncio.Runner, desk: Desk, tmp_path: Path) -> ChatsDesk:
+    return qt_loop.run(ChatsDesk(desk, tmp_path).open_file())
+
+
+async def test_a_chat_joins_the_list_and_opens_again_with_a_click(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("First question")
+    await chats.ask("Second question")
+    assert chats.titles == ["Second question", "First question"]
+    assert chats.headings == ["Today"]
+
+    chats.click("First question")
+    await chats.desk.until(lambda: chats.questions == ["First question"])
+
+    assert chats.desk.parts.chat.conversation.turns[0].answer.text == "About First question"
+
+
+async def test_the_keyboard_opens_renames_and_deletes_and_undo_brings_back(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("One")
+    await chats.ask("Two")
+    chats.view.setFocus()
+    chats.view.setCurrentIndex(chats.index("One"))
+
+    QTest.keyClick(chats.view, Qt.Key.Key_F2)
+    editor = chats.desk.find("chats.rename", QLineEdit)
+    editor.setText("Renamed")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    await chats.desk.until(lambda: "Renamed" in chats.titles)
+
+    QTest.keyClick(chats.view, Qt.Key.Key_Return)
+    await chats.desk.until(lambda: chats.questions == ["One"])
+
+    QTest.keyClick(chats.view, Qt.Key.Key_Delete)
+    await chats.desk.until(lambda: chats.titles == ["Two"])
+    assert chats.questions == []
+    assert "Renamed" in chats.desk.find("chats.toast", QWidget).findChild(QLabel).text()
+
+    chats.desk.click("chats.undo")
+    await chats.desk.until(lambda: "Renamed" in chats.titles)
+    assert not chats.desk.is_shown("chats.toast")
+
+
+async def test_escape_leaves_the_name_as_it_was(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("One")
+    chats.view.setCurrentIndex(chats.index("One"))
+    QTest.keyClick(chats.view, Qt.Key.Key_F2)
+    editor = chats.desk.find("chats.rename", QLineEdit)
+    editor.setText("Other")
+
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+
+    assert chats.lines == ["Today", "One"]
+
+
+async def test_the_menu_pins_archives_and_moves(qt_loop: object, chats: ChatsDesk) -> None:
+    for each in ("One", "Two", "Three"):
+        await chats.ask(each)
+
+    chats.choose("One", "pin")
+    await chats.desk.until(lambda: chats.headings == ["Pinned", "Today"])
+    assert chats.titles[0] == "One"
+
+    chats.choose("Two", "folder.new")
+    dialog = chats.desk.parts.chats.sidebar.findChild(QInputDialog, "chats.name_dialog")
+    dialog.setTextValue("Work")
+    dialog.accept()
+    await chats.desk.until(lambda: "Work" in chats.headings)
+    assert chats.lines == ["Pinned", "One", "Work", "Two", "Today", "Three"]
+
+    chats.click("Work")
+    await chats.desk.until(lambda: "Two" not in chats.titles)
+    chats.click("Work")
+
+    chats.choose("Three", "archive")
+    await chats.desk.until(lambda: "Three" not in chats.titles)
+    chats.desk.parts.chats.sidebar.show_archive(on=True)
+    assert chats.titles == ["Three"]
+    chats.desk.click("chats.back")
+    assert chats.titles == ["One", "Two"]
+
+
+async def test_several_chats_are_deleted_at_once(qt_loop: object, chats: ChatsDesk) -> None:
+    for each in ("One", "Two", "Three"):
+        await chats.ask(each)
+    chats.view.setCurrentIndex(chats.index("One"))
+    chats.click("Two", _CONTROL)
+
+    QTest.keyClick(chats.view, Qt.Key.Key_Delete)
+    await chats.desk.until(lambda: chats.titles == ["Three"])
+
+    assert "2 chats" in chats.desk.find("chats.toast", QWidget).findChild(QLabel).text()
+
+
+async def test_search_shows_snippets_and_jumps(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("needles in haystacks")
+    await chats.ask("nothing")
+
+    hits = await chats.search("needles")
+    spoken = [hits.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(3)]
+    assert [each.split(". ")[1] for each in spoken] == ["Title", "Answer", "Question"]
+    hits.setCurrentIndex(hits.model().index(1, 0))
+    QTest.keyClick(hits, Qt.Key.Key_Return)
+    await chats.desk.until(lambda: chats.questions == ["needles in haystacks"])
+
+    field = chats.desk.find("chats.search", QLineEdit)
+    QTest.keyClick(field, Qt.Key.Key_Escape)
+    assert field.text() == ""
+    assert chats.view.isVisible()
+
+
+async def test_a_search_without_a_hit_says_so(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("One")
+    chats.desk.find("chats.search", QLineEdit).setText("zebra")
+
+    await chats.desk.until(lambda: chats.desk.is_shown("chats.empty"))
+
+    assert "Nothing" in chats.desk.text_of("chats.empty")
+
+
+async def test_an_empty_list_says_what_it_is_for(qt_loop: object, chats: ChatsDesk) -> None:
+    assert "will be here" in chats.desk.text_of("chats.empty")
+
+
+async def test_the_next_start_shows_the_last_chat_and_its_draft(
+    chats: ChatsDesk, qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]
+) -> None:
+    await chats.ask("One")
+    await chats.ask("Two")
+    chats.click("One")
+    await chats.desk.until(lambda: chats.questions == ["One"])
+    chats.desk.type("half a ques")
+    await chats.desk.parts.chats.service.written()
+
+    other = await ChatsDesk(make_desk(), chats.folder).open_file()
+    await other.desk.until(lambda: other.questions == ["One"])
+
+    assert other.desk.composer_text.toPlainText() == "half a ques"
+
+
+async def test_a_draft_stays_with_its_chat(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("One")
+    chats.desk.type("about one")
+    chats.desk.click("chats.new")
+    assert chats.desk.composer_text.toPlainText() == ""
+    chats.desk.type("something new")
+
+    chats.click("One")
+    await chats.desk.until(lambda: chats.desk.composer_text.toPlainText() == "about one")
+    chats.desk.press(Qt.Key.Key_N, _CONTROL)
+
+    await chats.desk.until(lambda: chats.desk.composer_text.toPlainText() == "something new")
+
+
+async def test_incognito_never_joins_the_list(qt_loop: object, chats: ChatsDesk) -> None:
+    await chats.ask("One")
+    chats.desk.parts.chats.bridge.new_incognito()
+    chats.desk.client.answers.append(ScriptedAnswer(text="Yes."))
+    await chats.desk.ask("Secret")
+    await chats.desk.parts.chats.service.written()
+
+    assert chats.titles == ["One"]
+
+
+async def test_the_list_folds_below_900_and_lies_over_the_page_if_asked(qt_loop: object, chats: ChatsDesk) -> None:
+    desk = chats.desk
+    assert desk.is_shown("chats")
+    desk.press(Qt.Key.Key_B, _CONTROL)
+    assert not desk.is_shown("chats")
+    desk.click("chats.toggle")
+    assert desk.is_shown("chats")
+
+    desk.window.resize(860, 700)
+    await desk.until(lambda: not desk.is_shown("chats"))
+    page, room = desk.window.chat_page, desk.window.chat_room
+    await desk.until(lambda: page.width() == room.width())
+    desk.press(Qt.Key.Key_K, _CONTROL)
+    assert desk.is_shown("chats")
+    await desk.until(lambda: page.width() == room.width())
+    desk.click("chats.new")
+    assert not desk.is_shown("chats")
+
+    desk.window.resize(1280, 800)
+    await desk.until(lambda: desk.is_shown("chats"))
+
+
+async def test_ten_thousand_chats_are_rows_not_widgets(qt_loop: object, chats: ChatsDesk) -> None:
+    service = chats.desk.parts.chats.service
+    before = len(chats.desk.parts.chats.sidebar.findChildren(QWidget))
+    await service.add_as_is([])
+    service._summaries.update(
+        {f"{n:032x}": ChatSummary(id=f"{n:032x}", title=f"Chat {n}", changed_s=float(n)) for n in range(10_000)}
+    )
+    chats.desk.parts.chats.sidebar.refresh()
+
+    assert len(chats.titles) == 10_000
+    assert len(chats.desk.parts.chats.sidebar.findChildren(QWidget)) == before
+    chats.view.verticalScrollBar().setValue(chats.view.verticalScrollBar().maximum())
+    assert chats.view.indexAt(chats.view.viewport().rect().center()).isValid()
