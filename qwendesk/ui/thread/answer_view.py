@@ -1,45 +1,84 @@
-"""An answer as it streams: finished blocks are written once, only the open last one is written again."""
+"""An answer as it streams: sections of bounded size, of which only those near the viewport are widgets.
+
+Finished blocks are parsed and laid out once. A full section is frozen: whatever comes later never touches it.
+"""
 
 import time
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextFrame, QTextTable
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
-from qwendesk.ui.kit.text import tr
-from qwendesk.ui.kit.text_pane import TextPane
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.answer_selection import AnswerSelection
 from qwendesk.ui.thread.code_section import CodeSection
-from qwendesk.ui.thread.markdown_stream import Block, MarkdownStream
-from qwendesk.ui.thread.markdown_writer import CARD_GAP, CARD_HEADER, CARD_PADDING, KIND, LANGUAGE, Mark, MarkdownWriter
+from qwendesk.ui.thread.column import Column
+from qwendesk.ui.thread.find_marks import mark_found
+from qwendesk.ui.thread.formulas import FormulaShelf
+from qwendesk.ui.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF
+from qwendesk.ui.thread.markdown_stream import Block, MarkdownStream, Step, blocks_of, slices
+from qwendesk.ui.thread.section_pane import SectionPane, saved
+from qwendesk.ui.thread.sections import Section, belongs, code_from
 
 _BREATHING = 3.0
 """After an expensive redraw, the next one waits this many times as long as it took."""
 
 
-class AnswerView(TextPane):
+class AnswerView(QWidget):
     """Shows Markdown. `add` while it streams, `finish` at its end; `markdown` is all of it."""
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    code_saved = Signal(str, str)
+    resized = Signal()
+    """Its height is another one, by itself and not because it was given another width."""
+    jumped = Signal(int)
+    """A footnote was followed: the place, in pixels from the top, to be seen."""
+
+    dragged = Signal(QPoint)
+    """A selection is being dragged: where the mouse is, in its own coordinates."""
+
+    def __init__(
+        self, keeper: ThemeKeeper, parent: QWidget | None = None, formulas: FormulaShelf | None = None
+    ) -> None:
         super().__init__(parent)
         self._keeper = keeper
+        self._formulas = formulas or FormulaShelf(self)
         self.markdown = ""
-        self.blocks_written = 0
-        """How often a finished block was written: once each, unless the theme changes."""
-        self.open_writes = 0
-        """How often the open block was written."""
         self._pending = ""
         self._finished = False
-        self._buttons: list[tuple[QToolButton, CodeSection]] = []
-        self._open_mark: Mark | None = None
-        self._open_code: CodeSection | None = None
-        self._open_button: QToolButton | None = None
+        self._sections: list[Section] = []
+        self._column = Column()
+        self._range: tuple[int, int] | None = None
+        self._retired_writes = 0
+        self._found = ("", -1)
+        self._stream = MarkdownStream()
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.draw_now)
-        self._restart()
-        self.setAccessibleName(tr("Answer"))
+        self.selection = AnswerSelection(self)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(1)
         keeper.changed.connect(self._on_theme_changed)
+        self._formulas.drawn.connect(self._on_formulas)
+
+    @property
+    def sections(self) -> Sequence[Section]:
+        return self._sections
+
+    @property
+    def blocks_written(self) -> int:
+        """How often finished blocks were written: once each, not counting those that left the screen and came back."""
+        return self._retired_writes + sum(each.pane.blocks_written for each in self._sections if each.pane)
+
+    @property
+    def open_writes(self) -> int:
+        """How often an open block was written."""
+        return sum(each.pane.open_writes for each in self._sections if each.pane)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it must not be thrown away: it grows, or somebody works in it."""
+        focus = QApplication.focusWidget()
+        return bool(self._pending) or self.selection.is_there or (focus is not None and self.isAncestorOf(focus))
 
     def add(self, text: str) -> None:
         self.markdown += text
@@ -53,192 +92,266 @@ class AnswerView(TextPane):
             return
         started = time.perf_counter()
         text, self._pending = self._pending, ""
-        step = self._stream.feed(text)
-        if step.finished or not self._continue_code(step.open):
-            self._write_all(step.finished)
-            self._open_mark = self._writer.mark()
-            self._write_open(step.open)
+        step = Step((), ())
+        for part in slices(text):
+            step = self._stream.feed(part)
+            for block in step.finished:
+                self._place(block)
+        if step.open:
+            section = self._section_for(step.open[0])
+            self._pane(section).show_open(step.open)
         self._settle()
         cost = time.perf_counter() - started
         self._timer.start(round(cost * 1000 * _BREATHING))
+
+    def show_whole(self, markdown: str) -> None:
+        """All of a finished answer at once, in place of `add` and `finish`."""
+        self.markdown, self._finished = markdown, True
+        for block in blocks_of(markdown):
+            section = self._section_for(block)
+            section.add(saved(block), block)
+        self._settle()
 
     def finish(self) -> None:
         """No more text comes."""
         self._finished = True
         self.draw_now()
         self._timer.stop()
-        self._write_all(self._stream.end().finished)
+        for block in self._stream.end().finished:
+            self._place(block)
+        if self._sections and self._sections[-1].pane is not None:
+            self._sections[-1].pane.drop_open()
         self._settle()
 
-    def _restart(self) -> None:
-        for button in self.viewport().findChildren(QToolButton):
-            button.hide()
-            button.deleteLater()
-        self._buttons.clear()
-        self.document().clear()
-        self._stream = MarkdownStream()
-        self._writer = MarkdownWriter(self.document(), self._keeper.theme)
-        self._open_mark = self._open_code = self._open_button = None
+    def show_range(self, top: int, bottom: int) -> None:
+        """Have widgets for the sections between two heights, and for those that are in use; no others."""
+        self._range = (top, bottom)
+        self._arrange()
 
-    def _continue_code(self, blocks: Sequence[Block]) -> bool:
-        """Let an open code card grow instead of writing it again. False when that is not what happens."""
-        section = self._open_code
-        if section is None or len(blocks) != 1:
-            return False
-        token = blocks[0].tokens[0]
-        if token.type != "fence" or token.info != section.info:
-            return False
-        section.update(token.content)
-        self.open_writes += 1
-        return True
+    def place_at(self, y: int) -> tuple[int, int]:
+        """The section at a height, and how far below its top: a place that stays when heights change."""
+        index = self._column.at(y)
+        return (index, y - self._column.top(index)) if index >= 0 else (0, y)
 
-    def _write_open(self, blocks: Sequence[Block]) -> None:
-        for block in blocks:
-            self._writer.write(block)
-            self.open_writes += 1
-        self._open_code = self._writer.code_section
-        self._writer.take_sections()
-        if self._open_code is not None:
-            self._open_button = self._copy_button(self._open_code)
+    def y_of(self, section: int, offset: int) -> int:
+        if not self._sections:
+            return offset
+        return self._column.top(min(section, len(self._sections) - 1)) + offset
 
-    def _write_all(self, blocks: Sequence[Block]) -> None:
-        """Replace what is open by finished blocks. An open code card becomes the finished one as it stands."""
-        code, button = self._open_code, self._open_button
-        if code is not None and button is not None and blocks and self._continue_code(blocks[:1]):
-            self._buttons.append((button, code))
-            self._open_mark = self._open_code = self._open_button = None
-            self.blocks_written += 1
-            blocks = blocks[1:]
-        self._rewind()
-        for block in blocks:
-            self._write_finished(block)
+    def pane_at(self, index: int) -> SectionPane:
+        """The widget of a section, made when there is none."""
+        return self._pane(self._sections[index])
 
-    def _write_finished(self, block: Block) -> None:
-        self._writer.write(block)
-        self.blocks_written += 1
-        for section in self._writer.take_sections():
-            self._buttons.append((self._copy_button(section), section))
+    def index_at(self, y: int) -> int:
+        return self._column.at(y)
 
-    def _rewind(self) -> None:
-        if self._open_button is not None:
-            self._open_button.hide()
-            self._open_button.deleteLater()
-        self._open_button = self._open_code = None
-        if self._open_mark is not None:
-            self._writer.rewind(self._open_mark)
-        self._open_mark = None
+    def mark_found(self, words: str, number: int) -> None:
+        """Mark every place with `words`, and number `number` of them more; "" removes the marks."""
+        if (words, number) != self._found:
+            self._found = (words, number)
+            for index in range(len(self._sections)):
+                self._mark(index)
+
+    def y_of_match(self, words: str, number: int) -> int:
+        """How far below the top place `number` with `words` is; its section becomes a widget."""
+        index, left = self._section_of_match(words, number)
+        if index < 0:
+            return 0
+        place = mark_found(self.pane_at(index), self._keeper.theme, words, left)
+        self._arrange()
+        return self._column.top(index) + (place.top() if place is not None else 0)
+
+    def _section_of_match(self, words: str, number: int) -> tuple[int, int]:
+        """The section that place `number` is in, and which of that section's places it is; (-1, 0) for none."""
+        for index, section in enumerate(self._sections):
+            count = section.count(words)
+            if number < count:
+                return index, number
+            number -= count
+        return -1, 0
+
+    def _mark(self, index: int) -> None:
+        pane, (words, number) = self._sections[index].pane, self._found
+        if pane is None:
+            return
+        at, left = self._section_of_match(words, number) if words and number >= 0 else (-1, -1)
+        mark_found(pane, self._keeper.theme, words, left if at == index else -1)
+
+    def toPlainText(self) -> str:
+        """All its words as they are drawn."""
+        return "\n".join(self._text_of(section) for section in self._sections)
+
+    def selectAll(self) -> None:
+        self.selection.select_all()
+
+    def copy(self) -> None:
+        self.selection.copy()
+
+    def _text_of(self, section: Section) -> str:
+        if section.pane is not None:
+            return section.pane.toPlainText()
+        pane = SectionPane(self._keeper, self._formulas)
+        pane.restore(section.take_blocks())
+        text = pane.toPlainText()
+        pane.deleteLater()
+        return text
+
+    def _place(self, block: Block) -> None:
+        """Write a finished block where it belongs."""
+        section = self._section_for(block)
+        if section.pane is not None:
+            section.pane.finish_block(block)
+            section.add(saved(block))
+        else:
+            section.add(saved(block), block)
+
+    def _section_for(self, block: Block) -> Section:
+        """The last section, or a new one when that is full or of another kind."""
+        last = self._sections[-1] if self._sections else None
+        if last is not None and belongs(block, last):
+            last.is_wide = last.is_wide or block.kind == "table_open"
+            return last
+        if last is not None:
+            if last.pane is not None:
+                last.pane.drop_open()
+                last.pane.settle()
+            self._measure(len(self._sections) - 1)
+        section = Section(is_wide=block.kind == "table_open")
+        self._sections.append(section)
+        self._column.append(1)
+        return section
+
+    def _pane(self, section: Section) -> SectionPane:
+        """The section's widget; what it holds is drawn when it is made."""
+        if section.pane is None:
+            pane = section.pane = SectionPane(self._keeper, self._formulas, self)
+            pane.is_wide = section.is_wide
+            pane.resize(max(1, self.width()), 1)
+            pane.whole_code = lambda code: self._whole_code(section, code)
+            pane.code_saved.connect(self.code_saved)
+            pane.footnote_chosen.connect(self._on_footnote)
+            self.selection.watch(pane)
+            if section.blocks:
+                self._retired_writes += section.fresh_count
+                pane.restore(section.take_blocks())
+                index = self._sections.index(section)
+                self.selection.show_in(index)
+                if self._found[0]:
+                    self._mark(index)
+            pane.show()
+        section.pane.is_wide = section.is_wide
+        return section.pane
+
+    def _drop(self, section: Section) -> None:
+        pane = section.pane
+        if pane is not None:
+            self._retired_writes += pane.blocks_written
+            section.pane = None
+            pane.hide()
+            pane.deleteLater()
 
     def _settle(self) -> None:
-        self.fit_height()
-        self._place_buttons()
+        if self._sections and self._sections[-1].pane is not None:
+            self._sections[-1].pane.settle()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Widgets for what is near, none for what is far, each in its place."""
+        if self._sections and self._sections[-1].pane is None:
+            self._measure(len(self._sections) - 1)
+        for index, section in enumerate(self._sections):
+            if self._is_near(index) or (index == len(self._sections) - 1 and not self._finished):
+                self._pane(section)
+                self._measure(index)
+            elif section.pane is not None and not self._is_used(index):
+                self._drop(section)
+        for index, section in enumerate(self._sections):
+            if section.pane is not None:
+                section.pane.move(0, self._column.top(index))
+        if self._column.total != self.height() or self.minimumHeight() != self.height():
+            self.setFixedHeight(max(1, self._column.total))
+            self.resized.emit()
+
+    def _measure(self, index: int) -> None:
+        section = self._sections[index]
+        if section.pane is None:
+            self._column.set_height(index, section.guess(self.width(), self._keeper.theme.px(14)))
+            return
+        if section.pane.width() != self.width():
+            section.pane.resize(max(1, self.width()), section.pane.height())
+        section.measured_width, section.measured_height = self.width(), section.pane.height()
+        self._column.set_height(index, section.pane.height())
+
+    def _is_near(self, index: int) -> bool:
+        if self._range is None:
+            return True
+        return self._column.bottom(index) >= self._range[0] and self._column.top(index) <= self._range[1]
+
+    def _is_used(self, index: int) -> bool:
+        pane = self._sections[index].pane
+        is_last = index == len(self._sections) - 1
+        return (is_last and not self._finished) or (pane is not None and (pane.hasFocus() or pane.underMouse()))
 
     def _on_theme_changed(self) -> None:
-        markdown, finished = self.markdown, self._finished
-        self.blocks_written = 0
-        self._restart()
-        self.markdown, self._pending = "", ""
-        self.add(markdown)
+        if self._timer.isActive():
+            self._timer.stop()
+        markdown, finished, shown = self.markdown, self._finished, self._range
+        for section in self._sections:
+            self._drop(section)
+        self._sections.clear()
+        self._column = Column()
+        self.selection.clear()
+        self._retired_writes = 0
+        self._stream = MarkdownStream()
+        self.markdown, self._pending, self._finished, self._range = "", "", False, shown
         if finished:
-            self.finish()
+            self.show_whole(markdown)
+        else:
+            self.add(markdown)
 
-    def _copy_button(self, section: CodeSection) -> QToolButton:
-        button = QToolButton(self.viewport())
-        button.setProperty("kind", "code")
-        button.setText(tr("Copy"))
-        button.setToolTip(tr("Copy this code"))
-        button.setAccessibleName(tr("Copy this code"))
-        button.setCursor(Qt.CursorShape.PointingHandCursor)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    def _on_formulas(self) -> None:
+        """Write sections again that still show a formula's source."""
+        for index, section in enumerate(self._sections):
+            if section.pane is not None and section.waits_for(self._formulas):
+                section.pane.restore(section.take_blocks())
+                self._measure(index)
+        self._arrange()
 
-        def copy() -> None:
-            QGuiApplication.clipboard().setText(section.text.removesuffix("\n"))
-            button.setText(tr("Copied"))
-            QTimer.singleShot(1500, button, lambda: button.setText(tr("Copy")))
+    def _whole_code(self, section: Section, code: CodeSection) -> str:
+        """The code of a card, with the pieces of it that lie in later sections."""
+        last = section.blocks[-1] if section.blocks else None
+        if last is None or not last.goes_on:
+            return code.text
+        index = self._sections.index(section)
+        open_code = self._sections[-1].pane.open_code if self._sections[-1].pane is not None else ""
+        return code.text + code_from(self._sections[index + 1 :], open_code)
 
-        button.clicked.connect(copy)
-        button.show()
-        return button
-
-    def _place_buttons(self) -> None:
-        pairs = list(self._buttons)
-        if self._open_button is not None and self._open_code is not None:
-            pairs.append((self._open_button, self._open_code))
-        for button, section in pairs:
-            if section.frame is not None:
-                card = self._card_rect(section.frame)
-                size = button.sizeHint()
-                button.setGeometry(
-                    QRect(card.right() - size.width() - 5, card.top() + (CARD_HEADER - 24) // 2, size.width(), 24)
-                )
-
-    def _card_rect(self, frame: QTextFrame) -> QRect:
-        """Where a code card is painted: the frame's box with its header, without the gap around it."""
-        box: QRectF = self.document().documentLayout().frameBoundingRect(frame)
-        form = frame.frameFormat()
-        left = box.left() + form.leftMargin() - CARD_PADDING
-        right = box.right() - form.rightMargin() + CARD_PADDING
-        return QRectF(left, box.top() + CARD_GAP, right - left, box.height() - 2 * CARD_GAP).toAlignedRect()
+    def _on_footnote(self, address: str) -> None:
+        """Go to a footnote's text, or back to where it is named."""
+        name = address.removeprefix(FOOTNOTE_REF).removeprefix(FOOTNOTE)
+        back = address.startswith(FOOTNOTE_REF)
+        for index, section in enumerate(self._sections):
+            if section.has_footnote(name, named=back):
+                place = self._pane(section).place_of(address[1:])
+                self._arrange()
+                if place is not None:
+                    self.jumped.emit(self._column.top(index) + place)
+                    return
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._place_buttons()
+        if event.size().width() == event.oldSize().width():
+            return
+        for index in range(len(self._sections)):
+            self._measure(index)
+        self._arrange()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.viewport())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_frames(painter, self.document().rootFrame(), event.rect())
-        painter.end()
-        super().paintEvent(event)
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        return self.selection.handles(watched, event)
 
-    def _paint_frames(self, painter: QPainter, parent: QTextFrame, area: QRect) -> None:
-        layout = self.document().documentLayout()
-        for frame in parent.childFrames():
-            box = layout.frameBoundingRect(frame)
-            if not box.intersects(QRectF(area)):
-                continue
-            match frame.frameFormat().property(KIND):
-                case "code":
-                    self._paint_card(painter, frame)
-                case "quote":
-                    painter.fillRect(
-                        QRectF(box.left(), box.top() + 4, 3, box.height() - 8), self._keeper.theme.color("quote_bar")
-                    )
-                    self._paint_frames(painter, frame, area)
-                case "rule":
-                    painter.fillRect(
-                        QRectF(box.left(), box.center().y(), self.viewport().width(), 1),
-                        self._keeper.theme.color("divider"),
-                    )
-                case _ if isinstance(frame, QTextTable):
-                    self._paint_rows(painter, frame, box)
-                case _:
-                    self._paint_frames(painter, frame, area)
+    def section_rect(self, index: int) -> QRect:
+        return QRect(0, self._column.top(index), self.width(), self._column.height(index))
 
-    def _paint_card(self, painter: QPainter, frame: QTextFrame) -> None:
-        theme = self._keeper.theme
-        card = QRectF(self._card_rect(frame)).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(QPen(theme.color("code_border"), 1))
-        painter.setBrush(theme.color("code_background"))
-        painter.drawRoundedRect(card, 10, 10)
-        line = card.top() + CARD_HEADER
-        painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line))
-        painter.setPen(theme.color("text_dim"))
-        painter.setFont(theme.font(12))
-        header = QRectF(card.left() + CARD_PADDING, card.top(), card.width() - 96, CARD_HEADER)
-        painter.drawText(header, Qt.AlignmentFlag.AlignVCenter, frame.frameFormat().property(LANGUAGE) or tr("code"))
-
-    def _paint_rows(self, painter: QPainter, table: QTextTable, box: QRectF) -> None:
-        """One line under each row."""
-        layout = self.document().documentLayout()
-        color = self._keeper.theme.color("divider")
-        right = box.left()
-        bottoms = []
-        for row in range(table.rows()):
-            bottom = 0.0
-            for column in range(table.columns()):
-                cell = layout.blockBoundingRect(table.cellAt(row, column).lastCursorPosition().block())
-                bottom = max(bottom, cell.bottom())
-                right = max(right, cell.right())
-            bottoms.append(bottom + 6)
-        for bottom in bottoms:
-            painter.fillRect(QRectF(box.left(), bottom, min(box.width(), right - box.left() + 20), 1), color)
+    def extend_selection(self, place: QPoint) -> None:
+        """While a selection is dragged: up to this place, in this widget's own coordinates."""
+        self.selection.extend(place)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextFrame
 
 from qwendesk.ui.kit.theme import Theme
@@ -35,6 +36,7 @@ class CodeSection:
         self._frame = frame
         self._cursor = QTextCursor(cursor)
         form = QTextBlockFormat()
+        form.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         form.setLineHeight(_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         self._cursor.setBlockFormat(form)
         self._cursor.setBlockCharFormat(self._format("code_text"))

@@ -7,11 +7,24 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
+from qwendesk.ui.thread.formulas import FormulaShelf, formula_format
+from qwendesk.ui.thread.markdown_math import written
 
+FOOTNOTE = "#footnote-"
+"""Begins the address of a link to a footnote's text."""
+FOOTNOTE_REF = "#footnote-ref-"
+"""Begins the address of a link back to the place that names it."""
+_BODY = 14
 _LINE_BREAK = "\u2028"
 
 
-def write_inline(cursor: QTextCursor, children: Sequence[Token], base: QTextCharFormat, theme: Theme) -> None:
+def write_inline(
+    cursor: QTextCursor,
+    children: Sequence[Token],
+    base: QTextCharFormat,
+    theme: Theme,
+    formulas: FormulaShelf | None = None,
+) -> None:
     """Insert the tokens at `cursor`. A link becomes an anchor only for http and https; no picture is ever fetched."""
     stack = [base]
     for token in children:
@@ -30,12 +43,35 @@ def write_inline(cursor: QTextCursor, children: Sequence[Token], base: QTextChar
             case "image":
                 address = str(token.attrGet("src") or "")
                 cursor.insertText(tr("[picture: {0}]", token.content or address), _link(form, address, theme))
+            case "footnote_ref":
+                name = str(token.meta.get("name", ""))
+                cursor.insertText(name, _footnote(form, name, theme))
             case _ if token.nesting == -1 and len(stack) > 1:
                 stack.pop()
             case _ if token.type.startswith("math"):
-                cursor.insertText(token.content, _mono(form, theme))
+                write_formula(cursor, token, form, theme, formulas, displayed=token.type == "math_inline_double")
             case _:
                 continue
+
+
+def write_formula(
+    cursor: QTextCursor,
+    token: Token,
+    form: QTextCharFormat,
+    theme: Theme,
+    formulas: FormulaShelf | None,
+    *,
+    displayed: bool,
+) -> None:
+    """The formula drawn; its source in mono while it is not drawn yet or cannot be."""
+    drawing = formulas.get(token.content, displayed=displayed) if formulas is not None else None
+    if drawing is None:
+        cursor.insertText(_LINE_BREAK.join(token.content.strip().splitlines()), _mono(form, theme))
+        return
+    size = int(form.font().pixelSize())
+    size = size if size > 0 else theme.px(_BODY)
+    color = form.foreground().color().name()
+    cursor.insertText("\ufffc", formula_format(drawing, written(token), form, round(size * 1.15), color))
 
 
 def is_web_address(address: str) -> bool:
@@ -62,6 +98,17 @@ def _link(form: QTextCharFormat, address: str, theme: Theme) -> QTextCharFormat:
         changed.setToolTip(address)
         changed.setForeground(theme.color("text_link"))
         changed.setFontUnderline(True)
+    return changed
+
+
+def _footnote(form: QTextCharFormat, name: str, theme: Theme) -> QTextCharFormat:
+    changed = QTextCharFormat(form)
+    changed.setAnchor(True)
+    changed.setAnchorHref(FOOTNOTE + name)
+    changed.setAnchorNames([FOOTNOTE_REF[1:] + name])
+    changed.setToolTip(tr("Footnote {0}", name))
+    changed.setForeground(theme.color("text_link"))
+    changed.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
     return changed
 
 

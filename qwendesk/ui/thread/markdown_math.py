@@ -6,6 +6,7 @@ Written here because a block must know its lines, or the stream cannot cut at it
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
 _PAIRS = {"\\(": "\\)", "\\[": "\\]"}
 
@@ -34,6 +35,7 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     content = "\n".join(lines).strip()
     token = state.push("math_block", "math", 0)
     token.block = True
+    token.markup = "\\["
     token.content = content.removeprefix("\\[").removesuffix("\\]").strip()
     token.map = [start, start + len(lines)]
     state.line = start + len(lines)
@@ -49,9 +51,16 @@ def _inline(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("math_inline", "math", 0)
+        token.markup = state.src[state.pos : state.pos + 2]
         token.content = state.src[state.pos + 2 : end].strip()
     state.pos = end + 2
     return True
+
+
+def written(token: Token) -> str:
+    r"""A formula's token as it stands in Markdown, with its marks: "$x$" or "\[x\]"."""
+    opening = token.markup or "$"
+    return f"{opening}{token.content}{_PAIRS.get(opening, opening)}"
 
 
 def _line(state: StateBlock, number: int) -> str:

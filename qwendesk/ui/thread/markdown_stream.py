@@ -13,6 +13,8 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
+from qwendesk.ui.thread.block_cut import first_piece
+from qwendesk.ui.thread.footnotes import footnote_plugin
 from qwendesk.ui.thread.markdown_math import bracket_math_plugin
 
 _FENCE_OPENS = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)\n")
@@ -22,6 +24,7 @@ _UNDECIDED = re.compile(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*]
 """A last line without its end that may become anything: a lone mark, or a fence whose language is still coming."""
 _LONG_LIST = 1500
 """Characters of an open list from which its complete items count as finished."""
+_SLICE = 4_000
 _LONGEST_MARK = 11
 """Characters of the longest list mark: nine digits, a point and a space."""
 
@@ -31,6 +34,15 @@ class Block(msgspec.Struct, frozen=True):
 
     source: str
     tokens: tuple[Token, ...]
+    follows: bool = False
+    """It goes on with the block before it, of the same kind, that became too long to stay one."""
+    goes_on: bool = False
+    """The next block goes on with this one."""
+
+    @property
+    def number(self) -> int:
+        """An ordered list's first number; 0 for any other block."""
+        return int(self.tokens[0].attrGet("start") or 1) if self.kind == "ordered_list_open" else 0
 
     @property
     def kind(self) -> str:
@@ -54,18 +66,27 @@ class MarkdownStream:
     def __init__(self) -> None:
         self._tail = ""
         self._next_number: int | None = None
+        self._follows = False
 
     def feed(self, text: str) -> Step:
         """Take more text. Carriage returns become line ends, a NUL becomes the replacement character."""
-        self._tail += text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+        self._tail += _clean(text)
         if self._in_open_fence():
-            return Step((), (Block(self._tail, tuple(_parser().parse(self._tail))),))
+            pieces = self._long_pieces(is_open=True)
+            block = Block(self._tail, tuple(_parser().parse(self._tail)), follows=self._follows)
+            return Step(tuple(pieces), (block,))
         blocks = _top_level(self._tail)
         if not blocks:
             return Step((), ())
         settled = len(blocks) - (1 if _is_decided(blocks[-1].source) else 2)
-        finished = [self._numbered(block) for block in blocks[: max(0, settled)]]
+        finished = [each for block in blocks[: max(0, settled)] for each in self._settle(block)]
         blocks = blocks[max(0, settled) :]
+        if len(blocks) == 1:
+            self._tail = blocks[0].source
+            pieces = self._long_pieces(is_open=True)
+            if pieces:
+                finished += pieces
+                blocks = _top_level(self._tail)
         if len(blocks) == 1:
             items, rest = _finished_items(blocks[0])
             if items is not None:
@@ -81,13 +102,41 @@ class MarkdownStream:
         shown = complete(last)
         if shown != last:
             blocks = _top_level("".join(block.source for block in blocks[:-1]) + shown)
-        return tuple(self._numbered(block, keep=True) for block in blocks)
+        shown_blocks = [self._numbered(block, keep=True) for block in blocks]
+        if self._follows and shown_blocks:
+            shown_blocks[0] = msgspec.structs.replace(shown_blocks[0], follows=True)
+        return tuple(shown_blocks)
 
-    def end(self) -> Step:
-        """No more text comes: everything is finished."""
-        blocks = [self._numbered(block) for block in _top_level(self._tail)]
+    def end(self, text: str = "") -> Step:
+        """No more text comes after this: everything is finished."""
+        self._tail += _clean(text)
+        blocks = [each for block in _top_level(self._tail) for each in self._settle(block)]
         self._tail = ""
         return Step(tuple(blocks), ())
+
+    def _settle(self, block: Block) -> list[Block]:
+        """A finished block, in pieces when it is too long for one."""
+        self._tail = block.source
+        pieces = self._long_pieces(is_open=False)
+        if pieces:
+            rest = _top_level(self._tail)
+            block = rest[0] if rest else Block("", ())
+        last = msgspec.structs.replace(self._numbered(block), follows=self._follows)
+        self._follows = False
+        return [*pieces, last] if last.tokens else pieces
+
+    def _long_pieces(self, *, is_open: bool) -> list[Block]:
+        """Take finished pieces off the front of `_tail`, one block, while it is too long to be one."""
+        pieces: list[Block] = []
+        while (cut := first_piece(self._tail, is_open=is_open)) is not None:
+            source, self._tail = cut
+            parsed = _top_level(source)
+            for at, block in enumerate(parsed):
+                numbered = self._numbered(block)
+                self._continue_numbers(numbered)
+                pieces.append(msgspec.structs.replace(numbered, follows=self._follows and at == 0, goes_on=True))
+            self._follows = True
+        return pieces
 
     def _in_open_fence(self) -> bool:
         opening = _FENCE_OPENS.match(self._tail)
@@ -114,10 +163,30 @@ class MarkdownStream:
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """All blocks of a complete text."""
+    """All blocks of a complete text. Costs no more than in proportion to its length, whatever is in it."""
     stream = MarkdownStream()
-    first = stream.feed(text)
-    return first.finished + stream.end().finished
+    parts = slices(text)
+    finished = [block for part in parts[:-1] for block in stream.feed(part).finished]
+    return (*finished, *stream.end(parts[-1] if parts else "").finished)
+
+
+def slices(text: str) -> Sequence[str]:
+    """`text` in parts for `feed`, each short enough that no open block grows long before it is cut."""
+    return [text[start : start + _SLICE] for start in range(0, len(text), _SLICE)]
+
+
+def block_again(source: str, *, follows: bool = False, goes_on: bool = False, number: int = 0) -> tuple[Block, ...]:
+    """The blocks of a finished block's source, parsed again; `number` is an ordered list's first."""
+    blocks = _top_level(source)
+    if number and blocks and blocks[0].kind == "ordered_list_open":
+        blocks[0].tokens[0].attrSet("start", str(number))
+    return tuple(
+        msgspec.structs.replace(block, follows=follows and at == 0, goes_on=goes_on) for at, block in enumerate(blocks)
+    )
+
+
+def _clean(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
 def complete(source: str) -> str:
@@ -206,6 +275,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(bracket_math_plugin)
+    parser.use(footnote_plugin)
     parser.use(tasklists_plugin)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     return parser

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 from markdown_it.token import Token
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QFont,
     QTextBlockFormat,
@@ -18,20 +19,25 @@ from PySide6.QtGui import (
     QTextFormat,
     QTextFrame,
     QTextFrameFormat,
-    QTextLength,
     QTextList,
     QTextListFormat,
-    QTextTableFormat,
 )
 
+from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
 from qwendesk.ui.thread.code_section import CodeSection
-from qwendesk.ui.thread.inline_writer import write_inline
+from qwendesk.ui.thread.formulas import FormulaPainter, FormulaShelf
+from qwendesk.ui.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF, write_formula, write_inline
 from qwendesk.ui.thread.markdown_stream import Block
+from qwendesk.ui.thread.table_writer import table_rows, write_table
 
 KIND: Final = QTextFormat.Property.UserProperty.value
-"""Property of a frame: "code", "quote" or "rule"."""
+"""Property of a frame: "code", "quote", "rule" or "table"."""
 LANGUAGE: Final = KIND + 1
+FOLLOWS: Final = KIND + 2
+"""Of a code frame: it goes on with the card of the section above it."""
+GOES_ON: Final = KIND + 3
+"""Of a code frame: the section below goes on with its card."""
 CARD_GAP: Final = 8
 CARD_HEADER: Final = 30
 CARD_PADDING: Final = 12
@@ -61,8 +67,11 @@ class _Place(msgspec.Struct, frozen=True):
 class MarkdownWriter:
     """Appends blocks to one document. `mark` and `rewind` let the open block be written again."""
 
-    def __init__(self, document: QTextDocument, theme: Theme) -> None:
+    def __init__(self, document: QTextDocument, theme: Theme, formulas: FormulaShelf | None = None) -> None:
         self.document = document
+        self._formulas = formulas
+        self._formula_painter = FormulaPainter(document)
+        self._follows = self._goes_on = False
         self.theme = theme
         self.code_section: CodeSection | None = None
         """The code card that the last written block is, if it is one."""
@@ -92,6 +101,7 @@ class MarkdownWriter:
 
     def write(self, block: Block) -> None:
         self.code_section = None
+        self._follows, self._goes_on = block.follows, block.goes_on
         self._cursor.beginEditBlock()
         self._write(block.tokens, 0, len(block.tokens), _Place())
         self._cursor.endEditBlock()
@@ -120,6 +130,8 @@ class MarkdownWriter:
                     self._heading(token, tokens[index + 1], place)
                 case "bullet_list_open" | "ordered_list_open":
                     self._list(tokens, index, close, place)
+                case "footnote_open":
+                    self._footnote(token, tokens[index + 2])
                 case "blockquote_open":
                     self._quote(tokens, index + 1, close)
                 case "fence" | "code_block":
@@ -168,14 +180,14 @@ class MarkdownWriter:
     def _paragraph(self, inline: Token, place: _Place) -> None:
         top, bottom = (2, 2) if place.tight else (6, 6)
         self._block(top=top, bottom=bottom, place=place)
-        write_inline(self._cursor, inline.children or [], self.body_format(), self.theme)
+        write_inline(self._cursor, inline.children or [], self.body_format(), self.theme, self._formulas)
 
     def _heading(self, opening: Token, inline: Token, place: _Place) -> None:
         self._block(top=16, bottom=6, place=place)
         form = self.body_format(_HEADINGS.get(opening.tag, _BODY))
         form.setFontWeight(QFont.Weight.Bold)
         self._cursor.setBlockCharFormat(form)
-        write_inline(self._cursor, inline.children or [], form, self.theme)
+        write_inline(self._cursor, inline.children or [], form, self.theme, self._formulas)
 
     def _list(self, tokens: Sequence[Token], start: int, end: int, place: _Place) -> None:
         form = QTextListFormat()
@@ -211,7 +223,7 @@ class MarkdownWriter:
                 place=msgspec.structs.replace(place, depth=0),
             )
             qt_list = self._cursor.createList(form)
-            write_inline(self._cursor, tokens[start + 2].children or [], self.body_format(), self.theme)
+            write_inline(self._cursor, tokens[start + 2].children or [], self.body_format(), self.theme, self._formulas)
             self._write(tokens, start + 4, end, place)
         else:
             qt_list = self._cursor.createList(form)
@@ -233,8 +245,10 @@ class MarkdownWriter:
         form.setProperty(KIND, "code")
         form.setLeftMargin(place.depth * INDENT + CARD_PADDING)
         form.setRightMargin(CARD_PADDING)
-        form.setTopMargin(CARD_GAP + CARD_HEADER + CARD_PADDING - 2)
-        form.setBottomMargin(CARD_GAP + CARD_PADDING - 4)
+        form.setTopMargin(0 if self._follows else CARD_GAP + CARD_HEADER + CARD_PADDING - 2)
+        form.setBottomMargin(0 if self._goes_on else CARD_GAP + CARD_PADDING - 4)
+        form.setProperty(FOLLOWS, self._follows)
+        form.setProperty(GOES_ON, self._goes_on)
         section = CodeSection(token.info if token.type == "fence" else "", self.theme)
         form.setProperty(LANGUAGE, section.language)
         frame = self._enter_frame(form)
@@ -246,11 +260,30 @@ class MarkdownWriter:
             self.code_section = section
 
     def _formula(self, token: Token, place: _Place) -> None:
-        """A displayed formula as its source, in mono (it is drawn in a later version)."""
-        self._block(top=6, bottom=6, place=place)
-        form = self.body_format()
-        form.setFont(self.theme.mono_font(_BODY))
-        self._cursor.insertText("\u2028".join(token.content.strip().splitlines()), form)
+        """A displayed formula, drawn in the middle of the column; its source while that is not possible."""
+        self._block(top=8, bottom=8, place=place)
+        drawn = self._formulas is not None and self._formulas.get(token.content, displayed=True) is not None
+        if drawn and not place.depth:
+            form = self._cursor.blockFormat()
+            form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            self._cursor.setBlockFormat(form)
+        write_formula(self._cursor, token, self.body_format(), self.theme, self._formulas, displayed=True)
+
+    def _footnote(self, opening: Token, inline: Token) -> None:
+        """A footnote's text, small, with a link back to where it is named."""
+        name = str(opening.meta.get("name", ""))
+        self._block(top=4, bottom=4, place=_Place())
+        form = self.body_format(13)
+        form.setForeground(self.theme.color("text_dim"))
+        link = QTextCharFormat(form)
+        link.setAnchor(True)
+        link.setForeground(self.theme.color("text_link"))
+        link.setAnchorNames([FOOTNOTE[1:] + name])
+        link.setAnchorHref(FOOTNOTE_REF + name)
+        link.setToolTip(tr("Back to where it is named"))
+        self._cursor.insertText(f"{name} ↩", link)
+        self._cursor.insertText("  ", form)
+        write_inline(self._cursor, inline.children or [], form, self.theme, self._formulas)
 
     def _rule(self) -> None:
         form = QTextFrameFormat()
@@ -262,36 +295,12 @@ class MarkdownWriter:
         self._leave_frame(frame)
 
     def _table(self, tokens: Sequence[Token]) -> None:
-        rows: list[list[Token]] = []
-        for index, token in enumerate(tokens):
-            if token.type == "tr_open":
-                rows.append([])
-            elif token.type in ("th_open", "td_open"):
-                rows[-1].append(tokens[index + 1])
-        form = QTextTableFormat()
-        form.setBorder(0)
-        form.setCellSpacing(0)
-        form.setCellPadding(0)
-        form.setTopMargin(6)
-        form.setBottomMargin(14)
-        form.setHeaderRowCount(1)
-        form.setProperty(KIND, "table")
-        form.setWidth(QTextLength(QTextLength.Type.VariableLength, 0))
-        table = self._cursor.insertTable(len(rows), max(len(row) for row in rows), form)
-        for y, row in enumerate(rows):
-            for x, inline in enumerate(row):
-                cell = table.cellAt(y, x)
-                style = cell.format().toTableCellFormat()
-                style.setTopPadding(6)
-                style.setBottomPadding(6)
-                style.setRightPadding(20)
-                cell.setFormat(style)
-                text = self.body_format()
-                if y == 0:
-                    text.setForeground(self.theme.color("text_dim"))
-                    text.setFontWeight(QFont.Weight.Medium)
-                write_inline(cell.firstCursorPosition(), inline.children or [], text, self.theme)
-        self._leave_frame(table)
+        rows = table_rows(tokens)
+        if self._follows:
+            rows = rows[1:]
+        if rows:
+            table = write_table(self._cursor, rows, self.theme, self._formulas, has_head=not self._follows)
+            self._leave_frame(table)
 
     def _enter_frame(self, form: QTextFrameFormat) -> QTextFrame:
         frame = self._cursor.insertFrame(form)

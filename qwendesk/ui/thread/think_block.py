@@ -66,6 +66,9 @@ class ThinkBlock(QWidget):
     def is_open(self) -> bool:
         return self._header.isChecked()
 
+    def set_open(self, *, opened: bool) -> None:
+        self._header.setChecked(opened)
+
     def append(self, text: str) -> None:
         self.text += text
         if self.is_open:

@@ -1,0 +1,54 @@
+"""Scrolls the conversation while a selection is dragged beyond its edge."""
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QApplication, QScrollArea
+
+from qwendesk.ui.thread.answer_view import AnswerView
+
+_EVERY_MS = 30
+_SHARE = 4
+"""Of the way beyond the edge that is scrolled each time: farther is faster."""
+
+
+class DragScroll(QObject):
+    def __init__(self, area: QScrollArea) -> None:
+        super().__init__(area)
+        self._area = area
+        self._view: AnswerView | None = None
+        self._timer = QTimer(self, interval=_EVERY_MS)
+        self._timer.timeout.connect(self._tick)
+
+    @property
+    def is_running(self) -> bool:
+        return self._timer.isActive()
+
+    def moved(self, view: AnswerView, place: QPoint) -> None:
+        """The mouse is at a place of an answer while a selection is dragged."""
+        self._view = view
+        if self._beyond(view.mapToGlobal(place)):
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def step(self, mouse: QPoint) -> None:
+        """Scroll once, by how far the mouse (in screen coordinates) is beyond the edge, and select up to there."""
+        beyond = self._beyond(mouse)
+        if self._view is None or not beyond:
+            self._timer.stop()
+            return
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.value() + (max(4, beyond // _SHARE) if beyond > 0 else min(-4, beyond // _SHARE)))
+        self._view.extend_selection(self._view.mapFromGlobal(mouse))
+
+    def _tick(self) -> None:
+        if not QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._timer.stop()
+            return
+        self.step(QCursor.pos())
+
+    def _beyond(self, mouse: QPoint) -> int:
+        """Pixels below the view (positive) or above it (negative); 0 inside."""
+        port = self._area.viewport()
+        y = port.mapFromGlobal(mouse).y()
+        return y - port.height() if y > port.height() else min(0, y)

@@ -1,0 +1,80 @@
+"""Paints what a text document cannot draw by itself: code cards, quote bars, rules, lines under table rows."""
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen, QTextDocument, QTextFrame, QTextTable
+
+from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.theme import Theme
+from qwendesk.ui.thread.markdown_writer import CARD_GAP, CARD_HEADER, CARD_PADDING, FOLLOWS, GOES_ON, KIND, LANGUAGE
+
+_BEYOND = 40
+"""How far a card that goes on in the next section is painted beyond the edge of this one."""
+_BUTTONS = 150
+
+
+def paint_frames(painter: QPainter, document: QTextDocument, theme: Theme, area: QRect) -> None:
+    """Everything under the text of `document` that touches `area`."""
+    _paint(painter, document, document.rootFrame(), theme, QRectF(area))
+
+
+def card_rect(document: QTextDocument, frame: QTextFrame) -> QRectF:
+    """Where a code card is painted: the frame's box with its header, without the gap around it."""
+    box: QRectF = document.documentLayout().frameBoundingRect(frame)
+    form = frame.frameFormat()
+    left = box.left() + form.leftMargin() - CARD_PADDING
+    right = box.right() - form.rightMargin() + CARD_PADDING
+    top = box.top() - _BEYOND if form.boolProperty(FOLLOWS) else box.top() + CARD_GAP
+    bottom = box.bottom() + _BEYOND if form.boolProperty(GOES_ON) else box.bottom() - CARD_GAP
+    return QRectF(left, top, right - left, bottom - top)
+
+
+def _paint(painter: QPainter, document: QTextDocument, parent: QTextFrame, theme: Theme, area: QRectF) -> None:
+    layout = document.documentLayout()
+    for frame in parent.childFrames():
+        box = layout.frameBoundingRect(frame)
+        if not box.adjusted(0, -_BEYOND, 0, _BEYOND).intersects(area):
+            continue
+        match frame.frameFormat().property(KIND):
+            case "code":
+                _paint_card(painter, document, frame, theme)
+            case "quote":
+                painter.fillRect(QRectF(box.left(), box.top() + 4, 3, box.height() - 8), theme.color("quote_bar"))
+                _paint(painter, document, frame, theme, area)
+            case "rule":
+                painter.fillRect(QRectF(box.left(), box.center().y(), document.textWidth(), 1), theme.color("divider"))
+            case _ if isinstance(frame, QTextTable):
+                _paint_rows(painter, document, frame, box, theme)
+            case _:
+                _paint(painter, document, frame, theme, area)
+
+
+def _paint_card(painter: QPainter, document: QTextDocument, frame: QTextFrame, theme: Theme) -> None:
+    card = card_rect(document, frame).toAlignedRect().toRectF().adjusted(0.5, 0.5, -0.5, -0.5)
+    painter.setPen(QPen(theme.color("code_border"), 1))
+    painter.setBrush(theme.color("code_background"))
+    painter.drawRoundedRect(card, 10, 10)
+    if frame.frameFormat().boolProperty(FOLLOWS):
+        return
+    line = card.top() + CARD_HEADER
+    painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line))
+    painter.setPen(theme.color("text_dim"))
+    painter.setFont(theme.font(12))
+    header = QRectF(card.left() + CARD_PADDING, card.top(), card.width() - _BUTTONS, CARD_HEADER)
+    language = painter.fontMetrics().elidedText(
+        str(frame.frameFormat().property(LANGUAGE) or tr("code")), Qt.TextElideMode.ElideRight, int(header.width())
+    )
+    painter.drawText(header, Qt.AlignmentFlag.AlignVCenter, language)
+
+
+def _paint_rows(painter: QPainter, document: QTextDocument, table: QTextTable, box: QRectF, theme: Theme) -> None:
+    """One line under each row, as wide as the words reach."""
+    layout = document.documentLayout()
+    bottoms = []
+    for row in range(table.rows()):
+        bottom = 0.0
+        for column in range(table.columns()):
+            cell = layout.blockBoundingRect(table.cellAt(row, column).lastCursorPosition().block())
+            bottom = max(bottom, cell.bottom())
+        bottoms.append(bottom + 6)
+    for bottom in bottoms:
+        painter.fillRect(QRectF(box.left(), bottom, box.width(), 1), theme.color("divider"))
