@@ -178,8 +178,11 @@ def _repaired_copy(
 
 
 def _says_the_same(finding: Finding, main: Finding) -> bool:
-    """An early upload is often found by several signs; one sentence and one button are enough for people."""
-    return _KINDS.get(finding.code) == _KINDS[main.code] and (finding.fix is None or finding.fix.kind in _DOWNLOADS)
+    """An early upload is often found by several signs, and a file that is fetched anew comes with its picture file."""
+    if finding.fix is None:
+        return _KINDS.get(finding.code) == _KINDS[main.code]
+    is_covered = finding.fix.kind in _DOWNLOADS or finding.code == "no-mmproj"
+    return is_covered and main.fix is not None and main.fix.kind in _DOWNLOADS
 
 
 def _has_template(finding: Finding, templates: Iterable[str]) -> bool:

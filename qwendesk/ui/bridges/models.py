@@ -42,6 +42,18 @@ class ModelEntry(msgspec.Struct, frozen=True):
     model: LibraryModel
     state: ModelState
     work: Work | None = None
+    is_companion: bool = False
+    """A picture file or a helper, which is not loaded by itself."""
+
+
+_NOT_URGENT = 2
+
+
+def _urgency(entry: ModelEntry) -> int:
+    """0 for wrong bytes, 1 for what was repaired since, as far as something can be done about it."""
+    if not entry.state.is_alert or not entry.state.action:
+        return _NOT_URGENT
+    return 0 if entry.state.tone == "bad" else 1
 
 
 class ModelsServices(msgspec.Struct, frozen=True):
@@ -89,16 +101,15 @@ class ModelsBridge(QObject):
 
     @property
     def entries(self) -> tuple[ModelEntry, ...]:
-        """The models by name; then picture files and helpers that belong to none of them."""
+        """What needs attention first; then the models by name, picture files, and helpers of no model."""
         if self._entries is None:
-            self._entries = tuple(self._made())
+            self._entries = tuple(sorted(self._made(), key=_urgency))
         return self._entries
 
     @property
     def alerts(self) -> tuple[ModelEntry, ...]:
         """Those with wrong bytes or a repaired upload, the worst first."""
-        found = [entry for entry in self.entries if entry.state.is_alert and entry.state.action]
-        return tuple(sorted(found, key=lambda entry: entry.state.tone != "bad"))
+        return tuple(entry for entry in self.entries if _urgency(entry) < _NOT_URGENT)
 
     @property
     def is_looking(self) -> bool:
@@ -167,9 +178,10 @@ class ModelsBridge(QObject):
         paired = {model.mmproj.path for model in library.models if model.mmproj is not None}
         loose = [each for each in library.mmprojs if each.path not in paired]
         fetching = self._fetching()
+        companions = {each.path for each in (*loose, *library.others)}
         for model in (*library.models, *loose, *library.others):
             state = state_of(model, library, checks, templates=self._services.templates.repos)
-            yield ModelEntry(model, state, self._work(model, state, fetching))
+            yield ModelEntry(model, state, self._work(model, state, fetching), model.path in companions)
 
     def _work(self, model: LibraryModel, state: ModelState, fetching: dict[tuple[str, str], Work]) -> Work | None:
         check, move = self._services.checks.running(model.path), self._services.moves.running(model.path)

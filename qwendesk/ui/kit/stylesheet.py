@@ -146,6 +146,9 @@ QFrame[kind="banner"][tone="bad"] {
 QFrame[kind="banner"][tone="warn"] {
     background: @banner_warn; border: 1px solid @banner_warn_border; border-radius: 12px;
 }
+QFrame[kind="alert"] { background: @field; border-radius: 12px; }
+QFrame[kind="alert"][tone="bad"] { border: 1px solid @banner_bad_border; }
+QFrame[kind="alert"][tone="warn"] { border: 1px solid @banner_warn_border; }
 QPlainTextEdit[kind="details"] {
     background: @code_background; color: @code_text; border: 1px solid @code_border; border-radius: 8px;
     padding: 8px; font-size: @12;

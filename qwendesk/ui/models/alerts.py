@@ -12,6 +12,8 @@ from qwendesk.ui.models.state_chip import StateChip
 
 _MOST = 2
 """Cards at once; the others are one click away."""
+_WIDEST = 1136
+"""As wide as the tabs below."""
 
 
 class Alerts(QWidget):
@@ -25,9 +27,10 @@ class Alerts(QWidget):
         self._bridge = bridge
         self._dismissed: dict[str, str] = {}
         """Path: the sentence that was put away."""
+        self._is_quiet = False
         self.setObjectName("models.alerts")
         self._cards = [AlertCard(keeper, number) for number in range(1, _MOST + 1)]
-        column = QVBoxLayout(self)
+        column = QVBoxLayout()
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         for card in self._cards:
@@ -38,7 +41,19 @@ class Alerts(QWidget):
         describe(self._more, "models.alerts.more", tr("Show all"), tr("Show all of them under My models"))
         self._more.clicked.connect(self.list_asked)
         column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
+        holder = QWidget()
+        holder.setMaximumWidth(_WIDEST)
+        holder.setLayout(column)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(holder, 1000)
+        row.addStretch(1)
         bridge.changed.connect(self._refresh)
+        self._refresh()
+
+    def be_quiet(self, *, wanted: bool) -> None:
+        """Say nothing while the whole list is shown, which has the same files on top."""
+        self._is_quiet = wanted
         self._refresh()
 
     def _refresh(self) -> None:
@@ -50,7 +65,7 @@ class Alerts(QWidget):
         self._more.setText(text)
         self._more.setAccessibleName(text)
         self._more.setVisible(left > 0)
-        self.setVisible(bool(alerts))
+        self.setVisible(bool(alerts) and not self._is_quiet)
 
     def _fix(self, entry: ModelEntry) -> None:
         if entry.state.fix is not None:
@@ -75,7 +90,7 @@ class AlertCard(QFrame):
         prefix = f"models.alert.{number}"
         self._entry: ModelEntry | None = None
         self.setObjectName(prefix)
-        self.setProperty("kind", "banner")
+        self.setProperty("kind", "alert")
         self._chip = StateChip(f"{prefix}.state")
         self._name = QLabel()
         self._name.setObjectName(f"{prefix}.name")
@@ -101,7 +116,7 @@ class AlertCard(QFrame):
         words.addLayout(first)
         words.addWidget(self._sentence)
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 10, 10, 10)
+        row.setContentsMargins(16, 10, 8, 10)
         row.setSpacing(12)
         row.addLayout(words, 1)
         row.addWidget(self._fix)
@@ -110,8 +125,8 @@ class AlertCard(QFrame):
 
     def show_entry(self, entry: ModelEntry | None) -> None:
         self._entry = entry
-        self.setVisible(entry is not None)
         if entry is None:
+            self.hide()
             return
         state = entry.state
         restyle(self, "tone", "bad" if state.tone == "bad" else "warn")
@@ -124,7 +139,8 @@ class AlertCard(QFrame):
         self._fix.setText(button_text(entry) if entry.work is None else work_text(entry.work))
         self._fix.setAccessibleName(self._fix.text())
         self._fix.setEnabled(entry.work is None)
-        self._fix.setToolTip(fix_hint(state.fix) if state.fix is not None else "")
+        self._fix.setToolTip(fix_hint(state.fix) if state.fix is not None else tr("Read every byte"))
+        self.show()
 
 
 def _key(entry: ModelEntry) -> str:

@@ -109,9 +109,7 @@ class ModelRow(QFrame):
         return row
 
     def _show_load(self, entry: ModelEntry, *, is_loaded: bool) -> None:
-        facts = entry.model.facts
-        is_model = facts is None or facts.kind == "model"
-        self._load.setVisible(is_model)
+        self._load.setVisible(not entry.is_companion)
         self._load.setEnabled(not entry.model.problem and not is_loaded)
         self._load.setText(tr("Loaded") if is_loaded else tr("Load"))
         self._load.setToolTip(entry.model.problem or (tr("It is loaded") if is_loaded else tr("Load this model")))

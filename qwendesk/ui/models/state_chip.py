@@ -27,11 +27,12 @@ class StateChip(QLabel):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setObjectName(name)
+        self.setProperty("chip", "plain")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def show_state(self, state: ModelState) -> None:
+        restyle(self, "chip", state.tone)
         text = tr(_WORDS[state.kind])
         self.setText(text)
         self.setAccessibleName(tr("State: {0}", text))
         self.setToolTip(state.evidence)
-        restyle(self, "chip", state.tone)

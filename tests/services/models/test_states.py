@@ -66,10 +66,12 @@ def test_nothing_found_is_verified_only_when_the_bytes_are_known():
 
 
 def test_the_worst_comes_first_and_the_rest_is_noted():
-    found = state(finding("broken-tool-template", "warning"), finding("missing-shard"), finding("no-mmproj", "info"))
+    template = finding("broken-tool-template", "warning", Fix("fetch_template", "Use it", "Qwen/M", "t.jinja"))
+    pictures = finding("no-mmproj", "info", Fix("fetch_mmproj", "Download", REPO, "mmproj.gguf"))
+    found = state(template, finding("missing-shard"), pictures, finding("no-imatrix", "warning"))
 
     assert found.kind == "missing_shard"
-    assert [note.code for note in found.notes] == ["broken-tool-template", "no-mmproj"]
+    assert [note.code for note in found.notes] == ["broken-tool-template"]
 
 
 def test_several_signs_of_one_early_upload_make_one_sentence():

@@ -35,6 +35,8 @@ class LibraryDesk:
         self.part: LibraryPart = build_library(
             keeper, self.tasks, shelf.settings, shelf.models, self.network, self.downloads, self.engine, self.page
         )
+        self.page.add_tab("pc", "For this PC", QWidget())
+        self.page.show_tab("mine")
         self.page.resize(1216, 700)
 
     @property

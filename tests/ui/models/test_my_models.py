@@ -126,9 +126,39 @@ async def test_what_cannot_be_loaded_says_why(desk: LibraryDesk) -> None:
     await desk.open()
 
     assert desk.text(desk.name(path, "state")) == "Corrupt"
-    assert desk.is_shown("models.alert.1")
+    load = desk.find(desk.name(path, "load"))
+    assert not load.isEnabled()
+    assert load.toolTip()
+
+
+async def test_alerts_stand_above_every_tab_but_the_list_that_begins_with_them(desk: LibraryDesk) -> None:
+    path, good = sound(desk), sound(desk, "a/a-GGUF", "a good one.gguf")
+    path.write_bytes(path.read_bytes()[:-40])
+    await desk.open()
+    assert not desk.is_shown("models.alert.1")
+    assert [entry.model.path for entry in desk.part.bridge.entries][:2] == [str(path), str(good)]
+
+    desk.page.show_tab("pc")
+    assert desk.text("models.alert.1.name") == path.stem
+    assert desk.text("models.alert.1.state") == "Corrupt"
     desk.click("models.alert.1.dismiss")
     assert not desk.is_shown("models.alert.1")
+
+
+async def test_a_dismissed_alert_comes_back_when_something_else_is_wrong(desk: LibraryDesk) -> None:
+    path = sound(desk)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    await desk.open()
+    desk.page.show_tab("pc")
+    desk.click("models.alert.1.dismiss")
+    assert not desk.is_shown("models.alerts")
+
+    path.write_bytes(b"<!doctype html>" + whole)
+    await desk.shelf.models.refresh()
+    await desk.until(lambda: desk.is_shown("models.alert.1"))
+
+    assert "web page" in desk.text("models.alert.1.sentence")
 
 
 async def test_an_outdated_file_is_repaired_from_the_hub(desk: LibraryDesk, fake_hub: FakeHub) -> None:
@@ -140,12 +170,15 @@ async def test_an_outdated_file_is_repaired_from_the_hub(desk: LibraryDesk, fake
     desk.shelf.settings.change({"hub_endpoint": fake_hub.endpoint})
     desk.downloads.start()
     await desk.open()
+    desk.page.show_tab("pc")
     assert desk.text("models.alert.1.state") == "Outdated"
 
     desk.click("models.alert.1.fix")
     await desk.until(lambda: path.read_bytes() == fixed)
+    desk.page.show_tab("mine")
     await desk.until(lambda: desk.text(desk.name(path, "state")) == "Verified")
 
+    desk.page.show_tab("pc")
     assert not desk.is_shown("models.alerts")
     assert pictures.exists()
 
