@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB, MIB
@@ -59,6 +61,13 @@ class GamingPc:
         return self.size
 
     size = 18 * GIB + 2 * GIB + 63 * MIB + 500 * MIB + GIB
+
+    def shrink(self, n_bytes: int) -> None:
+        """The model takes so much less from its next load on, and the engine reports it so."""
+        self.size -= n_bytes
+        if self.engine is not None:
+            row = msgspec.structs.replace(ON_CARD, weights_bytes=ON_CARD.weights_bytes - n_bytes)
+            self.engine.report = msgspec.structs.replace(REPORT, allocations=(row, *REPORT.allocations[1:]))
 
     def read(self, ask: Ask) -> Found:
         self.looks += 1

@@ -78,9 +78,9 @@ async def test_another_load_begins_from_a_new_baseline(desk):
     await desk.look()
     desk.pc.game = 3 * GIB
     assert (await desk.look(4)).endswith("spilling")
-    desk.pc.size = 12 * GIB
+    desk.pc.shrink(9 * GIB)
     await desk.load()
-    assert await desk.look(2) == "fits fits"
+    assert await desk.look(4) == "fits fits fits fits"
 
 
 async def test_without_a_card_it_runs_on_the_cpu(cpu_desk):
