@@ -95,7 +95,7 @@ def on_gpu(
     else 0. `copies`: 0, or when GPUs are pipelined the rows it holds four of: 1 on the first, 2 on the others."""
     mask, row = _mask(n_ctx, n_ubatch, flash), _FLOAT * n_ubatch
     phases = [row * widths.widest_phase]
-    if moves.expert_pair:
+    if moves.expert_pair and not moves.largest:
         phases.append(moves.expert_pair + row * widths.expert_phase)
     if flash and cache_f16_bytes:
         phases.append(cache_f16_bytes + row * (6 * widths.queries + widths.hidden))

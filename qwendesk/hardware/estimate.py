@@ -116,6 +116,8 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """One for each layer of the file; a layer that is not loaded is empty."""
     output: int
     """Goes to the GPU as if it were one more layer after the last."""
+    tied: int
+    """Of the output, what is a second copy of the token embeddings; in RAM they are one."""
     in_ram: int
     """Stays in RAM whatever is chosen."""
     largest_expert_tensor: int
@@ -165,9 +167,11 @@ def split_weights(facts: ModelFacts, override_tensor: tuple[str, ...] = ()) -> W
             in_ram += tensor.n_bytes
         else:
             output += tensor.n_bytes
+    tied = _tied_output_bytes(facts)
     return Weights(
         blocks=tuple(each.block(_has_kv(facts, index)) for index, each in enumerate(sums)),
-        output=output + _tied_output_bytes(facts),
+        output=output + tied,
+        tied=tied,
         in_ram=in_ram,
         largest_expert_tensor=max((max(each.expert_tensors, default=0) for each in sums), default=0),
         pinned=tuple(pinned.items()),

@@ -96,7 +96,10 @@ class Pricing:
             self._add(state_on_gpu, recurrent if is_run and not block.has_kv else 0, "recurrent")
             experts_in_ram |= bool(block.experts) and not experts_on_gpu
         last = len(blocks)
-        self._add(last if last >= self._shares.first else None, self._weights.output, "weights")
+        if last >= self._shares.first:
+            self._add(last, self._weights.output, "weights")
+        else:
+            self._ram.weights += self._weights.output - self._weights.tied
         self._ram.weights += self._weights.in_ram
         by_name = {gpu.device.name.upper(): row for gpu, row in zip(self._gpus, self._rows, strict=True)}
         for name, n_bytes in self._weights.pinned:

@@ -145,6 +145,12 @@ def _flush_c() -> None:
     runtime.fflush(None)
 
 
+def _weights_of(name: str, reported: dict[str, tuple[int, int]], not_elsewhere: int) -> int:
+    """An output matrix that is the token embeddings lies on the GPU and in RAM, so the report may know of more."""
+    weights = reported.get(name, (0, 0))[0]
+    return max(weights, not_elsewhere) if name == "CPU" and reported else weights
+
+
 def _joined(lines: tuple[str, ...], model_bytes: int, reported: dict[str, tuple[int, int]]) -> tuple[Allocation, ...]:
     """One row a device. The log has states and buffers by device but only the sum of the KV cache; the report has
     caches and states together, and misses weights that the CPU packs anew: those are what no other device has."""
@@ -158,9 +164,7 @@ def _joined(lines: tuple[str, ...], model_bytes: int, reported: dict[str, tuple[
     return tuple(
         Allocation(
             name,
-            weights_bytes=(
-                0 if not reported else model_bytes - elsewhere if name == "CPU" else reported.get(name, (0, 0))[0]
-            ),
+            weights_bytes=_weights_of(name, reported, model_bytes - elsewhere),
             kv_bytes=kv_total * shares[name] // max(sum(shares.values()), 1),
             recurrent_bytes=recurrent[name],
             compute_bytes=logged[name].compute_bytes if name in logged else 0,
