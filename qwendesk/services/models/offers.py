@@ -16,9 +16,11 @@ from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, Model, Repository
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.fitting import Pc, estimated_facts, estimated_mmproj, fit_label, pc_of
+from qwendesk.services.models.planned import planned
 from qwendesk.services.models.ranking import (
     Offer,
     QuantOffer,
+    Reason,
     Speed,
     choose_hero,
     choose_quant,
@@ -60,8 +62,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
         return next((offer for offer in self.offers if offer.id == model), None)
 
     def speed(self, offer: Offer) -> Speed | None:
-        """What others report for such a PC; None where nobody does."""
-        return expected_speed(offer.model, offer.recommended.fit, self.pc) if offer.recommended is not None else None
+        """What others report for such a PC, or the planner's estimate; None where neither knows."""
+        return expected_speed(offer.model, offer.recommended, self.pc) if offer.recommended is not None else None
 
 
 class OffersService:
@@ -160,7 +162,7 @@ def _offer(catalog: Catalog, model: Model, repository: Repository, pc: Pc, with_
             key=lambda each: (-each.n_bytes, each.quant),
         )
     )
-    recommended, reason = choose_quant(quants)
+    recommended, reason, quants = _planned(model, quants, mmproj, pc)
     return Offer(
         model=model,
         quants=quants,
@@ -169,6 +171,22 @@ def _offer(catalog: Catalog, model: Model, repository: Repository, pc: Pc, with_
         mmproj_path=mmproj.path if mmproj is not None else "",
         mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
     )
+
+
+def _planned(
+    model: Model, quants: tuple[QuantOffer, ...], mmproj: CatalogFile | None, pc: Pc
+) -> tuple[QuantOffer | None, Reason | None, tuple[QuantOffer, ...]]:
+    """The recommended quant with the planner's own label; one that the planner cannot place makes way for the next."""
+    for _ in quants:
+        chosen, reason = choose_quant(quants)
+        if chosen is None:
+            break
+        fit, speed = planned(model, chosen.n_bytes, mmproj.n_bytes if mmproj is not None else 0, pc)
+        better = msgspec.structs.replace(chosen, fit=fit, speed=speed)
+        quants = tuple(better if each is chosen else each for each in quants)
+        if fit.fits:
+            return better, reason, quants
+    return None, None, quants
 
 
 def _mmproj(catalog: Catalog, repository: Repository) -> CatalogFile | None:

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from qwendesk.core.plan import SpeedEstimate
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, Model, Note, Quality, Repository
 from qwendesk.services.models.fitting import FitLabel, Pc
@@ -61,6 +62,8 @@ class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
     fit: FitLabel
     quality: tuple[Quality, ...] = ()
     notes: tuple[Note, ...] = ()
+    speed: SpeedEstimate | None = None
+    """What the planner expects; only of a recommended one."""
     flag: str = ""
     """Why it must not be recommended; "" for a file that may be."""
 
@@ -185,13 +188,30 @@ class Speed(msgspec.Struct, frozen=True):
     long: tuple[int, int] | None
     """In long chats."""
     source: str
+    is_reported: bool = True
+    """False: worked out from memory bandwidth, not seen by anybody."""
 
 
 _REPORTS = "Community reports for 35B-A3B on such PCs"
 
 
-def expected_speed(model: Model, fit: FitLabel, pc: Pc) -> Speed | None:
-    """What reports say; None where there are none that match."""
+_ESTIMATE = "Estimated from memory bandwidth and the bytes each token reads"
+
+
+def expected_speed(model: Model, quant: QuantOffer, pc: Pc) -> Speed | None:
+    """What reports say of such a PC; else the planner's estimate; None where neither knows."""
+    found = _reported(model, quant.fit, pc)
+    if found is not None or quant.speed is None:
+        return found
+    start, long = (_whole(each) for each in (quant.speed.start, quant.speed.long))
+    return Speed(start, long, _ESTIMATE, is_reported=False)
+
+
+def _whole(pair: tuple[float, float]) -> tuple[int, int]:
+    return max(round(pair[0]), 1), max(round(pair[1]), 1)
+
+
+def _reported(model: Model, fit: FitLabel, pc: Pc) -> Speed | None:
     if not model.id.endswith("35B-A3B"):
         return None
     vram_gb = pc.vram_bytes / 2**30

@@ -104,6 +104,9 @@ def speed_text(speed: Speed | None) -> str:
     if speed is None:
         return ""
     start = _range(speed.start)
+    if not speed.is_reported:
+        long = _range(speed.long or speed.start)
+        return tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long)
     if speed.long is None:
         return tr("Others report about {0} tok/s.", start)
     return tr("Others report about {0} tok/s at the start, {1} in long chats.", start, _range(speed.long))
