@@ -67,13 +67,15 @@ def download_file(
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(part_of(target)) as is_ours:
-            if not is_ours:
-                sentence = f"{target.name} is being downloaded already, perhaps by another window of QwenDesk."
-                raise HubTrouble("locked", "Already downloading", sentence)
-            if not _is_there(file, target, report, control):
-                _Download(hub, file, target, report, control, patience or Patience()).run()
-            _remember_origin(file, target)
+        # A picture file that two models share is checked by both at once, so not under the lock.
+        if not _is_there(file, target, report, control):
+            with locked(part_of(target)) as is_ours:
+                if not is_ours:
+                    sentence = f"{target.name} is being downloaded already, perhaps by another window of QwenDesk."
+                    raise HubTrouble("locked", "Already downloading", sentence)
+                if not _is_there(file, target, report, control):
+                    _Download(hub, file, target, report, control, patience or Patience()).run()
+        _remember_origin(file, target)
     except OSError as error:
         raise disk_trouble(error, target, file.n_bytes) from error
 

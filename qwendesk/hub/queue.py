@@ -21,6 +21,7 @@ from qwendesk.hub.queue_state import (
     Speed,
     State,
     bytes_on_disk,
+    is_whole,
     read_queue,
     write_queue,
 )
@@ -187,8 +188,11 @@ class DownloadQueue:
             self._changed(run.item.kept.id)
 
     def _is_in_use(self, kept: Kept) -> bool:
-        targets = {each.target for each in kept.files}
-        return any(targets & {each.target for each in run.item.kept.files} for run in self._runs.values())
+        """Whether what is missing of `kept` is being fetched by another one, or `kept` itself still runs."""
+        missing = {each.target for each in kept.files if not is_whole(each)}
+        return kept.id in self._runs or any(
+            missing & {each.target for each in run.item.kept.files} for run in self._runs.values()
+        )
 
     def _run(self, run: _Run) -> None:
         # Stays when something unforeseen is raised, which the thread then reports.

@@ -97,6 +97,14 @@ def bytes_on_disk(kept: Kept) -> int:
     return sum(_bytes_of(each) for each in kept.files)
 
 
+def is_whole(each: QueueFile) -> bool:
+    """Whether a file has its final name and its size; its content is checked when its turn comes."""
+    try:
+        return Path(each.target).stat().st_size == each.file.n_bytes
+    except OSError:
+        return False
+
+
 def read_queue(path: Path) -> tuple[Kept, ...]:
     """The remembered downloads in their order; none when they cannot be read (logged: nothing on disk is lost)."""
     try:
@@ -121,11 +129,11 @@ def _bytes_of(each: QueueFile) -> int:
     target = Path(each.target)
     part = part_of(target)
     # A target of another size is an older version that is being replaced.
-    for path, is_whole in ((part, False), (target, True)):
+    for path, is_final in ((part, False), (target, True)):
         try:
             n_bytes = path.stat().st_size
         except OSError:
             continue
-        if not is_whole or n_bytes == each.file.n_bytes:
+        if not is_final or n_bytes == each.file.n_bytes:
             return min(n_bytes, each.file.n_bytes)
     return 0

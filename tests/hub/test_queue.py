@@ -159,3 +159,50 @@ def test_a_split_set_with_its_picture_file_is_one_item(desk):
 def test_the_same_download_twice_is_one(desk):
     assert desk.add(NAMES[0]) == desk.add(NAMES[0])
     assert len(desk.queue.items) == 1
+
+
+def test_two_models_that_share_a_picture_file_never_fetch_it_at_once(desk):
+    desk.fake_hub.add(REPO, "mmproj-F16.gguf", bytes(100_000))
+    desk.fake_hub.always = "stall"
+    for name in NAMES[:2]:
+        desk.add(name)
+    desk.queue.start()
+    desk.wait(stalled(desk, 1))
+    assert desk.states() == ["running", "queued"]
+    desk.fake_hub.hold.set()
+    desk.wait(lambda: desk.states() == ["done"] * 2)
+
+
+def test_two_models_whose_picture_file_is_there_run_side_by_side(desk):
+    content = desk.fake_hub.add(REPO, "mmproj-F16.gguf", bytes(100_000))
+    desk.target("mmproj-F16.gguf").parent.mkdir(parents=True)
+    desk.target("mmproj-F16.gguf").write_bytes(content)
+    desk.fake_hub.always = "stall"
+    for name in NAMES[:2]:
+        desk.add(name)
+    desk.queue.start()
+    desk.wait(stalled(desk, 2))
+    desk.fake_hub.hold.set()
+    desk.wait(lambda: desk.states() == ["done"] * 2)
+
+
+def test_held_ones_wait_for_the_start_and_reconnecting_goes_on_at_once(desk):
+    desk.fake_hub.faults = ["stall", "stall"]
+    desk.add(NAMES[0])
+    desk.queue.start()
+    desk.wait(stalled(desk, 1))
+    desk.queue.reconnect()
+    desk.wait(lambda: len(desk.fake_hub.requests("GET", "store")) == 2)
+    desk.wait(stalled(desk, 1))
+    desk.queue.hold()
+    desk.wait(lambda: desk.states() == ["queued"])
+    desk.queue.start()
+    desk.wait(lambda: desk.states() == ["done"])
+
+
+def test_what_is_not_listed_any_more_is_passed_over(desk):
+    first = desk.add(NAMES[0])
+    desk.queue.cancel(first)
+    for act in (desk.queue.cancel, desk.queue.pause, desk.queue.resume, lambda each: desk.queue.move(each, 0)):
+        act(first)
+    assert desk.queue.items == ()

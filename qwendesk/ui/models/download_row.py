@@ -42,6 +42,7 @@ class DownloadRow(QFrame):
         self._details = self._label("dim", "details")
         self._details.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._chip = self._label("", "state")
+        self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._progress = self._label("small", "progress")
         self._sentence = self._label("", "sentence")
         self._sentence.setWordWrap(True)

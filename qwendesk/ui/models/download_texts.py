@@ -63,7 +63,7 @@ def chip_of(item: DownloadItem, *, is_offline: bool) -> tuple[str, str]:
         case "done":
             return tr("Finished"), "good"
         case "failed":
-            return tr("Stopped"), "bad"
+            return tr("Failed"), "bad"
         case "paused":
             return tr("Paused"), "plain"
         case "queued":

@@ -20,6 +20,8 @@ from qwendesk.ui.settings.section import Section
 from qwendesk.ui.settings.token_section import TokenSection
 
 _WIDEST = 760
+_SCROLL_BAR = 12
+"""Its width, which the head leaves free to stand over the sections."""
 _AFTER_NETWORK = "Network"
 """The folders and the token stand behind this section."""
 
@@ -49,7 +51,7 @@ class SettingsPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 16, 0, 0)
         column.setSpacing(12)
-        column.addWidget(self._centred(self._head()))
+        column.addWidget(self._centred(self._head(), right=_SCROLL_BAR))
         column.addWidget(self._area, 1)
         settings.changed.connect(self._show_values)
         settings.refused.connect(self._on_refused)
@@ -157,12 +159,12 @@ class SettingsPage(QWidget):
         area.setWidget(self._centred(widget))
         return area
 
-    def _centred(self, widget: QWidget) -> QWidget:
+    def _centred(self, widget: QWidget, right: int = 0) -> QWidget:
         holder = QWidget()
         holder.setProperty("kind", "column")
         widget.setMaximumWidth(_WIDEST)
         row = QHBoxLayout(holder)
-        row.setContentsMargins(40, 4, 40, 16)
+        row.setContentsMargins(40, 4, 40 + right, 16)
         row.addStretch(1)
         row.addWidget(widget, 1000)
         row.addStretch(1)

@@ -97,7 +97,7 @@ async def test_a_download_that_fails_says_why_and_goes_on_when_asked(hub, shown)
     desk = shown()
     desk.parts.models.fetching.download(REPO, NAMES[0], with_mmproj=False)
     await desk.until(lambda: desk.is_shown("downloads.1.retry"))
-    assert states(desk) == ["Stopped"]
+    assert states(desk) == ["Failed"]
     assert f"does not have this file of {REPO}" in desk.text_of("downloads.1.sentence")
     desk.click("downloads.1.retry")
     await desk.until(lambda: states(desk) == ["Finished"])

@@ -1,6 +1,6 @@
 """Settings that are typed: texts, numbers with their unit, lists."""
 
-from typing import Any
+from typing import Any, cast
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
@@ -24,8 +24,8 @@ class _Field(QLineEdit):
 
     def event(self, event: QEvent) -> bool:
         # Esc is a shortcut of the window too; the one who typed something here means this field.
-        is_asked = event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if is_asked and event.key() == Qt.Key.Key_Escape and self._is_typed():
+        is_asked = isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride
+        if is_asked and self._is_typed() and cast(QKeyEvent, event).key() == Qt.Key.Key_Escape:
             event.accept()
             return True
         return super().event(event)
@@ -40,7 +40,7 @@ class _Field(QLineEdit):
             super().keyPressEvent(event)
 
     def _is_typed(self) -> bool:
-        return self.text() != self.property("shown")
+        return self.text() != str(self.property("shown"))
 
     def undo_all(self) -> None:
         """Back to what was shown before typing."""
