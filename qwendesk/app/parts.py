@@ -11,8 +11,9 @@ from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatService
-from qwendesk.services.engine.deciding import decide
+from qwendesk.services.engine.deciding import deciding_with
 from qwendesk.services.engine.engines import client_here
+from qwendesk.services.engine.measured import MeasuredLoads
 from qwendesk.services.engine.service import Decide, EngineService
 from qwendesk.services.meters.answers import AnswerMeter, counted
 from qwendesk.services.settings import SettingsService
@@ -47,8 +48,8 @@ class Parts(msgspec.Struct):
         """
         self.chats.start()
         self.models.start()
-        self.settings_page.start()
         self.meters.start()
+        self.settings_page.start()
         if with_model:
             self.first.begin()
 
@@ -70,27 +71,28 @@ def build(
     client: EngineClient,
     keeper: ThemeKeeper,
     *,
-    decide: Decide = decide,
+    decide: Decide | None = None,
     meter_source: MeterSource | None = None,
     make_client: MakeClient = client_here,
 ) -> Parts:
     """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
     answers = AnswerMeter()
     client = counted(client, answers)
+    settings, measured = SettingsService(), MeasuredLoads()
+    decide = decide or deciding_with(lambda: settings.options.reserve_gb, lambda: measured.drift)
     engine_service = EngineService(client, decide=decide)
     tasks = Tasks()
     engine = EngineBridge(engine_service, tasks)
     chat_keeper = StoreKeeper()
     chat_list = ChatList(ChatService(client, engine_service, chat_keeper), chat_keeper)
     chat = ChatBridge(chat_list.chat, tasks)
-    settings = SettingsService()
     models = build_models(keeper, tasks, settings, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
     chats = ChatsPart(keeper, tasks, chat_list, chat, window)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
-    settings_page = build_settings(keeper, tasks, settings, models, window)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, meter_source or MeterSource())
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client)
+    settings_page = build_settings(keeper, tasks, settings, models, window)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
     return Parts(
         window,

@@ -33,9 +33,10 @@ _CARDS: Mapping[str, int] = MappingProxyType(
         # Intel
         "b580": 456, "b570": 380, "a770": 560, "a750": 512, "a580": 512, "a380": 186,
         # Apple: shared with the processor
-        "m4 max": 546, "m3 max": 400, "m2 max": 400, "m1 max": 400, "m3 ultra": 819, "m2 ultra": 800, "m1 ultra": 800,
-        "m4 pro": 273, "m3 pro": 150, "m2 pro": 200, "m1 pro": 200, "apple m4": 120, "apple m3": 100, "apple m2": 100,
-        "apple m1": 68,
+        "apple m4 max": 546, "apple m3 max": 400, "apple m2 max": 400, "apple m1 max": 400,
+        "apple m3 ultra": 819, "apple m2 ultra": 800, "apple m1 ultra": 800,
+        "apple m4 pro": 273, "apple m3 pro": 150, "apple m2 pro": 200, "apple m1 pro": 200,
+        "apple m4": 120, "apple m3": 100, "apple m2": 100, "apple m1": 68,
     }
 )  # fmt: skip
 """A part of the device's name, lower case, and GB/s. The longest part that matches decides."""

@@ -6,8 +6,10 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
-from qwendesk.services.engine.deciding import decide
+from qwendesk.services.engine.deciding import decide, deciding_with
+from tools.hollow_model import write_hollow
 
 CPU = Devices(id=1, devices=(DeviceInfo("CPU", "A processor", "cpu", "CPU"),), cpu_features=())
 DEMO = LoadOptions(model=str(demo_model()), mmproj=str(demo_mmproj()))
@@ -40,3 +42,41 @@ def test_broken_files_are_told_apart(tmp_path: Path):
 def test_a_picture_file_that_is_not_used_is_not_read():
     decided = decide(LoadOptions(model=DEMO.model, mmproj="/gone.gguf", vision="off"), CPU)
     assert isinstance(decided, LoadOptions)
+
+
+def test_the_reserve_and_what_was_measured_are_asked_anew_for_each_load():
+    card = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", GIB, GIB)
+    here = Devices(id=1, devices=(card, *CPU.devices), cpu_features=())
+    reserve, drift = [0.0], [(("CUDA0", 0),)]
+    decide_now = deciding_with(lambda: reserve[0], lambda: drift[0])
+
+    def layers(options: LoadOptions) -> object:
+        decided = decide_now(options, here)
+        return decided.n_gpu_layers if isinstance(decided, LoadOptions) else decided.kind
+
+    assert layers(DEMO) == "all"
+    reserve[0] = 0.99
+    assert layers(DEMO) == 0
+    reserve[0], drift[0] = 0.0, (("CUDA0", GIB),)
+    assert layers(DEMO) == 0
+
+
+def test_what_the_user_set_and_does_not_fit_is_refused_with_numbers():
+    card = DeviceInfo("CUDA0", "A card", "gpu", "CUDA", 2**24, 2**24)
+    here = Devices(id=1, devices=(card, *CPU.devices), cpu_features=())
+
+    refused = decide(LoadOptions(model=DEMO.model, n_gpu_layers="all"), here)
+
+    assert isinstance(refused, LoadFailure)
+    assert refused.kind == "out_of_vram"
+    assert "A card, which has 16 MB free" in refused.sentence
+
+
+def test_too_little_ram_is_told_with_a_next_step(tmp_path: Path):
+    model = write_hollow(tmp_path / "big.gguf", "122b", "f16")
+
+    refused = decide(LoadOptions(model=str(model)), CPU)
+
+    assert isinstance(refused, LoadFailure)
+    assert refused.kind == "out_of_ram"
+    assert "smaller quant" in refused.sentence

@@ -1,0 +1,130 @@
+"""`qwendesk plan` as people and programs use it: hollow files of real size, and headers on a Hub of our own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.core.units import GIB
+from tests.hub.hub_server import running_hub
+from tools.hollow_model import write_hollow
+
+KEYS = ["fits", "devices", "ram_bytes", "options", "expected_tok_s", "why", "source"]
+DEVICE_KEYS = [
+    "name", "weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes", "vision_bytes", "total_bytes",
+    "budget_bytes",
+]  # fmt: skip
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "qwendesk", "plan", *arguments]
+    settings = os.environ | {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"} | environment
+    return subprocess.run(command, capture_output=True, text=True, env=settings, timeout=150, check=False)
+
+
+def planned(*arguments: str, code: int = 0, **environment: str) -> dict[str, Any]:
+    done = run(*arguments, "--json", **environment)
+    assert done.returncode == code, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_hollow(tmp_path_factory.mktemp("plan") / "Qwen3.5-35B-A3B-Q4_K_M.gguf", "35b")
+
+
+def test_a_card_that_is_not_here(model: Path) -> None:
+    found = planned(str(model), "--vram", "16", "--ram", "32", "--reserve", "1")
+
+    assert list(found) == KEYS
+    (card,) = found["devices"]
+    assert list(card) == DEVICE_KEYS
+    assert card["total_bytes"] <= card["budget_bytes"] == 15 * GIB
+    assert card["kv_bytes"] == 65_536 * 10 * 2 * 256 * 2 * 34 // 32
+    assert 0 < found["options"]["n_cpu_moe"] < 20
+    assert (found["source"], found["options"]["type_k"]) == ("estimate", "q8_0")
+    low, high = found["expected_tok_s"]
+    assert 0 < low < high
+    assert any("expert" in sentence.lower() for sentence in found["why"])
+
+
+def test_what_is_set_is_kept(model: Path) -> None:
+    found = planned(
+        str(model), "--vram", "24,24", "--ram", "64", "--ctx", "32768",
+        "--set", "n_cpu_moe=7", "type_k=f16", "--set", "type_v=f16",
+    )  # fmt: skip
+
+    assert [device["name"] for device in found["devices"]] == ["GPU0", "GPU1"]
+    assert (found["options"]["n_ctx"], found["options"]["n_cpu_moe"]) == (32_768, 7)
+    assert sum(device["kv_bytes"] for device in found["devices"]) == 640 * 2**20
+
+
+def test_what_does_not_fit_says_so(model: Path) -> None:
+    found = planned(str(model), "--vram", "0", "--ram", "8", code=1)
+
+    assert not found["fits"]
+    assert [device["name"] for device in found["devices"]] == ["CPU"]
+    assert any("too much" in sentence for sentence in found["why"])
+
+
+def test_this_pc_is_planned_with_the_engines_numbers_and_the_pictures_beside_the_model() -> None:
+    found = planned(str(demo_model()))
+
+    assert (found["fits"], found["source"]) == (True, "engine")
+    assert found["options"]["mmproj"].endswith("mmproj-qwendesk-demo-Q8_0.gguf")
+    assert all(found["options"][key] != "auto" for key in ("n_gpu_layers", "n_cpu_moe", "type_k", "n_ubatch"))
+
+
+def test_a_file_on_the_hub_is_planned_from_its_header_alone(tmp_path: Path) -> None:
+    with running_hub() as hub:
+        hub.add("someone/Demo-GGUF", "demo.gguf", demo_model().read_bytes())
+        hub.add("someone/Demo-GGUF", "mmproj-F16.gguf", demo_mmproj().read_bytes())
+
+        found = planned(
+            "hf:someone/Demo-GGUF/demo.gguf", "--vram", "8", "--ram", "16", HF_ENDPOINT=hub.endpoint, HOME=str(tmp_path)
+        )
+        missing = run("hf:someone/Demo-GGUF/other.gguf", HF_ENDPOINT=hub.endpoint)
+
+    (card,) = found["devices"]
+    assert (found["fits"], found["source"]) == (True, "estimate")
+    assert card["weights_bytes"] > 0.8 * demo_model().stat().st_size
+    assert card["vision_bytes"] > demo_mmproj().stat().st_size // 2
+    assert list(tmp_path.rglob("*.gguf")) == []
+    assert missing.returncode == 2
+    assert "other.gguf" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere.gguf",), "There is no file"),
+        (("MODEL", "--vram", "lots"), "no number of GiB"),
+        (("MODEL", "--vram", "-4"), "no size in GiB"),
+        (("MODEL", "--vram", "8", "--set", "n_cpu_moe"), "KEY=VALUE"),
+        (("MODEL", "--vram", "8", "--set", "colour=blue"), 'no option "colour"'),
+        (("MODEL", "--vram", "8", "--set", "override_tensor=blk(=CPU"), "regular expression"),
+        (("hf:someone",), "owner/name"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_told_in_a_sentence(arguments: tuple[str, ...], said: str, model: Path) -> None:
+    done = run(*(str(model) if text == "MODEL" else text for text in arguments))
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_people_read_sentences(model: Path) -> None:
+    done = run(str(model), "--vram", "12", "--ram", "32")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("It fits.")
+    assert "tok/s at the start" in done.stdout
+    assert "an estimate until it is measured" in done.stdout
