@@ -4,6 +4,7 @@ A file's own header is exact. Of a file that is only in the catalog, the size an
 known; how the bytes spread over the layers is worked out from them (`estimated_facts`), good to a few percent.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Literal
@@ -110,6 +111,13 @@ def fit_label(file: ModelFacts, mmproj: ModelFacts | None, pc: Pc) -> FitLabel:
     situation = Situation(facts=file, mmproj=mmproj, options=smallest, weights=weights, gpus=())
     none = Placement(smallest.n_ctx, 0, 0)
     return _label("too_large", situation, none, demand(situation, none), pc)
+
+
+@functools.lru_cache(maxsize=2048)
+def catalog_label(model: Model, n_bytes: int, mmproj_bytes: int, pc: Pc) -> FitLabel:
+    """`fit_label` of a file of which the catalog has only the size; remembered, as pictures go on and off."""
+    mmproj = estimated_mmproj(mmproj_bytes) if mmproj_bytes else None
+    return fit_label(estimated_facts(model, n_bytes), mmproj, pc)
 
 
 def estimated_facts(model: Model, n_bytes: int, quant: str = "") -> ModelFacts:

@@ -15,7 +15,7 @@ from qwendesk.engine.protocol import Devices
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, Model, Repository
 from qwendesk.services.engine.service import EngineService
-from qwendesk.services.models.fitting import Pc, estimated_facts, estimated_mmproj, fit_label, pc_of
+from qwendesk.services.models.fitting import Pc, catalog_label, pc_of
 from qwendesk.services.models.planned import planned
 from qwendesk.services.models.ranking import (
     Offer,
@@ -197,8 +197,6 @@ def _mmproj(catalog: Catalog, repository: Repository) -> CatalogFile | None:
 def _quant(
     catalog: Catalog, model: Model, repository: Repository, file: CatalogFile, mmproj: CatalogFile | None, pc: Pc
 ) -> QuantOffer:
-    facts = estimated_facts(model, file.n_bytes, file.quant)
-    pictures = estimated_mmproj(mmproj.n_bytes) if mmproj is not None else None
     quality = tuple(
         each
         for each in catalog.contents.quality
@@ -210,7 +208,7 @@ def _quant(
         quant=file.quant,
         n_bytes=file.n_bytes,
         is_exact=file.is_exact,
-        fit=fit_label(facts, pictures, pc),
+        fit=catalog_label(model, file.n_bytes, mmproj.n_bytes if mmproj is not None else 0, pc),
         quality=quality,
         notes=catalog.notes(model.id, repository.uploader, file.quant),
         flag=flag_of(catalog, repository, file),

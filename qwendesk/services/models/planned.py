@@ -4,6 +4,7 @@ It weighs every step of its ladder, some 10 to 80 ms a file, so only what is rec
 judges the rest.
 """
 
+import functools
 from collections.abc import Mapping
 
 import msgspec
@@ -26,6 +27,7 @@ _KINDS: Mapping[PlanKind, FitKind] = {
 }
 
 
+@functools.lru_cache(maxsize=256)
 def planned(model: Model, n_bytes: int, mmproj_bytes: int, pc: Pc) -> tuple[FitLabel, SpeedEstimate | None]:
     """The label of the plan for a file of `model` with its picture file, and the speed to expect. Takes a moment."""
     dimensions = dimensions_of(msgspec.structs.asdict(model.hyperparameters), model.params_b)

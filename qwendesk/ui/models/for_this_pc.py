@@ -1,7 +1,7 @@
 """The tab "For this PC": one recommended model, the others by how well they fit."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.services.models.offers import Offers
 from qwendesk.services.models.ranking import QuantOffer
@@ -30,7 +30,8 @@ class ForThisPc(QWidget):
         self._status.setProperty("kind", "dim")
         self._status.setObjectName("models.pc.status")
         self._status.setWordWrap(True)
-        self._pictures = QCheckBox(tr("With pictures"))
+        self._pictures = TextButton(keeper, tr("With pictures"), kind="pill", icon_name="picture")
+        self._pictures.setCheckable(True)
         tip = tr("Download the picture file (mmproj) too, and count it in every fit")
         describe(self._pictures, "models.pictures", tr("With pictures"), tip)
         self._pictures.setChecked(True)

@@ -1,9 +1,9 @@
 """The tab "Hugging Face": search, sort, filter by fit, and look into any repository with GGUF files."""
 
-from typing import cast
+from typing import Final
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QMenu, QVBoxLayout, QWidget
 
 from qwendesk.hub.remote import Sort
 from qwendesk.services.models.search import Hit, RepoItem, SearchState
@@ -15,6 +15,12 @@ from qwendesk.ui.models.have import Have
 from qwendesk.ui.models.repo_view import RepoView, marks_text
 
 _FIRST_QUERY = "Qwen3.5"
+_SORTS: Final[dict[Sort, str]] = {
+    "downloads": "Most downloaded",
+    "trending_score": "Trending",
+    "likes": "Most liked",
+    "last_modified": "Newest",
+}
 
 
 class SearchTab(QWidget):
@@ -36,17 +42,13 @@ class SearchTab(QWidget):
         self._query.setPlaceholderText(tr("Search Hugging Face for GGUF models"))
         self._query.setClearButtonEnabled(False)
         self._query.returnPressed.connect(self._search)
-        self._sort = QComboBox()
-        describe(self._sort, "hub.sort", tr("Sort by"))
-        for value, text in (
-            ("downloads", tr("Most downloaded")),
-            ("trending_score", tr("Trending")),
-            ("likes", tr("Most liked")),
-            ("last_modified", tr("Newest")),
-        ):
-            self._sort.addItem(text, value)
-        self._sort.activated.connect(self._search)
-        self._fits = QCheckBox(tr("Only what may fit"))
+        self._sort = TextButton(keeper, icon_name="down")
+        self._sort.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        self._sort.clicked.connect(self._open_sorts)
+        self._sorts = self._sort_menu()
+        self._choose_sort("downloads")
+        self._fits = TextButton(keeper, tr("Only what may fit"), kind="pill")
+        self._fits.setCheckable(True)
         tip = tr("Hide repositories whose name tells a size that does not fit here even with 4 bits")
         describe(self._fits, "hub.fits", tr("Only what may fit"), tip)
         self._fits.toggled.connect(self._filter)
@@ -89,13 +91,35 @@ class SearchTab(QWidget):
         """Why a download could not be begun; "" for nothing to say."""
         self._repo.say(problem)
 
+    def _sort_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setObjectName("hub.sorts")
+        for value, text in _SORTS.items():
+            action = menu.addAction(tr(text))
+            action.setObjectName(f"hub.sort.{value}")
+            action.triggered.connect(lambda _checked=False, value=value: self._sort_by(value))
+        return menu
+
+    def _open_sorts(self) -> None:
+        self._sorts.popup(self._sort.mapToGlobal(QPoint(0, self._sort.height() + 4)))
+
+    def _sort_by(self, sort: Sort) -> None:
+        self._choose_sort(sort)
+        if self._bridge.state.state != "idle":
+            self._search()
+
+    def _choose_sort(self, sort: Sort) -> None:
+        self._sorted_by: Sort = sort
+        self._sort.setText(tr(_SORTS[sort]))
+        describe(self._sort, "hub.sort", tr("Sorted by: {0}", tr(_SORTS[sort])), tr("Sort by something else"))
+
     def _search(self) -> None:
         text = self._query.text().strip()
         if text.count("/") == 1 and " " not in text and all(text.split("/")):
             self._bridge.open(text)
             return
         self._bridge.close_repo()
-        self._bridge.search(text, cast("Sort", self._sort.currentData()))
+        self._bridge.search(text, self._sorted_by)
 
     def _refresh(self) -> None:
         state = self._bridge.state
@@ -136,7 +160,7 @@ class SearchTab(QWidget):
         for text, tone in _chips(hit):
             chip = QLabel(text)
             chip.setProperty("chip", tone)
-            row.addWidget(chip)
+            row.addWidget(chip, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
         about = QLabel(
             tr("{0} downloads · {1} likes · {2}", f"{found.downloads:,}", found.likes, (found.date or "")[:10])

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QCheckBox, QFrame, QLabel, QLineEdit
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
@@ -79,7 +80,7 @@ async def test_what_does_not_fit_can_be_hidden_and_marks_are_shown(hub: FakeHub,
     texts = [label.text() for label in row.findChildren(QLabel)]
     assert "abliterated" in texts
     assert "Too large for this PC" in texts
-    desk.find("hub.fits", QCheckBox).click()
+    desk.click("hub.fits")
     assert not desk.is_shown(f"hub.hit.{HUGE}")
     assert desk.is_shown(f"hub.hit.{REPO}")
 
@@ -133,3 +134,15 @@ async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_des
     item = queue.items[0]
     assert [each.file.path for each in item.kept.files] == ["Model-4B-Q4_K_M.gguf", "mmproj-F16.gguf"]
     queue.cancel(item.kept.id)
+
+
+async def test_another_order_asks_again(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "model")
+    action = desk.window.findChild(QAction, "hub.sort.likes")
+    assert action is not None
+    action.trigger()
+    await desk.until(lambda: desk.parts.models.search.state.sort == "likes")
+    await desk.until(lambda: desk.parts.models.search.state.state == "done")
+    assert desk.text_of("hub.sort") == "Most liked"
+    assert [path for path in hub.requests("GET") if "sort=likes" in path]
