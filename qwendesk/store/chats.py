@@ -128,6 +128,15 @@ class ChatStore:
 
         return self._database.write(work)
 
+    def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        """Those that a chat or a message has, deleted chats included."""
+
+        def work(connection: sqlite3.Connection) -> frozenset[str]:
+            statement = "SELECT 1 FROM messages WHERE id = ? UNION SELECT 1 FROM chats WHERE id = ?"
+            return frozenset(each for each in ids if connection.execute(statement, (each, each)).fetchone())
+
+        return self._database.read(work)
+
     def folders(self) -> tuple[Folder, ...]:
         """By name."""
 

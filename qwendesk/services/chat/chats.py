@@ -16,7 +16,7 @@ import msgspec
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.services.chat.copying import copied, leading_to, new_id
+from qwendesk.services.chat.copying import leading_to, new_id
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
 from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
 from qwendesk.store.database import StoreFailure
@@ -201,17 +201,6 @@ class ChatsService:
             self._current_id = chat_id
             self._remember("")
 
-    async def add(self, title: str, tree: ChatTree, settings: ChatSettings | None = None) -> str:
-        """A new chat with these messages, under new ids: for a branch. Returns its id; it is not opened.
-
-        Raises StoreFailure when it cannot be saved.
-        """
-        summary = ChatSummary(
-            id=new_id(), title=title, created_s=self._now(), changed_s=self._now(), settings=settings or ChatSettings()
-        )
-        await self.add_as_is([(summary, copied(tree))])
-        return summary.id
-
     async def add_as_is(self, chats: Iterable[tuple[ChatSummary, ChatTree]]) -> None:
         """Chats under the ids they have: for an import. Raises StoreFailure; those before it are kept then."""
         if self._store is None:
@@ -220,10 +209,18 @@ class ChatsService:
             )
         try:
             for summary, tree in chats:
+                for image in {image for node in tree.nodes.values() for image in node.message.images}:
+                    await asyncio.wrap_future(self._store.attachments.keep(image))
                 await asyncio.wrap_future(self._store.chats.save_tree(summary, tree))
                 self._summaries[summary.id] = summary
         finally:
             self._subscribers.notify(ListChanged())
+
+    async def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        """Those that a chat or message has already, deleted ones that can still come back included."""
+        store = self._store
+        wanted = tuple(ids)
+        return frozenset() if store is None else await asyncio.to_thread(store.chats.known_ids, wanted)
 
     async def tree(self, chat_id: str) -> ChatTree:
         """All messages of a chat of the list. Raises StoreFailure."""

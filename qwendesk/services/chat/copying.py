@@ -29,12 +29,3 @@ def copied(tree: ChatTree) -> ChatTree:
         nodes[made.id] = made
     shown = {names[parent]: names[child] for parent, child in tree.shown.items() if parent in names and child in names}
     return ChatTree(nodes, shown)
-
-
-def up_to(tree: ChatTree, node_id: str) -> ChatTree:
-    """Only the messages that lead to this one, itself included."""
-    chain: list[ChatNode] = []
-    while node := tree.nodes.get(node_id):
-        chain.append(node)
-        node_id = node.parent_id
-    return ChatTree({node.id: node for node in reversed(chain)})

@@ -10,7 +10,6 @@ import pytest_asyncio
 
 from qwendesk.core.chats import ChatSettings, ReadPosition, SavedDraft
 from qwendesk.services.chat.chats import ChatOpened, StoreTold
-from qwendesk.services.chat.copying import up_to
 from qwendesk.store.opening import FILE_NAME
 from tests.services.chat.chats_kit import ChatsKit
 from tests.store.chat_nodes import node
@@ -165,18 +164,6 @@ async def test_the_last_of_two_chats_asked_for_is_open(kit: ChatsKit) -> None:
 
     opened = [news.chat_id for news in kit.news[count:] if isinstance(news, ChatOpened)]
     assert opened[-1] == kit.chats.current_id == two
-
-
-async def test_a_branch_into_a_new_chat_has_messages_of_its_own(kit: ChatsKit) -> None:
-    chat = await kit.chat("One", "1")
-    for each in (node("a1", "q1"), node("q2", "a1")):
-        await kit.say(chat, each)
-
-    branch = await kit.chats.add("Branch", up_to(await kit.chats.tree(chat), "a1"))
-    await kit.chats.open(branch)
-
-    assert [each.message.text for each in kit.opened.tree.path()] == ["One", "a1"]
-    assert not set(kit.opened.tree.nodes) & {"q1", "a1"}
 
 
 async def test_without_a_store_the_app_goes_on_and_says_so(tmp_path: Path) -> None:
