@@ -114,6 +114,8 @@ def engine_on(pc: GamingPc) -> FakeEngineClient:
     client.pid = ENGINE
     if pc.has_card:
         client.devices = (CARD, *client.devices)
+    else:
+        client.report = msgspec.structs.replace(REPORT, allocations=(Allocation("CPU", 19 * GIB, 2 * GIB),))
     pc.engine = client
     return client
 

@@ -211,7 +211,8 @@ class ReliefService:
             self._change(pending=None)
 
     async def look(self, meters: Meters) -> None:
-        """Load an ejected model again once its memory is free."""
+        """Load an ejected model again once its memory is free; keep what is told of the others true."""
+        self._tell_reading()
         waiting = self._relief.waiting
         if waiting is None or meters.snapshot is None:
             return
@@ -250,6 +251,12 @@ class ReliefService:
         """Whatever the person loads ends the waiting."""
         if self._relief.waiting is not None and not self._ours and state.phase is Phase.LOADING:
             self._change(waiting=None)
+
+    def _tell_reading(self) -> None:
+        """How long the chat takes to read again, as it is now."""
+        tokens, speed = self._answers.context_tokens, self._answers.prefill_tok_s
+        if self._relief.fixes:
+            self._change(reread_tokens=tokens, reread_s=tokens / speed if speed and tokens else None)
 
     def _change(self, **changes: object) -> None:
         relief = msgspec.structs.replace(self._relief, **changes)

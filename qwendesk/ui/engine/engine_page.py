@@ -146,7 +146,9 @@ class _Card(QFrame):
         label.setWordWrap(True)
         value.setWordWrap(True)
         value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        value.setAlignment(Qt.AlignmentFlag.AlignTop)
+        label.setAlignment(Qt.AlignmentFlag.AlignTop)
         place = len(self._rows) + 1
-        self._grid.addWidget(label, place, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(label, place, 0)
         self._grid.addWidget(value, place, 1)
         self._rows.append((label, value))

@@ -1,7 +1,8 @@
 """The banner over all pages while a model spills: what is wrong, what it costs, and a button for each way out."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.text import tr
@@ -39,7 +40,7 @@ class SpillBanner(QWidget):
         self._row.addStretch(1)
         self._buttons: dict[BannerButton, TextButton] = {}
         around = QVBoxLayout(self)
-        around.setContentsMargins(24, 14, 24, 0)
+        around.setContentsMargins(24, 14, 24, 12)
         around.addWidget(self._card)
         column = QVBoxLayout(self._card)
         column.setContentsMargins(16, 10, 10, 12)
@@ -63,6 +64,18 @@ class SpillBanner(QWidget):
         self._story = story
         self.setVisible(story is not None and not self._dismissed)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_buttons()
+
+    def _lay_buttons(self) -> None:
+        """Beside each other while there is room, else one below the other."""
+        wanted = sum(button.sizeHint().width() + self._row.spacing() for button in self._buttons.values())
+        beside = wanted <= self.width() - 80
+        way = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
+        if self._row.direction() is not way:
+            self._row.setDirection(way)
+
     def _fill(self, story: SpillStory) -> None:
         restyle(self._card, "tone", story.tone)
         self._title.setText(story.title)
@@ -82,6 +95,7 @@ class SpillBanner(QWidget):
             describe(button, f"spill.{choice.id}", choice.text, choice.tooltip)
             button.setEnabled(not story.busy)
             restyle(button, "kind", "primary" if place == 0 else "")
+        self._lay_buttons()
 
     def _make(self, choice: BannerButton, place: int) -> TextButton:
         button = TextButton(self._keeper)
