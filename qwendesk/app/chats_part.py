@@ -5,6 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
+from qwendesk.app.exchange_part import ExchangePart
 from qwendesk.core.chats import SavedDraft
 from qwendesk.core.paths import data_folder
 from qwendesk.services.chat.chats import ChatOpened, ChatsService
@@ -52,6 +53,7 @@ class ChatsPart(QObject):
         self.service = chats.service
         self.bridge = ChatsBridge(chats.service, tasks)
         self.sidebar = Sidebar(theme, self.bridge, tasks)
+        self.exchange = ExchangePart(self.sidebar, self._page, chats.service, tasks)
         room = window.chat_room
         room.set_sidebar(self.sidebar)
         install(window, {"sidebar": self._toggle_sidebar, "search_chats": self._search})

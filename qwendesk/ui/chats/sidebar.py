@@ -94,7 +94,12 @@ class Sidebar(QFrame):
         if not chats:
             return
         self._bridge.delete(chat.id for chat in chats)
-        self.toast.say(tr("Deleted “{0}”", chats[0].title) if len(chats) == 1 else tr("Deleted {0} chats", len(chats)))
+        text = tr("Deleted “{0}”", chats[0].title) if len(chats) == 1 else tr("Deleted {0} chats", len(chats))
+        self.toast.say(text, can_undo=True)
+
+    def note(self, text: str) -> None:
+        """Says for a while what was done; "" takes it away."""
+        self.toast.say(text, can_undo=False)
 
     def show_archive(self, *, on: bool) -> None:
         """The archived chats in place of the others."""

@@ -1,4 +1,4 @@
-"""A line at the bottom of the list that says what was deleted, with a way back. It goes by itself."""
+"""A line at the bottom of the list that says what was done, with a way back if there is one. It goes by itself."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
@@ -23,7 +23,8 @@ class UndoToast(QFrame):
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setProperty("kind", "small")
         self._label.setMinimumWidth(1)
-        undo = TextButton(keeper, tr("Undo"), kind="link")
+        self._label.setWordWrap(True)
+        self._undo_button = undo = TextButton(keeper, tr("Undo"), kind="link")
         describe(undo, "chats.undo", tr("Undo"), tr("Bring back what was deleted"))
         undo.clicked.connect(self._undo)
         close = IconButton(keeper, "close", size=14, side=24)
@@ -43,8 +44,13 @@ class UndoToast(QFrame):
     def text(self) -> str:
         return self._label.text()
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, *, can_undo: bool) -> None:
+        """Nothing, and hidden, for an empty text."""
+        self._undo_button.setVisible(can_undo)
         self._label.setText(text)
+        if not text:
+            self.hide()
+            return
         self._label.setToolTip(text)
         self.show()
         self._timer.start()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QInputDialog, QLabel, QLineEdit, QListView, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel, QLineEdit, QListView, QMenu, QWidget
 
 from qwendesk.core.chats import ChatSummary
 from qwendesk.ui.chats.rows import Heading
@@ -288,3 +288,38 @@ async def test_ten_thousand_chats_are_rows_not_widgets(qt_loop: object, chats: C
     assert len(chats.desk.parts.chats.sidebar.findChildren(QWidget)) == before
     chats.view.verticalScrollBar().setValue(chats.view.verticalScrollBar().maximum())
     assert chats.view.indexAt(chats.view.viewport().rect().center()).isValid()
+
+
+async def test_a_chat_is_exported_and_imported_again(qt_loop: object, chats: ChatsDesk, tmp_path: Path) -> None:
+    await chats.ask("One")
+    chats.choose("One", "export.json")
+    dialog = chats.desk.find("chats.export_dialog", QFileDialog)
+    assert Path(dialog.selectedFiles()[0]).name == "One.json"
+    dialog.fileSelected.emit(str(tmp_path / "One.json"))
+    dialog.close()
+    note = chats.desk.find("chats.toast", QWidget).findChild(QLabel)
+    await chats.desk.until(lambda: "Exported 1" in note.text())
+    assert not chats.desk.is_shown("chats.undo")
+
+    chats.view.setCurrentIndex(chats.index("One"))
+    QTest.keyClick(chats.view, Qt.Key.Key_Delete)
+    await chats.desk.until(lambda: chats.titles == [])
+    chats.desk.parts.chats.exchange.ask_import()
+    dialog = chats.desk.find("chats.import_dialog", QFileDialog)
+    dialog.fileSelected.emit(str(tmp_path / "One.json"))
+    dialog.close()
+    await chats.desk.until(lambda: chats.titles == ["One"])
+
+    assert "1 chats with 2 messages" in note.text()
+
+
+async def test_a_file_that_is_no_export_is_said(qt_loop: object, chats: ChatsDesk, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("bad")
+    chats.desk.parts.chats.exchange.ask_import()
+    dialog = chats.desk.find("chats.import_dialog", QFileDialog)
+    dialog.fileSelected.emit(str(tmp_path / "bad.json"))
+    dialog.close()
+
+    await chats.desk.until(lambda: chats.desk.is_shown("banner"))
+
+    assert not chats.desk.is_shown("chats.toast")
