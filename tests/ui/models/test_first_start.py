@@ -1,6 +1,6 @@
 """The first start, driven as a person does: on a good PC, without room, without a network, without a GPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,12 +10,17 @@ from PySide6.QtWidgets import QFileDialog, QPushButton
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.units import GIB
+from qwendesk.hub.folders import ModelFolders
 from qwendesk.hub.queue_state import DownloadItem, Kept, QueueFile
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.services.models.ranking import Offer
 from qwendesk.services.models.starting import free_on_drive
 from tests.fakes.engine import FakeEngineClient
+from tests.gguf_files import header_of, mmproj_values, model_values, tensor, write_model
+from tests.hub.hub_server import FakeHub, running_hub
 from tests.ui.desk import Desk
+
+REPO, PATH = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-UD-Q4_K_L.gguf"
 
 
 @pytest.fixture
@@ -176,3 +181,60 @@ async def test_progress_stands_in_the_card(make_desk: Callable[[], Desk]) -> Non
     service._change(downloads=(msgspec.structs.replace(item, kept=stopped),))
     assert desk.text_of("start.download") == "Try again"
     assert desk.text_of("start.problem") == "The connection broke."
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    from huggingface_hub.utils import close_session
+
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+        close_session()
+
+
+async def with_folder(desk: Desk, folder: Path) -> ModelFolders:
+    """Models go to `folder` from now on. Returns what was before, to be put back."""
+    before = desk.parts.models.models.folders
+    await desk.parts.models.models.set_folders(ModelFolders((str(folder),), other_apps=False))
+    return before
+
+
+async def test_download_and_start_ends_in_a_loaded_model(
+    hub: FakeHub, make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    header = header_of(model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+    hub.add(REPO, PATH, header + bytes(64 * 64 * 4))
+    hub.add(REPO, "mmproj-F16.gguf", header_of(mmproj_values(64)))
+    desk = await first_start(make_desk)
+    before = await with_folder(desk, tmp_path)
+    try:
+        desk.parts.models.downloads.start()
+        desk.click("start.download")
+        await desk.until(lambda: desk.parts.engine.state.report is not None)
+        wanted = desk.parts.engine.state.wanted
+        assert wanted is not None
+        assert wanted.model == str(tmp_path / REPO / PATH)
+        assert not desk.is_shown("start.download")
+        assert desk.is_shown("composer.text")
+        await desk.parts.models.downloads.clear_done()
+    finally:
+        await desk.parts.models.models.set_folders(before)
+
+
+async def test_a_model_that_is_here_already_is_offered_first(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
+    folder = tmp_path / "someone" / "Model-GGUF"
+    folder.mkdir(parents=True)
+    write_model(folder / "Model-Q4_K_M.gguf", model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+    desk = await first_start(make_desk)
+    before = await with_folder(desk, tmp_path)
+    try:
+        await desk.until(lambda: desk.is_shown("start.use"))
+        assert "Model-Q4_K_M" in desk.text_of("start.found")
+        desk.click("start.use")
+        await desk.until(lambda: desk.parts.engine.state.report is not None)
+        wanted = desk.parts.engine.state.wanted
+        assert wanted is not None
+        assert wanted.model == str(folder / "Model-Q4_K_M.gguf")
+    finally:
+        await desk.parts.models.models.set_folders(before)
