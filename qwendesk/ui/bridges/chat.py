@@ -2,19 +2,25 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.failures import EngineDeath
 from qwendesk.core.presets import Style
 from qwendesk.engine.protocol import PictureCost, RequestFailed
+from qwendesk.services.chat.chat import Part
 from qwendesk.services.chat.service import (
     ChatNews,
     ChatService,
     ConversationReplaced,
+    Deleted,
     PromptRead,
+    SettingsChanged,
     TurnEnded,
+    TurnsReplaced,
     TurnStarted,
     Wrote,
 )
@@ -33,8 +39,12 @@ class ChatBridge(QObject):
     turn_ended = Signal(int)
     replaced = Signal()
     """Another conversation is shown now."""
+    turns_replaced = Signal(int)
+    """So many of the first turns stand as they were; what follows them is other now."""
+    deleted = Signal(int)
+    """Messages that were taken away; `undo_delete` brings them back."""
     options_changed = Signal()
-    """Thinking or style changed."""
+    """Thinking, style, system prompt or anything else the chat has of its own."""
 
     def __init__(self, service: ChatService, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -74,24 +84,54 @@ class ChatBridge(QObject):
     def answer_now(self) -> None:
         self._tasks.start(self._service.answer_now())
 
+    def edit_question(self, turn_id: int, text: str) -> None:
+        self._tasks.start(self._service.edit_question(turn_id, text))
+
+    def edit_answer(self, turn_id: int, text: str, reasoning: str) -> None:
+        self._tasks.run(lambda: self._service.edit_answer(turn_id, text=text, reasoning=reasoning))
+
+    def regenerate(self, turn_id: int) -> None:
+        self._tasks.start(self._service.regenerate(turn_id))
+
+    def resume(self, turn_id: int) -> None:
+        """Go on with an answer that was stopped or cut."""
+        self._tasks.start(self._service.resume(turn_id))
+
+    def branch(self, turn_id: int) -> None:
+        self._tasks.run(lambda: self._service.branch(turn_id))
+
+    def delete(self, turn_id: int, part: Part) -> None:
+        self._tasks.run(lambda: self._service.delete(turn_id, part))
+
+    def undo_delete(self) -> None:
+        self._tasks.run(self._service.undo_delete)
+
+    def show_version(self, turn_id: int, part: Part, step: Literal[-1, 1]) -> None:
+        self._tasks.run(lambda: self._service.show_version(turn_id, part, step))
+
     def new_chat(self) -> None:
         self._service.new_chat()
 
     def toggle_thinking(self) -> None:
         self._service.set_thinking(not self._service.thinking)
-        self.options_changed.emit()
 
     def choose_style(self, style: Style) -> None:
         """One of the presets; what was set by hand is dropped."""
         self._service.set_overrides({})
         self._service.set_style(style)
-        self.options_changed.emit()
 
     def choose_custom(self, assignments: dict[str, str]) -> None:
         """Sampling values set by hand, as option name to text. Raises BadOption for a value that cannot be used."""
         self._service.set_overrides(assignments)
         self._service.set_style("custom")
-        self.options_changed.emit()
+
+    @property
+    def settings(self) -> ChatSettings:
+        return self._service.settings
+
+    def change_settings(self, settings: ChatSettings) -> None:
+        """All that the chat has of its own. Raises BadOption or BadRequest for what cannot be used."""
+        self._service.change_settings(settings)
 
     def sampling(self) -> dict[str, float]:
         """The sampling values the next answer will use, by option name."""
@@ -122,6 +162,14 @@ class ChatBridge(QObject):
             case ConversationReplaced():
                 self._written.clear()
                 self.replaced.emit()
+                self.options_changed.emit()
+            case TurnsReplaced(kept=kept):
+                self._flush()
+                self.turns_replaced.emit(kept)
+            case Deleted(messages=messages):
+                self.deleted.emit(messages)
+            case SettingsChanged():
+                self.options_changed.emit()
 
     def _flush(self) -> None:
         """Hand on what was written, joined per kind; a thought always comes before its answer."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -33,6 +33,13 @@ class Tasks(QObject):
         self._running.add(task)
         task.add_done_callback(self._on_done)
         return task
+
+    def run(self, intent: Callable[[], object]) -> None:
+        """Do at once what needs no waiting; a request that cannot be served is reported like a coroutine's."""
+        try:
+            intent()
+        except QwenDeskError as error:
+            self.refused.emit(error.sentence)
 
     async def close(self) -> None:
         """Cancel what still runs and wait until it ended."""
