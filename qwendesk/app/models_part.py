@@ -75,9 +75,20 @@ def build_models(
     fetching, downloads_tab = add_downloads_tab(keeper, tasks, page, engine, downloads, network)
     library = build_library(keeper, tasks, settings, models, network, downloads, engine, page)
     search = add_search_tab(keeper, tasks, page, engine, models, network, downloads, offers_service)
+    library.bridge.search_asked.connect(lambda words: _look_for(words, page, search))
     return ModelsPart(
         page, models, network, downloads, offers_service, offers, for_this_pc, fetching, downloads_tab, library, search
     )
+
+
+def _look_for(words: str, page: ModelsPage, search: SearchBridge) -> None:
+    """A repository, or what a search finds."""
+    page.show_tab("hub")
+    if "/" in words:
+        search.open(words)
+    else:
+        search.close_repo()
+        search.search(words, "downloads")
 
 
 def _connect_for_this_pc(
