@@ -1,6 +1,6 @@
 """Files at fixed addresses with known hashes: engine packs. They are fetched like those of the Hub."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import httpx2
 
@@ -11,16 +11,17 @@ from qwendesk.hub.remote import Location, RemoteFile
 class Addresses:
     """Fulfils download.Source: each file has one address, which may redirect. The Hub's token is never sent."""
 
-    def __init__(self, network: Network, address_of: Mapping[str, str]) -> None:
-        """`address_of`: https address by the file's path."""
+    def __init__(self, network: Network, address_of: Mapping[str, str], is_cut: Callable[[], bool] = never) -> None:
+        """`address_of`: https address by the file's path. `is_cut` as for `remote.Hub`."""
         self.network = network
+        self._is_cut = is_cut
         self._address_of = dict(address_of)
 
     def client(self) -> httpx2.Client:
-        return new_client(self.network, never)
+        return new_client(self.network, self._is_cut)
 
     def locate(self, file: RemoteFile, client: httpx2.Client) -> Location:
-        if self.network.offline:
+        if self.network.offline or self._is_cut():
             raise offline_trouble()
         answer = client.head(self._address_of[file.path], headers=self.headers_for(""), follow_redirects=True)
         if answer.status_code >= 400:

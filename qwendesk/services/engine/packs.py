@@ -130,7 +130,8 @@ class PacksService:
     def _fetch(self, pack: EnginePack, control: Control, report: Callable[[int], None]) -> None:
         """On another thread."""
         cache = paths.cache_folder() / "engines" / pack.name
-        source = Addresses(self._network(), {_file_name(each): each.url for each in pack.archives})
+        addresses = {_file_name(each): each.url for each in pack.archives}
+        source = Addresses(self._network(), addresses, lambda: self._network().offline)
         done_bytes = 0
         for archive in pack.archives:
 

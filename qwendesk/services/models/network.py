@@ -68,6 +68,11 @@ class NetworkService:
                 self._made = (wanted, self._new_hub(wanted))
             return self._made[1]
 
+    def without_token(self) -> Network:
+        """As connections to others than the Hub are to be made now. For any thread."""
+        now = self._connection
+        return Network(endpoint=now.endpoint, proxy=now.proxy, offline=now.is_offline)
+
     async def token_place(self) -> TokenPlace:
         """Where the token for the present endpoint is kept."""
         return await asyncio.to_thread(token_place, self._connection.host)

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import hashlib
 import socket
 import stat
 import sys
@@ -16,8 +17,11 @@ from keyring.backends import fail
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import BadOption, QwenDeskError
+from qwendesk.hub.addresses import Addresses
 from qwendesk.hub.asking import ask_hub
 from qwendesk.hub.catalog import load_catalog
+from qwendesk.hub.download import download_file
+from qwendesk.hub.download_control import Control
 from qwendesk.hub.evidence import FileEvidence, gather_all
 from qwendesk.hub.folders import ModelFolders, write_folders
 from qwendesk.hub.library_places import Machine
@@ -26,12 +30,16 @@ from qwendesk.hub.remote import RemoteFile
 from qwendesk.hub.remote_header import remote_facts
 from qwendesk.hub.token import token_file
 from qwendesk.services.models.downloads import DownloadsService
+from qwendesk.services.models.fitting import Pc
 from qwendesk.services.models.network import NetworkService
+from qwendesk.services.models.search import SearchService
 from qwendesk.services.models.service import ModelsService
+from qwendesk.services.models.templates import TemplatesService
 from qwendesk.services.settings import SettingsService
 from tests.gguf_files import header_of, model_values, write_model
 from tests.hub.hub_server import COMMIT, running_hub
 
+ENGINE = b"engine" * 100
 REPO, NAME = "someone/Model-4B-GGUF", "model-4B.gguf"
 
 
@@ -48,6 +56,9 @@ def hub(tmp_path, monkeypatch):
     with running_hub() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         hub.add(REPO, NAME, header_of(model_values()))
+        hub.add(REPO, "engine.zip", ENGINE)
+        hub.plain.add("engine.zip")
+        hub.add(REPO, "chat_template.jinja", b"{{ messages }}")
         yield hub
         close_session()
     keyring.set_keyring(before)
@@ -125,7 +136,41 @@ def _from_repo(file: FileEvidence) -> FileEvidence:
     return msgspec.structs.replace(file, origin=msgspec.structs.replace(file.origin, repo=REPO, path=NAME))
 
 
+async def search_tab(desk: Desk) -> None:
+    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34))
+    await service.search("model", "downloads")
+    if service.state.problem:
+        raise QwenDeskError("Not searched", service.state.problem)
+
+
+async def open_repository(desk: Desk) -> None:
+    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34))
+    await service.open(REPO)
+    opened = service.state.opened
+    if opened is not None and opened.problem:
+        raise QwenDeskError("Not opened", opened.problem)
+
+
+async def template(desk: Desk) -> None:
+    await TemplatesService(desk.network.hub, paths.config_folder() / "templates").fetch(REPO, "chat_template.jinja")
+
+
+async def engine_pack(desk: Desk) -> None:
+    address = f"{desk.network.connection.endpoint}/{REPO}/resolve/main/engine.zip"
+    source = Addresses(
+        desk.network.without_token(), {"engine.zip": address}, lambda: desk.network.connection.is_offline
+    )
+    target = paths.config_folder() / "pack" / "engine.zip"
+    target.unlink(missing_ok=True)
+    file = RemoteFile(REPO, "engine.zip", "", len(ENGINE), hashlib.sha256(ENGINE).hexdigest(), "", None)
+    await asyncio.to_thread(download_file, source, file, target, lambda _progress: None, Control())
+
+
 INTENTS = {
+    "search tab": search_tab,
+    "open a repository": open_repository,
+    "fetch a template": template,
+    "fetch an engine": engine_pack,
     "search": lambda desk: asyncio.to_thread(lambda: desk.network.hub().search("model")),
     "list a repository": lambda desk: asyncio.to_thread(lambda: desk.network.hub().files(REPO)),
     "look at a file": lambda desk: asyncio.to_thread(lambda: desk.network.hub().file(REPO, NAME)),

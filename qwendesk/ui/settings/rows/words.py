@@ -17,6 +17,8 @@ _CHOICES = {
     "cpu": "CPU",
     "all": "All",
     "none": "None",
+    "stop": "Stop",
+    "drop_oldest": "Drop the oldest",
 }
 """Words for choices that are not the field's own terms; q8_0, mmap and yarn stay as they are."""
 
@@ -28,7 +30,7 @@ def section_slug(entry: Entry) -> str:
 
 def choice_text(choice: Any) -> str:
     """ "As the system" for system; a term of the field is left as it is."""
-    return tr(_CHOICES[choice]) if choice in _CHOICES else str(choice).replace("_", " ")
+    return tr(_CHOICES.get(choice, str(choice)))
 
 
 def value_text(entry: Entry, value: Any) -> str:
