@@ -21,6 +21,7 @@ import msgspec  # noqa: E402
 
 from qwendesk.core.units import show_bytes  # noqa: E402
 from qwendesk.hardware.sketch import Dimensions, TensorShape, tensor_shapes  # noqa: E402
+from tools.bench_vocabulary import vocabulary  # noqa: E402
 from tools.gguf_writer import ALIGNMENT, Tensor, Value, header_bytes  # noqa: E402
 
 _QWEN = Dimensions(
@@ -82,11 +83,16 @@ _F32, _F16, _Q8_0, _Q4_K, _Q6_K = 0, 1, 8, 12, 14
 _FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15}
 
 
-def write_hollow(path: Path, size: str, quant: str = "q4_k_m", *, nextn_layers: int = 0) -> Path:
-    """Raises KeyError for an unknown size or quant, OSError when the file system has no files with holes."""
+def write_hollow(
+    path: Path, size: str, quant: str = "q4_k_m", *, nextn_layers: int = 0, loadable: bool = False
+) -> Path:
+    """`loadable`: with a generated vocabulary, so that a worker really loads it: all weights are zero then.
+
+    Raises KeyError for an unknown size or quant, OSError when the file system has no files with holes."""
     dimensions = msgspec.structs.replace(SIZES[size], nextn_layers=nextn_layers)
     tensors = [Tensor(each.name, each.shape, _type(each, quant, index), ()) for index, each in _numbered(dimensions)]
-    header = header_bytes(_values(dimensions, size, _FILE_TYPES[quant]), tensors)
+    values = _values(dimensions, size, _FILE_TYPES[quant])
+    header = header_bytes(values | _vocabulary(dimensions.vocab_size) if loadable else values, tensors)
     data = sum(-(-tensor.n_bytes // ALIGNMENT) * ALIGNMENT for tensor in tensors)
     with path.open("wb") as file:
         file.write(header)
@@ -150,6 +156,19 @@ def _values(dimensions: Dimensions, size: str, file_type: int) -> dict[str, Valu
         "general.file_type": file_type,
         **{f"{architecture}.{key}": value for key, value in numbers.items()},
         "tokenizer.ggml.model": "no_vocab",
+    }
+
+
+def _vocabulary(size: int) -> dict[str, Value]:
+    words = vocabulary(size)
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "qwen35",
+        "tokenizer.ggml.tokens": words.tokens,
+        "tokenizer.ggml.token_type": words.types,
+        "tokenizer.ggml.merges": words.merges,
+        "tokenizer.ggml.eos_token_id": words.tokens.index("<|im_end|>"),
+        "tokenizer.ggml.add_bos_token": False,
     }
 
 

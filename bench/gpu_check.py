@@ -1,0 +1,126 @@
+"""On a PC with an NVIDIA card: plans against what is really allocated, and the meter against nvidia-smi.
+
+    python -m bench.gpu_check [--size 35b] [--size 9b]
+
+Loads hollow models of real dimensions (tools/hollow_model.py: zeros from a file that costs a few MB of disk), as the
+app would: planned, checked with the engine, loaded by a worker. Without a card it says so and ends.
+"""
+
+import argparse
+import asyncio
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import Plan
+from qwendesk.core.units import MIB
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.estimating import ask_engine
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.hardware.looking import Looking
+from qwendesk.hub.gguf import read_facts
+from qwendesk.services.engine.deciding import machine_now
+from qwendesk.services.engine.exact import exact_plan, with_engine_numbers
+from tools.hollow_model import SIZES, write_hollow
+
+_SMI_LIMIT_S = 30
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", action="append", choices=list(SIZES), help="repeatable; without it: 2b, 9b and 35b")
+    sizes = parser.parse_args().size or ["2b", "9b", "35b"]
+    if not _cards():
+        print("No NVIDIA card was met here (nvidia-smi is missing or lists none): nothing was checked.")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        return max(
+            asyncio.run(_check(write_hollow(Path(folder) / f"{size}.gguf", size, loadable=True))) for size in sizes
+        )
+
+
+async def _check(model: Path) -> int:
+    """One model: planned, asked for, loaded, measured. 0 when the plan held."""
+    client = WorkerClient()
+    try:
+        devices = await client.probe()
+        if isinstance(devices, EngineDeath):
+            print(f"{model.name}: {devices.sentence}")
+            return 1
+        if not any(device.kind == "gpu" for device in devices.devices):
+            print("This engine has no GPU backend: install one with ENGINE=cuda make run.")
+            return 1
+        plan = await exact_plan(
+            read_facts(model), None, machine_now(devices), LoadOptions(model=str(model)), ask_engine
+        )
+        if isinstance(plan, LoadFailure):
+            print(f"{model.name}: {plan.sentence}")
+            return 1
+        report = await client.load(plan.options)
+        if isinstance(report, LoadFailure):
+            print(f"{model.name}: {report.sentence}")
+            return 1
+        return _compare(model, plan, report, client.worker_pid)
+    finally:
+        await client.close()
+
+
+def _compare(model: Path, plan: Plan, report: LoadReport, pid: int | None) -> int:
+    print(f"\n{model.name}: {plan.kind}, {plan.options.n_ctx} tokens, {plan.options.type_k}, numbers: {plan.source}")
+    real = with_engine_numbers(plan, report.allocations, plan.options)
+    print("| device | part | planned MiB | allocated MiB | off |")
+    print("|---|---|---|---|---|")
+    for planned, allocated in zip(plan.prices.gpus, real.prices.gpus, strict=True):
+        for part in ("weights", "kv", "recurrent", "compute"):
+            ours, theirs = (getattr(row, f"{part}_bytes") / MIB for row in (planned, allocated))
+            print(f"| {planned.name} | {part} | {ours:.1f} | {theirs:.1f} | {_off(ours, theirs)} |")
+    looking = Looking()
+    try:
+        seen = looking.look(pid, time.monotonic())
+    finally:
+        looking.close()
+    smi = _cards()
+    print("| card | planned MiB | meter: worker MiB | nvidia-smi: worker MiB | meter: all MiB | nvidia-smi: all MiB |")
+    print("|---|---|---|---|---|---|")
+    for index, (row, reading) in enumerate(zip(plan.prices.gpus, seen.gpus, strict=False)):
+        held = reading.process(pid)
+        metered = (held.dedicated_bytes or 0) / MIB if held is not None else 0
+        everything = smi[index] if index < len(smi) else 0
+        print(
+            f"| {row.name} | {row.total_bytes / MIB:.0f} | {metered:.0f} | {_held_by(pid):.0f} | "
+            f"{(reading.used_bytes or 0) / MIB:.0f} | {everything:.0f} |"
+        )
+    return 0 if real.fits else 1
+
+
+def _off(ours: float, theirs: float) -> str:
+    return f"{ours / theirs - 1:+.1%}" if theirs else "-"
+
+
+def _cards() -> list[float]:
+    """MiB in use on each card, as nvidia-smi says; empty without one."""
+    return [float(line) for line in _smi("--query-gpu=memory.used") if line.replace(".", "").isdigit()]
+
+
+def _held_by(pid: int | None) -> float:
+    """MiB that one process holds on all cards together."""
+    rows = (line.split(",") for line in _smi("--query-compute-apps=pid,used_memory") if "," in line)
+    return sum(float(size) for process, size in rows if process.strip() == str(pid) and size.strip().isdigit())
+
+
+def _smi(query: str) -> list[str]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    command = [program, query, "--format=csv,noheader,nounits"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_LIMIT_S, check=False)
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Prints the tables of docs/measurements.md that follow from the planner: cards beside collected advice, and accuracy.
+
+    python tools/guide_tables.py
+
+They are computed from the sizes of the published files (resources/catalog.json) and the planner's own rules.
+"""
+
+import functools
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if __package__ in (None, ""):
+    sys.path.insert(0, str(ROOT))
+
+from qwendesk.core.devices import DeviceInfo  # noqa: E402
+from qwendesk.core.model_facts import ModelFacts, TensorFacts  # noqa: E402
+from qwendesk.core.options import LoadOptions  # noqa: E402
+from qwendesk.core.plan import Machine, Plan  # noqa: E402
+from qwendesk.core.units import GIB, MIB, show_tokens  # noqa: E402
+from qwendesk.hardware.planner import solve  # noqa: E402
+from qwendesk.hardware.pricing import price  # noqa: E402
+from qwendesk.hardware.sketch import dimensions_of, sketch  # noqa: E402
+from qwendesk.hub.catalog import load_catalog  # noqa: E402
+from qwendesk.hub.gguf import read_facts  # noqa: E402
+from tools.hollow_model import write_hollow  # noqa: E402
+
+_REPO = "unsloth/Qwen3.5-35B-A3B-GGUF"
+_MMPROJ_BYTES = 900_000_000
+_SYSTEM_RAM = 3 * GIB
+_CARDS: tuple[tuple[float, float, str, str, str, dict[str, Any]], ...] = (
+    (8, 32, "Q4_K_M", "about 36 of 40 expert layers on CPU, 32K", "about 33", {"n_ctx": 32_768}),
+    (12, 32, "Q4_K_M", "about 28 expert layers on CPU, 64K", "about 24", {}),
+    (12, 16, "UD-IQ3_XXS", "about 17 on CPU", "about 13", {"n_ctx": 32_768}),
+    (16, 32, "Q4_K_M", "about 19-20 on CPU, 64K q8_0", "about 15", {}),
+    (24, 64, "UD-Q4_K_L", "at 128K q8_0 (21.7 + 0.6)", "", {"n_ctx": 131_072}),
+    (24, 64, "Q4_K_M", "a few expert layers on CPU", "64K q8_0 (21.5 + 0.6)", {"n_ctx": 65_536}),
+    (24, 64, "UD-Q3_K_XL", "full 262K (19.7 + 0.6)", "", {"n_ctx": 262_144}),
+    (24, 64, "UD-Q4_K_L", "", "full 262K (21.8 + 0.6)", {"n_ctx": 262_144}),
+    (32, 64, "Q5_K_M", "at 128K (27.3 + 0.6)", "", {"n_ctx": 131_072}),
+    (32, 64, "Q6_K", "", "at 128K (28.6 + 0.6)", {"n_ctx": 131_072}),
+    (48, 64, "Q8_0", "fits", "fits", {}),
+)
+
+
+def main() -> None:
+    print("| card + RAM | quant | collected, with pictures | planned | collected, text only | planned |")
+    print("|---|---|---|---|---|---|")
+    for gib, ram, quant, with_pictures, text_only, values in _CARDS:
+        pictures = _plan(quant, gib, ram, values, mmproj=_mmproj())
+        text = _plan(quant, gib, ram, values, mmproj=None)
+        print(
+            f"| {gib:.0f} + {ram:.0f} GB | {quant} | {with_pictures or '-'} | {_words(pictures)} | "
+            f"{text_only or '-'} | {_words(text)} |"
+        )
+    print()
+    _accuracy()
+
+
+def _plan(quant: str, gib: float, ram: float, values: dict[str, Any], mmproj: ModelFacts | None) -> Plan:
+    memory = int(gib * GIB)
+    card = DeviceInfo("CUDA0", f"{gib:.0f} GB card", "gpu", "CUDA", memory, memory)
+    available = int(ram * GIB) - _SYSTEM_RAM
+    machine = Machine(devices=(card,), ram_total_bytes=int(ram * GIB), ram_available_bytes=available)
+    return solve(_facts(quant), mmproj, machine, LoadOptions(model="m.gguf", **values))
+
+
+def _facts(quant: str) -> ModelFacts:
+    catalog = load_catalog()
+    repository = catalog.repository(_REPO)
+    assert repository is not None
+    file = next(file for file in repository.files if file.quant == quant and not file.note.startswith("split"))
+    model = next(model for model in catalog.contents.models if model.id == repository.model)
+    numbers = {name: getattr(model.hyperparameters, name) for name in model.hyperparameters.__struct_fields__}
+    return sketch(dimensions_of(numbers, model.params_b), model.architecture, file.n_bytes, quant=quant)
+
+
+def _mmproj() -> ModelFacts:
+    tensor = TensorFacts("v.patch_embd.weight", "F16", (_MMPROJ_BYTES // 2,), _MMPROJ_BYTES)
+    return ModelFacts(
+        path="", file_bytes=_MMPROJ_BYTES, kind="mmproj", architecture="clip", embedding_length=1152, tensors=(tensor,)
+    )
+
+
+def _words(plan: Plan) -> str:
+    if not plan.fits:
+        return "does not fit"
+    options, card = plan.options, plan.prices.gpus[0]
+    where = f"{options.n_cpu_moe} on CPU, " if options.n_cpu_moe else ""
+    used = (card.total_bytes - card.drift_bytes) / GIB
+    return f"{where}{show_tokens(options.n_ctx)} {options.type_k} ({used:.1f} + {card.drift_bytes / GIB:.1f})"
+
+
+def _accuracy() -> None:
+    """How far the formulas are from what the engine itself planned (tests/data/engine_memory.json)."""
+    rows = json.loads((ROOT / "tests/data/engine_memory.json").read_text())["rows"]
+    off: dict[str, list[float]] = {}
+    for row in rows:
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in row["options"].items()
+        }
+        cards = tuple(
+            DeviceInfo(f"GPU{number}", "", "gpu", "X", int(gib * GIB), int(gib * GIB))
+            for number, gib in enumerate(row["cards_gib"])
+        )
+        machine = Machine(devices=cards, ram_total_bytes=512 * GIB, ram_available_bytes=512 * GIB)
+        prices = price(_hollow_facts(row["size"]), LoadOptions(model="m.gguf", **values), machine)
+        for device in (*prices.gpus, prices.ram):
+            real = row["mib"].get(device.name, [0, 0, 0, 0])[3]
+            if real >= 32:
+                off.setdefault(_placement(row), []).append(device.compute_bytes / MIB / real - 1)
+    print("| compute buffers | devices | median off | worst |")
+    print("|---|---|---|---|")
+    for placement, shares in sorted(off.items()):
+        middle = sorted(abs(share) for share in shares)[len(shares) // 2]
+        print(f"| {placement} | {len(shares)} | {middle:.1%} | {max(shares, key=abs):+.0%} |")
+
+
+@functools.cache
+def _hollow_facts(size: str) -> ModelFacts:
+    with tempfile.TemporaryDirectory() as folder:
+        return read_facts(write_hollow(Path(folder) / "hollow.gguf", size))
+
+
+def _placement(row: dict[str, Any]) -> str:
+    options = row["options"]
+    if not row["cards_gib"]:
+        return "RAM alone"
+    if len(row["cards_gib"]) > 1:
+        return "several cards"
+    if options["n_gpu_layers"] != "all":
+        return "whole layers in RAM"
+    return "experts in RAM" if options["n_cpu_moe"] else "all on the card"
+
+
+if __name__ == "__main__":
+    main()
