@@ -212,7 +212,7 @@ def _whole(pair: tuple[float, float]) -> tuple[int, int]:
 
 
 def _reported(model: Model, fit: FitLabel, pc: Pc) -> Speed | None:
-    if not model.id.endswith("35B-A3B"):
+    if model.id != "Qwen3.5-35B-A3B":
         return None
     vram_gb = pc.vram_bytes / 2**30
     if fit.kind == "vram" and 23 <= vram_gb < 30:

@@ -283,7 +283,9 @@ def _problem(start: Start, missing: int) -> str:
         return tr("This drive lacks {0}. Choose another folder, or make room.", show_bytes(missing))
     if start.is_offline:
         return tr("QwenDesk is set to offline, so nothing is downloaded. Files you have and the demo work.")
-    return start.problem
+    if start.problem:
+        return tr("{0} Files you have and the demo work without a download.", start.problem)
+    return ""
 
 
 def _button_text(start: Start, hero: Offer) -> str:

@@ -108,6 +108,7 @@ async def test_offline_it_says_so_and_the_other_ways_stay(make_desk: Callable[[]
         desk.click("start.download")
         await desk.until(lambda: desk.is_shown("start.problem"))
         assert "offline" in desk.text_of("start.problem")
+        assert "the demo work" in desk.text_of("start.problem")
         desk.click("start.files")
         assert desk.is_shown("models.tabs")
         assert desk.parts.models.page.shown_tab == "mine"
@@ -238,3 +239,16 @@ async def test_a_model_that_is_here_already_is_offered_first(make_desk: Callable
         assert wanted.model == str(folder / "Model-Q4_K_M.gguf")
     finally:
         await desk.parts.models.models.set_folders(before)
+
+
+async def test_without_a_network_it_says_so_and_can_be_tried_again(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    desk = await first_start(make_desk)
+    desk.click("start.download")
+    await desk.until(lambda: desk.is_shown("start.problem"))
+    assert desk.text_of("start.problem").startswith("No connection to 127.0.0.1:9")
+    assert "the demo work" in desk.text_of("start.problem")
+    assert desk.find("start.download", QPushButton).isEnabled()
+    assert desk.is_shown("start.quick")
