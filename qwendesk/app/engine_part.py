@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from qwendesk.engine.contract import EngineClient
+from qwendesk.services.engine.engines import EnginesService
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.engine.testing import Diagnosis, examine, versions
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -23,6 +24,10 @@ MakeClient = Callable[[], Awaitable[EngineClient]]
 class EnginePart(msgspec.Struct):
     page: EnginePage
     testing: TestingBridge
+    stop_listening: Callable[[], None] = lambda: None
+
+    def close(self) -> None:
+        self.stop_listening()
 
 
 def build_engine_page(
@@ -32,8 +37,9 @@ def build_engine_page(
     meters: MeterBridge,
     window: MainWindow,
     make_client: MakeClient,
+    engines: EnginesService | None,
 ) -> EnginePart:
-    """The page in the window's rail. `make_client` starts the worker of a test."""
+    """The page in the window's rail. `make_client` starts the worker of a test; `engines` are those of this PC."""
     testing = TestingBridge(lambda: _examined(make_client), tasks)
     page = EnginePage(keeper, versions)
     page.test_asked.connect(testing.run)
@@ -41,7 +47,10 @@ def build_engine_page(
     meters.changed.connect(lambda: page.show_snapshot(meters.meters.snapshot))
     testing.changed.connect(lambda: page.show_test(testing.diagnosis, running=testing.running))
     window.add_page("engine", "engine", tr("Engine"), COMMANDS["page_engine"].shortcut, page)
-    return EnginePart(page, testing)
+    if engines is None:
+        return EnginePart(page, testing)
+    page.show_engines(engines.engines)
+    return EnginePart(page, testing, engines.subscribe(page.show_engines))
 
 
 async def _examined(make_client: MakeClient) -> Diagnosis:

@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
 async def _run(app: QApplication, options: argparse.Namespace) -> int:
     keeper = ThemeKeeper(app, options.theme or "system")
     engines = engines_here()
-    parts = build(WorkerClient(environment=engines.environment), keeper)
+    parts = build(WorkerClient(environment=engines.environment), keeper, engines=engines)
     parts.settings_page.look.apply(with_theme=options.theme is None)
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)

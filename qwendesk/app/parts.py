@@ -12,7 +12,7 @@ from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.deciding import deciding_with
-from qwendesk.services.engine.engines import client_here
+from qwendesk.services.engine.engines import EnginesService, client_here
 from qwendesk.services.engine.measured import MeasuredLoads
 from qwendesk.services.engine.service import Decide, EngineService
 from qwendesk.services.meters.answers import AnswerMeter, counted
@@ -60,6 +60,7 @@ class Parts(msgspec.Struct):
         await self.tasks.close()
         await self.chats.close()
         await self.meters.close()
+        self.engine_page.close()
         await self.first.close()
         self.settings_page.close()
         await self.models.close()
@@ -74,6 +75,7 @@ def build(
     decide: Decide | None = None,
     meter_source: MeterSource | None = None,
     make_client: MakeClient = client_here,
+    engines: EnginesService | None = None,
 ) -> Parts:
     """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
     answers = AnswerMeter()
@@ -91,7 +93,7 @@ def build(
     chats = ChatsPart(keeper, tasks, chat_list, chat, window)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, meter_source or MeterSource())
-    engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client)
+    engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines)
     settings_page = build_settings(keeper, tasks, settings, models, window)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
     return Parts(

@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Callable
 
+import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.engine.state import EngineState
 from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.services.engine.engines import Engines
 from qwendesk.services.engine.testing import Diagnosis
 from qwendesk.ui.engine import engine_text
-from qwendesk.ui.engine.engine_text import Section
+from qwendesk.ui.engine.engine_text import Known, Section
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -27,9 +29,7 @@ class EnginePage(QScrollArea):
     def __init__(self, keeper: ThemeKeeper, versions: Callable[[], dict[str, str]]) -> None:
         super().__init__()
         self._versions = versions
-        self._state = EngineState()
-        self._snapshot: Snapshot | None = None
-        self._diagnosis: Diagnosis | None = None
+        self._known = Known()
         self._running = False
         self.setObjectName("engine.page")
         self.setAccessibleName(tr("Engine"))
@@ -53,16 +53,17 @@ class EnginePage(QScrollArea):
         self._show_all()
 
     def show_state(self, state: EngineState) -> None:
-        self._state = state
-        self._show_all()
+        self._learn(state=state)
 
     def show_snapshot(self, snapshot: Snapshot | None) -> None:
-        self._snapshot = snapshot
-        self._show_all()
+        self._learn(snapshot=snapshot)
+
+    def show_engines(self, engines: Engines) -> None:
+        self._learn(engines=engines)
 
     def show_test(self, diagnosis: Diagnosis | None, *, running: bool) -> None:
-        self._diagnosis, self._running = diagnosis, running
-        self._show_all()
+        self._running = running
+        self._learn(diagnosis=diagnosis)
 
     def _content(self) -> QWidget:
         page = QWidget()
@@ -90,10 +91,14 @@ class EnginePage(QScrollArea):
         row.addStretch(1)
         return page
 
+    def _learn(self, **news: object) -> None:
+        self._known = msgspec.structs.replace(self._known, **news)
+        self._show_all()
+
     def _show_all(self) -> None:
         self._test.setEnabled(not self._running)
-        self._result.setText(engine_text.test_lines(self._diagnosis, running=self._running))
-        for section in engine_text.sections(self._state, self._snapshot, self._diagnosis, platform=sys.platform):
+        self._result.setText(engine_text.test_lines(self._known.diagnosis, running=self._running))
+        for section in engine_text.sections(self._known, platform=sys.platform):
             card = self._cards.get(section.id)
             if card is None:
                 card = self._cards[section.id] = _Card(section)
@@ -101,9 +106,7 @@ class EnginePage(QScrollArea):
             card.show_section(section)
 
     def _copy_all(self) -> None:
-        text = engine_text.diagnostics(
-            self._state, self._snapshot, self._diagnosis, self._versions(), platform=sys.platform
-        )
+        text = engine_text.diagnostics(self._known, self._versions(), platform=sys.platform)
         QGuiApplication.clipboard().setText(text)
 
 

@@ -6,6 +6,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.services.engine.engines import Engines
 from qwendesk.services.engine.testing import Check, Diagnosis
 from qwendesk.ui.kit.text import tr
 
@@ -18,13 +19,21 @@ class Section(msgspec.Struct, frozen=True):
     rows: tuple[tuple[str, str], ...]
 
 
-def sections(
-    state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None, *, platform: str
-) -> tuple[Section, ...]:
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the page is made of, as far as it is known."""
+
+    state: EngineState = EngineState()
+    snapshot: Snapshot | None = None
+    diagnosis: Diagnosis | None = None
+    engines: Engines = Engines()
+
+
+def sections(known: Known, *, platform: str) -> tuple[Section, ...]:
     """Everything that is known now; what only a test tells comes with the test."""
+    state, snapshot, diagnosis = known.state, known.snapshot, known.diagnosis
     devices = state.devices or (diagnosis.devices if diagnosis is not None else ())
     return (
-        Section("build", tr("Engine"), _build(state, diagnosis)),
+        Section("build", tr("Engine"), _build(state, diagnosis) + _engines(known.engines)),
         Section("devices", tr("Devices"), tuple(_device(device) for device in devices) or _no_devices()),
         Section("hardware", tr("Hardware and drivers"), _hardware(snapshot, platform)),
         Section("cpu", tr("Processor"), _processor(state, snapshot, diagnosis)),
@@ -49,12 +58,11 @@ def check_line(check: Check) -> str:
     return tr("{0}: {1}", line, check.detail) if check.detail else line
 
 
-def diagnostics(
-    state: EngineState, snapshot: Snapshot | None, diagnosis: Diagnosis | None, versions: dict[str, str], platform: str
-) -> str:
+def diagnostics(known: Known, versions: dict[str, str], platform: str) -> str:
     """The whole page as text for a bug report."""
+    state, diagnosis = known.state, known.diagnosis
     parts = [Section("versions", tr("Versions"), tuple(versions.items()))]
-    parts += sections(state, snapshot, diagnosis, platform=platform)
+    parts += sections(known, platform=platform)
     blocks = ["\n".join([part.title, *(f"  {label}: {value}" for label, value in part.rows)]) for part in parts]
     if diagnosis is not None:
         blocks.append("\n".join([tr("Test"), *(f"  {check_line(check)}" for check in diagnosis.self_test)]))
@@ -80,6 +88,17 @@ def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, 
     if state.welcome is not None:
         rows.append(("llama.cpp", tr("of llama-cpp-python {0}", state.welcome.package_version)))
     rows.append((tr("Backends"), ", ".join(backends) or tr("known once it runs")))
+    return tuple(rows)
+
+
+def _engines(engines: Engines) -> tuple[tuple[str, str], ...]:
+    """Every engine on this PC, and why those that are not used cannot be."""
+    rows = []
+    for trial in engines.trials:
+        used = tr("in use") if trial.name == engines.chosen else tr("usable, not chosen")
+        rows.append((tr("Engine “{0}”", trial.name), used if trial.usable else trial.reason))
+    if engines.note:
+        rows.append((tr("Note"), engines.note))
     return tuple(rows)
 
 

@@ -152,6 +152,8 @@ def gpu_tooltip(gpu: GpuReading | None) -> str:
 
 def cpu_text(meters: Meters) -> str:
     """ "8 threads", for a model on the CPU; "" while it is not known."""
+    if meters.threads == 1:
+        return tr("1 thread")
     return tr("{0} threads", meters.threads) if meters.threads else ""
 
 
