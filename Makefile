@@ -47,6 +47,7 @@ bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine
 	@$(VENV_PYTHON) -m bench.ui_responsive
 	@$(VENV_PYTHON) -m bench.verify
+	@$(VENV_PYTHON) -m bench.store
 
 soak: environment-test
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600

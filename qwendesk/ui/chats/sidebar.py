@@ -66,6 +66,7 @@ class Sidebar(QFrame):
         column.setSpacing(8)
         column.addLayout(self._top_row(keeper))
         column.addLayout(self._archive_row(keeper))
+        column.addWidget(self._incognito_note())
         column.addWidget(self._stack, 1)
         foot = QHBoxLayout()
         foot.setContentsMargins(10, 0, 10, 0)
@@ -81,6 +82,7 @@ class Sidebar(QFrame):
             bridge.summaries.values(), bridge.folders, self._now(), archived=self._archived, folded=self._folded
         )
         self.list.show_rows(rows, bridge.current_id)
+        self._incognito.setVisible(bridge.is_incognito)
         if not self.search.text().strip():
             self._show_chats()
 
@@ -168,6 +170,14 @@ class Sidebar(QFrame):
         row.setContentsMargins(12, 0, 12, 0)
         row.addWidget(self._back)
         return row
+
+    def _incognito_note(self) -> QLabel:
+        self._incognito = QLabel(tr("This chat is incognito: nothing of it is saved."))
+        self._incognito.setObjectName("chats.incognito")
+        self._incognito.setProperty("kind", "notice")
+        self._incognito.setWordWrap(True)
+        self._incognito.setContentsMargins(20, 2, 20, 2)
+        return self._incognito
 
     def _hit_view(self, keeper: ThemeKeeper) -> QListView:
         view = QListView()

@@ -251,6 +251,10 @@ async def test_incognito_never_joins_the_list(qt_loop: object, chats: ChatsDesk)
     await chats.desk.parts.chats.service.written()
 
     assert chats.titles == ["One"]
+    assert "nothing of it is saved" in chats.desk.text_of("chats.incognito")
+    assert chats.desk.is_shown("chats.incognito")
+    chats.click("One")
+    await chats.desk.until(lambda: not chats.desk.is_shown("chats.incognito"))
 
 
 async def test_the_list_folds_below_900_and_lies_over_the_page_if_asked(qt_loop: object, chats: ChatsDesk) -> None:
