@@ -40,6 +40,13 @@ class Alerts(QWidget):
         self._more = TextButton(keeper, kind="link")
         describe(self._more, "models.alerts.more", tr("Show all"), tr("Show all of them under My models"))
         self._more.clicked.connect(self.list_asked)
+        self._notice = QLabel()
+        self._notice.setObjectName("models.alerts.notice")
+        self._notice.setProperty("kind", "notice")
+        self._notice.setTextFormat(Qt.TextFormat.PlainText)
+        self._notice.setWordWrap(True)
+        self._notice.hide()
+        column.addWidget(self._notice)
         column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
         holder = QWidget()
         holder.setMaximumWidth(_WIDEST)
@@ -49,12 +56,19 @@ class Alerts(QWidget):
         row.addWidget(holder, 1000)
         row.addStretch(1)
         bridge.changed.connect(self._refresh)
+        bridge.noticed.connect(self._show_notice)
         self._refresh()
 
     def be_quiet(self, *, wanted: bool) -> None:
         """Say nothing while the whole list is shown, which has the same files on top."""
         self._is_quiet = wanted
+        self._notice.hide()
         self._refresh()
+
+    def _show_notice(self, sentence: str) -> None:
+        """What came of a fix, where it was asked for."""
+        self._notice.setText(sentence)
+        self._notice.show()
 
     def _refresh(self) -> None:
         alerts = [each for each in self._bridge.alerts if self._dismissed.get(_key(each)) != each.state.sentence]

@@ -230,8 +230,12 @@ async def test_offline_a_fix_says_that_it_is_switched_off(desk: LibraryDesk) -> 
 
     desk.click(desk.name(path, "fix"))
     await desk.until(lambda: desk.is_shown("models.my.notice"))
-
     assert "offline" in desk.text("models.my.notice")
+
+    desk.page.show_tab("pc")
+    desk.click("models.alert.1.fix")
+    await desk.until(lambda: desk.is_shown("models.alerts.notice"))
+    assert "offline" in desk.text("models.alerts.notice")
 
 
 async def test_delete_asks_names_the_bytes_and_uses_the_trash(
