@@ -2,10 +2,11 @@
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
+import psutil
 
 from qwendesk.hardware.probes.base import NOTHING, Ask, Found, Probe
 from qwendesk.hardware.probes.linux_amd import LinuxAmdProbe
@@ -19,6 +20,8 @@ from qwendesk.hardware.probes.windows_pdh import WindowsPdhProbe
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 
 _logger = logging.getLogger(__name__)
+_NAMED_BYTES = 64 * 1024**2
+"""Who holds less of a GPU is not worth a question."""
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 
@@ -34,8 +37,10 @@ def probes_here(platform: str = sys.platform) -> tuple[Probe, ...]:
 class Looking:
     """Owns the probes. Not for two threads at once."""
 
-    def __init__(self, probes: Sequence[Probe] | None = None) -> None:
+    def __init__(self, probes: Sequence[Probe] | None = None, name_of: Callable[[int], str] | None = None) -> None:
         self._probes = tuple(probes_here() if probes is None else probes)
+        self._name_of = name_of or program_name
+        self._names: dict[int, str] = {}
         self._broken: set[int] = set()
 
     def look(self, pid: int | None, now_s: float) -> Snapshot:
@@ -44,7 +49,7 @@ class Looking:
         systems = [each.system for each in found if each.system is not None]
         return Snapshot(
             at_s=now_s,
-            gpus=join_gpus(reading for each in found for reading in each.gpus),
+            gpus=self._with_names(join_gpus(reading for each in found for reading in each.gpus)),
             system=first_known(systems) if systems else SystemReading(),
             notes=tuple(note for each in found for note in each.notes),
         )
@@ -52,6 +57,23 @@ class Looking:
     def close(self) -> None:
         for probe in self._probes:
             probe.close()
+
+    def _with_names(self, gpus: tuple[GpuReading, ...]) -> tuple[GpuReading, ...]:
+        """Names the large processes that no probe named (drivers know only numbers); each is asked for once."""
+        seen: dict[int, str] = {}
+
+        def named(row: ProcessMemory) -> ProcessMemory:
+            if row.name or (row.dedicated_bytes or 0) < _NAMED_BYTES:
+                return row
+            seen[row.pid] = self._names.get(row.pid) or self._name_of(row.pid)
+            return msgspec.structs.replace(row, name=seen[row.pid])
+
+        result = tuple(
+            msgspec.structs.replace(gpu, processes=tuple(named(row) for row in gpu.processes)) if gpu.processes else gpu
+            for gpu in gpus
+        )
+        self._names = seen  # numbers are given again to new programs once the old ones have ended
+        return result
 
     def _read(self, index: int, probe: Probe, ask: Ask) -> Found:
         """A probe that breaks its word and raises is left out from then on, and the log says why."""
@@ -63,6 +85,14 @@ class Looking:
             self._broken.add(index)
             _logger.exception("%s failed and is not asked again", type(probe).__name__)
             return NOTHING
+
+
+def program_name(pid: int) -> str:
+    """The program's file name; "" for one that ended or is not ours to ask."""
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:
+        return ""
 
 
 def join_gpus(readings: Iterable[GpuReading]) -> tuple[GpuReading, ...]:

@@ -1,7 +1,8 @@
 import logging
+import os
 
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.looking import Looking, join_gpus, probes_here
+from qwendesk.hardware.looking import Looking, join_gpus, probes_here, program_name
 from qwendesk.hardware.probes.base import Found
 from qwendesk.hardware.probes.nvidia import NvidiaProbe
 from qwendesk.hardware.probes.windows_d3dkmt import WindowsD3dkmtProbe
@@ -88,6 +89,35 @@ def test_a_probe_that_breaks_is_left_out_and_logged_once(caplog):
     assert caplog.text.count("Says failed") == 1
     looking.close()
     assert broken.closed
+
+
+def test_a_large_process_without_a_name_is_asked_for_once_while_it_is_there():
+    asked = []
+
+    def name_of(pid: int) -> str:
+        asked.append(pid)
+        return f"program {pid}"
+
+    def rows(*sizes: int) -> Found:
+        processes = tuple(ProcessMemory(pid=pid, dedicated_bytes=size) for pid, size in enumerate(sizes, 1))
+        return Found(gpus=(GpuReading(pci="0000:01:00.0", processes=processes),))
+
+    probe = Says(rows(GIB, MIB))
+    looking = Looking((probe,), name_of)
+    for now_s in range(3):
+        (gpu,) = looking.look(None, now_s).gpus
+        assert [row.name for row in gpu.processes] == ["program 1", ""]
+    assert asked == [1]
+    probe.found = rows(0)
+    looking.look(None, 3)
+    probe.found = rows(GIB)
+    looking.look(None, 4)
+    assert asked == [1, 1], "the number may belong to another program by now"
+
+
+def test_a_program_that_ended_has_no_name():
+    assert program_name(os.getpid())
+    assert program_name(2**22 + 1) == ""
 
 
 def test_what_one_system_probe_does_not_know_another_fills_in():
