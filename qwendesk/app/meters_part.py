@@ -6,8 +6,10 @@ import msgspec
 
 from qwendesk.core.units import GIB
 from qwendesk.hardware.looking import Looking
+from qwendesk.services.engine.measured import MeasuredLoads
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.meters.answers import AnswerMeter
+from qwendesk.services.meters.measuring import LoadMeasuring
 from qwendesk.services.meters.meters import MeterService
 from qwendesk.services.meters.pricing import prices_of
 from qwendesk.services.meters.relief import PriceOf, ReliefService
@@ -35,6 +37,7 @@ class MetersPart(msgspec.Struct):
     bridge: MeterBridge
     banner: SpillBanner
     history: HistoryPopup
+    measuring: LoadMeasuring
 
     def start(self) -> None:
         """Begin to look once a second."""
@@ -42,6 +45,7 @@ class MetersPart(msgspec.Struct):
 
     async def close(self) -> None:
         await self.bridge.close()
+        await self.measuring.close()
 
 
 def build_meters(
@@ -52,6 +56,7 @@ def build_meters(
     answers: AnswerMeter,
     window: MainWindow,
     source: MeterSource,
+    measured: MeasuredLoads,
 ) -> MetersPart:
     """Services, bridge and widgets, joined to the window; nothing is looked at yet. Needs a running event loop."""
     relief = ReliefService(
@@ -83,4 +88,4 @@ def build_meters(
     bar.history_asked.connect(open_history)
     window.seen.connect(bridge.set_visible)
     window.add_notice(banner)
-    return MetersPart(bridge, banner, history)
+    return MetersPart(bridge, banner, history, LoadMeasuring(engine, service, measured))
