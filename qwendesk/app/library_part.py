@@ -1,5 +1,6 @@
 """Builds the models on this PC: their checks, fixes and moves, the tab "My models", and the alerts above the tabs."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -29,9 +30,11 @@ class LibraryPart(msgspec.Struct):
     bridge: ModelsBridge
     my_models: MyModels
     services: ModelsServices
+    unsubscribe: Callable[[], None]
 
     async def close(self) -> None:
         """End checks and moves; nothing runs afterwards."""
+        self.unsubscribe()
         self.bridge.close()
         await self.services.moves.close()
         await self.services.checks.close()
@@ -67,5 +70,4 @@ def build_library(
         hashes = [(Path(each.target), each.file.sha256 or "") for each in item.kept.files]
         tasks.start(checks.remember(hashes))
 
-    downloads.subscribe_finished(on_finished)
-    return LibraryPart(bridge, my_models, services)
+    return LibraryPart(bridge, my_models, services, downloads.subscribe_finished(on_finished))
