@@ -13,6 +13,7 @@ from qwendesk.core.stats import AnswerStats
 _STATS = msgspec.json.Decoder(AnswerStats, strict=False)
 _SETTINGS = msgspec.json.Decoder(ChatSettings)
 _NO_STATS = AnswerStats()
+_NO_SETTINGS = ChatSettings()
 
 
 class _More(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -105,10 +106,27 @@ def node(row: Sequence[Any]) -> ChatNode:
 
 def settings(text: str) -> ChatSettings:
     """Raises msgspec.DecodeError."""
-    return ChatSettings() if text == "{}" else _SETTINGS.decode(text)
+    return _NO_SETTINGS if text == "{}" else _SETTINGS.decode(text)
 
 
-def summary(row: Sequence[Any]) -> ChatSummary:
+def settings_text(value: ChatSettings) -> str:
+    """What `settings` reads."""
+    return "{}" if value == _NO_SETTINGS else encode(value)
+
+
+class SettingsReader:
+    """`settings` for many rows: most chats have the same ones, and each text is decoded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, ChatSettings] = {}
+
+    def __call__(self, text: str) -> ChatSettings:
+        if text not in self._known:
+            self._known[text] = settings(text)
+        return self._known[text]
+
+
+def summary(row: Sequence[Any], read_settings: SettingsReader) -> ChatSummary:
     """id, title, folder, pinned, archived, created, changed, settings."""
     id_, title, folder_id, pinned, archived, created_s, changed_s, settings_json = row
     return ChatSummary(
@@ -119,5 +137,5 @@ def summary(row: Sequence[Any]) -> ChatSummary:
         archived=bool(archived),
         created_s=created_s,
         changed_s=changed_s,
-        settings=settings(settings_json),
+        settings=read_settings(settings_json),
     )
