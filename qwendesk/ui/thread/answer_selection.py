@@ -40,6 +40,10 @@ class AnswerSelection:
             return True
         return any(each.pane is not None and each.pane.textCursor().hasSelection() for each in self._view.sections)
 
+    def starts_in(self, index: int) -> bool:
+        """Whether a selection is being dragged from this section, whose widget has the mouse then."""
+        return self.dragging and self._anchor is not None and self._anchor.section == index
+
     def clear(self) -> None:
         self._anchor = self._head = None
 

@@ -47,6 +47,8 @@ class AnswerView(QWidget):
         self._pending = ""
         self._finished = False
         self._sections: list[Section] = []
+        self._live: set[Section] = set()
+        """Those that are widgets."""
         self._column = Column()
         self._range: tuple[int, int] | None = None
         self._retired_writes = 0
@@ -67,12 +69,12 @@ class AnswerView(QWidget):
     @property
     def blocks_written(self) -> int:
         """How often finished blocks were written: once each, not counting those that left the screen and came back."""
-        return self._retired_writes + sum(each.pane.blocks_written for each in self._sections if each.pane)
+        return self._retired_writes + sum(each.pane.blocks_written for each in self._live if each.pane)
 
     @property
     def open_writes(self) -> int:
         """How often an open block was written."""
-        return sum(each.pane.open_writes for each in self._sections if each.pane)
+        return sum(each.pane.open_writes for each in self._live if each.pane)
 
     @property
     def is_held(self) -> bool:
@@ -216,7 +218,7 @@ class AnswerView(QWidget):
                 last.pane.drop_open()
                 last.pane.settle()
             self._measure(len(self._sections) - 1)
-        section = Section(is_wide=block.kind == "table_open")
+        section = Section(len(self._sections), is_wide=block.kind == "table_open")
         self._sections.append(section)
         self._column.append(1)
         return section
@@ -224,6 +226,7 @@ class AnswerView(QWidget):
     def _pane(self, section: Section) -> SectionPane:
         """The section's widget; what it holds is drawn when it is made."""
         if section.pane is None:
+            self._live.add(section)
             pane = section.pane = SectionPane(self._keeper, self._formulas, self)
             pane.is_wide = section.is_wide
             pane.resize(max(1, self.width()), 1)
@@ -234,7 +237,7 @@ class AnswerView(QWidget):
             if section.blocks:
                 self._retired_writes += section.fresh_count
                 pane.restore(section.take_blocks())
-                index = self._sections.index(section)
+                index = section.index
                 self.selection.show_in(index)
                 if self._found[0]:
                     self._mark(index)
@@ -247,6 +250,7 @@ class AnswerView(QWidget):
         if pane is not None:
             self._retired_writes += pane.blocks_written
             section.pane = None
+            self._live.discard(section)
             pane.hide()
             pane.deleteLater()
 
@@ -256,21 +260,40 @@ class AnswerView(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Widgets for what is near, none for what is far, each in its place."""
-        if self._sections and self._sections[-1].pane is None:
-            self._measure(len(self._sections) - 1)
-        for index, section in enumerate(self._sections):
-            if self._is_near(index) or (index == len(self._sections) - 1 and not self._finished):
-                self._pane(section)
+        """Widgets for what is near, none for what is far, each in its place. Costs nothing for what is frozen."""
+        last = len(self._sections) - 1
+        if last >= 0 and self._sections[last].pane is None:
+            self._measure(last)
+        wanted: set[int] = set()
+        for _ in range(3):
+            wanted = self._wanted()
+            new = [index for index in wanted if self._sections[index].pane is None]
+            for index in new:
+                self._pane(self._sections[index])
                 self._measure(index)
-            elif section.pane is not None and not self._is_used(index):
+            if not new:
+                break
+        if last >= 0 and self._sections[last].pane is not None:
+            self._measure(last)
+        for section in list(self._live):
+            index = section.index
+            if index not in wanted and not self._is_used(index):
                 self._drop(section)
-        for index, section in enumerate(self._sections):
-            if section.pane is not None:
+            elif section.pane is not None:
                 section.pane.move(0, self._column.top(index))
         if self._column.total != self.height() or self.minimumHeight() != self.height():
             self.setFixedHeight(max(1, self._column.total))
             self.resized.emit()
+
+    def _wanted(self) -> set[int]:
+        """The sections that are to be widgets: those in the range, and the last one while it grows."""
+        count = len(self._sections)
+        if self._range is None:
+            return set(range(count))
+        wanted = set(self._column.between(*self._range)) if count else set()
+        if count and not self._finished:
+            wanted.add(count - 1)
+        return wanted
 
     def _measure(self, index: int) -> None:
         section = self._sections[index]
@@ -282,21 +305,18 @@ class AnswerView(QWidget):
         section.measured_width, section.measured_height = self.width(), section.pane.height()
         self._column.set_height(index, section.pane.height())
 
-    def _is_near(self, index: int) -> bool:
-        if self._range is None:
-            return True
-        return self._column.bottom(index) >= self._range[0] and self._column.top(index) <= self._range[1]
-
     def _is_used(self, index: int) -> bool:
         pane = self._sections[index].pane
         is_last = index == len(self._sections) - 1
+        if self.selection.starts_in(index):
+            return True
         return (is_last and not self._finished) or (pane is not None and (pane.hasFocus() or pane.underMouse()))
 
     def _on_theme_changed(self) -> None:
         if self._timer.isActive():
             self._timer.stop()
         markdown, finished, shown = self.markdown, self._finished, self._range
-        for section in self._sections:
+        for section in list(self._live):
             self._drop(section)
         self._sections.clear()
         self._column = Column()
@@ -311,18 +331,20 @@ class AnswerView(QWidget):
 
     def _on_formulas(self) -> None:
         """Write sections again that still show a formula's source."""
-        for index, section in enumerate(self._sections):
-            if section.pane is not None and section.waits_for(self._formulas):
+        waiting = [each for each in self._live if each.pane is not None and each.pane.waits]
+        for section in waiting:
+            if section.pane is not None:
                 section.pane.restore(section.take_blocks())
-                self._measure(index)
-        self._arrange()
+                self._measure(section.index)
+        if waiting:
+            self._arrange()
 
     def _whole_code(self, section: Section, code: CodeSection) -> str:
         """The code of a card, with the pieces of it that lie in later sections."""
         last = section.blocks[-1] if section.blocks else None
         if last is None or not last.goes_on:
             return code.text
-        index = self._sections.index(section)
+        index = section.index
         open_code = self._sections[-1].pane.open_code if self._sections[-1].pane is not None else ""
         return code.text + code_from(self._sections[index + 1 :], open_code)
 
@@ -342,8 +364,11 @@ class AnswerView(QWidget):
         super().resizeEvent(event)
         if event.size().width() == event.oldSize().width():
             return
-        for index in range(len(self._sections)):
-            self._measure(index)
+        for index, section in enumerate(self._sections):
+            if section.pane is None:
+                self._measure(index)
+        for section in self._live:
+            self._measure(section.index)
         self._arrange()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

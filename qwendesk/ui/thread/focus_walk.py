@@ -3,14 +3,19 @@
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
+
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 
 class FocusWalk(QWidget):
     """The widget that a scroll area shows. Qt would walk in the order of making, and recycled rows are made late."""
 
-    def __init__(self, area: QScrollArea, rows: Callable[[], Sequence[QWidget]]) -> None:
+    def __init__(self, area: QScrollArea, keeper: ThemeKeeper, rows: Callable[[], Sequence[QWidget]]) -> None:
         super().__init__()
+        self._keeper = keeper
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # so that scrolling moves pixels, and paints none
         self._area = area
         self._rows = rows
 
@@ -26,6 +31,11 @@ class FocusWalk(QWidget):
             self._area.ensureWidgetVisible(stops[index], 0, 40)
             return True
         return self._leave(here, forward=forward)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), self._keeper.theme.color("window"))
+        painter.end()
 
     def _stops(self) -> list[QWidget]:
         """Everything that takes the focus, from top to bottom and left to right."""

@@ -37,6 +37,8 @@ class FormulaShelf(QObject):
         self._done: deque[tuple[_Key, Drawing | None]] = deque()
         self._runs = False
         self._waiting: set[_Key] = set()
+        self.owed = 0
+        """How often a formula was asked for that is still to be drawn; whoever raised it asks again after `drawn`."""
         self._timer = QTimer(self, interval=_POLL_MS)
         self._timer.timeout.connect(self._collect)
 
@@ -50,7 +52,10 @@ class FormulaShelf(QObject):
         if key in self._drawings:
             self._drawings.move_to_end(key)
             return self._drawings[key]
-        if key not in self._waiting and is_drawable(source):
+        if key in self._waiting:
+            self.owed += 1
+        elif is_drawable(source):
+            self.owed += 1
             self._waiting.add(key)
             self._timer.start()
             with self._lock:

@@ -1,7 +1,7 @@
 """Paints what a text document cannot draw by itself: code cards, quote bars, rules, lines under table rows."""
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen, QTextDocument, QTextFrame, QTextTable
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QTextDocument, QTextFrame, QTextTable
 
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
@@ -10,6 +10,7 @@ from qwendesk.ui.thread.markdown_writer import CARD_GAP, CARD_HEADER, CARD_PADDI
 _BEYOND = 40
 """How far a card that goes on in the next section is painted beyond the edge of this one."""
 _BUTTONS = 150
+_RADIUS = 10
 
 
 def paint_frames(painter: QPainter, document: QTextDocument, theme: Theme, area: QRect) -> None:
@@ -50,13 +51,11 @@ def _paint(painter: QPainter, document: QTextDocument, parent: QTextFrame, theme
 
 def _paint_card(painter: QPainter, document: QTextDocument, frame: QTextFrame, theme: Theme) -> None:
     card = card_rect(document, frame).toAlignedRect().toRectF().adjusted(0.5, 0.5, -0.5, -0.5)
-    painter.setPen(QPen(theme.color("code_border"), 1))
-    painter.setBrush(theme.color("code_background"))
-    painter.drawRoundedRect(card, 10, 10)
+    _paint_round(painter, card, theme.color("code_background"), theme.color("code_border"))
     if frame.frameFormat().boolProperty(FOLLOWS):
         return
     line = card.top() + CARD_HEADER
-    painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line))
+    painter.fillRect(QRectF(card.left(), line - 0.5, card.width(), 1), theme.color("code_border"))
     painter.setPen(theme.color("text_dim"))
     painter.setFont(theme.font(12))
     header = QRectF(card.left() + CARD_PADDING, card.top(), card.width() - _BUTTONS, CARD_HEADER)
@@ -64,6 +63,33 @@ def _paint_card(painter: QPainter, document: QTextDocument, frame: QTextFrame, t
         str(frame.frameFormat().property(LANGUAGE) or tr("code")), Qt.TextElideMode.ElideRight, int(header.width())
     )
     painter.drawText(header, Qt.AlignmentFlag.AlignVCenter, language)
+
+
+def _paint_round(painter: QPainter, card: QRectF, fill: QColor, line: QColor) -> None:
+    """A rounded rectangle. Only its corners are smoothed: smoothing all of a large one takes ten times as long."""
+    outer, side = card.adjusted(-0.5, -0.5, 0.5, 0.5), 2 * _RADIUS
+    painter.fillRect(outer.adjusted(_RADIUS, 0, -_RADIUS, 0), fill)
+    painter.fillRect(outer.adjusted(0, _RADIUS, 0, -_RADIUS), fill)
+    inner = outer.adjusted(_RADIUS, 0, -_RADIUS, 0)
+    painter.fillRect(QRectF(inner.left(), outer.top(), inner.width(), 1), line)
+    painter.fillRect(QRectF(inner.left(), outer.bottom() - 1, inner.width(), 1), line)
+    inner = outer.adjusted(0, _RADIUS, 0, -_RADIUS)
+    painter.fillRect(QRectF(outer.left(), inner.top(), 1, inner.height()), line)
+    painter.fillRect(QRectF(outer.right() - 1, inner.top(), 1, inner.height()), line)
+    painter.setPen(QPen(line, 1))
+    painter.setBrush(fill)
+    corners = (
+        (outer.left(), outer.top(), 0, 0),
+        (outer.right() - _RADIUS, outer.top(), 1, 0),
+        (outer.left(), outer.bottom() - _RADIUS, 0, 1),
+        (outer.right() - _RADIUS, outer.bottom() - _RADIUS, 1, 1),
+    )
+    for x, y, right, below in corners:
+        painter.save()
+        painter.setClipRect(QRectF(x, y, _RADIUS, _RADIUS), Qt.ClipOperation.IntersectClip)
+        circle = QRectF(x - right * _RADIUS, y - below * _RADIUS, side, side)
+        painter.drawEllipse(circle.adjusted(0.5, 0.5, -0.5, -0.5))
+        painter.restore()
 
 
 def _paint_rows(painter: QPainter, document: QTextDocument, table: QTextTable, box: QRectF, theme: Theme) -> None:

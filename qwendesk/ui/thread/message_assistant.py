@@ -1,19 +1,20 @@
 """An answer: its thought, its text, what it cost, or why there is none."""
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.conversation import Answer
-from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
+from qwendesk.core.conversation import Answer, Turn
+from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.text_pane import TextPane
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.answer_view import AnswerView
+from qwendesk.ui.thread.formulas import FormulaShelf
+from qwendesk.ui.thread.message_actions import MessageActions
 from qwendesk.ui.thread.stats_chip import StatsChip
 from qwendesk.ui.thread.think_block import ThinkBlock
-
-_SAY_COPIED_MS = 1500
+from qwendesk.ui.thread.turn_editor import edit_in_place
+from qwendesk.ui.thread.turn_intents import TurnIntents
 
 
 class AssistantMessage(QWidget):
@@ -21,15 +22,16 @@ class AssistantMessage(QWidget):
 
     try_again = Signal()
 
-    def __init__(self, keeper: ThemeKeeper, turn_id: int) -> None:
+    def __init__(self, keeper: ThemeKeeper, turn_id: int, formulas: FormulaShelf | None = None) -> None:
         super().__init__()
         self._keeper = keeper
         self._turn_id = turn_id
         self._thought: ThinkBlock | None = None
+        self._footer: QHBoxLayout | None = None
         self._status = QLabel()
         self._status.setProperty("kind", "dim")
         self._status.setObjectName(f"thread.status.{turn_id}")
-        self._answer = AnswerView(keeper)
+        self._answer = AnswerView(keeper, formulas=formulas)
         self._answer.hide()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -74,6 +76,13 @@ class AssistantMessage(QWidget):
         self._answer.show()
         self._answer.add(text)
 
+    def go_on(self, answer: Answer) -> None:
+        """Show what was said before the answer goes on."""
+        if answer.reasoning:
+            self.write("reasoning", answer.reasoning)
+        if answer.text:
+            self.write("answer", answer.text)
+
     def end(self, answer: Answer) -> None:
         """The answer is final. Whatever was not streamed to here is shown too."""
         self.show_status("")
@@ -83,14 +92,15 @@ class AssistantMessage(QWidget):
             self._thought.end_thinking(answer.thought_s, answer.stats.reasoning_tokens)
         if answer.text and not self._answer.markdown:
             self._answer.show()
-            self._answer.add(answer.text)
-        self._answer.finish()
+            self._answer.show_whole(answer.text)
+        else:
+            self._answer.finish()
         if answer.error:
             self._add(self._failure(answer.error))
         elif not answer.text:
             self.show_status(tr("Stopped before the answer began."))
         if answer.text or answer.stats.prompt_tokens:
-            self._add(self._footer(answer))
+            self._show_numbers(answer)
 
     def _add(self, widget: QWidget, at: int = -1) -> None:
         """Put a widget into the column, on screen at once: Qt alone would show it a moment later."""
@@ -103,29 +113,37 @@ class AssistantMessage(QWidget):
             self._add(self._thought, at=0)
         return self._thought
 
-    def _footer(self, answer: Answer) -> QWidget:
-        footer = QWidget()
-        row = QHBoxLayout(footer)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        if answer.text:
-            copy = IconButton(self._keeper, "copy", size=16, side=24)
-            describe(
-                copy, f"thread.copy.{self._turn_id}", tr("Copy the answer"), tr("Copy the answer, without the thought")
-            )
-            copy.clicked.connect(lambda: self._copy(copy, answer.text))
-            row.addWidget(copy)
-        if answer.stop_reason is not None:
+    def offer(self, turn: Turn, intents: TurnIntents) -> None:
+        """What can be done with this answer, at the left of its numbers. Called once it is final."""
+        footer = self._footer or self._new_footer()
+        actions = MessageActions(self._keeper, turn, "answer", intents, self)
+        footer.insertWidget(0, actions)
+        actions.show()
+        if not turn.answer_id:
+            actions.edit.hide()
+        actions.edit.clicked.connect(
+            lambda: edit_in_place(self._keeper, turn, intents, self._column, self._parts(), question=False)
+        )
+
+    def _parts(self) -> list[QWidget]:
+        items = [self._column.itemAt(index) for index in range(self._column.count())]
+        return [widget for item in items if item is not None and (widget := item.widget()) is not None]
+
+    def _new_footer(self) -> QHBoxLayout:
+        holder = QWidget()
+        self._footer = QHBoxLayout(holder)
+        self._footer.setContentsMargins(0, 0, 0, 0)
+        self._footer.setSpacing(4)
+        self._footer.addStretch(1)
+        self._add(holder)
+        return self._footer
+
+    def _show_numbers(self, answer: Answer) -> None:
+        if answer.stop_reason is not None and not answer.by_hand:
             chip = StatsChip(self._turn_id)
             chip.show_answer(answer)
-            row.addWidget(chip)
-        row.addStretch(1)
-        return footer
-
-    def _copy(self, button: IconButton, text: str) -> None:
-        QGuiApplication.clipboard().setText(text)
-        button.themed.show("done", "text_good")
-        QTimer.singleShot(_SAY_COPIED_MS, button, lambda: button.themed.show("copy", "text_dim"))
+            self._new_footer().insertWidget(0, chip)
+            chip.show()
 
     def _failure(self, sentence: str) -> QWidget:
         box = QFrame()

@@ -2,16 +2,21 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from qwendesk.core.conversation import Turn
 from qwendesk.core.messages import Message
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.text_pane import TextPane
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.find_marks import mark_found
+from qwendesk.ui.thread.message_actions import MessageActions
 from qwendesk.ui.thread.thumbnails import PictureShelf, Thumbnail
+from qwendesk.ui.thread.turn_editor import edit_in_place
+from qwendesk.ui.thread.turn_intents import TurnIntents
 
 _PADDING = 14
 _WIDEST_SHARE = 0.8
@@ -37,14 +42,31 @@ class UserMessage(QWidget):
         self._text = TextPane()
         self._text.setAccessibleName(tr("Your question"))
         inside.addWidget(self._text)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(2)
+        row = QHBoxLayout()
+        self._column.addLayout(row)
         row.addStretch(1)
         row.addWidget(self._card)
         self._words = question.text.strip()
         self._text.setHidden(not self._words)
         self._show_text()
         keeper.changed.connect(self._show_text)
+
+    def mark_found(self, words: str, number: int) -> int:
+        """Mark places with `words`; returns how far below the top number `number` of them is."""
+        place = mark_found(self._text, self._keeper.theme, words, number)
+        return self._text.mapTo(self, place.topLeft()).y() if place is not None else 0
+
+    def offer(self, turn: Turn, intents: TurnIntents) -> None:
+        """What can be done with this question, under it."""
+        actions = MessageActions(self._keeper, turn, "question", intents, self)
+        self._column.addWidget(actions, 0, Qt.AlignmentFlag.AlignRight)
+        actions.show()
+        actions.edit.clicked.connect(
+            lambda: edit_in_place(self._keeper, turn, intents, self._column, [self._card, actions], question=True)
+        )
 
     def _thumbnails(self, paths: list[Path], shelf: PictureShelf, tasks: Tasks) -> QGridLayout:
         grid = QGridLayout()

@@ -57,6 +57,8 @@ class SectionPane(TextPane):
         """How often a finished block was written."""
         self.open_writes = 0
         """How often an open block was written."""
+        self.waits = False
+        """It shows the source of a formula that is being drawn."""
         self.is_wide = False
         """It holds a table, which scrolls sideways when it is too wide."""
         self.whole_code: Callable[[CodeSection], str] = lambda section: section.text
@@ -87,6 +89,7 @@ class SectionPane(TextPane):
 
     def restore(self, blocks: Sequence[Block]) -> None:
         """Show these finished blocks and nothing else."""
+        self.waits = False
         self._clear()
         for block in blocks:
             self._write_finished(block)
@@ -188,7 +191,9 @@ class SectionPane(TextPane):
         return True
 
     def _write_finished(self, block: Block) -> None:
+        owed = self._formulas.owed
         self._writer.write(block)
+        self.waits = self.waits or self._formulas.owed > owed
         self.blocks_written += 1
         for section in self._writer.take_sections():
             if not block.follows:

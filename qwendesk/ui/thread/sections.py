@@ -1,24 +1,21 @@
 """An answer's sections as data: what each holds, how tall it will be, where the next one begins."""
 
-import re
 from collections.abc import Sequence
 
 from qwendesk.ui.thread.find_text import count_markdown, count_plain
-from qwendesk.ui.thread.formulas import FormulaShelf
 from qwendesk.ui.thread.markdown_stream import Block
 from qwendesk.ui.thread.section_pane import SavedBlock, SectionPane
 
 FULL = 1_600
 """Characters from which a section takes no more blocks."""
 _IN_PIECES = ("fence", "table_open")
-_FENCE_HEAD = re.compile(r"\A[^\n]*\n")
-_MATH = re.compile(r"\$|\\[(\[]")
 
 
 class Section:
     """Some neighbouring blocks; `pane` is their widget while there is one."""
 
-    def __init__(self, *, is_wide: bool = False) -> None:
+    def __init__(self, index: int, *, is_wide: bool = False) -> None:
+        self.index = index
         self.blocks: list[SavedBlock] = []
         self._fresh: list[Block] = []
         """Blocks that were parsed and not drawn yet; dropped as soon as they are."""
@@ -61,11 +58,6 @@ class Section:
             for line in block.source.split("\n")
         )
         return max(1, round(lines * text_size * 1.55))
-
-    def waits_for(self, formulas: FormulaShelf) -> bool:
-        """Whether it may show a formula's source that is drawn by now."""
-        del formulas
-        return any(_MATH.search(block.source) for block in self.blocks)
 
     def count(self, words: str) -> int:
         """How many places with `words` it shows."""

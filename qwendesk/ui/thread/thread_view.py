@@ -1,8 +1,14 @@
-"""The conversation: a centred column of questions and answers that follows its end only while the reader is there."""
+"""The conversation: a centred column of questions and answers that follows its end only while the reader is there.
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+Only what is near the viewport exists as widgets. Heights are guessed until they are measured; what lies at the top of
+the view stays there while heights above it change.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.ui.frame.actions import COMMANDS
@@ -10,12 +16,25 @@ from qwendesk.ui.kit.buttons import IconButton, describe
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.code_file import ask_where_to_save
+from qwendesk.ui.thread.column import Column
+from qwendesk.ui.thread.drag_scroll import DragScroll
+from qwendesk.ui.thread.find_bar import FindBar
+from qwendesk.ui.thread.focus_walk import FocusWalk
+from qwendesk.ui.thread.formulas import FormulaShelf
 from qwendesk.ui.thread.message_assistant import AssistantMessage
 from qwendesk.ui.thread.message_user import UserMessage
+from qwendesk.ui.thread.row_places import RowPlaces
+from qwendesk.ui.thread.rows import ReadPosition, Row, settled_height
 from qwendesk.ui.thread.thumbnails import PictureShelf
+from qwendesk.ui.thread.turn_intents import TurnIntents
 
 COLUMN_WIDTH = 772
 _NEAR_END = 24
+_GAP, _TOP, _BOTTOM, _SIDE = 20, 20, 24, 24
+_AHEAD = 400
+"""Pixels beyond the viewport within which rows are widgets."""
+_SOON_MS = 40
 
 
 class ThreadView(QScrollArea):
@@ -30,113 +49,346 @@ class ThreadView(QScrollArea):
         self._keeper = keeper
         self._shelf = shelf
         self._tasks = tasks
-        self._answers: dict[int, AssistantMessage] = {}
+        self._formulas = FormulaShelf(self)
+        self.intents = TurnIntents(self)
+        self._rows: list[Row] = []
+        self._live: set[int] = set()
+        """The rows that are widgets."""
+        self._column = Column(_GAP)
+        self._places = RowPlaces(self._rows, self._column)
         self._following = True
+        self._arranging = False
+        self._kept = ReadPosition()
         self.setObjectName("thread.view")
         self.setAccessibleName(tr("Conversation"))
-        self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._host = QWidget()
+        self._host = FocusWalk(self, keeper, self._live_widgets)
         self._host.setProperty("kind", "column")
-        self._column = self._new_column()
         self.setWidget(self._host)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._look)
+        self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
+        self._soon.timeout.connect(self.look_around)
         self._latest = IconButton(keeper, "latest", role="text", side=36)
         self._latest.setProperty("kind", "round")
         describe(self._latest, "thread.latest", tr("Jump to latest"), shortcut=COMMANDS["latest"].shortcut)
         self._latest.setParent(self)
         self._latest.clicked.connect(self.follow)
         self._latest.hide()
-        bar = self.verticalScrollBar()
-        bar.rangeChanged.connect(self._on_range)
-        bar.valueChanged.connect(self._on_scrolled)
+        self.find_bar = FindBar(keeper, self)
+        self.drag = DragScroll(self)
+        self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self.verticalScrollBar().setSingleStep(48)
+        keeper.changed.connect(self._later.start)
 
     @property
     def is_following(self) -> bool:
         return self._following
 
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._rows
+
     def answer(self, turn_id: int) -> AssistantMessage | None:
-        return self._answers.get(turn_id)
+        """A turn's answer while it is a widget: always while it is being made, afterwards when it is near."""
+        index = self._places.index(turn_id, "answer")
+        widget = self._rows[index].widget if index >= 0 else None
+        return widget if isinstance(widget, AssistantMessage) else None
 
     def show_conversation(self, conversation: Conversation) -> None:
         """Replace everything."""
-        while (item := self._column.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
-        self._column.addStretch(1)
-        self._answers.clear()
+        for index in list(self._live):
+            self._drop(index)
+        self._rows.clear()
+        self._column.truncate(0)
         for turn in conversation.turns:
-            self.add_turn(turn)
-            if turn.answer.stop_reason is not None or turn.answer.error:
-                self.end_turn(turn)
+            self._add(turn, is_open=turn.answer.stop_reason is None and not turn.answer.error)
         self.follow()
+        self.find_bar.search_again()
+
+    def replace_from(self, kept: int, turns: Sequence[Turn]) -> None:
+        """Keep the first `kept` turns and show these after them. The reader stays where he is."""
+        for index in [each for each in self._live if each >= 2 * kept]:
+            self._drop(index)
+        del self._rows[2 * kept :]
+        self._column.truncate(2 * kept)
+        for turn in turns:
+            self._add(turn, is_open=False)
+        self._arrange()
+        self.find_bar.search_again()
 
     def add_turn(self, turn: Turn) -> None:
         """A new question; its answer is still empty."""
-        question = UserMessage(self._keeper, turn.question, self._shelf, self._tasks)
-        question.setObjectName(f"thread.question.{turn.id}")
-        question.picture_opened.connect(self.picture_opened)
-        answer = AssistantMessage(self._keeper, turn.id)
-        answer.setObjectName(f"thread.message.{turn.id}")
-        answer.try_again.connect(lambda: self.try_again.emit(turn.id))
-        self._answers[turn.id] = answer
-        for widget in (question, answer):
-            self._column.insertWidget(self._column.count() - 1, widget)
-            widget.show()
+        self._add(turn, is_open=True)
         self.follow()
 
     def end_turn(self, turn: Turn) -> None:
-        answer = self._answers.get(turn.id)
+        for part in ("question", "answer"):
+            index = self._places.index(turn.id, part)
+            if index >= 0:
+                self._rows[index].turn = turn
+                self._rows[index].is_open = False
+        answer = self.answer(turn.id)
         if answer is not None:
             answer.end(turn.answer)
+            answer.offer(turn, self.intents)
+            self._arrange()
 
     def follow(self) -> None:
         """Go to the end and stay there."""
         self._following = True
-        self._latest.hide()
-        self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+        self._arrange()
 
-    def _new_column(self) -> QVBoxLayout:
-        row = self._row = QHBoxLayout(self._host)
-        row.setSpacing(0)
-        self._centre(bar_shown=False)
-        holder = QWidget()
-        holder.setMaximumWidth(COLUMN_WIDTH)
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(20)
-        column.addStretch(1)
-        row.addStretch(1)
-        row.addWidget(holder, 1000)
-        row.addStretch(1)
-        return column
+    def position(self) -> ReadPosition:
+        """Where the reader is, to be kept and given to `show_position` when this chat is shown again."""
+        return self._places.at(self.verticalScrollBar().value() - _TOP) if not self._following else ReadPosition()
 
-    def _centre(self, *, bar_shown: bool) -> None:
-        """Keep the column above the composer, whether the scroll bar takes its width or not."""
+    def show_position(self, position: ReadPosition) -> None:
+        """Go where somebody was; to the end when that turn is not here any more."""
+        if position.at_end or self._places.index(position.turn, position.part) < 0:
+            self.follow()
+            return
+        self._following = False
+        self._kept = position
+        self._arrange()
+
+    def step_turn(self, step: int) -> None:
+        """Put the next (1) or the one before (-1) of the questions and answers at the top of the view."""
+        if not self._rows:
+            return
+        top = self.verticalScrollBar().value()
+        index = self._column.at(top - _TOP + _GAP)
+        here = abs(self._column.top(index) + _TOP - _GAP // 2 - top) < _GAP
+        target = index + step if step > 0 or here else index
+        self.show_row(min(max(0, target), len(self._rows) - 1))
+
+    def show_row(self, index: int) -> None:
+        """Put a row at the top of the view."""
+        row = self._rows[index]
+        self.show_position(ReadPosition(row.turn.id, row.part, 0, -(_GAP // 2), at_end=False))
+        if self.verticalScrollBar().value() >= self.verticalScrollBar().maximum():
+            self._on_scrolled(self.verticalScrollBar().value())
+
+    def show_match(self, index: int, number: int, words: str) -> None:
+        """Bring one place with `words` into view, a third from the top."""
+        row = self._rows[index]
+        self.show_row(index)
+        widget = self.row_widget(index)
+        below = self.viewport().height() // 3
+        if isinstance(widget, AssistantMessage):
+            section, offset = widget.answer_view.place_at(widget.answer_view.y_of_match(words, number))
+            self.show_position(ReadPosition(row.turn.id, row.part, section, offset - below, at_end=False, in_text=True))
+        else:
+            offset = widget.mark_found(words, number) - below
+            self.show_position(ReadPosition(row.turn.id, row.part, 0, offset, at_end=False))
+
+    def top_row(self) -> int:
+        """The row at the top of the view; -1 in an empty chat."""
+        return self._column.at(max(0, self.verticalScrollBar().value() - _TOP))
+
+    def live_rows(self) -> list[int]:
+        """The rows that are widgets now."""
+        return sorted(self._live)
+
+    def _add(self, turn: Turn, *, is_open: bool) -> None:
+        for part in ("question", "answer"):
+            row = Row(part, turn, is_open=is_open and part == "answer")
+            self._rows.append(row)
+            self._column.append(row.guess(self._width()))
+            if row.is_open:
+                self.row_widget(len(self._rows) - 1)
+
+    def _width(self) -> int:
+        """The column's width; it stays above the composer whether the scroll bar is there or not."""
         bar = self.verticalScrollBar().sizeHint().width()
-        self._row.setContentsMargins(24 + bar, 20, 24 if bar_shown else 24 + bar, 24)
+        return max(80, min(COLUMN_WIDTH, self.width() - 2 * (_SIDE + bar)))
 
-    def _on_range(self, _low: int, high: int) -> None:
-        self._centre(bar_shown=high > 0)
-        if self._following:
-            self.verticalScrollBar().setValue(high)
-        self._show_button()
+    def row_widget(self, index: int) -> UserMessage | AssistantMessage:
+        """The widget of a row, made when there is none; it may be taken away when it is far and nobody uses it."""
+        row = self._rows[index]
+        if row.widget is None:
+            self._live.add(index)
+            row.widget = self._new_question(row) if row.part == "question" else self._new_answer(row)
+            row.widget.setParent(self._host)
+            row.widget.installEventFilter(self)
+            row.widget.resize(self._width(), self._column.height(index))
+            row.widget.show()
+            if self.find_bar.isVisible():
+                self.find_bar.mark(index)
+        return row.widget
 
-    def _on_scrolled(self, value: int) -> None:
-        self._following = value >= self.verticalScrollBar().maximum() - _NEAR_END
-        self._show_button()
+    def _new_question(self, row: Row) -> UserMessage:
+        question = UserMessage(self._keeper, row.turn.question, self._shelf, self._tasks)
+        question.setObjectName(f"thread.question.{row.turn.id}")
+        question.picture_opened.connect(self.picture_opened)
+        question.offer(row.turn, self.intents)
+        return question
 
-    def _show_button(self) -> None:
+    def _new_answer(self, row: Row) -> AssistantMessage:
+        turn = row.turn
+        answer = AssistantMessage(self._keeper, turn.id, self._formulas)
+        answer.setObjectName(f"thread.message.{turn.id}")
+        answer.resize(self._width(), 1)
+        answer.try_again.connect(lambda: self.try_again.emit(turn.id))
+        view = answer.answer_view
+        view.show_range(0, self.viewport().height() + _AHEAD)
+        view.code_saved.connect(lambda text, language: ask_where_to_save(self, self._tasks, text, language))
+        view.dragged.connect(lambda place: self.drag.moved(view, place))
+        view.jumped.connect(lambda y: self._show_place(row, y))
+        if not row.is_open:
+            answer.end(turn.answer)
+            answer.offer(turn, self.intents)
+            if answer.think_block is not None and row.thought_open:
+                answer.think_block.set_open(opened=True)
+        else:
+            answer.go_on(turn.answer)
+        return answer
+
+    def _drop(self, index: int) -> None:
+        row = self._rows[index]
+        widget = row.widget
+        if widget is None:
+            return
+        if isinstance(widget, AssistantMessage) and widget.think_block is not None:
+            row.thought_open = widget.think_block.is_open
+        focus = QApplication.focusWidget()
+        if focus is not None and widget.isAncestorOf(focus):
+            self.setFocus()  # before it is hidden, or Qt walks on to wherever it likes
+        row.widget = None
+        self._live.discard(index)
+        widget.removeEventFilter(self)
+        widget.hide()
+        widget.deleteLater()
+
+    def _arrange(self, ahead: int = 0) -> None:
+        """Widgets for the rows on screen, each in its place, and the reader where he was; those near come later."""
+        if self._arranging:
+            return
+        self._arranging = True
+        try:
+            self._later.stop()
+            for _ in range(3):
+                self._go()
+                if not self._lay_out(ahead):
+                    break
+            self._go()
+            self._recycle()
+        finally:
+            self._arranging = False
+        if self._following and self._latest.hasFocus():
+            self._latest.clearFocus()  # hiding it would hand the focus on, and scroll to whoever got it
         self._latest.setVisible(not self._following)
         if not self._following:
             self._latest.raise_()
+        if not ahead:
+            self._soon.start()
+
+    def _look(self) -> None:
+        self._arrange()
+
+    def look_around(self) -> None:
+        """Make what is a little beyond the screen, so that scrolling finds it there. Happens by itself, a bit later."""
+        self._arrange(_AHEAD)
+
+    def _lay_out(self, ahead: int) -> bool:
+        """One pass; True when heights changed by it, so that other rows may be near now."""
+        changed = False
+        others = {index for index in self._live if ahead or self._rows[index].is_open}
+        for index in self._from_anchor(ahead):
+            changed |= self._fit(index)
+            others.discard(index)
+        for index in sorted(others):
+            changed |= self._fit(index)
+        left, width = max(0, (self.width() - self._width()) // 2), self._width()
+        for index in self._live:
+            place = QRect(left, self._column.top(index) + _TOP, width, self._column.height(index))
+            widget = self.row_widget(index)
+            if widget.geometry() != place:
+                widget.setGeometry(place)
+        return changed
+
+    def _fit(self, index: int) -> bool:
+        """Measure one row, made if need be; True when its height is another one."""
+        widget = self.row_widget(index)
+        if isinstance(widget, AssistantMessage):
+            view, port = widget.answer_view, self.viewport().height()
+            begin = self._y_wanted() - _TOP - self._column.top(index) - view.y()
+            view.show_range(begin - _AHEAD, begin + port + _AHEAD)
+        return self._column.set_height(index, settled_height(widget, self._width())) != 0
+
+    def _from_anchor(self, ahead: int) -> Iterator[int]:
+        """The rows on screen, from the one that stays in its place; asked for while they are being measured."""
+        count, port = len(self._rows), self.viewport().height()
+        if not count:
+            return
+        anchor = count - 1 if self._following else self._places.index(self._kept.turn, self._kept.part)
+        anchor = anchor if anchor >= 0 else self._column.at(max(0, self._y_wanted() - _TOP))
+        for index in range(anchor, count):
+            if index > anchor and self._column.top(index) + _TOP > self._y_wanted() + port + ahead:
+                break
+            yield index
+        for index in range(anchor - 1, -1, -1):
+            if self._column.bottom(index) + _TOP < self._y_wanted() - ahead:
+                break
+            yield index
+
+    def _y_kept(self) -> int:
+        y = self._places.y_of(self._kept)
+        return self.verticalScrollBar().value() if y is None else y + _TOP
+
+    def _y_wanted(self) -> int:
+        """Where the scroll bar will be."""
+        total = max(0, self._column.total + _TOP + _BOTTOM - self.viewport().height())
+        return total if self._following else min(total, max(0, self._y_kept()))
+
+    def _go(self) -> None:
+        """Give the host its height and the scroll bar the place that is kept."""
+        size = QSize(self.viewport().width(), max(self.viewport().height(), self._column.total + _TOP + _BOTTOM))
+        if self._host.size() != size:
+            self._host.resize(size)
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.maximum() if self._following else self._y_kept())
+
+    def _recycle(self) -> None:
+        top = self.verticalScrollBar().value() - _TOP
+        far = 3 * _AHEAD
+        keep = set(self._column.between(top - far, top + self.viewport().height() + far))
+        for index in list(self._live):
+            if index not in keep and not self._rows[index].is_held:
+                self._drop(index)
+
+    def _show_place(self, row: Row, y: int) -> None:
+        """A place in an answer, in pixels from its text's top, at the top of the view."""
+        if isinstance(row.widget, AssistantMessage):
+            section, offset = row.widget.answer_view.place_at(y)
+            self.show_position(ReadPosition(row.turn.id, row.part, section, offset - 12, at_end=False, in_text=True))
+
+    def _live_widgets(self) -> list[QWidget]:
+        return [self.row_widget(index) for index in sorted(self._live)]
+
+    def _on_scrolled(self, value: int) -> None:
+        if self._arranging:
+            return
+        self._following = value >= self.verticalScrollBar().maximum() - _NEAR_END
+        self._kept = self._places.at(self.verticalScrollBar().value() - _TOP)
+        self._arrange()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest and not self._arranging:
+            self._later.start()
+        return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         size = self._latest.size()
         self._latest.move((self.width() - size.width()) // 2, self.height() - size.height() - 12)
+        self.find_bar.place()
+        self._arrange()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        super().wheelEvent(event)
+        event.accept()
 
     def sizeHint(self) -> QSize:
         return QSize(COLUMN_WIDTH, 400)
