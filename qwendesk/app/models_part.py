@@ -66,7 +66,7 @@ def build_models(
     network = NetworkService(settings)
     downloads = DownloadsService(network, models)
     offers_service = OffersService(engine_service, settings)
-    offers = OffersBridge(offers_service, tasks)
+    offers = OffersBridge(offers_service, tasks, settings)
     page = ModelsPage()
     for_this_pc = ForThisPc(keeper, offers)
     page.add_tab("pc", tr("For this PC"), for_this_pc)

@@ -2,7 +2,9 @@
 
 from PySide6.QtCore import QObject, Signal
 
+from qwendesk.core.app_options import AppOptions
 from qwendesk.services.models.offers import Offers, OffersService
+from qwendesk.services.settings import SettingsService
 from qwendesk.ui.kit.tasks import Tasks
 
 
@@ -12,9 +14,13 @@ class OffersBridge(QObject):
     changed = Signal()
     """`offers` are others now."""
 
-    def __init__(self, service: OffersService, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(
+        self, service: OffersService, tasks: Tasks, settings: SettingsService, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._service, self._tasks = service, tasks
+        self._reserve_gb = settings.options.reserve_gb
+        self._unfollow = settings.subscribe(self._on_options)
         self._unsubscribe = service.subscribe(lambda _offers: self.changed.emit())
 
     @property
@@ -35,3 +41,10 @@ class OffersBridge(QObject):
 
     def close(self) -> None:
         self._unsubscribe()
+        self._unfollow()
+
+    def _on_options(self, options: AppOptions) -> None:
+        """Another reserve for games fits other files. Nothing before the first look."""
+        before, self._reserve_gb = self._reserve_gb, options.reserve_gb
+        if before != options.reserve_gb and self.offers.state != "looking":
+            self.look()

@@ -80,13 +80,14 @@ class ForThisPc(QWidget):
         opened = {card.offer.id for card in self._cards if card.is_open}
         for card in self._cards:
             self._list.removeWidget(card)
-            card.hide()
+            card.setParent(None)
             card.deleteLater()
         self._cards = [OfferCard(self._keeper, offer, offers.speed(offer)) for offer in offers.offers]
         for card in self._cards:
             card.wanted.connect(self._on_wanted)
             card.show_have(self._have)
             self._list.addWidget(card)
+            card.show()
             if card.offer.id in opened:
                 card.toggle_table()
 

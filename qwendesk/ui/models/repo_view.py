@@ -84,7 +84,7 @@ class RepoView(QFrame):
     def _show_items(self, items: tuple[RepoItem, ...]) -> None:
         if self._table is not None:
             self._column.removeWidget(self._table)
-            self._table.hide()
+            self._table.setParent(None)
             self._table.deleteLater()
         self._buttons = []
         self._table = QWidget()

@@ -139,7 +139,7 @@ class SearchTab(QWidget):
         self._shown = hits
         for _, row in self._rows:
             self._list.removeWidget(row)
-            row.hide()
+            row.setParent(None)
             row.deleteLater()
         self._rows = [(hit, self._row(hit)) for hit in hits]
         for _, row in self._rows:

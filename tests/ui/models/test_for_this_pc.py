@@ -37,7 +37,7 @@ async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
     desk = make_desk()
     desk.click("rail.models")
     desk.parts.models.offers.look()
-    await desk.until(lambda: desk.has(f"models.card.{HERO}"))
+    await desk.until(lambda: desk.is_shown(f"models.download.{HERO}"))
     return desk
 
 
@@ -147,3 +147,15 @@ async def test_a_download_that_cannot_begin_says_why(make_desk: Callable[[], Des
     finally:
         desk.parts.settings.change({"offline": False})
     assert "offline" in desk.text_of("models.pc.problem")
+
+
+async def test_another_reserve_is_counted_at_once(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    assert "of 23.0 GB" in desk.text_of(f"models.fit.{HERO}")
+    desk.parts.settings.change({"reserve_gb": 4.0})
+    try:
+        await desk.until(lambda: desk.parts.models.offers.offers.pc.reserve_bytes == 4 * GIB)
+        assert "4.0 GB reserved" in desk.text_of("models.machine")
+    finally:
+        desk.parts.settings.change({"reserve_gb": 1.0})
+    await desk.until(lambda: desk.parts.models.offers.offers.pc.reserve_bytes == GIB)

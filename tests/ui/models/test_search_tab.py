@@ -90,7 +90,7 @@ async def test_an_exact_name_opens_at_once(hub: FakeHub, make_desk: Callable[[],
     query = desk.find("hub.query", QLineEdit)
     query.setText(REPO)
     desk.click("hub.search")
-    await desk.until(lambda: desk.has("hub.get.Model-4B-Q4_K_M"))
+    await desk.until(lambda: desk.is_shown("hub.get.Model-4B-Q4_K_M"))
     assert desk.text_of("hub.repo.name") == REPO
 
 
@@ -127,7 +127,7 @@ async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_des
     desk = await open_tab(make_desk)
     desk.find("hub.query", QLineEdit).setText(REPO)
     desk.click("hub.search")
-    await desk.until(lambda: desk.has("hub.get.Model-4B-Q4_K_M"))
+    await desk.until(lambda: desk.is_shown("hub.get.Model-4B-Q4_K_M"))
     desk.click("hub.get.Model-4B-Q4_K_M")
     queue = desk.parts.models.downloads._queue
     await desk.until(lambda: bool(queue.items))
