@@ -14,6 +14,8 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.chat.banner_content import BannerContent, EngineStory, follow
+from qwendesk.ui.chat.turns_part import TurnsPart
+from qwendesk.ui.chat.undo_bar import UndoBar
 from qwendesk.ui.chat.welcome import Welcome
 from qwendesk.ui.composer.attachments import Attachment
 from qwendesk.ui.composer.composer import Composer
@@ -50,6 +52,7 @@ class ChatPage(QWidget):
         self.setProperty("kind", "page")
         self.banner = Banner(keeper)
         self.thread_view = ThreadView(keeper, self._shelf, tasks)
+        self.undo_bar = UndoBar(keeper)
         self.welcome = Welcome(keeper)
         self.composer = Composer(keeper)
         self._middle = QStackedWidget()
@@ -60,8 +63,10 @@ class ChatPage(QWidget):
         column.setSpacing(0)
         column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
         column.addWidget(self._middle, 1)
+        column.addLayout(_centred(self.undo_bar, _COMPOSER_WIDTH))
         column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
         self.drop_target = DropTarget(self)
+        self._turns = TurnsPart(self.thread_view, chat, self.undo_bar, self)
         self._connect()
         self._on_engine()
         self._on_options()
@@ -208,7 +213,7 @@ class ChatPage(QWidget):
         self._middle.setCurrentWidget(self.thread_view)
         self.composer.set_busy(busy=True)
         answer = self.thread_view.answer(turn_id)
-        if answer is not None:
+        if answer is not None and not answer.has_words:
             answer.show_status(tr("Reading…"))
         self._show_waiting(self._engine.state)
 

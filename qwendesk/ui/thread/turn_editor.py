@@ -152,13 +152,14 @@ def edit_in_place(
     def close() -> None:
         for widget in shown:
             widget.show()
+        shown[-1].setFocus()
         column.removeWidget(editor)
         editor.hide()
         editor.deleteLater()
 
     editor.cancelled.connect(close)
-    for widget in shown:
-        widget.hide()
     column.addWidget(editor)
     editor.show()
-    editor.focus()
+    editor.focus()  # before the button that was pressed is hidden
+    for widget in shown:
+        widget.hide()

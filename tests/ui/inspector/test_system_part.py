@@ -1,0 +1,79 @@
+"""The chat's system prompt and what fills its context, from the meter bar's label on."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
+
+from qwendesk.engine.protocol import Generate
+from tests.fakes.engine import ScriptedAnswer
+from tests.ui.desk import Desk
+
+
+def last_request(desk: Desk) -> Generate:
+    return [request for request in desk.client.requests if isinstance(request, Generate)][-1]
+
+
+async def open_sheet(desk: Desk) -> None:
+    QTest.mouseClick(desk.find("meter.context", QLabel), Qt.MouseButton.LeftButton)
+    await desk.until(lambda: desk.is_shown("context.sheet") and "tokens" in desk.text_of("context.total"))
+
+
+async def open_prompt(desk: Desk) -> None:
+    await open_sheet(desk)
+    desk.click("context.prompt")
+    await desk.until(lambda: desk.is_shown("inspector.system") and not desk.is_shown("context.sheet"))
+
+
+async def test_a_system_prompt_is_set_for_this_chat(desk: Desk) -> None:
+    await open_prompt(desk)
+    desk.find("inspector.system.text", QPlainTextEdit).setPlainText("You are {model}.")
+    desk.click("inspector.system.apply")
+    await desk.until(lambda: not desk.is_shown("inspector.system"))
+    await desk.ask("Hi")
+    assert last_request(desk).messages[0].text == "You are QwenDesk Demo."
+
+
+async def test_a_bad_schema_is_told_and_nothing_is_taken(desk: Desk) -> None:
+    await open_prompt(desk)
+    desk.find("inspector.system.schema", QPlainTextEdit).setPlainText('{"type": "text"}')
+    desk.click("inspector.system.apply")
+    assert '"text"' in desk.text_of("inspector.system.complaint")
+    assert desk.parts.chat.settings.json_schema == ""
+    desk.find("inspector.system.schema", QPlainTextEdit).setPlainText('{"type": "object"}')
+    desk.click("inspector.system.apply")
+    await desk.ask("Hi")
+    assert last_request(desk).options.json_schema == '{"type": "object"}'
+
+
+async def test_a_prompt_is_kept_taken_and_deleted(desk: Desk) -> None:
+    await open_prompt(desk)
+    text = desk.find("inspector.system.text", QPlainTextEdit)
+    kept = desk.find("inspector.system.kept", QComboBox)
+    own = "A prompt of this very test"
+    assert kept.findText(own) < 0
+    text.setPlainText("Be kind.")
+    desk.find("inspector.system.name", QLineEdit).setText(own)
+    desk.click("inspector.system.keep")
+    assert kept.currentText() == own
+    text.setPlainText("")
+    kept.activated.emit(kept.currentIndex())
+    assert text.toPlainText() == "Be kind."
+    desk.click("inspector.system.forget")
+    assert kept.findText(own) < 0
+    assert not desk.find("inspector.system.forget", QWidget).isEnabled(), "those of the app stay"
+
+
+async def test_the_gauge_counts_and_trims_and_brings_back(desk: Desk) -> None:
+    for number in range(4):
+        desk.client.answers.append(ScriptedAnswer(text=f"Answer {number}."))
+        await desk.ask(f"Question {number}")
+    await open_sheet(desk)
+    whole = desk.text_of("context.history")
+    desk.click("context.turns")
+    await desk.until(lambda: desk.text_of("context.history") != whole)
+    assert desk.parts.chat.settings.left_out_turns == 2
+    assert desk.text_of("context.turns") == "Send all turns again"
+    desk.click("context.turns")
+    await desk.until(lambda: desk.text_of("context.history") == whole)
+    assert desk.parts.chat.settings.left_out_turns == 0
+    assert len(desk.parts.chat.conversation.turns) == 4

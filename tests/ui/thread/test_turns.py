@@ -1,0 +1,189 @@
+"""A message's own actions, driven as a person does: edit, regenerate, versions, continue, branch, delete, copy."""
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
+
+from qwendesk.engine.protocol import Begun, Generate
+from tests.fakes.engine import ScriptedAnswer
+from tests.ui.desk import Desk
+
+
+def shown(desk: Desk) -> list[tuple[str, str]]:
+    return [(turn.question.text, turn.answer.text) for turn in desk.parts.chat.conversation.turns]
+
+
+def asked(desk: Desk) -> list[Generate]:
+    return [request for request in desk.client.requests if isinstance(request, Generate)]
+
+
+def last_id(desk: Desk) -> int:
+    return desk.parts.chat.conversation.turns[-1].id
+
+
+async def say(desk: Desk, question: str, answer: ScriptedAnswer) -> None:
+    desk.client.answers.append(answer)
+    await desk.ask(question)
+
+
+async def idle(desk: Desk, n_requests: int) -> None:
+    await desk.until(lambda: len(asked(desk)) == n_requests and not desk.parts.chat.busy)
+
+
+def type_over(field: QPlainTextEdit, text: str) -> None:
+    field.selectAll()
+    QTest.keyClicks(field, text)
+
+
+async def test_a_question_is_edited_in_place_and_its_old_version_is_an_arrow_away(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    desk.click("thread.question.edit.1")
+    field = desk.find("thread.editor.text.1", QPlainTextEdit)
+    await desk.until(field.hasFocus)
+    assert field.toPlainText() == "One?"
+    type_over(field, "Two?")
+    desk.client.answers.append(ScriptedAnswer(text="Due."))
+    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    await desk.until(lambda: shown(desk) == [("Two?", "Due.")] and not desk.parts.chat.busy)
+    turn = last_id(desk)
+    await desk.until(lambda: desk.is_shown(f"thread.question.version.{turn}"))
+    assert desk.text_of(f"thread.question.version.{turn}") == "2/2"
+    assert desk.message(turn).answer_view.markdown == "Due."
+    desk.click(f"thread.question.earlier.{turn}")
+    await desk.until(lambda: shown(desk) == [("One?", "Uno.")])
+    assert desk.text_of("thread.question.version.1") == "1/2"
+    assert desk.message(1).answer_view.markdown == "Uno."
+
+
+async def test_escape_leaves_a_message_as_it_was(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    desk.click("thread.question.edit.1")
+    field = desk.find("thread.editor.text.1", QPlainTextEdit)
+    type_over(field, "Other")
+    QTest.keyClick(field, Qt.Key.Key_Escape)
+    await desk.until(lambda: not desk.has("thread.editor.1"))
+    assert shown(desk) == [("One?", "Uno.")]
+    assert len(asked(desk)) == 1
+    assert desk.is_shown("thread.question.edit.1")
+
+
+async def test_an_answer_and_its_thought_are_edited_apart(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(reasoning="Hm.", text="Uno."))
+    desk.click("thread.edit.1")
+    type_over(desk.find("thread.editor.thought.1", QPlainTextEdit), "Well.")
+    type_over(desk.find("thread.editor.text.1", QPlainTextEdit), "<think>no</think> Eins.")
+    desk.click("thread.editor.take.1")
+    await desk.until(lambda: shown(desk) == [("One?", "<think>no</think> Eins.")])
+    answer = desk.parts.chat.conversation.turns[0].answer
+    assert answer.reasoning == "Well."
+    assert desk.message(1).think_block is not None
+    assert desk.text_of("thread.version.1") == "2/2"
+    assert len(asked(desk)) == 1, "nothing is asked"
+
+
+async def test_regenerate_adds_a_version(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    desk.client.answers.append(ScriptedAnswer(text="Eins."))
+    desk.click("thread.regenerate.1")
+    await idle(desk, 2)
+    await desk.until(lambda: desk.is_shown("thread.version.1"))
+    assert shown(desk) == [("One?", "Eins.")]
+    assert desk.message(1).answer_view.markdown == "Eins."
+    assert not desk.find("thread.later.1", QWidget).isEnabled()
+    desk.click("thread.earlier.1")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == "Uno.")
+    assert desk.text_of("thread.version.1") == "1/2"
+
+
+async def test_continue_is_offered_for_a_cut_answer_and_adds_to_it(desk: Desk) -> None:
+    await say(desk, "Count", ScriptedAnswer(reasoning="Hm.", text="One, two, ", stop_reason="max_tokens"))
+    assert desk.is_shown("thread.continue.1")
+    desk.client.answers.append(ScriptedAnswer(text="three."))
+    desk.click("thread.continue.1")
+    await idle(desk, 2)
+    assert asked(desk)[-1].begun == Begun("Hm.", "One, two, ")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == "One, two, three.")
+    assert desk.message(1).think_block is not None
+    await desk.until(lambda: desk.is_shown("thread.regenerate.1"))
+    assert not desk.is_shown("thread.continue.1"), "it is whole now"
+
+
+async def test_only_the_last_answer_can_be_continued(desk: Desk) -> None:
+    await say(desk, "Count", ScriptedAnswer(text="One, ", stop_reason="max_tokens"))
+    await say(desk, "More", ScriptedAnswer(text="Two, ", stop_reason="max_tokens"))
+    message = desk.message(1)
+    QApplication.sendEvent(message, QEvent(QEvent.Type.Enter))
+    assert not desk.is_shown("thread.continue.1")
+    assert desk.is_shown("thread.continue.2")
+
+
+async def test_a_branch_is_another_chat_with_the_turns_so_far(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    await say(desk, "Two?", ScriptedAnswer(text="Due."))
+    desk.click("thread.branch.1")
+    await desk.until(lambda: shown(desk) == [("One?", "Uno.")])
+    turn = last_id(desk)
+    assert turn not in (1, 2)
+    assert desk.message(turn).answer_view.markdown == "Uno."
+
+
+async def test_delete_can_be_undone(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    await say(desk, "Two?", ScriptedAnswer(text="Due."))
+    desk.click("thread.question.delete.2")
+    await desk.until(lambda: desk.is_shown("chat.undobar"))
+    assert shown(desk) == [("One?", "Uno.")]
+    assert not desk.is_shown("thread.message.2")
+    assert desk.text_of("chat.undobar.words") == "2 messages deleted"
+    desk.click("chat.undo")
+    await desk.until(lambda: shown(desk) == [("One?", "Uno."), ("Two?", "Due.")])
+    assert desk.message(2).answer_view.markdown == "Due."
+    assert not desk.is_shown("chat.undobar")
+
+
+async def test_nothing_can_be_changed_while_an_answer_is_made_and_the_composer_says_so(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    desk.client.answers.append(ScriptedAnswer(text="word " * 10, tokens_per_second=0.001))
+    desk.send("Two?")
+    await desk.until(lambda: desk.parts.chat.busy)
+    desk.click("thread.question.delete.1")
+    await desk.until(lambda: "Wait for the answer" in desk.text_of("composer.notice"))
+    assert len(shown(desk)) == 2
+    desk.parts.chat.stop()
+    await desk.until(lambda: not desk.parts.chat.busy)
+
+
+async def test_actions_are_drawn_for_the_pointer_and_for_the_focus(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    button = desk.find("thread.branch.1", QWidget)
+    row = button.parentWidget()
+    message = desk.message(1)
+    QApplication.sendEvent(message, QEvent(QEvent.Type.Leave))
+    desk.composer_text.setFocus()
+    assert not row.is_lit
+    height = message.height()
+    QApplication.sendEvent(message, QEvent(QEvent.Type.Enter))
+    assert row.is_lit
+    assert message.height() == height, "nothing moves"
+    QApplication.sendEvent(message, QEvent(QEvent.Type.Leave))
+    button.setFocus()
+    assert row.is_lit
+
+
+async def test_copy_in_three_forms(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(reasoning="Secret.", text="**Uno** and `due`"))
+    desk.click("thread.copy.1")
+    assert QApplication.clipboard().text() == "**Uno** and `due`"
+    for number, (plain, has_html) in enumerate(
+        (("**Uno** and `due`", False), ("Uno and due", False), ("Uno and due", True))
+    ):
+        desk.click("thread.copyas.1")
+        menu = desk.find("thread.copyas.menu", QMenu)
+        menu.actions()[number].trigger()
+        menu.close()
+        await desk.until(lambda: not desk.has("thread.copyas.menu"))
+        content = QApplication.clipboard().mimeData()
+        assert content.text().strip() == plain
+        assert content.hasHtml() is has_html
+    desk.click("thread.question.copy.1")
+    assert QApplication.clipboard().text() == "One?"
