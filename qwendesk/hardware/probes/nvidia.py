@@ -9,8 +9,8 @@ import msgspec
 from qwendesk.hardware.probes.base import NOTHING, Ask, Found, pci_address
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Throttle
 
-PCIE_EVERY_S = 2.0
-"""NVML measures PCIe throughput over 20 ms while the call waits: asked no more often than this."""
+PCIE_EVERY_S = 5.0
+"""NVML measures PCIe throughput over 20 ms while the call waits: asked so seldom that most looks are without it."""
 _AGAIN_S = 60.0
 """A driver that is not there is looked for again after this."""
 _THROTTLE: tuple[tuple[int, Throttle], ...] = (

@@ -131,8 +131,8 @@ class MeterService:
 
     async def _poll(self) -> None:
         while True:
-            await self.look()
             self._wake.clear()
+            await self.look()
             if self._closing.is_set():
                 return
             try:
@@ -257,8 +257,12 @@ class MeterService:
             self._history.popleft()
 
     def _on_engine(self, state: EngineState) -> None:
-        """An ejected or replaced model shows at once, not at the next look."""
-        if state.report is not self._report and state.report is None and self._meters.snapshot is not None:
+        """An ejected model shows at once; a loaded one is looked at at once, for its baseline."""
+        if state.report is self._report:
+            return
+        if state.report is not None:
+            self._wake.set()
+        elif self._meters.snapshot is not None:
             self._begin(None)
             self._publish(self._meters.snapshot, None)
 

@@ -111,6 +111,15 @@ async def test_looking_goes_on_by_itself_and_ends_with_close(desk):
     await desk.until(lambda: desk.pc.looks > looks)
 
 
+async def test_a_loaded_model_is_looked_at_at_once(desk):
+    seen = asyncio.Event()
+    desk.meters.subscribe(lambda meters: seen.set() if meters.state is SpillState.FITS else None)
+    desk.meters.start()
+    await desk.until(lambda: desk.pc.looks > 0)
+    await desk.load()
+    await seen.wait()
+
+
 async def test_the_speed_of_an_answer_counts_while_it_is_written(desk):
     await desk.load()
     speeds = []
