@@ -6,7 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from qwendesk.app.exchange_part import ExchangePart
-from qwendesk.core.chats import SavedDraft
+from qwendesk.core.chats import ReadPosition, SavedDraft
+from qwendesk.core.conversation import Turn
 from qwendesk.core.paths import data_folder
 from qwendesk.services.chat.chats import ChatOpened, ChatsService
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
@@ -14,6 +15,7 @@ from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatNews, ChatService, ConversationReplaced
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.chats import ChatsBridge
+from qwendesk.ui.chat.reading import go_to, place_of_reader
 from qwendesk.ui.chats.sidebar import Sidebar
 from qwendesk.ui.composer.intake import Intake
 from qwendesk.ui.frame.actions import install
@@ -50,6 +52,8 @@ class ChatsPart(QObject):
         self._chats, self._chat, self._tasks, self._window = chats, chat, tasks, window
         self._page = window.chat_page
         self._is_switching = False
+        self._shown_id = chats.chat.chat_id
+        self._shown_turns: tuple[Turn, ...] = ()
         self.service = chats.service
         self.bridge = ChatsBridge(chats.service, tasks)
         self.sidebar = Sidebar(theme, self.bridge, tasks)
@@ -64,6 +68,7 @@ class ChatsPart(QObject):
         self.bridge.opened.connect(self._on_opened)
         self.bridge.told.connect(self._page.report)
         chat.replaced.connect(self._on_replaced)
+        chat.turn_ended.connect(self._note_turns)
         composer = self._page.composer
         composer.text.textChanged.connect(self._on_draft)
         composer.attachments.changed.connect(self._on_draft)
@@ -74,6 +79,7 @@ class ChatsPart(QObject):
 
     async def close(self) -> None:
         """Ends when everything is on the disk."""
+        self._save_position()
         self.bridge.close()
         self._chats.close()
         await self.service.close()
@@ -90,9 +96,15 @@ class ChatsPart(QObject):
     def _before_replaced(self) -> None:
         """From here until the page shows the other chat, what changes in the composer is nobody's draft."""
         self._is_switching = True
+        self._save_position()
+
+    def _note_turns(self) -> None:
+        """What the page shows: when that changes, the chat service has already gone on."""
+        self._shown_id, self._shown_turns = self._chats.chat.chat_id, self._chat.conversation.turns
 
     def _on_replaced(self) -> None:
         self._is_switching = False
+        self._note_turns()
         self.bridge.note_current()
         if self._chat.conversation.turns or self.bridge.is_incognito:
             return
@@ -116,6 +128,17 @@ class ChatsPart(QObject):
             self._chats.chat.open(opened.chat_id, opened.tree, opened.settings)
         if opened.draft != SavedDraft() and not self._page.composer.text.toPlainText():
             self._put_draft(opened.draft)
+        position = ReadPosition(opened.node_id) if opened.node_id else opened.position
+        go_to(self._page.thread_view, self._chat.conversation.turns, position)
+
+    def _save_position(self) -> None:
+        """Of the chat that the page shows."""
+        place = place_of_reader(self._page.thread_view, self._shown_turns)
+        self.bridge.save_read_position(self._shown_id, place)
+
+    def leave_no_trace(self) -> None:
+        """For a tour of the app: what is asked now is nobody's chat."""
+        self.bridge.new_incognito()
 
     def _put_draft(self, draft: SavedDraft) -> None:
         composer = self._page.composer

@@ -65,6 +65,8 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     keep_collector_quick()
     parts.window.show()
     await engines.choose(SettingsService().options.engine)
+    if options.demo_tour:
+        parts.chats.leave_no_trace()
     parts.start(with_model=not options.demo_tour)
     if options.demo_tour:
         parts.engine.load_demo()

@@ -327,3 +327,15 @@ async def test_a_file_that_is_no_export_is_said(qt_loop: object, chats: ChatsDes
     await chats.desk.until(lambda: chats.desk.is_shown("banner"))
 
     assert not chats.desk.is_shown("chats.toast")
+
+
+async def test_a_tour_of_the_app_leaves_no_chat(qt_loop: object, make_desk: Callable[[], Desk], tmp_path: Path) -> None:
+    desk = make_desk()
+    desk.parts.chats.leave_no_trace()
+    chats = await ChatsDesk(desk, tmp_path).open_file()
+    await desk.load_demo()
+    desk.client.answers.append(ScriptedAnswer(text="Yes."))
+    await desk.ask("Tour")
+    await desk.parts.chats.service.written()
+
+    assert chats.titles == []
