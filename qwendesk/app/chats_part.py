@@ -21,6 +21,7 @@ from qwendesk.ui.composer.intake import Intake
 from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 
@@ -67,6 +68,7 @@ class ChatsPart(QObject):
         chats.before_replaced = self._before_replaced
         self.bridge.opened.connect(self._on_opened)
         self.bridge.told.connect(self._page.report)
+        self.bridge.works.connect(lambda: self.sidebar.note(tr("Chats are saved again.")))
         chat.replaced.connect(self._on_replaced)
         chat.turn_ended.connect(self._note_turns)
         composer = self._page.composer

@@ -79,6 +79,23 @@ async def test_pieces_cost_nothing_and_the_end_is_what_stays(kit: Kit) -> None:
     assert await kit.saved("a1") == "whole"
 
 
+async def test_what_grows_is_saved_twice_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the time of a write, less than a second of text can be lost."""
+    store, _report = await asyncio.to_thread(open_store, tmp_path)
+    keeper = StoreKeeper(store)
+    loop, waits = asyncio.get_running_loop(), []
+    call_later = loop.call_later
+    monkeypatch.setattr(loop, "call_later", lambda delay, *rest: (waits.append(delay), call_later(delay, *rest))[1])
+
+    keeper.save("c", node("q1"))
+    keeper.grow("c", "a1", lambda: node("a1", "q1"))
+
+    assert waits == [0.5]
+    keeper.close()
+    await keeper.settled()
+    await asyncio.to_thread(store.close)
+
+
 async def test_incognito_is_never_written(kit: Kit, tmp_path: Path) -> None:
     kit.keeper.leave_out("secret")
     kit.keeper.save("secret", node("q1", text="xyzzy-secret"))
