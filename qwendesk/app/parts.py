@@ -6,6 +6,7 @@ from qwendesk.app.chats_part import ChatList, ChatsPart
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
 from qwendesk.app.models_part import ModelsPart, build_models
+from qwendesk.app.prompt_part import build_prompt_part
 from qwendesk.app.settings_part import SettingsPart, build_settings
 from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
@@ -93,6 +94,7 @@ def build(
     chats = ChatsPart(keeper, tasks, chat_list, chat, window)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
     source = meter_source or MeterSource()
+    build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, source, measured)
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines)
     settings_page = build_settings(keeper, tasks, settings, models, window)
