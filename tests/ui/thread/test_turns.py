@@ -72,6 +72,7 @@ async def test_an_answer_and_its_thought_are_edited_apart(desk: Desk) -> None:
     desk.click("thread.edit.1")
     type_over(desk.find("thread.editor.thought.1", QPlainTextEdit), "Well.")
     type_over(desk.find("thread.editor.text.1", QPlainTextEdit), "<think>no</think> Eins.")
+    await desk.until(lambda: desk.find("thread.editor.take.1", QWidget).height() > 20)
     desk.click("thread.editor.take.1")
     await desk.until(lambda: shown(desk) == [("One?", "<think>no</think> Eins.")])
     answer = desk.parts.chat.conversation.turns[0].answer
