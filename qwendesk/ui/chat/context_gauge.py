@@ -102,7 +102,9 @@ class ContextSheet(QFrame):
         texts = (
             (
                 self._turns,
-                tr("Send all turns again") if settings.left_out_turns else tr("Leave out the oldest {0} turns", half),
+                tr("Send all turns again")
+                if settings.left_out_turns
+                else tr("Leave out the older half: turns 1 to {0}", half),
                 tr("Whether the older half of this chat is sent with the next question"),
             ),
             (

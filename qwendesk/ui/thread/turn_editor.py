@@ -21,7 +21,7 @@ class _Field(QPlainTextEdit):
 
     def __init__(self, keeper: ThemeKeeper, text: str) -> None:
         super().__init__()
-        self.setProperty("kind", "editor")
+        self.setProperty("kind", "details")
         self.setTabChangesFocus(True)
         self.document().setDefaultFont(keeper.theme.font(14))
         self.setPlainText(text)
