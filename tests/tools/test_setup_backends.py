@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.setup.backends import Machine, choose, cmake_flags, prebuilt_folders
+from tools.setup import backends
+from tools.setup.backends import Machine, choose, cmake_flags, compiler_environment, prebuilt_folders
 from tools.setup.project import SetupError
 
 GAMING_PC = Machine("Linux", has_nvidia_gpu=True, has_nvcc=True, has_gpu=True, has_vulkan=True)
@@ -76,3 +77,14 @@ def test_an_engine_for_other_pcs_uses_no_instruction_that_its_name_does_not_say(
     assert "-DGGML_NATIVE=OFF" in avx2 & sse42
     assert "-DGGML_AVX2=ON" in avx2
     assert {f"-DGGML_{name}=OFF" for name in ("AVX", "AVX2", "FMA", "F16C", "BMI2")} <= sse42
+
+
+def test_the_engine_for_this_processor_is_built_without_amx_where_the_compiler_knows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-O1")
+    monkeypatch.setattr(backends, "_compiler_takes", lambda _flags: True)
+    assert compiler_environment("cpu")["CFLAGS"] == "-O1 -mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+    assert compiler_environment("cuda") == {}
+    monkeypatch.setattr(backends, "_compiler_takes", lambda _flags: False)
+    assert compiler_environment("cpu") == {}

@@ -18,6 +18,7 @@ WANTED = ("auto", *get_args(Backend))
 
 _AVX2 = ("AVX", "AVX2", "FMA", "F16C", "BMI2")
 """What ggml's build calls the instruction sets that came with AVX2; without a native build it turns them all on."""
+_NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 _TOOLS = ("nvidia-smi", "nvcc", "glslc")
 _PREBUILT_CUDA = ("132", "131", "130", "129", "128", "126", "125", "124", "123", "122", "121", "118")
 """CUDA releases that the wheel index may have a folder for, newest first; a folder that is missing is passed over."""
@@ -87,6 +88,26 @@ def cmake_flags(backend: Backend) -> list[str]:
         case "cpu-sse42":
             flags += ["-DGGML_METAL=OFF", "-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=False), "-DGGML_SSE42=ON"]
     return flags
+
+
+def compiler_environment(backend: Backend) -> dict[str, str]:
+    """Variables for the build beside CMake's arguments.
+
+    An engine for this processor leaves AMX out: some virtual machines announce it and then end the program that uses
+    it (seen as a general protection fault at ldtilecfg, while the processor's flags named amx_tile).
+    """
+    if backend != "cpu" or not _compiler_takes(_NO_AMX):
+        return {}
+    return {name: f"{os.environ.get(name, '')} {_NO_AMX}".strip() for name in ("CFLAGS", "CXXFLAGS")}
+
+
+def _compiler_takes(flags: str) -> bool:
+    """Whether the C compiler knows these flags: it may be too old, or for another kind of processor."""
+    compiler = os.environ.get("CC") or shutil.which("cc")
+    if os.name == "nt" or not compiler:
+        return False
+    command = [compiler, *flags.split(), "-fsyntax-only", "-x", "c", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL).returncode == 0
 
 
 def _instructions(names: Sequence[str], *, on: bool) -> list[str]:

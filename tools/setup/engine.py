@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tools.setup.backends import Backend, cmake_flags, cuda_toolkit_release, prebuilt_folders
+from tools.setup.backends import Backend, cmake_flags, compiler_environment, cuda_toolkit_release, prebuilt_folders
 from tools.setup.progress import BuildProgress
 from tools.setup.project import ENGINE_PACKAGE, ENGINES, PREBUILT_INDEX, WORK, SetupError
 
@@ -29,6 +29,7 @@ def build(backend: Backend, version: str, python: Path) -> Path:
     out, because it does not tell one backend's wheel from another's. Raises SetupError with the build's last lines.
     """
     flags = [*cmake_flags(backend), *os.environ.get("CMAKE_ARGS", "").split()]
+    extra = {"CMAKE_ARGS": " ".join(flags), **compiler_environment(backend)}
     arguments = ["wheel", "--verbose", "--no-binary", ENGINE_PACKAGE, f"{ENGINE_PACKAGE}=={version}"]
     progress = BuildProgress(sys.stdout, terminal=sys.stdout.isatty())
     with _new_folder(backend, version) as folder:
@@ -41,7 +42,7 @@ def build(backend: Backend, version: str, python: Path) -> Path:
                 last.append(line)
                 progress.feed(line)
 
-            code = _pip(python, [*arguments, "--wheel-dir", str(folder)], take, {"CMAKE_ARGS": " ".join(flags)})
+            code = _pip(python, [*arguments, "--wheel-dir", str(folder)], take, extra)
         progress.finish("built" if code == 0 else "the build failed")
         if code:
             raise SetupError(f"The engine did not build. The end of {log}:\n{''.join(last)}")
