@@ -242,6 +242,7 @@ class AnswerView(QWidget):
                 if self._found[0]:
                     self._mark(index)
             pane.show()
+            pane.settle()
         section.pane.is_wide = section.is_wide
         return section.pane
 
@@ -273,8 +274,8 @@ class AnswerView(QWidget):
                 self._measure(index)
             if not new:
                 break
-        if last >= 0 and self._sections[last].pane is not None:
-            self._measure(last)
+        for section in self._live:
+            self._measure(section.index)
         for section in list(self._live):
             index = section.index
             if index not in wanted and not self._is_used(index):
@@ -372,7 +373,8 @@ class AnswerView(QWidget):
         self._arrange()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        return self.selection.handles(watched, event)
+        selection = getattr(self, "selection", None)  # gone while Python takes this object apart
+        return selection is not None and selection.handles(watched, event)
 
     def section_rect(self, index: int) -> QRect:
         return QRect(0, self._column.top(index), self.width(), self._column.height(index))

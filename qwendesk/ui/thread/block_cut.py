@@ -6,12 +6,12 @@ from qwendesk.ui.thread.highlight import highlight, language_name
 
 LONG_BLOCK = 4_000
 """Characters from which a paragraph, a quote or code is cut where it looks well."""
-LONGEST_BLOCK = 16_000
+LONGEST_BLOCK = 8_000
 """Characters from which any block is cut, looks or not."""
 LONG_TABLE = 40
 """Rows of a table in one piece."""
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)\n")
-_TABLE = re.compile(r" {0,3}\|?[^\n]*\|[^\n]*\n {0,3}\|?[ \t]*:?-+[-:| \t]*\n")
+_FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
+_DELIMITERS = re.compile(r"[-:| \t]+")
 _PLAIN = re.compile(r"[^\W\d_]|[\"'(\d]")
 _LIST = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
@@ -25,9 +25,9 @@ def first_piece(source: str, *, is_open: bool) -> tuple[str, str] | None:
     fence = _FENCE.match(source)
     if fence is not None and not (fence[1][0] == "`" and "`" in fence[2]):
         return _cut_code(source, fence)
-    table = _TABLE.match(source)
-    if table is not None:
-        return _cut_table(source, table.end(), is_open=is_open)
+    start = _table_head(source)
+    if start:
+        return _cut_table(source, start, is_open=is_open)
     if len(source) < LONG_BLOCK:
         return None
     cut = 0
@@ -49,6 +49,16 @@ def _cut_code(source: str, fence: re.Match[str]) -> tuple[str, str] | None:
     if cut < LONG_BLOCK // 4:
         cut = window.rfind("\n", 1, LONG_BLOCK - 400) + 1 or LONG_BLOCK // 2
     return fence[0] + code[:cut], fence[0] + code[cut:]
+
+
+def _table_head(source: str) -> int:
+    """Where the rows of a table begin; 0 for what is no table."""
+    first = source.find("\n")
+    second = source.find("\n", first + 1)
+    if first < 0 or second < 0 or "|" not in source[:first]:
+        return 0
+    line = source[first + 1 : second]
+    return second + 1 if "-" in line and _DELIMITERS.fullmatch(line) else 0
 
 
 def _cut_table(source: str, start: int, *, is_open: bool) -> tuple[str, str] | None:

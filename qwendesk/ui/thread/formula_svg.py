@@ -4,6 +4,7 @@ Whoever wrote the formula is not trusted: what would take long or grow large sta
 """
 
 import re
+import warnings
 from typing import Final
 
 import msgspec
@@ -71,6 +72,12 @@ def draw(source: str, *, displayed: bool) -> Drawing | None:
     """The drawing; None when ziamath cannot read the formula, or what comes out is too large or not only shapes."""
     if not is_drawable(source):
         return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of how its font package reads its own files
+        return _draw(source, displayed=displayed)
+
+
+def _draw(source: str, *, displayed: bool) -> Drawing | None:
     # Takes 0.3 s, and only chats with formulas need it.
     from ziamath.config import config  # noqa: PLC0415
     from ziamath.zmath import Latex  # noqa: PLC0415
@@ -84,7 +91,7 @@ def draw(source: str, *, displayed: bool) -> Drawing | None:
     except Exception:  # noqa: BLE001  -- latex2mathml and ziamath raise anything for text that is no formula
         return None
     box = re.search(r'viewBox="(\S+) (\S+) (\S+) (\S+)"', svg)
-    if box is None or len(svg) > LARGEST_SVG or _HARMLESS.search(svg.encode()) or 'href="http' in svg:
+    if box is None or len(svg) > LARGEST_SVG or _HARMLESS.search(svg.encode()) or "url(" in svg or 'href="http' in svg:
         return None
     top, width, height = float(box[2]), float(box[3]), float(box[4])
     if not (0 < width <= _WIDEST and 0 < height <= _TALLEST):

@@ -14,10 +14,11 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
 from qwendesk.ui.thread.block_cut import first_piece
+from qwendesk.ui.thread.calm_inline import calm_inline_plugin
 from qwendesk.ui.thread.footnotes import footnote_plugin
 from qwendesk.ui.thread.markdown_math import bracket_math_plugin
 
-_FENCE_OPENS = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)\n")
+_FENCE_OPENS = re.compile(r"^ {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\n")
 _TABLE_ROW = re.compile(r"^ {0,3}\|.*$")
 _DELIMITER_PART = re.compile(r"^[ |:-]*$")
 _UNDECIDED = re.compile(r"\s*(`{1,2}|~{1,2}|[*_-]{1,2}|#{1,6}|\d{1,9}[.)]?|[-+*] ?|`{3,}[^`]*|~{3,}[^~]*)")
@@ -275,6 +276,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(bracket_math_plugin)
+    parser.use(calm_inline_plugin)
     parser.use(footnote_plugin)
     parser.use(tasklists_plugin)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]

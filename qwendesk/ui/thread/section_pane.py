@@ -94,6 +94,7 @@ class SectionPane(TextPane):
         for block in blocks:
             self._write_finished(block)
         self.blocks_written = 0
+        self.setTextCursor(QTextCursor(self.document()))  # at the start, or a wide table shows its end
         self.settle()
 
     def finish_block(self, block: Block) -> None:
