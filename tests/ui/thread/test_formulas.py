@@ -1,0 +1,68 @@
+"""Formulas: drawn in the text's colour, copied as they were written, source when they cannot be drawn."""
+
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication, QWidget
+
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.answer_view import AnswerView
+from qwendesk.ui.thread.formula_svg import draw, is_drawable, nesting
+from qwendesk.ui.thread.formulas import FormulaShelf
+
+
+def wait_for(shelf: FormulaShelf, app: QApplication) -> None:
+    while shelf.is_busy:
+        app.processEvents()
+
+
+def inked(view: AnswerView, color: QColor) -> int:
+    """Pixels in about this colour."""
+    image = view.grab().toImage()
+    near = 0
+    for y in range(image.height()):
+        for x in range(image.width()):
+            found = image.pixelColor(x, y)
+            near += abs(found.red() - color.red()) + abs(found.green() - color.green()) < 60
+    return near
+
+
+def test_letters_are_drawn_not_only_bars(keeper: ThemeKeeper, app: QApplication) -> None:
+    page = QWidget()
+    shelf = FormulaShelf(page)
+    page.setStyleSheet(f"background: {keeper.theme['window']}")
+    view = AnswerView(keeper, page, shelf)
+    view.resize(200, 40)
+    page.show()
+    view.show_whole("$$xyz$$")
+    assert view.toPlainText() == "xyz"
+    wait_for(shelf, app)
+    assert view.toPlainText() == "\ufffc"
+    assert inked(view, keeper.theme.color("text")) > 10
+    view.selectAll()
+    view.copy()
+    assert QApplication.clipboard().text() == "$$xyz$$"
+    page.deleteLater()
+
+
+def test_each_formula_is_drawn_once(keeper: ThemeKeeper, app: QApplication) -> None:
+    page = QWidget()
+    asked: list[str] = []
+
+    def run(source: str, displayed: bool) -> None:
+        asked.append(source)
+
+    shelf = FormulaShelf(page, run)
+    view = AnswerView(keeper, page, shelf)
+    view.show_whole("$a$ and $a$ and $b$")
+    wait_for(shelf, app)
+    assert sorted(asked) == ["a", "b"]
+    assert view.toPlainText() == "a and a and b"
+    page.deleteLater()
+
+
+def test_depth_is_counted_before_anything_is_drawn() -> None:
+    assert nesting(r"\frac{\sqrt{a^{2}}}{b}") == 3
+    assert is_drawable(r"\alpha\beta\gamma\delta\epsilon\zeta\eta\theta\iota")
+    assert not is_drawable("{" * 8 + "x" + "}" * 8)
+    assert not is_drawable(r"\sqrt" * 12 + "x")
+    assert not is_drawable("x" * 10_000)
+    assert draw(r"\frac{", displayed=True) is None

@@ -1,0 +1,128 @@
+"""Hostile answers: drawn or shown as text, never obeyed; the work they cost is counted, not timed."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices, QTextDocument
+from PySide6.QtWidgets import QApplication, QWidget
+
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.answer_view import AnswerView
+from qwendesk.ui.thread.block_cut import LONGEST_BLOCK
+from qwendesk.ui.thread.formula_svg import DEEPEST_FORMULA, LARGEST_SVG, LONGEST_FORMULA, draw, is_drawable, nesting
+from qwendesk.ui.thread.formulas import FormulaShelf
+from qwendesk.ui.thread.markdown_stream import MarkdownStream, blocks_of, slices
+from qwendesk.ui.thread.section_pane import SectionPane
+from tests.ui.thread.hostile import hostile_inputs
+
+INPUTS = dict(hostile_inputs())
+GROUPS = 10
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Everything that would leave this process."""
+    asked: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda *address: asked.append(address))
+    monkeypatch.setattr(QDesktopServices, "openUrl", asked.append)
+    return asked
+
+
+@pytest.fixture
+def page(app: QApplication) -> Iterator[QWidget]:
+    page = QWidget()
+    page.resize(700, 500)
+    page.show()
+    yield page
+    page.close()
+    page.deleteLater()
+
+
+def hrefs(document: QTextDocument) -> set[str]:
+    found = set()
+    block = document.begin()
+    while block.isValid():
+        parts = block.begin()
+        while not parts.atEnd():
+            found.add(parts.fragment().charFormat().anchorHref())
+            parts += 1
+        block = block.next()
+    return found - {""}
+
+
+def test_there_are_three_hundred() -> None:
+    assert len(INPUTS) >= 300
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_hostile_answers_are_drawn_and_not_obeyed(
+    group: int,
+    page: QWidget,
+    keeper: ThemeKeeper,
+    asked: list[object],
+    app: QApplication,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[QUrl] = []
+    plain = SectionPane.loadResource
+
+    def load(pane: SectionPane, kind: int, name: QUrl) -> object:
+        loaded.append(name)
+        return plain(pane, kind, name)
+
+    monkeypatch.setattr(SectionPane, "loadResource", load)
+    undrawn = FormulaShelf(page, run=lambda _source, _displayed: None)
+    for name, text in list(INPUTS.items())[group::GROUPS]:
+        view = AnswerView(keeper, page, undrawn)
+        view.resize(600, 10)
+        view.show_range(0, 400)
+        view.show_whole(text)
+        view.show()
+        view.grab()
+        assert view.height() < 4_000_000, name
+        panes = view.findChildren(SectionPane)
+        assert len(panes) < 60, name
+        for pane in panes:
+            assert all(href.startswith(("http://", "https://", "#footnote-")) for href in hrefs(pane.document())), name
+            assert pane.document().characterCount() < 2 * LONGEST_BLOCK + 20_000, name
+        view.setParent(None)
+        view.deleteLater()
+        app.processEvents()
+    assert asked == []
+    assert loaded == []
+
+
+def test_html_stays_text(page: QWidget, keeper: ThemeKeeper) -> None:
+    view = AnswerView(keeper, page)
+    view.show_whole("<b>bold</b> <script>alert(1)</script>")
+    assert view.toPlainText() == "<b>bold</b> <script>alert(1)</script>"
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if name.startswith("repeated-") and "words" not in name])
+def test_parsing_costs_in_proportion_to_the_length(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    plain = MarkdownStream.feed
+
+    def feed(stream: MarkdownStream, text: str) -> object:
+        parsed.append(len(stream._tail) + len(text))
+        return plain(stream, text)
+
+    monkeypatch.setattr(MarkdownStream, "feed", feed)
+    text = INPUTS[name]
+    blocks_of(text)
+    assert len(parsed) <= len(slices(text))
+    assert max(parsed, default=0) <= 2 * LONGEST_BLOCK
+
+
+def test_formulas_that_would_take_long_stay_source() -> None:
+    sources = [text.strip("$\n") for name, text in INPUTS.items() if name.startswith("formula-")]
+    drawable = [source for source in sources if is_drawable(source)]
+    assert all(len(source) <= LONGEST_FORMULA and nesting(source) <= DEEPEST_FORMULA for source in drawable)
+    for source in {*drawable}:
+        drawing = draw(source, displayed=True)
+        if drawing is not None:
+            assert len(drawing.svg) <= LARGEST_SVG
+            assert "image" not in drawing.svg
+            assert "http://192" not in drawing.svg
