@@ -1,5 +1,6 @@
 """Joins the list of chats to the chat page: which chat is open, its draft, where the reader was, what is kept."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,7 @@ class ChatsPart(QObject):
         self._chats, self._chat, self._tasks, self._window = chats, chat, tasks, window
         self._page = window.chat_page
         self._is_switching = False
+        self._starting: asyncio.Task[None] | None = None
         self._shown_id = chats.chat.chat_id
         self._shown_turns: tuple[Turn, ...] = ()
         self.service = chats.service
@@ -77,7 +79,12 @@ class ChatsPart(QObject):
 
     def start(self, folder: Path | None = None) -> None:
         """Open the file of the chats, and the chat that was open last."""
-        self._tasks.start(self.service.start(folder or data_folder()))
+        self._starting = self._tasks.start(self.service.start(folder or data_folder()))
+
+    async def opened(self) -> None:
+        """Ends when the last chat is open, or could not be; at once when nothing was started."""
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
 
     async def close(self) -> None:
         """Ends when everything is on the disk."""
@@ -146,8 +153,9 @@ class ChatsPart(QObject):
         composer = self._page.composer
         composer.text.setPlainText(draft.text)
         composer.text.moveCursor(composer.text.textCursor().MoveOperation.End)
-        if draft.pictures:
-            self._page.take(Intake(files=tuple(Path(path) for path in draft.pictures)))
+        if draft.files:
+            paths = (each if isinstance(each, str) else each.path for each in draft.files)
+            self._page.take(Intake(files=tuple(map(Path, paths))))
 
     def _on_draft(self) -> None:
         if not self._is_switching:

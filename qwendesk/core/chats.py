@@ -2,6 +2,8 @@
 
 import msgspec
 
+from qwendesk.core.messages import Message
+
 
 class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What one chat has of its own; "" or an empty mapping follows the app."""
@@ -56,15 +58,31 @@ class ReadPosition(msgspec.Struct, frozen=True):
     """Logical pixels from that section's top down to the top of the view."""
 
 
+class DraftFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file attached to a question that is not sent yet."""
+
+    path: str
+    longest_side: int = 0
+    """Of a picture; see ImagePart."""
+    pages: str = ""
+    """Of a PDF taken as text: "1-3, 7"."""
+
+
 class SavedDraft(msgspec.Struct, frozen=True):
     """What stands in the composer of a chat."""
 
     text: str = ""
-    pictures: tuple[str, ...] = ()
-    """Paths, in order."""
+    files: tuple[str | DraftFile, ...] = ()
+    """What is attached, in order; a picture or document with nothing chosen for it is only its path."""
 
 
 MOST_TITLE_CHARACTERS = 80
+
+
+def title_of_question(message: Message) -> str:
+    """A title from a chat's first question; without words, from the first document attached to it."""
+    names = (document.name for document in message.documents)
+    return title_of(message.text) or next(names, "")[:MOST_TITLE_CHARACTERS]
 
 
 def title_of(text: str) -> str:

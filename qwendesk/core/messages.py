@@ -17,6 +17,8 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
 
     path: str
     sha256: str
+    longest_side: int = 0
+    """Pixels of the longer side that the model sees: a copy is made for it. 0: the picture as it is."""
 
 
 class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
@@ -28,7 +30,9 @@ class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
     language: str = ""
     """Of code, as a fence in Markdown names it: "python"."""
     pages: int = 0
-    """Of a PDF."""
+    """Of a PDF: how many are in the text."""
+    tokens: int = 0
+    """As the engine counted them when it was sent; 0 when that is not known."""
 
     def quoted(self) -> str:
         """Its name and its text in a fence that nothing inside can end."""

@@ -92,7 +92,7 @@ def _moved(parts: Sequence[Part], places: dict[str, Path | None]) -> tuple[Part,
     moved: list[Part] = []
     for part in parts:
         place = places.get(part.sha256) if isinstance(part, ImagePart) else None
-        moved.append(ImagePart(str(place), part.sha256) if isinstance(part, ImagePart) and place else part)
+        moved.append(msgspec.structs.replace(part, path=str(place)) if isinstance(part, ImagePart) and place else part)
     return tuple(moved)
 
 

@@ -11,7 +11,15 @@ from operator import itemgetter
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
-from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, title_of
+from qwendesk.core.chats import (
+    ChatSettings,
+    ChatSummary,
+    DraftFile,
+    Folder,
+    ReadPosition,
+    SavedDraft,
+    title_of_question,
+)
 from qwendesk.store import rows
 from qwendesk.store.database import Database
 
@@ -165,7 +173,7 @@ class ChatStore:
             found = connection.execute("SELECT text, pictures FROM drafts WHERE chat_id = ?", (chat_id,)).fetchone()
             if found is None:
                 return SavedDraft()
-            return SavedDraft(found[0], msgspec.json.decode(found[1], type=tuple[str, ...]))
+            return SavedDraft(found[0], msgspec.json.decode(found[1], type=tuple[str | DraftFile, ...]))
 
         return self._database.read(work)
 
@@ -175,7 +183,7 @@ class ChatStore:
             return self._write_many("DELETE FROM drafts WHERE chat_id = ?", [(chat_id,)])
         return self._write_many(
             "INSERT OR REPLACE INTO drafts (chat_id, text, pictures, saved_s) VALUES (?, ?, ?, ?)",
-            [(chat_id, rows.storable(draft.text), rows.encode(draft.pictures), at_s)],
+            [(chat_id, rows.storable(draft.text), rows.encode(draft.files), at_s)],
         )
 
     def read_position(self, chat_id: str) -> ReadPosition:
@@ -236,7 +244,7 @@ def _save_nodes(connection: sqlite3.Connection, chat_id: str, nodes: Iterable[Ch
 
 def _know_chat(connection: sqlite3.Connection, chat_id: str, node: ChatNode) -> None:
     """The chat of a message: there, as new as the message, and with a title if this is its first question."""
-    title = rows.storable(title_of(node.message.text)) if not node.parent_id and node.message.role == "user" else ""
+    title = rows.storable(title_of_question(node.message)) if not node.parent_id and node.message.role == "user" else ""
     connection.execute(
         """INSERT INTO chats (id, title, created_s, changed_s) VALUES (?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET changed_s = max(changed_s, excluded.changed_s)""",

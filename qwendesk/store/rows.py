@@ -7,7 +7,7 @@ import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary
-from qwendesk.core.messages import Message, Part, TextPart, ToolCall
+from qwendesk.core.messages import DocumentPart, Message, Part, TextPart, ToolCall
 from qwendesk.core.stats import AnswerStats
 
 _STATS = msgspec.json.Decoder(AnswerStats, strict=False)
@@ -50,14 +50,14 @@ def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool
     """What SAVE_NODE takes."""
     message = node.message
     plain = message.parts == ((TextPart(message.text),) if message.text else ())
-    parts = tuple(TextPart(storable(part.text)) if isinstance(part, TextPart) else part for part in message.parts)
+    parts = tuple(_storable_part(part) for part in message.parts)
     more = _More(() if plain else parts, message.tool_calls)
     return (
         node.id,
         chat_id,
         node.parent_id or None,
         message.role,
-        storable(message.text),
+        storable(_searched(message)),
         storable(message.reasoning),
         "" if more == _More() else encode(more),
         node.created_s,
@@ -69,6 +69,19 @@ def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool
         option_id,
         indexed,
     )
+
+
+def _storable_part(part: Part) -> Part:
+    if isinstance(part, TextPart):
+        return TextPart(storable(part.text))
+    if isinstance(part, DocumentPart):
+        return msgspec.structs.replace(part, name=storable(part.name), text=storable(part.text))
+    return part
+
+
+def _searched(message: Message) -> str:
+    """The text that a search looks through; beside it, documents are found by their names."""
+    return "\n".join((message.text, *(document.name for document in message.documents)))
 
 
 def node(row: Sequence[Any]) -> ChatNode:

@@ -4,7 +4,7 @@ import pytest
 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSummary, SearchHit
-from qwendesk.core.messages import text_message
+from qwendesk.core.messages import DocumentPart, Message, TextPart, text_message
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import Database
 from qwendesk.store.search import ChatSearch
@@ -98,3 +98,18 @@ def test_no_more_hits_than_asked_for_and_the_newest_first(search: ChatSearch, st
     store.save_nodes("many", [node(f"q{number}", text="again", created_s=number) for number in range(10, 20)]).result()
 
     assert where(search.find("again", most=4)) == ["title of many", "q19", "q18", "q17"]
+
+
+def test_a_question_is_found_by_the_name_of_its_document_and_stays_as_it_was(
+    search: ChatSearch, store: ChatStore
+) -> None:
+    document = DocumentPart("quarterly_ledger.csv", "1,2,3\n")
+    asked = ChatNode(id="d1", message=Message("user", (document, TextPart("\nSum it up"))))
+    alone = ChatNode(id="d2", message=Message("user", (document,)))
+    store.save_node("c8", asked).result()
+    store.save_node("c9", alone).result()
+    assert set(where(search.find("quarterly_ledger"))) >= {"d1", "d2"}
+    assert store.load("c8").nodes["d1"].message == asked.message
+    summary = store.summary("c9")
+    assert summary is not None
+    assert summary.title == "quarterly_ledger.csv"

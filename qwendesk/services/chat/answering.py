@@ -9,13 +9,14 @@ import msgspec
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation
-from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.failures import EngineDeath
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
 from qwendesk.services.chat.draft import Draft
 from qwendesk.services.chat.keeping import ChatKeeper
 from qwendesk.services.chat.news import ChatNews, PromptRead, Wrote
+from qwendesk.services.chat.pictures import as_sent
 from qwendesk.services.chat.sending import model_name, request_messages, request_options
 from qwendesk.services.engine.service import EngineService
 
@@ -72,6 +73,10 @@ class Answering:
         model = model_name(report)
         draft.made_with(model=model, options_json=msgspec.json.encode(options).decode())
         messages = request_messages(conversation, settings, today=datetime.date.today(), model=model)
+        try:
+            messages = await as_sent(messages)
+        except BadRequest as error:
+            return draft.node(error=error.sentence)
         begun = None if draft.begun.is_empty else draft.begun
         self._stream = self._client.generate(messages, options, begun=begun)
         async for item in self._stream:

@@ -12,6 +12,7 @@ from qwendesk.core.messages import ImagePart, Message, text_message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import Measured, RequestFailed
+from qwendesk.services.chat.pictures import as_sent
 from qwendesk.services.chat.sending import model_name, request_messages
 from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.service import EngineService
@@ -53,7 +54,7 @@ class ContextGauge:
         name = model_name(self._engine.state.report)
         # The next question will be the last: so all turns count as older ones.
         open_end = msgspec.structs.replace(conversation, turns=(*conversation.turns, _next_turn()))
-        messages = request_messages(open_end, settings, today=datetime.date.today(), model=name)
+        messages = await as_sent(request_messages(open_end, settings, today=datetime.date.today(), model=name))
         counts: list[int] = []
         n_ctx = 0
         for part in (messages, _without_thoughts(messages), _without_pictures(messages), _without_system(messages)):

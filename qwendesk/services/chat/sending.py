@@ -1,6 +1,7 @@
 """What a request to the engine consists of: a chat's messages, its settings, and what it leaves out. Pure."""
 
 import datetime
+from collections.abc import Iterable
 from pathlib import Path
 from typing import cast, get_args
 
@@ -10,7 +11,7 @@ from qwendesk.core import presets
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.messages import ImagePart, Message, Part, TextPart
+from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments
 from qwendesk.engine.protocol import LoadReport
@@ -63,9 +64,9 @@ def with_open_end(conversation: Conversation) -> Conversation:
     return conversation.with_turn(msgspec.structs.replace(conversation.turns[-1], answer=Answer()))
 
 
-def question(text: str, images: tuple[ImagePart, ...]) -> Message:
-    """A question: its pictures first, then its text, if it has one."""
-    return Message(role="user", parts=(*images, *((TextPart(text),) if text else ())))
+def question(text: str, images: Iterable[ImagePart], documents: Iterable[DocumentPart] = ()) -> Message:
+    """A question: its pictures first, then its documents, then its text, if it has one."""
+    return Message(role="user", parts=(*images, *documents, *((TextPart(text),) if text else ())))
 
 
 def _n_left_out(conversation: Conversation, settings: ChatSettings) -> int:

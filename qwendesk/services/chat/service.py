@@ -1,6 +1,7 @@
 """The chat: asks the engine, collects its answer, keeps every version, and tells who listens as it grows."""
 
 import asyncio
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,17 +13,17 @@ from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, answer_of
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.failures import EngineDeath
-from qwendesk.core.messages import ImagePart
+from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import PictureCost, RequestFailed
+from qwendesk.engine.protocol import PictureCost
 from qwendesk.services.chat import sending
 from qwendesk.services.chat.answering import Answering
 from qwendesk.services.chat.branching import copied_path, edited_answer, last_id, new_answer, new_id, new_question
 from qwendesk.services.chat.chat import OpenChat, Part, settings_for_new
+from qwendesk.services.chat.counting import Room, Uncounted, count_document, count_picture, count_request
 from qwendesk.services.chat.draft import Draft
 from qwendesk.services.chat.keeping import ChatKeeper, NothingKept
 from qwendesk.services.chat.news import (
@@ -134,21 +135,30 @@ class ChatService:
         """Call `callback` with each piece of news. Returns what ends it."""
         return self._subscribers.add(callback)
 
-    async def send(self, text: str, pictures: Sequence[Path] = ()) -> Turn:
+    async def send(
+        self, text: str, pictures: Sequence[Path | ImagePart] = (), documents: Sequence[DocumentPart] = ()
+    ) -> Turn:
         """Ask, and return the turn when its answer ended; a failure is in the answer's `error`.
 
-        Waits for a model that is being loaded. Raises BadRequest when there is nothing to ask, or while another
-        answer is being made.
+        A picture as ImagePart needs no hash. Waits for a model that is being loaded. Raises BadRequest when there is
+        nothing to ask, or while another answer is being made.
         """
-        unread = tuple(ImagePart(path=str(path), sha256="") for path in pictures)
-        return await self._ask(last_id(self._chat.tree), text, unread)
+        images = [ImagePart(path=str(each), sha256="") if isinstance(each, Path) else each for each in pictures]
+        return await self._ask(last_id(self._chat.tree), sending.question(text, images, documents))
 
-    async def edit_question(self, turn_id: int, text: str, pictures: Sequence[ImagePart] | None = None) -> Turn:
-        """Ask it in other words, as a version of its own; its pictures stay unless others are given."""
+    async def edit_question(
+        self,
+        turn_id: int,
+        text: str,
+        pictures: Sequence[ImagePart] | None = None,
+        documents: Sequence[DocumentPart] | None = None,
+    ) -> Turn:
+        """Ask it in other words, as a version of its own; what is attached to it stays unless other is given."""
         index, turn = self._find(turn_id)
-        images = turn.question.images if pictures is None else tuple(pictures)
+        images = turn.question.images if pictures is None else pictures
+        kept = turn.question.documents if documents is None else documents
         parent_id = self._chat.node_of(turn, "question").parent_id
-        return await self._ask(parent_id, text, images, kept=index)
+        return await self._ask(parent_id, sending.question(text, images, kept), kept=index)
 
     def edit_answer(self, turn_id: int, *, text: str, reasoning: str) -> None:
         """Put another version beside the answer, written by hand; thought and answer each stay what they are."""
@@ -228,18 +238,28 @@ class ChatService:
         if self._answering is not None:
             await self._answering.answer_now()
 
-    async def picture_cost(self, path: Path) -> PictureCost | RequestFailed | EngineDeath:
+    async def picture_cost(self, path: Path, longest_side: int = 0) -> PictureCost | Uncounted:
         """What a picture would fill of the context. Raises BadRequest when its file cannot be read."""
-        part = await asyncio.to_thread(image_part, path)
-        measured = await self._client.measure((), (part,), self.options())
-        return measured if isinstance(measured, RequestFailed | EngineDeath) else measured.pictures[0]
+        return await count_picture(self._client, path, longest_side, self.options())
 
-    async def _ask(self, parent_id: str, text: str, images: tuple[ImagePart, ...], kept: int | None = None) -> Turn:
+    async def document_cost(self, document: DocumentPart) -> Room | Uncounted:
+        """What a document would add to a question."""
+        return await count_document(self._client, document, self.options())
+
+    async def question_cost(self, question: Message) -> Room | Uncounted:
+        """What the whole next request would fill, with all that is sent again of this chat. Raises BadRequest."""
+        chat = self._chat.conversation
+        asked = Conversation((*chat.turns, Turn(0, question)), chat.system_prompt)
+        name = sending.model_name(self._engine.state.report)
+        messages = sending.request_messages(asked, self._chat.settings, today=datetime.date.today(), model=name)
+        return await count_request(self._client, messages, self.options())
+
+    async def _ask(self, parent_id: str, message: Message, kept: int | None = None) -> Turn:
         self._refuse_while_busy()
-        if not text.strip() and not images:
-            raise BadRequest("Nothing to send", "Write a question or attach a picture.")
+        if not message.text.strip() and not message.images and not message.documents:
+            raise BadRequest("Nothing to send", "Write a question, or attach a picture or a document.")
         check_schema(self._chat.settings.json_schema)
-        question = new_question(parent_id, sending.question(text, images))
+        question = new_question(parent_id, message)
         return await self._answer(question, new_answer(question.id), kept=kept)
 
     async def _answer(self, question: ChatNode, node: ChatNode, kept: int | None) -> Turn:
@@ -277,11 +297,11 @@ class ChatService:
 
     async def _prepare(self, chat: OpenChat, question: ChatNode, node: ChatNode) -> Conversation:
         """Names the question's pictures by their bytes and saves it."""
-        images = question.message.images
-        if any(not part.sha256 for part in images):
-            read = [part if part.sha256 else await asyncio.to_thread(image_part, Path(part.path)) for part in images]
-            message = sending.question(question.message.text, tuple(read))
-            question = msgspec.structs.replace(question, message=message)
+        message = question.message
+        if any(not part.sha256 for part in message.images):
+            read = await asyncio.to_thread(lambda: [_read(part) for part in message.images])
+            read_message = sending.question(message.text, read, message.documents)
+            question = msgspec.structs.replace(question, message=read_message)
         chat.put(question)
         chat.put(node, save=False)
         return sending.with_open_end(chat.conversation)
@@ -304,6 +324,10 @@ class ChatService:
     def _change(self, **changes: Any) -> None:
         self._chat.change(msgspec.structs.replace(self._chat.settings, **changes))
         self._subscribers.notify(SettingsChanged())
+
+
+def _read(part: ImagePart) -> ImagePart:
+    return part if part.sha256 else image_part(Path(part.path), part.longest_side)
 
 
 def _cancelled_from_outside() -> bool:

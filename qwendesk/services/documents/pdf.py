@@ -4,7 +4,7 @@ PDFium is not safe for several threads: all calls go through one lock.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,20 @@ def pdf_facts(path: Path) -> PdfFacts:
     return PdfFacts(pages, len(text.strip()))
 
 
-def pdf_text(path: Path) -> tuple[str, int]:
-    """All text, page after page, and the number of pages. Raises BadRequest when the file cannot be read."""
+def pdf_text(path: Path, numbers: Sequence[int] = ()) -> tuple[str, int]:
+    """The text of the pages with these numbers (from 1; none: all), page after page, and how many pages that is.
+
+    Raises BadRequest when the file cannot be read or a page is not there.
+    """
     pieces, length = [], 0
     with _opened(path) as document:
         pages = len(document)
         if pages > MOST_PAGES:
             raise BadRequest("Too many pages", f"{path.name} has {pages} pages, and at most {MOST_PAGES} can be read.")
-        for page in document:
+        if numbers and not 1 <= min(numbers) <= max(numbers) <= pages:
+            raise BadRequest("No such page", f"{path.name} has {pages} pages, and not all that were asked for.")
+        for number in numbers or range(1, pages + 1):
+            page = document[number - 1]
             text_page = page.get_textpage()
             piece = text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n").strip()
             text_page.close()
@@ -55,7 +61,7 @@ def pdf_text(path: Path) -> tuple[str, int]:
             if length > _MOST_CHARACTERS:
                 raise BadRequest("Too much text", f"{path.name} has more text than any model can read.")
             pieces.append(piece)
-    return "\n\n".join(piece for piece in pieces if piece), pages
+    return "\n\n".join(piece for piece in pieces if piece), len(numbers) or pages
 
 
 def pdf_pictures(path: Path, folder: Path, pages: tuple[int, ...]) -> tuple[Path, ...]:

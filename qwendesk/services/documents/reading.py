@@ -1,5 +1,6 @@
 """A file read into the words that a question quotes. Blocks: call it on another thread."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from qwendesk.core.errors import BadRequest
@@ -15,11 +16,15 @@ _ENCODINGS = (("\ufeff".encode(), "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe
 _LOOK_BYTES = 64 * 1024
 
 
-def read_document(path: Path) -> DocumentPart:
-    """The file as part of a question. Raises BadRequest with a sentence when it is no text, too large or unreadable."""
-    if is_pdf(path.name):
-        text, pages = pdf_text(path)
-        return DocumentPart(path.name, text, pages=pages)
+def read_document(path: Path, pages: Sequence[int] = ()) -> DocumentPart:
+    """The file as part of a question; of a PDF these `pages`, all without any.
+
+    Raises BadRequest with a sentence when it is no text, too large or unreadable.
+    """
+    name = path.name.encode("utf-8", "replace").decode()
+    if is_pdf(path.name) and not path.is_dir():
+        text, n_pages = pdf_text(path, pages)
+        return DocumentPart(name, text.encode("utf-8", "replace").decode(), pages=n_pages)
     try:
         if path.is_dir():
             raise BadRequest("A folder", f"{path.name} is a folder. Attach the files in it instead.")
@@ -30,7 +35,9 @@ def read_document(path: Path) -> DocumentPart:
         raw = path.read_bytes()
     except OSError as error:
         raise BadRequest("File not readable", f"{path.name} cannot be read: {error.strerror or error}.") from error
-    return DocumentPart(path.name, _decoded(path.name, raw), language=language_of(path.name) or "")
+    if not raw.strip():
+        raise BadRequest("Nothing in it", f"{path.name} is empty.")
+    return DocumentPart(name, _decoded(path.name, raw), language=language_of(path.name) or "")
 
 
 def is_document(path: Path) -> bool:

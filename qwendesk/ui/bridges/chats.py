@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from qwendesk.core.chats import ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
+from qwendesk.core.chats import ChatSummary, DraftFile, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.services.chat.chats import ChatOpened, ChatsNews, ChatsService, ListChanged, StoreTold, StoreWorks
 from qwendesk.ui.bridges.repaint import REPAINT_EVERY_MS
 from qwendesk.ui.kit.tasks import Tasks
@@ -85,8 +85,8 @@ class ChatsBridge(QObject):
     async def search(self, query: str, *, reasoning: bool) -> tuple[SearchHit, ...]:
         return await self._service.search(query, reasoning=reasoning)
 
-    def change_draft(self, text: str, pictures: Iterable[str]) -> None:
-        self._service.change_draft(SavedDraft(text, tuple(pictures)))
+    def change_draft(self, text: str, files: Iterable[str | DraftFile]) -> None:
+        self._service.change_draft(SavedDraft(text, tuple(files)))
 
     def save_read_position(self, chat_id: str, position: ReadPosition) -> None:
         self._service.save_read_position(chat_id, position)

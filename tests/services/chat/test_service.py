@@ -2,11 +2,15 @@ import asyncio
 
 import msgspec
 import pytest
+from PIL import Image
 
 from qwendesk.core.errors import BadOption, BadRequest
 from qwendesk.core.failures import EngineDeath
+from qwendesk.core.messages import DocumentPart, ImagePart, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, PictureCost, RequestFailed
+from qwendesk.services.chat.counting import Room
+from qwendesk.services.chat.sending import question
 from qwendesk.services.chat.service import ConversationReplaced, PromptRead, TurnEnded, TurnStarted, Wrote
 from tests.fakes.engine import DEMO_REPORT, PICTURE_TOKENS, ScriptedAnswer
 
@@ -218,3 +222,43 @@ async def test_a_death_reported_by_the_script_is_an_error(desk):
     await desk.engine.load(OPTIONS)
     desk.client.answers = [ScriptedAnswer(text="a", fail=EngineDeath(-11, "The engine crashed."))]
     assert (await desk.chat.send("x")).answer.error == "The engine crashed."
+
+
+async def test_documents_are_quoted_for_the_engine_and_kept_as_they_are(desk):
+    await desk.engine.load(OPTIONS)
+    document = DocumentPart("a.py", "print(1)\n", language="python")
+    turn = await desk.chat.send("What does it do?", documents=[document])
+    assert turn.question.documents == (document,)
+    assert turn.question.text == "What does it do?"
+    assert asked(desk)[0].messages[-1].text == "a.py:\n```python\nprint(1)\n```\n\nWhat does it do?"
+    edited = await desk.chat.edit_question(turn.id, "Is it right?")
+    assert edited.question.documents == (document,)
+    alone = await desk.chat.send("", documents=[document])
+    assert alone.answer.error == ""
+
+
+async def test_a_picture_is_sent_as_small_as_was_chosen_and_its_original_stays(desk, shape_picture):
+    await desk.engine.load(OPTIONS)
+    original = shape_picture("red", "circle", side=512)
+    turn = await desk.chat.send("What is it?", [ImagePart(str(original), "", longest_side=128)])
+    (kept,) = turn.question.images
+    assert (kept.path, kept.longest_side) == (str(original), 128)
+    (sent,) = asked(desk)[0].messages[-1].images
+    with Image.open(sent.path) as copy:
+        assert copy.size == (128, 128)
+    await desk.chat.send("And now?")
+    assert asked(desk)[1].messages[0].images == (sent,)
+
+
+async def test_a_document_and_a_question_are_counted_before_they_are_sent(desk):
+    await desk.engine.load(OPTIONS)
+    document = DocumentPart("a.txt", "one two three")
+    assert await desk.chat.document_cost(document) == Room(6, DEMO_REPORT.n_ctx)
+    await desk.chat.send("Hi")
+    small = await desk.chat.question_cost(question("What?", (), (document,)))
+    assert isinstance(small, Room)
+    assert small.tokens > 6
+    assert not small.is_too_large
+    large = await desk.chat.question_cost(text_message("user", "word " * 40_000))
+    assert isinstance(large, Room)
+    assert large.is_too_large

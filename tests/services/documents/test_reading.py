@@ -120,3 +120,11 @@ def test_a_file_without_a_known_ending_is_looked_into(tmp_path: Path) -> None:
     assert is_document(written(tmp_path, "NOTES", b"plain words"))
     assert not is_document(written(tmp_path, "data.bin", bytes(range(256))))
     assert not is_document(tmp_path / "gone")
+
+
+def test_some_pages_of_a_pdf(tmp_path: Path) -> None:
+    path = written(tmp_path, "paper.pdf", pdf("First page", "Second page", "Third page"))
+    document = read_document(path, (3, 1))
+    assert (document.text, document.pages) == ("Third page\n\nFirst page", 2)
+    with pytest.raises(BadRequest, match="3 pages"):
+        read_document(path, (4,))

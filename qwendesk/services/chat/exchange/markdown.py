@@ -10,7 +10,7 @@ from qwendesk.services.chat.exchange.values import ExchangedChat
 def markdown_of(chat: ExchangedChat, *, thoughts: bool) -> str:
     """The shown messages under a heading each; with the thoughts as quotes before their answers, if wanted.
 
-    Pictures are named, not included.
+    Pictures are named, not included; documents are quoted.
     """
     parts = [f"# {_one_line(chat.summary.title) or 'Chat'}", f"*{_day(chat.summary.created_s)}*"]
     if chat.summary.settings.system_prompt.strip():
@@ -26,6 +26,7 @@ def _message(node: ChatNode, *, thoughts: bool) -> list[str]:
         lines = (thought_heading(node), "", *node.message.reasoning.strip().splitlines())
         parts.append("\n".join(f"> {line}".rstrip() for line in lines))
     parts += [f"*(Picture {number})*" for number, _ in enumerate(node.message.images, 1)]
+    parts += [document.quoted().strip() for document in node.message.documents]
     if node.message.text.strip():
         parts.append(node.message.text.strip())
     if node.error:

@@ -88,7 +88,7 @@ def _without_path(node: ChatNode) -> ChatNode:
     if not node.message.images:
         return node
     parts: tuple[Part, ...] = tuple(
-        ImagePart("", part.sha256) if isinstance(part, ImagePart) else part for part in node.message.parts
+        msgspec.structs.replace(part, path="") if isinstance(part, ImagePart) else part for part in node.message.parts
     )
     return msgspec.structs.replace(node, message=msgspec.structs.replace(node.message, parts=parts))
 

@@ -138,7 +138,9 @@ def _with_files(chats: list[ExchangedChat], read: Exchanged, folder: Path) -> li
         for node in tree.nodes.values():
             if node.message.images:
                 parts = tuple(
-                    ImagePart(places.get(part.sha256, ""), part.sha256) if isinstance(part, ImagePart) else part
+                    msgspec.structs.replace(part, path=places.get(part.sha256, ""))
+                    if isinstance(part, ImagePart)
+                    else part
                     for part in node.message.parts
                 )
                 message = msgspec.structs.replace(node.message, parts=parts)

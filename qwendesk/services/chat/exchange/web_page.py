@@ -59,6 +59,9 @@ def _message(node: ChatNode) -> str:
     for image in node.message.images:
         address = data_address(picture_bytes(image))
         parts.append(f'<p><img alt="Picture" src="{address}"></p>' if address else "<p><em>(Picture)</em></p>")
+    for document in node.message.documents:
+        name, quoted = html.escape(document.name), html.escape(document.text)
+        parts.append(f"<details><summary>{name}</summary><pre>{quoted}</pre></details>")
     text = node.message.text
     # What a person wrote is shown as it was written.
     parts.append(_markdown().render(text) if node.is_answer else _plain(text))

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
-from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
+from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.services.chat.copying import new_id
 from qwendesk.services.chat.exchange.service import ExchangeService, file_stem
@@ -157,6 +157,24 @@ async def test_markdown_has_thoughts_only_when_asked(kit: Kit, tmp_path: Path) -
         assert "## Demo\n\n" in text
         assert "A **cat**." in text
         assert "A dog" not in text
+
+
+async def test_documents_leave_as_quotes(kit: Kit, tmp_path: Path) -> None:
+    document = DocumentPart("a<b>.py", "print('<script>')\n", language="python")
+    await kit.chat("One", "1")
+    (chat_id,) = kit.chats.summaries
+    last = (await kit.tree()).path()[-1]
+    asked = ChatNode(id=new_id(), parent_id=last.id, message=Message("user", (document, TextPart("What is it?"))))
+    await kit.say(chat_id, asked)
+    await kit.exchange.export(tmp_path / "a.md", "markdown")
+    await kit.exchange.export(tmp_path / "a.html", "html")
+    await kit.exchange.export(tmp_path / "a.json", "json")
+    plain, page, whole = [
+        await asyncio.to_thread((tmp_path / f"a.{each}").read_text) for each in ("md", "html", "json")
+    ]
+    assert "a<b>.py:\n```python\nprint('<script>')\n```\n\nWhat is it?" in plain
+    assert "<summary>a&lt;b&gt;.py</summary><pre>print(&#x27;&lt;script&gt;&#x27;)\n</pre>" in page
+    assert json.loads(whole)["chats"][0]["nodes"][-1]["message"]["parts"][0]["text"] == document.text
 
 
 async def test_the_web_page_is_whole_and_cannot_act(kit: Kit, tmp_path: Path) -> None:
