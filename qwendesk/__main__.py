@@ -14,13 +14,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from qwendesk.engine.worker.main import main as serve
 
         return serve()
-    if first and (not first.startswith("-") or first in _FOR_THE_COMMAND_LINE):
+    if first in _FOR_THE_COMMAND_LINE or (first and not first.startswith("-") and not _is_file(first)):
         from qwendesk.cli.main import main as run_command
 
         return run_command(given)
     from qwendesk.app.main import main as open_window
 
     return open_window(given)
+
+
+def _is_file(argument: str) -> bool:
+    """Commands are plain words; what has a dot or a slash in it names a file, which the window opens."""
+    return any(sign in argument for sign in "./\\")
 
 
 if __name__ == "__main__":

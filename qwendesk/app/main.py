@@ -21,6 +21,8 @@ from qwendesk.services.engine.engines import engines_here
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.frame.opening import OpenedBySystem
+from qwendesk.ui.frame.single_instance import SingleInstance
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 from qwendesk.ui.thread.highlight import warm_up
@@ -50,11 +52,14 @@ def main(argv: Sequence[str]) -> int:
     app.setApplicationName("QwenDesk")
     app.setDesktopFileName("qwendesk")
     app.setQuitOnLastWindowClosed(False)
+    instance = None if options.demo_tour else SingleInstance()
+    if instance is not None and not instance.begin(options.files):
+        return 0  # the window that is there takes the files and comes to the front
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
-        return runner.run(_run(app, options))
+        return runner.run(_run(app, options, instance))
 
 
-async def _run(app: QApplication, options: argparse.Namespace) -> int:
+async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
     keeper = ThemeKeeper(app, options.theme or "system")
     engines = engines_here()
     parts = build(WorkerClient(environment=engines.environment), keeper, engines=engines)
@@ -71,6 +76,10 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
     if options.demo_tour:
         parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))
+    OpenedBySystem(app, parts.around.opening)
+    if instance is not None:
+        instance.asked.connect(parts.around.handed_over)
+        parts.around.open_files([path.absolute() for path in options.files])
     try:
         if not options.demo_tour:
             await closed.wait()
@@ -81,6 +90,8 @@ async def _run(app: QApplication, options: argparse.Namespace) -> int:
             tour.save_screenshot(parts.window, options.screenshot)
         return 0 if answered else 1
     finally:
+        if instance is not None:
+            instance.end()
         await parts.close()
         restore()
 
@@ -95,7 +106,12 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         help="ask the built-in demo one question and one about a picture, print the answers, and end",
     )
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="with --demo-tour: save the window as a PNG")
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="a model to offer, or files for the question"
+    )
     options = parser.parse_args(argv)
+    if options.files and options.demo_tour:
+        parser.error("--demo-tour takes no files")
     if options.screenshot is not None and not options.demo_tour:
         parser.error("--screenshot needs --demo-tour")
     return options

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from qwendesk.app.around_part import AroundPart, build_around
 from qwendesk.app.chats_part import ChatList, ChatsPart
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
@@ -41,6 +42,7 @@ class Parts(msgspec.Struct):
     first: StartPart
     meters: MetersPart
     engine_page: EnginePart
+    around: AroundPart
 
     def start(self, *, with_model: bool = True) -> None:
         """Begin what runs by itself: looking at disk and devices. Called once the window is shown.
@@ -111,4 +113,5 @@ def build(
         first,
         meters=meters,
         engine_page=engine_page,
+        around=build_around(keeper, tasks, window, chats),
     )

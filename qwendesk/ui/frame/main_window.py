@@ -27,6 +27,8 @@ class MainWindow(QMainWindow):
     closed = Signal()
     seen = Signal(bool)
     """False while the window is hidden or minimised."""
+    models_dropped = Signal(object)
+    """GGUF files, as a list of Path."""
 
     def __init__(self, keeper: ThemeKeeper, engine: EngineBridge, chat: ChatBridge, tasks: Tasks) -> None:
         super().__init__()
@@ -57,7 +59,9 @@ class MainWindow(QMainWindow):
 
     def add_notice(self, notice: QWidget) -> None:
         """What concerns every page stands above all of them."""
+        is_wanted = not notice.isHidden() or not notice.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)
         self._notices.insertWidget(self._notices.count() - 1, notice)
+        notice.setVisible(is_wanted)
 
     def show_page(self, page: str) -> None:
         """Open a page; nothing for one that has not joined."""
@@ -65,6 +69,10 @@ class MainWindow(QMainWindow):
             return
         self._pages.setCurrentIndex(self._page_ids.index(page))
         self.rail.show_page(page)
+
+    @property
+    def engine(self) -> EngineBridge:
+        return self._engine
 
     def choose_model(self) -> None:
         self._choose_file(tr("Choose a model"), self._engine.load_model)
@@ -158,8 +166,12 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.chat_page.drop_target.hide()
-        self.show_page("chat")
-        self.chat_page.take(take(event.mimeData()))
+        intake = take(event.mimeData())
+        if intake.files and all(path.suffix.lower() == ".gguf" for path in intake.files):
+            self.models_dropped.emit(list(intake.files))
+        else:
+            self.show_page("chat")
+            self.chat_page.take(intake)
         event.acceptProposedAction()
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -146,6 +146,7 @@ QFrame[kind="banner"][tone="bad"] {
 QFrame[kind="banner"][tone="warn"] {
     background: @banner_warn; border: 1px solid @banner_warn_border; border-radius: 12px;
 }
+QFrame[kind="notice"] { background: @panel; border: none; border-bottom: 1px solid @divider; }
 QFrame[kind="alert"] { background: @field; border-radius: 12px; }
 QFrame[kind="alert"][tone="bad"] { border: 1px solid @banner_bad_border; }
 QFrame[kind="alert"][tone="warn"] { border: 1px solid @banner_warn_border; }

@@ -1,0 +1,40 @@
+"""Builds what stands around the pages: files from outside, and what each part of the window has for all of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.app.chats_part import ChatsPart
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.frame.opening import Opening
+from qwendesk.ui.frame.single_instance import Handover
+from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+
+class AroundPart(msgspec.Struct):
+    """Lives as long as the window."""
+
+    opening: Opening
+    chats: ChatsPart
+    tasks: Tasks
+
+    def handed_over(self, handover: Handover) -> None:
+        """Another start wants this window in front, and its files in it."""
+        self.opening.bring_to_front()
+        self.open_files([Path(file) for file in handover.files])
+
+    def open_files(self, files: Sequence[Path]) -> None:
+        """Once the last chat is open: opening it empties the composer."""
+        if files:
+            self.tasks.start(self._open_files(files))
+
+    async def _open_files(self, files: Sequence[Path]) -> None:
+        await self.chats.opened()
+        self.opening.open(files)
+
+
+def build_around(keeper: ThemeKeeper, tasks: Tasks, window: MainWindow, chats: ChatsPart) -> AroundPart:
+    """Everything is in the window afterwards; nothing runs."""
+    return AroundPart(Opening(keeper, window), chats, tasks)
