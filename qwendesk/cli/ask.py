@@ -12,6 +12,7 @@ from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.option_rules import load_options_of
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.settings import apply_assignments, table
@@ -75,7 +76,7 @@ def request_of(options: argparse.Namespace) -> AskRequest:
     if not all(prompt.strip() for prompt in options.prompts[0 if not options.image else 1 :]):
         raise QwenDeskError("Nothing to ask", "A PROMPT is empty.")
     return AskRequest(
-        load=apply_assignments(_files(options), for_load),
+        load=load_options_of(_files(options), for_load),
         prompts=tuple(options.prompts),
         images=tuple(options.image),
         system=options.system,

@@ -5,6 +5,7 @@ Of a file on Hugging Face only the header is read. Without --vram it is this PC,
 
 import argparse
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import psutil
 
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.commands import COMMAND_KINDS, command
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.model_facts import ModelFacts
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.option_rules import load_options_of
+from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.plan import DevicePlan, Machine, Plan
-from qwendesk.core.settings import apply_assignments
 from qwendesk.core.units import GIB, show_bytes, show_tokens
 from qwendesk.engine.protocol import Devices
 from qwendesk.services.engine.beside import mmproj_beside
@@ -47,6 +49,12 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
     add("--reserve", metavar="GIB", type=float, help="video memory to leave free; without it: your setting")
     add("--set", metavar="KEY=VALUE", dest="assignments", action="append", nargs="+", default=[],
         help="any load option; repeatable")  # fmt: skip
+    add(
+        "--command",
+        dest="command_of",
+        choices=COMMAND_KINDS,
+        help="print the plan as a command (or Modelfile) of this program instead",
+    )
     add("--json", action="store_true", help="print one JSON object instead")
 
 
@@ -64,7 +72,10 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     made = await _plan(options, asked, files, terminal)
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
-    if options.json:
+    if options.command_of:
+        text = command(options.command_of, made.options, GenerationOptions(), windows=sys.platform == "win32")
+        terminal.write(text.rstrip("\n") + "\n")
+    elif options.json:
         terminal.write_json(as_json(made))
     else:
         terminal.write(_as_text(made))
@@ -121,7 +132,7 @@ def _asked(options: argparse.Namespace) -> LoadOptions:
     if options.ctx is not None:
         assignments["n_ctx"] = str(options.ctx)
     start = LoadOptions(model=options.model, mmproj=options.mmproj or "")
-    return apply_assignments(start, assignments)
+    return load_options_of(start, assignments)
 
 
 def _files(asked: LoadOptions) -> Files | LoadFailure:

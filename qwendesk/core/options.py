@@ -40,13 +40,13 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting(
             "Context length", "--ctx-size",
             "How much text and pictures the model sees at once. Longer needs more memory; 0 takes the model's own.",
-            _CONTEXT, unit="tokens", low=0, high=4_194_304, basic=True,
+            _CONTEXT, unit="tokens", low=0, high=4_194_304, basic=True, ollama="num_ctx", vllm="--max-model-len",
         ),
     ] = 0
     n_batch: Annotated[
         int,
         Setting("Batch size", "--batch-size", "Most tokens handed to the engine at once.", _SPEED,
-                unit="tokens", low=1, high=65_536),
+                unit="tokens", low=1, high=65_536, ollama="num_batch"),
     ] = 2048
     n_ubatch: Annotated[
         Literal["auto"] | int,
@@ -60,7 +60,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     n_threads: Annotated[
         int,
         Setting("CPU threads", "--threads", "Threads while writing; 0 takes the physical cores.",
-                _SPEED, low=0, high=512),
+                _SPEED, low=0, high=512, ollama="num_thread"),
     ] = 0
     n_threads_batch: Annotated[
         int,
@@ -70,7 +70,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     n_gpu_layers: Annotated[
         Literal["auto", "all"] | int,
         Setting("GPU offload", "--n-gpu-layers", "Layers kept in video memory; auto takes what fits.", _GPU,
-                unit="layers", low=0, high=10_000),
+                unit="layers", low=0, high=10_000, ollama="num_gpu"),
     ] = "auto"
     n_cpu_moe: Annotated[
         Literal["auto"] | int,
@@ -95,7 +95,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting("Split shares", "--tensor-split", "Share of the model per GPU, for example 3,1.", _GPU),
     ] = ()
     main_gpu: Annotated[
-        int, Setting("Main GPU", "--main-gpu", "The GPU that is used when nothing is split.", _GPU, low=0, high=63)
+        int, Setting("Main GPU", "--main-gpu", "The GPU that is used when nothing is split.", _GPU,
+                     low=0, high=63, ollama="main_gpu")
     ] = 0
     devices: Annotated[
         tuple[str, ...],
@@ -122,7 +123,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     load_mode: Annotated[
         Literal["auto", "mmap", "mlock", "none"],
         Setting(
-            "Load mode", "--no-mmap",
+            "Load mode", "--load-mode",
             "mmap reads the file as needed, mlock pins it in RAM, none copies it. auto: none when experts stay in "
             "RAM, else mmap.",
             _MEMORY,
@@ -215,40 +216,44 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     temperature: Annotated[
         float,
         Setting("Temperature", "--temp", "Randomness; 0 always takes the likeliest token.", _SAMPLING,
-                low=0, high=10, source=_QWEN_CARD, basic=True),
+                low=0, high=10, source=_QWEN_CARD, basic=True, ollama="temperature", vllm="temperature"),
     ] = 1.0
     top_k: Annotated[
-        int, Setting("Top-k", "--top-k", "Keep the k likeliest tokens; 0 keeps all.", _SAMPLING, low=0, high=1_000_000)
+        int, Setting("Top-k", "--top-k", "Keep the k likeliest tokens; 0 keeps all.", _SAMPLING,
+                     low=0, high=1_000_000, ollama="top_k", vllm="top_k")
     ] = 20
     top_p: Annotated[
-        float, Setting("Top-p", "--top-p", "Keep the likeliest tokens that add up to p.", _SAMPLING, low=0, high=1)
+        float, Setting("Top-p", "--top-p", "Keep the likeliest tokens that add up to p.", _SAMPLING,
+                       low=0, high=1, ollama="top_p", vllm="top_p")
     ] = 0.95
     min_p: Annotated[
-        float, Setting("Min-p", "--min-p", "Drop tokens below this share of the best one.", _SAMPLING, low=0, high=1)
+        float, Setting("Min-p", "--min-p", "Drop tokens below this share of the best one.", _SAMPLING,
+                       low=0, high=1, ollama="min_p", vllm="min_p")
     ] = 0.0
     typical_p: Annotated[
-        float, Setting("Typical-p", "--typical", "Locally typical sampling; 1 is off.", _SAMPLING, low=0, high=1)
+        float, Setting("Typical-p", "--typical", "Locally typical sampling; 1 is off.", _SAMPLING,
+                       low=0, high=1, ollama="typical_p")
     ] = 1.0
     repeat_penalty: Annotated[
         float,
         Setting("Repeat penalty", "--repeat-penalty", "Above 1 makes recent tokens less likely.", _REPETITION,
-                low=0.01, high=10),
+                low=0.01, high=10, ollama="repeat_penalty", vllm="repetition_penalty"),
     ] = 1.0
     frequency_penalty: Annotated[
         float,
         Setting("Frequency penalty", "--frequency-penalty", "Grows with each repetition.",
-                _REPETITION, low=-10, high=10),
+                _REPETITION, low=-10, high=10, ollama="frequency_penalty", vllm="frequency_penalty"),
     ] = 0.0
     presence_penalty: Annotated[
         float,
         Setting("Presence penalty", "--presence-penalty",
                 "Once for every token that occurred. Qwen3.5 needs 1.5 when it thinks, or long thoughts loop.",
-                _REPETITION, low=-10, high=10, source=_QWEN_CARD),
+                _REPETITION, low=-10, high=10, source=_QWEN_CARD, ollama="presence_penalty", vllm="presence_penalty"),
     ] = 1.5
     penalty_last_n: Annotated[
         int,
         Setting("Penalty window", "--repeat-last-n", "Tokens the penalties look back; 0 is off, -1 the whole context.",
-                _REPETITION, unit="tokens", low=-1, high=4_194_304),
+                _REPETITION, unit="tokens", low=-1, high=4_194_304, ollama="repeat_last_n"),
     ] = 64
     dry_multiplier: Annotated[
         float, Setting("DRY strength", "--dry-multiplier", "Against repeated phrases; 0 is off.",
@@ -276,7 +281,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ] = 0.1
     seed: Annotated[
         int, Setting("Seed", "--seed", "The same seed gives the same answer; -1 takes a new one.", _SAMPLING,
-                     low=-1, high=4_294_967_294)
+                     low=-1, high=4_294_967_294, ollama="seed", vllm="seed")
     ] = -1
     logit_bias: Annotated[
         tuple[str, ...],
@@ -286,12 +291,12 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     stop: Annotated[
         tuple[str, ...],
         Setting("Stop texts", "--reverse-prompt", "The answer ends before any of these; thoughts are not searched.",
-                _OUTPUT),
+                _OUTPUT, ollama="stop"),
     ] = ()
     max_tokens: Annotated[
         int,
         Setting("Longest output", "--predict", "Thought and answer together; -1 up to the context.", _OUTPUT,
-                unit="tokens", low=-1, high=4_194_304),
+                unit="tokens", low=-1, high=4_194_304, ollama="num_predict", vllm="max_tokens"),
     ] = -1
     json_schema: Annotated[
         str, Setting("JSON schema", "--json-schema", "The answer follows this schema (JSON text).", _OUTPUT)
@@ -325,5 +330,5 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 _CONTEXT),
     ] = "stop"
     cache_prompt: Annotated[
-        bool, Setting("Use the prompt cache", "--cache-prompt", "Off reads everything again each turn.", _SPEED)
+        bool, Setting("Use the prompt cache", "--no-cache-prompt", "Off reads everything again each turn.", _SPEED)
     ] = True

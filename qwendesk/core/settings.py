@@ -37,6 +37,10 @@ class Setting(msgspec.Struct, frozen=True):
     """What such a text looks like; needed where there is a pattern."""
     basic: bool = False
     """On the first level of the settings; everything else is under Advanced."""
+    ollama: str = ""
+    """The PARAMETER of an Ollama Modelfile that means the same; "" where there is none."""
+    vllm: str = ""
+    """The option of `vllm serve`, or the key of its --override-generation-config; "" where there is none."""
 
 
 class Entry(msgspec.Struct, frozen=True):

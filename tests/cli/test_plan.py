@@ -128,3 +128,18 @@ def test_people_read_sentences(model: Path) -> None:
     assert done.stdout.startswith("It fits.")
     assert "tok/s at the start" in done.stdout
     assert "an estimate until it is measured" in done.stdout
+
+
+def test_a_plan_is_written_as_a_command(model: Path) -> None:
+    done = run(str(model), "--vram", "16", "--ram", "32", "--command", "llama-server")
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    assert words[:3] == ["llama-server", "--model", str(model)]
+    assert words[words.index("--cache-type-k") + 1] == "q8_0"
+    assert int(words[words.index("--n-cpu-moe") + 1]) > 0
+
+
+def test_what_cannot_be_together_is_refused(model: Path) -> None:
+    done = run(str(model), "--vram", "16", "--set", "type_v=q8_0", "flash_attn=off")
+    assert done.returncode == 2
+    assert "needs flash attention" in done.stderr

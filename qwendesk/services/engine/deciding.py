@@ -1,6 +1,5 @@
 """What the options leave to "auto", decided: by the model file's header and the memory that is free now."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
@@ -10,6 +9,7 @@ import psutil
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.option_rules import conflicts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Machine, Plan
 from qwendesk.core.units import GIB, show_bytes
@@ -29,9 +29,7 @@ def decide(
     plan = plan_for(options, machine_now(devices, reserve_bytes=reserve_bytes, drift=drift))
     if isinstance(plan, LoadFailure):
         return plan
-    if plan.fits or (_is_set_by_user(options) and could_load(plan, options)):
-        return plan.options
-    return _failure(options, plan)
+    return refusal(plan, options) or plan.options
 
 
 def deciding_with(
@@ -67,13 +65,17 @@ def plan_for(options: LoadOptions, machine: Machine) -> Plan | LoadFailure:
 
 
 def plan_of(facts: ModelFacts, mmproj: ModelFacts | None, machine: Machine, options: LoadOptions) -> Plan | LoadFailure:
-    """The plan for files whose facts are known; a LoadFailure for a placement pattern that is none."""
-    try:
-        return solve(facts, mmproj, machine, options)
-    except re.error as error:
-        return LoadFailure(
-            "bad_option", "Bad tensor placement", f'"{error.pattern!s}" is no regular expression: {error.msg}.'
-        )
+    """The plan for files whose facts are known; a LoadFailure for options that cannot be together."""
+    for conflict in conflicts(options, facts):
+        return LoadFailure("bad_option", "Impossible combination", conflict.sentence)
+    return solve(facts, mmproj, machine, options)
+
+
+def refusal(plan: Plan, asked: LoadOptions) -> LoadFailure | None:
+    """Why a plan for what was `asked` is not loaded; None when it is. What the user set may use all that is free."""
+    if plan.fits or (_is_set_by_user(asked) and could_load(plan, asked)):
+        return None
+    return _failure(asked, plan)
 
 
 def facts_for(options: LoadOptions) -> tuple[ModelFacts, ModelFacts | None] | LoadFailure:

@@ -1,0 +1,199 @@
+"""The options as commands of other programs: llama-server, an Ollama Modelfile, vLLM. Made from the settings table.
+
+Only what differs from the other program's own way is written. What it has no word for is said in a comment.
+"""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, Literal
+
+import msgspec
+
+from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.settings import Entry, table
+
+CommandKind = Literal["llama-server", "ollama", "vllm"]
+COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm")
+
+Args = list[str]
+_LLAMA_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {"temperature": 0.8, "top_k": 40, "min_p": 0.05, "presence_penalty": 0.0, "cache_budget_mib": 8192}
+)
+"""llama-server's own, where they are not ours."""
+_UNSAID = ("", "auto", "off", ())
+"""Values that leave a choice to the program."""
+
+
+def command(
+    kind: CommandKind, load: LoadOptions, answer: GenerationOptions, *, base_repo: str = "", windows: bool = False
+) -> str:
+    """The text to paste. `load` should be decided: an "auto" is left to the other program.
+
+    `base_repo`: the repository of the unquantised model, which vLLM takes. `windows` chooses how arguments are quoted.
+    """
+    if kind == "ollama":
+        return _modelfile(load, answer)
+    args = _llama_server(load, answer) if kind == "llama-server" else _vllm(load, answer, base_repo)
+    return subprocess.list2cmdline(args) if windows else shlex.join(args)
+
+
+def _llama_server(load: LoadOptions, answer: GenerationOptions) -> Args:
+    args = ["llama-server"]
+    for options in (load, answer):
+        for key, entry in table(type(options)).items():
+            args += _flag(entry, getattr(options, key), load, answer)
+    return [*args, "--jinja", "--parallel", "1"]
+
+
+def _flag(entry: Entry, value: Any, load: LoadOptions, answer: GenerationOptions) -> Args:
+    """One option as llama-server's arguments; nothing where it says what llama-server does anyway."""
+    special = _SPECIAL.get(entry.key)
+    if special is not None:
+        return special(value, load, answer)
+    default = _LLAMA_DEFAULTS.get(entry.key, entry.default)
+    if not entry.setting.flag or value in _UNSAID or value == default:
+        return []
+    if isinstance(value, bool):
+        return [entry.setting.flag]
+    if isinstance(value, tuple):
+        return [entry.setting.flag, ",".join(_text(item) for item in value)]
+    return [entry.setting.flag, _text(value)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return str(value)
+
+
+def _pictures(value: str, load: LoadOptions) -> Args:
+    if value == "off" or not load.mmproj:
+        return ["--no-mmproj"] if value == "off" else []
+    return ["--no-mmproj-offload"] if value == "cpu" else []
+
+
+def _each(flag: str) -> Callable[[tuple[str, ...], LoadOptions, GenerationOptions], Args]:
+    """The flag once for every item."""
+    return lambda items, _load, _answer: [piece for item in items for piece in (flag, item)]
+
+
+def _lora(items: tuple[str, ...], _load: LoadOptions, _answer: GenerationOptions) -> Args:
+    args: Args = []
+    for item in items:
+        file, separator, scale = item.rpartition("=")
+        args += ["--lora-scaled", f"{file}:{scale}"] if separator else ["--lora", item]
+    return args
+
+
+def _bias(items: tuple[str, ...], _load: LoadOptions, _answer: GenerationOptions) -> Args:
+    args: Args = []
+    for item in items:
+        token, _, bias = item.partition("=")
+        args += ["--logit-bias", f"{token}{bias if bias.startswith('-') else '+' + bias.lstrip('+')}"]
+    return args
+
+
+def _closing(text: str) -> Args:
+    """llama-server writes the end of the thought itself."""
+    message = text.replace("</think>", "").strip()
+    return ["--reasoning-budget-message", message] if message else []
+
+
+_SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = MappingProxyType(
+    {
+        "mmproj": lambda value, load, _a: ["--mmproj", value] if value and load.vision != "off" else [],
+        "vision": lambda value, load, _a: _pictures(value, load),
+        "override_tensor": _each("--override-tensor"),
+        "stop": _each("--reverse-prompt"),
+        "lora": _lora,
+        "logit_bias": _bias,
+        "enable_thinking": lambda value, _l, _a: ["--reasoning", "on" if value else "off"],
+        "preserve_thinking": lambda value, _l, _a: (
+            ["--chat-template-kwargs", '{"preserve_thinking": true}'] if value else []
+        ),
+        "thinking_close": lambda value, _l, answer: _closing(value) if answer.thinking_budget > 0 else [],
+    }
+)
+"""Options whose flag is not simply followed by their value."""
+
+
+_OLLAMA_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {"type_k": "OLLAMA_KV_CACHE_TYPE", "type_v": "OLLAMA_KV_CACHE_TYPE", "flash_attn": "OLLAMA_FLASH_ATTENTION"}
+)
+
+
+def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
+    lines = [f"FROM {load.model}"]
+    if load.mmproj and load.vision != "off":
+        lines.append(f"FROM {load.mmproj}")
+    unsaid: list[str] = []
+    environment: dict[str, str] = {}
+    for entry, value in _chosen(load, answer):
+        if entry.setting.ollama:
+            lines += _parameters(entry, value)
+        elif entry.key in _OLLAMA_ENVIRONMENT:
+            environment[_OLLAMA_ENVIRONMENT[entry.key]] = "1" if entry.key == "flash_attn" else str(value)
+        elif entry.key not in ("aim", "enable_thinking", "thinking_close", "cache_budget_mib"):
+            unsaid.append(f"{entry.setting.label} ({entry.setting.flag or entry.key})")
+    lines += [f"# Set {name}={value} where ollama serve starts." for name, value in environment.items()]
+    if not answer.enable_thinking:
+        lines.append("# Thinking is switched off with: ollama run NAME --think=false")
+    lines += [f"# Ollama has no parameter for: {text}" for text in unsaid]
+    return "\n".join(lines) + "\n"
+
+
+def _parameters(entry: Entry, value: Any) -> list[str]:
+    if entry.key == "n_gpu_layers" and value == "all":
+        value = 999
+    values = value if isinstance(value, tuple) else (value,)
+    return [f"PARAMETER {entry.setting.ollama} {_quoted(item)}" for item in values]
+
+
+def _quoted(value: Any) -> str:
+    text = _text(value)
+    return json.dumps(text, ensure_ascii=False) if isinstance(value, str) else text
+
+
+def _chosen(load: LoadOptions, answer: GenerationOptions) -> Iterator[tuple[Entry, Any]]:
+    """The options that are said: those that differ from what is left to the program, and sampling always."""
+    always = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty")
+    for options in (load, answer):
+        for key, entry in table(type(options)).items():
+            value = getattr(options, key)
+            if key in ("model", "mmproj", "chat_template_file", "vision") or value in _UNSAID:
+                continue
+            if key in always or value != entry.default:
+                yield entry, value
+
+
+def _vllm(load: LoadOptions, answer: GenerationOptions, base_repo: str) -> Args:
+    args = ["vllm", "serve", base_repo or load.model]
+    sampling: dict[str, Any] = {}
+    for entry, value in _chosen(load, answer):
+        name = entry.setting.vllm
+        if name.startswith("--"):
+            args += [name, _text(value)]
+        elif name:
+            sampling[_VLLM_NAMES.get(name, name)] = value
+    if load.vision == "off":
+        args += ["--limit-mm-per-prompt", '{"image": 0, "video": 0}']
+    if len(load.devices) > 1:
+        args += ["--tensor-parallel-size", str(len(load.devices))]
+    if not base_repo and PurePath(load.model).suffix == ".gguf" and load.chat_template_file:
+        args += ["--chat-template", load.chat_template_file]
+    args += ["--reasoning-parser", "qwen3"]
+    if not answer.enable_thinking:
+        args += ["--default-chat-template-kwargs", '{"enable_thinking": false}']
+    return [*args, "--override-generation-config", json.dumps(sampling)]
+
+
+_VLLM_NAMES: Mapping[str, str] = MappingProxyType({"max_tokens": "max_new_tokens"})
+
+
+def for_commands(asked: LoadOptions, decided: LoadOptions | None) -> LoadOptions:
+    """What a command should say of options: what Auto chose, as far as it is known."""
+    return msgspec.structs.replace(decided, aim=asked.aim) if decided is not None else asked

@@ -1,0 +1,119 @@
+"""What is copied runs in the other program: every flag is one of its own, every value is what was chosen."""
+
+import json
+import shlex
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qwendesk.core.commands import COMMAND_KINDS, command, for_commands
+from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.settings import table
+
+_DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"
+FLAGS = frozenset(line for line in _DATA.read_text(encoding="utf-8").splitlines() if line.startswith("--"))
+NO_FLAG = {"aim", "context_overflow"}
+LOAD = LoadOptions(
+    model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf", mmproj="/models/mmproj-F16.gguf", n_ctx=65536, n_gpu_layers="all",
+    n_cpu_moe=12, type_k="q8_0", type_v="q8_0", load_mode="none", n_ubatch=1024, n_threads=8, vision="gpu",
+)  # fmt: skip
+ANSWER = GenerationOptions()
+EVERYTHING = LoadOptions(
+    model="m.gguf", mmproj="p.gguf", aim="speed", n_ctx=4096, n_batch=512, n_ubatch=256, n_threads=4,
+    n_threads_batch=6, n_gpu_layers=20, n_cpu_moe=3, override_tensor=(r"blk\.0\.=CPU", "x=CUDA0"), split_mode="row",
+    tensor_split=(3.0, 1.0), main_gpu=1, devices=("CUDA0", "CUDA1"), flash_attn="on", type_k="q8_0", type_v="q4_0",
+    load_mode="mlock", offload_kqv=False, op_offload=False, swa_full=True, kv_overrides=("a.b=int:1",),
+    rope_scaling="yarn", rope_freq_base=1e6, rope_freq_scale=0.5, yarn_ext_factor=1.0, yarn_attn_factor=1.0,
+    yarn_beta_fast=32.0, yarn_beta_slow=1.0, yarn_orig_ctx=262144, numa="distribute", chat_template_file="t.jinja",
+    vision="cpu", image_min_tokens=64, image_max_tokens=1024, lora=("a.gguf", "b.gguf=0.5"), check_tensors=True,
+    cache_budget_mib=2048,
+)  # fmt: skip
+EVERY_ANSWER = GenerationOptions(
+    temperature=0.6, top_k=10, top_p=0.9, min_p=0.1, typical_p=0.9, repeat_penalty=1.1, frequency_penalty=0.2,
+    presence_penalty=0.3, penalty_last_n=128, dry_multiplier=0.8, dry_base=2.0, dry_allowed_length=3,
+    dry_penalty_last_n=256, xtc_probability=0.5, xtc_threshold=0.2, seed=7, logit_bias=("15=-1.5", "16=2"),
+    stop=("END", "two words"), max_tokens=100, json_schema="{}", grammar="root ::= [a-z]", enable_thinking=False,
+    preserve_thinking=True, thinking_budget=512, thinking_close="Enough.\n</think>\n\n", cache_prompt=False,
+)  # fmt: skip
+
+
+def words(load: LoadOptions, answer: GenerationOptions) -> list[str]:
+    return shlex.split(command("llama-server", load, answer))
+
+
+@pytest.mark.parametrize("options", [LoadOptions, GenerationOptions])
+def test_every_flag_of_the_table_is_one_of_llama_servers(options: type[msgspec.Struct]) -> None:
+    named = {key: entry.setting.flag for key, entry in table(options).items() if key not in NO_FLAG}
+    assert {key: flag for key, flag in named.items() if flag not in FLAGS} == {}
+
+
+def test_every_option_that_has_a_flag_is_said() -> None:
+    said = words(EVERYTHING, EVERY_ANSWER)
+    flags = [word for word in said if word.startswith("--")]
+    assert [flag for flag in flags if flag not in FLAGS] == []
+    for options in (LoadOptions, GenerationOptions):
+        for key, entry in table(options).items():
+            assert key in NO_FLAG or entry.setting.flag in said, key
+
+
+def test_the_usual_command() -> None:
+    text = command("llama-server", LOAD, ANSWER)
+    assert text == (
+        "llama-server --model /models/Qwen3.5-35B-A3B-Q4_K_M.gguf --mmproj /models/mmproj-F16.gguf --ctx-size 65536 "
+        "--ubatch-size 1024 --threads 8 --n-gpu-layers all --n-cpu-moe 12 --cache-type-k q8_0 --cache-type-v q8_0 "
+        "--load-mode none --cache-ram 1024 --temp 1 --top-k 20 --min-p 0 --presence-penalty 1.5 "
+        "--reasoning on --jinja --parallel 1"
+    )
+
+
+def test_values_of_several_and_of_odd_form() -> None:
+    said = words(EVERYTHING, EVERY_ANSWER)
+
+    def after(flag: str) -> list[str]:
+        return [said[index + 1] for index, word in enumerate(said) if word == flag]
+
+    assert after("--override-tensor") == [r"blk\.0\.=CPU", "x=CUDA0"]
+    assert after("--tensor-split") == ["3,1"]
+    assert after("--lora") == ["a.gguf"]
+    assert after("--lora-scaled") == ["b.gguf:0.5"]
+    assert after("--logit-bias") == ["15-1.5", "16+2"]
+    assert after("--reverse-prompt") == ["END", "two words"]
+    assert after("--reasoning-budget-message") == ["Enough."]
+    assert "--no-mmproj-offload" in said
+
+
+def test_pictures_off_leaves_the_picture_file_out() -> None:
+    said = words(msgspec.structs.replace(LOAD, vision="off"), ANSWER)
+    assert "--no-mmproj" in said
+    assert "--mmproj" not in said
+
+
+def test_windows_quotes_in_its_own_way() -> None:
+    load = msgspec.structs.replace(LOAD, model=r"C:\My models\a.gguf")
+    assert r'--model "C:\My models\a.gguf" ' in command("llama-server", load, ANSWER, windows=True)
+
+
+def test_a_modelfile() -> None:
+    lines = command("ollama", LOAD, msgspec.structs.replace(ANSWER, stop=("END",))).splitlines()
+    assert lines[:2] == ["FROM /models/Qwen3.5-35B-A3B-Q4_K_M.gguf", "FROM /models/mmproj-F16.gguf"]
+    for line in ("num_ctx 65536", "num_gpu 999", "num_thread 8", "presence_penalty 1.5", 'stop "END"'):
+        assert f"PARAMETER {line}" in lines
+    assert "# Set OLLAMA_KV_CACHE_TYPE=q8_0 where ollama serve starts." in lines
+    assert "# Ollama has no parameter for: Expert layers on CPU (--n-cpu-moe)" in lines
+
+
+def test_vllm_serves_the_model_behind_the_quant() -> None:
+    answer = msgspec.structs.replace(ANSWER, enable_thinking=False)
+    said = shlex.split(command("vllm", LOAD, answer, base_repo="Qwen/Qwen3.5-35B-A3B"))
+    assert said[:5] == ["vllm", "serve", "Qwen/Qwen3.5-35B-A3B", "--max-model-len", "65536"]
+    assert json.loads(said[said.index("--override-generation-config") + 1])["presence_penalty"] == 1.5
+    assert json.loads(said[said.index("--default-chat-template-kwargs") + 1]) == {"enable_thinking": False}
+
+
+def test_what_auto_chose_is_said_as_far_as_it_is_known() -> None:
+    asked = LoadOptions(model="m.gguf", aim="speed")
+    assert for_commands(asked, None) == asked
+    assert for_commands(asked, LOAD).n_cpu_moe == 12
+    for kind in COMMAND_KINDS:
+        assert "auto" not in command(kind, asked, ANSWER).split(), "an open choice is left to the program"

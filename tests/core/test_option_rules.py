@@ -1,0 +1,84 @@
+"""What cannot be loaded is said with its reason, and what belongs together moves together."""
+
+import msgspec
+import pytest
+
+from qwendesk.core.errors import BadOption
+from qwendesk.core.option_rules import check_combination, conflicts, linked, load_options_of
+from qwendesk.core.options import LoadOptions
+from tests.gguf_files import moe_35b
+
+OPTIONS = LoadOptions(model="m.gguf")
+
+
+def with_(**changes: object) -> LoadOptions:
+    return msgspec.structs.replace(OPTIONS, **changes)
+
+
+IMPOSSIBLE = [
+    ({"type_v": "q8_0", "flash_attn": "off"}, "type_v", "needs flash attention"),
+    ({"split_mode": "tensor", "flash_attn": "off"}, "split_mode", "needs flash attention"),
+    ({"n_ubatch": 1024, "n_batch": 512}, "n_ubatch", "cannot be larger than the batch"),
+    ({"tensor_split": (3.0, 1.0), "split_mode": "none"}, "tensor_split", "split mode"),
+    ({"tensor_split": (0.0, 0.0)}, "tensor_split", "above 0"),
+    ({"tensor_split": (-1.0, 1.0)}, "tensor_split", "below 0"),
+    ({"devices": ("none", "CUDA0")}, "devices", "stands alone"),
+    ({"devices": ("CUDA0",), "split_mode": "none", "main_gpu": 1}, "main_gpu", "not among"),
+    ({"override_tensor": ("experts",)}, "override_tensor", "PATTERN=DEVICE"),
+    ({"override_tensor": ("blk.(=CPU",)}, "override_tensor", "no regular expression"),
+    ({"image_min_tokens": 500, "image_max_tokens": 100}, "image_min_tokens", "cannot be more"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "reason"), IMPOSSIBLE)
+def test_each_impossible_combination_has_its_reason(changes: dict[str, object], key: str, reason: str) -> None:
+    found = conflicts(with_(**changes))
+    assert [each.keys[0] for each in found] == [key]
+    assert reason in found[0].sentence
+    with pytest.raises(BadOption, match="Impossible combination"):
+        check_combination(with_(**changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"type_v": "q8_0"},
+        {"type_k": "q8_0", "flash_attn": "off"},
+        {"n_ubatch": 2048},
+        {"tensor_split": (3.0, 1.0)},
+        {"devices": ("none",)},
+        {"override_tensor": (r"blk\.\d+\.ffn=CPU",)},
+        {"image_min_tokens": 1024},
+        {"n_ctx": 262_144},
+        {"n_ctx": 1_000_000, "rope_scaling": "yarn"},
+    ],
+)
+def test_what_can_be_is_left_alone(changes: dict[str, object]) -> None:
+    assert conflicts(with_(**changes), moe_35b()) == ()
+
+
+def test_a_model_rules_out_more() -> None:
+    long = with_(n_ctx=262_145)
+    assert conflicts(long) == ()
+    (found,) = conflicts(long, moe_35b())
+    assert found.keys == ("n_ctx", "rope_scaling")
+    assert "262,144" in found.sentence
+    (odd,) = conflicts(with_(type_k="q8_0"), moe_35b(key_length=80))
+    assert odd.keys == ("type_k",)
+
+
+def test_batch_and_evaluation_batch_move_together() -> None:
+    assert linked(OPTIONS, {"n_ubatch": 4096}) == {"n_ubatch": 4096, "n_batch": 4096}
+    assert linked(with_(n_ubatch=1024), {"n_batch": 256}) == {"n_batch": 256, "n_ubatch": 256}
+    assert linked(OPTIONS, {"n_ubatch": 1024}) == {"n_ubatch": 1024}
+    assert linked(OPTIONS, {"n_batch": 256}) == {"n_batch": 256}, "auto stays auto"
+
+
+def test_set_links_checks_and_keeps_what_was_given() -> None:
+    assert load_options_of(OPTIONS, {"n_ubatch": "4096"}).n_batch == 4096
+    assert load_options_of(OPTIONS, {"n_ubatch": "512", "n_batch": "512"}).n_batch == 512
+    with pytest.raises(BadOption, match="larger than the batch"):
+        load_options_of(OPTIONS, {"n_ubatch": "1024", "n_batch": "512"})
+    with pytest.raises(BadOption, match="flash attention"):
+        load_options_of(OPTIONS, {"type_v": "q8_0", "flash_attn": "off"})
