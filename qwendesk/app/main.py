@@ -14,10 +14,13 @@ from typing import Any
 import qasync
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.app.crash_part import CrashPart, safe_notice
 from qwendesk.app.parts import build
 from qwendesk.core.paths import log_folder
 from qwendesk.engine.client import WorkerClient
+from qwendesk.services.crash_reports import CrashReports
 from qwendesk.services.engine.engines import engines_here
+from qwendesk.services.engine.safe_mode import decide_safely
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.frame.main_window import MainWindow
@@ -61,18 +64,26 @@ def main(argv: Sequence[str]) -> int:
 
 async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
     keeper = ThemeKeeper(app, options.theme or "system")
-    engines = engines_here()
-    parts = build(WorkerClient(environment=engines.environment), keeper, engines=engines)
+    engines, settings = engines_here(), SettingsService(is_safe=options.safe)
+    client = WorkerClient(environment=engines.environment)
+    decide = decide_safely if options.safe else None
+    parts = build(client, keeper, engines=engines, settings=settings, decide=decide)
     parts.settings_page.look.apply(with_theme=options.theme is None)
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)
     restore = report_errors(parts.window, closed.set)
     keep_collector_quick()
     parts.window.show()
-    await engines.choose(SettingsService().options.engine)
+    reports = None if options.demo_tour else CrashReports()
+    if reports is not None:
+        reports.begin()
+        CrashPart(keeper, parts.window, parts.engine, reports).offer()
+    if options.safe:
+        parts.window.add_notice(safe_notice(keeper))
+    await engines.choose(settings.options.engine, is_safe=options.safe)
     if options.demo_tour:
         parts.chats.leave_no_trace()
-    parts.start(with_model=not options.demo_tour)
+    parts.start(with_model=not options.demo_tour and not options.safe)
     if options.demo_tour:
         parts.engine.load_demo()
     parts.tasks.start(asyncio.to_thread(warm_up))
@@ -94,6 +105,8 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
             instance.end()
         await parts.close()
         restore()
+        if reports is not None:
+            reports.end()
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -105,6 +118,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="ask the built-in demo one question and one about a picture, print the answers, and end",
     )
+    parser.add_argument("--safe", action="store_true", help="start with defaults, the processor alone and no model")
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="with --demo-tour: save the window as a PNG")
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help="a model to offer, or files for the question"

@@ -79,11 +79,12 @@ def build(
     meter_source: MeterSource | None = None,
     make_client: MakeClient = client_here,
     engines: EnginesService | None = None,
+    settings: SettingsService | None = None,
 ) -> Parts:
     """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
     answers = AnswerMeter()
     client = counted(client, answers)
-    settings, measured = SettingsService(), MeasuredLoads()
+    settings, measured = settings or SettingsService(), MeasuredLoads()
     decide = decide or deciding_with(lambda: settings.options.reserve_gb, lambda: measured.drift)
     engine_service = EngineService(client, decide=decide)
     tasks = Tasks()

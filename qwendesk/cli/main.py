@@ -22,6 +22,7 @@ _WINDOW = """\
 Without a command the window opens. It takes:
   FILE ...                pictures for the question; a .gguf model is offered to load
   --theme THEME           dark, light or system
+  --safe                  defaults, the processor alone, no model; no setting is changed
   --demo-tour             ask the demo one question and one picture, then end
   --screenshot FILE       with --demo-tour: save a picture of the window
 """

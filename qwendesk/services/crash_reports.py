@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
@@ -107,6 +107,10 @@ class CrashReports:
     def save(self, report: CrashReport, target: Path) -> None:
         """Write the report as text where the person wants it. Raises OSError."""
         write_whole(target, report.text().encode())
+
+    def save_all(self, reports: Sequence[CrashReport], target: str) -> None:
+        """Write several as one text, the newest first. Raises OSError."""
+        write_whole(Path(target), "\n\n".join(report.text() for report in reversed(reports)).encode())
 
     def dismiss(self) -> None:
         """Delete all reports."""

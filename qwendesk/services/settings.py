@@ -24,9 +24,11 @@ def settings_file() -> Path:
 class SettingsService:
     """Owns the AppOptions. Methods are called on the event loop's thread; the file is small enough to write there."""
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None = None, *, is_safe: bool = False) -> None:
+        """`is_safe`: the defaults, whatever the file says, and no change is written."""
         self._file = file or settings_file()
-        self._options = _read(self._file)
+        self._is_safe = is_safe
+        self._options = AppOptions() if is_safe else _read(self._file)
         self._subscribers = Subscribers[AppOptions]()
 
     @property
@@ -49,6 +51,8 @@ class SettingsService:
         check_all(options)
         self._options = options
         self._subscribers.notify(options)
+        if self._is_safe:
+            return
         try:
             write_whole(self._file, msgspec.json.format(msgspec.json.encode(options), indent=2))
         except OSError as error:

@@ -47,3 +47,14 @@ def test_a_disk_that_refuses_keeps_the_change_until_the_end(tmp_path: Path) -> N
     with pytest.raises(QwenDeskError, match="could not be saved"):
         settings.change({"theme": "light"})
     assert settings.options.theme == "light"
+
+
+def test_safe_mode_takes_the_defaults_and_leaves_the_file_alone(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    SettingsService(file).change({"theme": "light"})
+    before = file.read_bytes()
+    settings = SettingsService(file, is_safe=True)
+    assert settings.options == AppOptions()
+    settings.change({"theme": "dark"})
+    assert settings.options.theme == "dark"
+    assert file.read_bytes() == before

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+import msgspec
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
 
 from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, RequestFailed
 from qwendesk.engine.state import Phase
 from tests.fakes.engine import ScriptedAnswer
@@ -98,3 +100,27 @@ async def test_an_engine_that_cannot_start_says_so(make_desk: Callable[[], Desk]
     desk.click("banner.restart")
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
     assert not desk.is_shown("banner")
+
+
+async def test_a_failed_load_offers_the_next_safer_step_with_its_cost(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.client.load_result = NO_VRAM
+    asked = LoadOptions(model="/models/large-Q8_0.gguf", n_gpu_layers=40, n_ctx=65_536)
+    desk.parts.engine.load(asked)
+    await desk.until(lambda: desk.is_shown("banner.safer"))
+    assert desk.text_of("banner.safer") == "30 layers on the GPU"
+    assert desk.text_of("banner.sentence").startswith("It needs 21.4 GB.\n30 layers on the GPU: answers come slower")
+    desk.client.load_result = None
+    desk.click("banner.safer")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    assert desk.parts.engine.state.wanted == msgspec.structs.replace(asked, n_gpu_layers=30)
+    assert not desk.is_shown("banner")
+
+
+async def test_what_less_memory_cannot_mend_offers_no_safer_step(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.client.load_result = LoadFailure("truncated", "The file is incomplete", "It ends too early.")
+    desk.parts.engine.load(LoadOptions(model="/models/large-Q8_0.gguf", n_gpu_layers=40))
+    await desk.until(lambda: desk.is_shown("banner"))
+    assert desk.parts.engine.safer is None
+    assert not desk.is_shown("banner.safer")

@@ -97,9 +97,12 @@ class EnginesService:
         current = self._engines.current
         return library_environment(current.engine if current is not None else None)
 
-    async def choose(self, wanted: str = "", *, try_all: bool = False, try_again: bool = False) -> Engines:
+    async def choose(
+        self, wanted: str = "", *, try_all: bool = False, try_again: bool = False, is_safe: bool = False
+    ) -> Engines:
         """Choose the engine called `wanted` if it runs, else the best that does.
 
+        `is_safe`: engines for GPUs are not even started, as long as there is one for the processor.
         Engines are tried best first until one runs; `try_all` tries the others too, to say why they cannot be used.
         `try_again` forgets earlier crashes.
         """
@@ -107,6 +110,8 @@ class EnginesService:
             if try_again:
                 self._keep_crashes({})
             candidates = await asyncio.to_thread(self._candidates)
+            if is_safe:
+                candidates = [trial for trial in candidates if trial.backend == "cpu"] or candidates
             if [trial.name for trial in candidates] == [INSTALLED] and not try_all:
                 # The app would not start the only one there is any differently after a trial.
                 return self._know(Engines((candidates[0],), INSTALLED, _note(wanted, INSTALLED, candidates)))

@@ -18,7 +18,9 @@ from qwendesk.engine.protocol import Devices, LoadReport, Welcome
 from qwendesk.engine.state import EngineNews, EngineState, LoadAsked, LoadFailed, WorkerEnded, reduce
 from qwendesk.services.engine.beside import mmproj_beside
 from qwendesk.services.engine.deciding import decide as decide_by_header
+from qwendesk.services.engine.deciding import facts_for
 from qwendesk.services.engine.restarts import RestartLimit
+from qwendesk.services.engine.safer import Safer, safer
 
 Decide = Callable[[LoadOptions, Devices], LoadOptions | LoadFailure]
 """Replaces every "auto" by a value, or says why it cannot; called on another thread, because it reads files."""
@@ -35,6 +37,7 @@ class EngineService:
         self._restarts = RestartLimit()
         self._wanted: LoadOptions | None = None
         """What a dead engine loads again; None while loading, and when nothing is wanted."""
+        self._decided: LoadOptions | None = None
         self._asked = 0
         """Grows with every load, cancel and eject; a load whose number is not the latest gives up."""
         self._one_load = asyncio.Lock()
@@ -47,6 +50,18 @@ class EngineService:
     @property
     def state(self) -> EngineState:
         return self._state
+
+    async def safer(self) -> Safer | None:
+        """After a failed load: the next configuration that asks less of this PC; None when there is none to offer."""
+        state = self._state
+        if state.failure is None or state.wanted is None:
+            return None
+        options = self._decided or state.wanted
+        facts = await asyncio.to_thread(facts_for, options)
+        model = None if isinstance(facts, LoadFailure) else facts[0]
+        n_layers = model.block_count - model.nextn_layers if model is not None else 0
+        n_experts = model.expert_count if model is not None else 0
+        return safer(options, state.failure, n_layers, n_experts)
 
     def subscribe(self, callback: Callable[[EngineState], None]) -> Callable[[], None]:
         """Call `callback` with each new state. Returns what ends it."""
@@ -125,6 +140,7 @@ class EngineService:
         return result
 
     async def _try_load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+        self._decided = None
         devices = await self._client.probe()
         if isinstance(devices, EngineDeath):
             return classify_load(devices, options)
@@ -133,6 +149,7 @@ class EngineService:
             return decided
         if ticket != self._asked:
             return cancelled_load()
+        self._decided = decided
         return await self._client.load(decided)
 
     def _on_news(self, news: EngineNews) -> None:

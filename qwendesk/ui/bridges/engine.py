@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from qwendesk.core import paths
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.services.engine.safer import Safer
 from qwendesk.services.engine.service import EngineService
 from qwendesk.ui.bridges.repaint import REPAINT_EVERY_MS
 from qwendesk.ui.kit.tasks import Tasks
@@ -24,6 +25,7 @@ class EngineBridge(QObject):
         self._service = service
         self._tasks = tasks
         self._announced = service.state
+        self._safer: Safer | None = None
         self._timer = QTimer(self, singleShot=True, interval=REPAINT_EVERY_MS)
         self._timer.timeout.connect(self._announce)
         self._unsubscribe = service.subscribe(self._on_state)
@@ -31,6 +33,16 @@ class EngineBridge(QObject):
     @property
     def state(self) -> EngineState:
         return self._service.state
+
+    @property
+    def safer(self) -> Safer | None:
+        """After a failed load, once it is known: what asks less of this PC. `changed` tells of it."""
+        return self._safer
+
+    def load_safer(self) -> None:
+        """Try what `safer` says; nothing without it."""
+        if self._safer is not None:
+            self.load(self._safer.options)
 
     def load(self, options: LoadOptions) -> None:
         self._tasks.start(self._service.load(options))
@@ -70,11 +82,21 @@ class EngineBridge(QObject):
 
     def _on_state(self, state: EngineState) -> None:
         before, self._announced = self._announced, state
+        if state.failure is not before.failure:
+            self._safer = None
+            if state.failure is not None and state.failure.kind != "cancelled":
+                self._tasks.start(self._find_safer(state))
         only_progress = state.phase is before.phase is Phase.LOADING
         if not only_progress:
             self._announce()
         elif not self._timer.isActive():
             self._timer.start()
+
+    async def _find_safer(self, state: EngineState) -> None:
+        step = await self._service.safer()
+        if self.state.failure is state.failure and step is not None:
+            self._safer = step
+            self._announce()
 
     def _announce(self) -> None:
         self._timer.stop()

@@ -162,7 +162,7 @@ class ChatPage(QWidget):
 
     def _on_engine(self) -> None:
         state = self._engine.state
-        story = follow(self._story, state)
+        story = follow(self._story, state, self._engine.safer)
         if story.content != self._story.content:
             self.banner.show_content(story.content)
         self._story = story
@@ -260,6 +260,8 @@ class ChatPage(QWidget):
         self._story = EngineStory()
         self.banner.show_content(None)
         match action:
+            case "safer":
+                self._engine.load_safer()
             case "restart":
                 self._engine.restart()
             case "demo":

@@ -67,6 +67,9 @@ class Banner(QWidget):
         self._sentence.setText(content.sentence)
         for action, button in self._actions.items():
             button.setVisible(action in content.actions)
+        if content.safer:
+            describe(self._actions["safer"], "banner.safer", content.safer, tr("Load again with this change"))
+            self._actions["safer"].setText(content.safer)
         self._more.setVisible(bool(content.details))
         self._copy.setVisible(bool(content.details))
         self._more.setChecked(False)
@@ -88,6 +91,7 @@ class Banner(QWidget):
 
     def _buttons(self) -> QHBoxLayout:
         texts: tuple[tuple[BannerAction, str, str], ...] = (
+            ("safer", tr("Try again"), tr("Load again with this change")),
             ("restart", tr("Restart the engine"), tr("Start the engine and load the model again")),
             ("choose", tr("Choose another file…"), tr("Choose another GGUF file")),
             ("demo", tr("Use the built-in demo"), tr("Load the built-in demo model; it knows a few topics")),

@@ -94,6 +94,15 @@ async def test_the_better_processor_engine_is_taken_where_it_runs(tmp_path: Path
     assert (await service(tmp_path, Tries()).choose()).chosen == "b-avx2"
 
 
+async def test_safe_mode_starts_no_engine_for_gpus(tmp_path: Path) -> None:
+    for name, backend in (("cpu-avx2", "cpu"), ("vulkan", "vulkan"), ("cuda", "cuda")):
+        make_engine(tmp_path, name, backend)
+    tries = Tries()
+    engines = await service(tmp_path, tries).choose("cuda", try_all=True, is_safe=True)
+    assert engines.chosen == "cpu-avx2"
+    assert tries.started == ["cpu-avx2"]
+
+
 async def test_two_crashes_set_an_engine_aside_until_somebody_asks(tmp_path: Path) -> None:
     make_engine(tmp_path, "vulkan", "vulkan")
     make_engine(tmp_path, "cpu")
