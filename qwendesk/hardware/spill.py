@@ -60,7 +60,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     host_bytes: int | None = None
     """Buffers the engine keeps in system memory, which the driver may count as shared; None when it did not say."""
     reserve_bytes: int | None = None
-    """What the plan left free on this GPU; None when no plan made this load."""
+    """What the plan left free on this GPU; None when no plan made this load, and 0 promises nothing either."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +72,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Of the engine's process."""
     shared_bytes: int | None = None
     """Of the engine's process: shared memory on Windows, GTT plus what was evicted on Linux."""
+    budget_bytes: int | None = None
+    """What the system lets the engine's process hold before it moves memory out (Windows)."""
     busy_percent: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None
@@ -163,12 +165,23 @@ def _looks_like(state: SpillState, sample: Sample, loaded: Loaded, excess: int) 
 
 
 def _is_near(state: SpillState, sample: Sample, loaded: Loaded) -> bool:
-    if sample.total_bytes is None or sample.used_bytes is None:
+    headroom = _headroom(sample)
+    if headroom is None:
         return state is SpillState.NEAR_LIMIT
+    if loaded.reserve_bytes and headroom >= loaded.reserve_bytes:
+        return False  # what the plan left free is still free
     limit = HEADROOM_BYTES + (_CALM_HEADROOM_BYTES if state is SpillState.NEAR_LIMIT else 0)
-    if loaded.reserve_bytes is not None:  # never while what the plan left free is still free
-        limit = min(limit, loaded.reserve_bytes)
-    return sample.total_bytes - sample.used_bytes < limit
+    return headroom < limit
+
+
+def _headroom(sample: Sample) -> int | None:
+    """Free memory of the card, or what the system still grants the engine's process if that is less."""
+    if sample.total_bytes is None or sample.used_bytes is None:
+        return None
+    free = sample.total_bytes - sample.used_bytes
+    if sample.budget_bytes is not None and sample.dedicated_bytes is not None:
+        free = min(free, sample.budget_bytes - sample.dedicated_bytes)
+    return free
 
 
 def _waits_for_memory(state: SpillState, sample: Sample) -> bool:

@@ -20,6 +20,8 @@ class Pc:
         """Of the model, what the driver put into shared memory although there is room."""
         self.counts_shared = counts_shared
         self.reserve = reserve
+        self.budget: int | None = None
+        """What the system lets the model's process hold."""
         self.busy: float | None = 30.0
         self.power: float | None = 120.0
         self.decode: float | None = None
@@ -40,6 +42,7 @@ class Pc:
             used_bytes=min(self.total, self.desktop + self.game + in_vram),
             dedicated_bytes=in_vram if self.counts_shared else None,
             shared_bytes=self.pinned + self.spilled if self.counts_shared else None,
+            budget_bytes=self.budget,
             busy_percent=self.busy,
             power_w=self.power,
             power_limit_w=350.0,

@@ -48,7 +48,7 @@ def test_a_game_starts_ends_and_the_pc_recovers():
 
 def test_less_than_the_famous_200_mb_counts_and_less_than_128_does_not():
     for excess, states in ((200 * MIB, "FFSSSS"), (120 * MIB, "FFFFFF")):
-        pc = a_pc(reserve=0)
+        pc = a_pc()
         film = Film(pc)
         film.run(1)
         pc.demoted = excess
@@ -105,6 +105,23 @@ def test_the_plan_s_own_reserve_is_no_warning():
     film.pc.game = 200 * MIB
     assert film.run(4) == "FFNN"
     film.pc.game = 100 * MIB
+    assert film.run(4) == "NNFF"
+
+
+@pytest.mark.parametrize("reserve", [0, None])
+def test_without_a_reserve_little_free_memory_is_near_the_limit(reserve):
+    film = Film(a_pc(model=23 * GIB, reserve=reserve))
+    assert film.run(4) == "FFNN", "424 MiB are free, and nothing was promised to stay free"
+
+
+def test_what_the_system_grants_the_engine_counts_as_the_card_s_end():
+    pc = a_pc(model=20 * GIB)
+    pc.budget = 23 * GIB
+    film = Film(pc)
+    assert film.run(3) == "FFF"
+    pc.budget = 20 * GIB + 300 * MIB  # a game is in front: the system keeps the card's memory for it
+    assert film.run(4) == "FFNN"
+    pc.budget = 23 * GIB
     assert film.run(4) == "NNFF"
 
 

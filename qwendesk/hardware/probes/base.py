@@ -61,7 +61,9 @@ def read_text(path: Path) -> str | None:
 def number_in(text: str | None) -> int | None:
     """The whole number (0x... too) that `text` starts with; None when there is none."""
     found = re.match(r"\s*(0x[0-9a-fA-F]+|-?\d+)", text or "")
-    return int(found[1], 0) if found else None
+    if found is None:
+        return None
+    return int(found[1], 16 if found[1].startswith("0x") else 10)  # not 0: that refuses "0123"
 
 
 def list_folder(path: Path) -> list[str]:

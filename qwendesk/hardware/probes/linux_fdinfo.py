@@ -1,13 +1,15 @@
-"""Which process holds how much GPU memory on Linux: /proc/PID/fdinfo of AMD (amdgpu) and Intel (xe, i915)."""
+"""Which process holds how much GPU memory on Linux, and how busy the engine keeps the GPU: /proc/PID/fdinfo of AMD
+(amdgpu) and Intel (xe, i915)."""
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.hardware.probes.base import NOTHING, Ask, Found, list_folder, number_in, pci_address, read_text
+from qwendesk.hardware.probes.fdinfo_busy import EngineTime, busy_percent, engine_times
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory
 
 OTHERS_EVERY_S = 10.0
@@ -26,6 +28,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     vram_bytes: int | None = None
     shared_bytes: int | None = None
     evicted_bytes: int | None = None
+    engines: tuple[EngineTime, ...] = ()
 
 
 def parse(text: str) -> Client | None:
@@ -41,6 +44,7 @@ def parse(text: str) -> Client | None:
         vram_bytes=_sum(fields, _VRAM),
         shared_bytes=_sum(fields, _SHARED),
         evicted_bytes=next((_bytes(fields[name]) for name in _EVICTED if name in fields), None),
+        engines=engine_times(fields),
     )
 
 
@@ -63,35 +67,64 @@ def by_gpu(clients: Iterable[Client], pid: int, name: str = "") -> dict[str, Pro
 
 
 class LinuxFdinfoProbe:
-    """Processes of other people are not ours to read: they stay unknown."""
+    """Processes of other people are not ours to read: they stay unknown. Of the load only the engine's is told, from
+    the second look on; where the driver tells that of all (amdgpu), that is believed."""
 
     def __init__(self, root: Path = Path("/proc"), *, devices: str = "/dev/dri/") -> None:
         self._root, self._devices = root, devices
         self._others: dict[int, dict[str, ProcessMemory]] = {}
         self._looked_s: float | None = None
+        self._worked: tuple[int, float, Sequence[Client]] | None = None
+        """The engine's process, when it was looked at, and its clients then."""
 
     def read(self, ask: Ask) -> Found:
         if not self._root.is_dir():
             return NOTHING
         if self._looked_s is None or ask.now_s - self._looked_s >= OTHERS_EVERY_S:
             pids = (int(name) for name in list_folder(self._root) if name.isdigit())
-            self._others = {pid: memory for pid in pids if pid != ask.pid and (memory := self._process(pid))}
+            self._others = {
+                pid: memory for pid in pids if pid != ask.pid and (memory := self._process(pid, self._clients(pid)))
+            }
             self._looked_s = ask.now_s
         everyone = dict(self._others)
+        busy: dict[str, float] = {}
         if ask.pid is not None:
-            everyone[ask.pid] = self._process(ask.pid)
+            clients = self._clients(ask.pid)
+            everyone[ask.pid] = self._process(ask.pid, clients)
+            busy = self._busy(ask.pid, ask.now_s, clients)
         gpus: dict[str, list[ProcessMemory]] = {}
         for memory in everyone.values():
             for pci, row in memory.items():
                 gpus.setdefault(pci, []).append(row)
-        return Found(gpus=tuple(GpuReading(pci=pci, processes=tuple(rows)) for pci, rows in gpus.items()))
+        return Found(
+            gpus=tuple(
+                GpuReading(pci=pci, busy_percent=busy.get(pci), processes=tuple(rows)) for pci, rows in gpus.items()
+            )
+        )
 
     def close(self) -> None:
         """Nothing stays open."""
 
-    def _process(self, pid: int) -> dict[str, ProcessMemory]:
+    def _clients(self, pid: int) -> list[Client]:
         texts = (read_text(self._root / str(pid) / "fdinfo" / name) for name in self._gpu_descriptors(pid))
-        clients = [client for text in texts if text and (client := parse(text)) is not None]
+        return [client for text in texts if text and (client := parse(text)) is not None]
+
+    def _busy(self, pid: int, now_s: float, clients: Sequence[Client]) -> dict[str, float]:
+        """Percent of each GPU's busiest engine since the last look, by PCI address."""
+        last, self._worked = self._worked, (pid, now_s, clients)
+        if last is None or last[0] != pid or now_s <= last[1]:
+            return {}
+        found = {}
+        for pci in {client.pci for client in clients}:
+            before, now = (
+                {each.client_id: each.engines for each in few if each.pci == pci} for few in (last[2], clients)
+            )
+            percent = busy_percent(before, now, now_s - last[1])
+            if percent is not None:
+                found[pci] = percent
+        return found
+
+    def _process(self, pid: int, clients: Sequence[Client]) -> dict[str, ProcessMemory]:
         if not clients:
             return {}
         return by_gpu(clients, pid, read_text(self._root / str(pid) / "comm") or "")

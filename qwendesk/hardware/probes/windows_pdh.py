@@ -1,4 +1,4 @@
-"""GPU memory of every process on Windows, through the performance counters (PDH) with one query that stays open."""
+"""GPU memory and load on Windows, through the performance counters (PDH) with one query that stays open."""
 
 import ctypes
 import re
@@ -14,10 +14,13 @@ COUNTERS: Mapping[str, str] = {
     "process_shared": r"\GPU Process Memory(*)\Shared Usage",
     "adapter_dedicated": r"\GPU Adapter Memory(*)\Dedicated Usage",
     "adapter_shared": r"\GPU Adapter Memory(*)\Shared Usage",
+    "busy": r"\GPU Engine(*)\Utilization Percentage",
 }
 _INSTANCE = re.compile(
     r"^(?:pid_(?P<pid>\d+)_)?luid_(?P<high>0x[0-9a-f]+)_(?P<low>0x[0-9a-f]+)_phys_\d+", re.IGNORECASE
 )
+_ENGINE = re.compile(r"^pid_\d+_luid_(0x[0-9a-f]+_0x[0-9a-f]+)_phys_(\d+_eng_\d+)", re.IGNORECASE)
+"""Of "\\GPU Engine": one row for each process on each engine (3D, compute, copy, video) of an adapter."""
 _FORMAT_LARGE = 0x400
 _OK, _MORE_DATA, _NO_DATA = 0, 0x800007D2, 0x800007D5
 _AGAIN_S = 60.0
@@ -33,14 +36,19 @@ def instance_of(name: str) -> tuple[int | None, str] | None:
 
 
 def readings(values: Mapping[str, Iterable[tuple[str, int]]]) -> tuple[GpuReading, ...]:
-    """One reading per LUID from (instance, bytes) rows of each counter in `COUNTERS`.
+    """One reading per LUID from (instance, value) rows of each counter in `COUNTERS`.
 
     Linked adapters of one LUID are added up. A process never has more than its adapter: the counter of a process goes
     on counting memory that the driver moved out, so it is capped by the adapter's.
     """
     adapters: dict[str, dict[str, int]] = {}
     processes: dict[tuple[str, int], dict[str, int]] = {}
+    busy = busy_percents(values.get("busy", ()))
+    for luid in busy:
+        adapters.setdefault(luid, {})
     for counter, rows in values.items():
+        if counter == "busy":
+            continue
         for name, n_bytes in rows:
             parsed = instance_of(name)
             if parsed is None:
@@ -50,10 +58,30 @@ def readings(values: Mapping[str, Iterable[tuple[str, int]]]) -> tuple[GpuReadin
             if pid is not None:
                 place = processes.setdefault((luid, pid), {})
             place[counter] = place.get(counter, 0) + n_bytes
-    return tuple(_reading(luid, totals, processes) for luid, totals in adapters.items())
+    return tuple(_reading(luid, totals, processes, busy.get(luid)) for luid, totals in adapters.items())
 
 
-def _reading(luid: str, totals: Mapping[str, int], processes: Mapping[tuple[str, int], dict[str, int]]) -> GpuReading:
+def busy_percents(rows: Iterable[tuple[str, int]]) -> dict[str, float]:
+    """How busy each adapter is, by LUID, as the Task Manager tells it: all processes of one engine together, and of
+    the engines the busiest, for they work side by side."""
+    engines: dict[tuple[str, str], int] = {}
+    for name, percent in rows:
+        found = _ENGINE.match(name)
+        if found is not None:
+            key = (found[1].lower(), found[2].lower())
+            engines[key] = engines.get(key, 0) + percent
+    busiest: dict[str, float] = {}
+    for (luid, _), percent in engines.items():
+        busiest[luid] = max(busiest.get(luid, 0.0), min(float(percent), 100.0))
+    return busiest
+
+
+def _reading(
+    luid: str,
+    totals: Mapping[str, int],
+    processes: Mapping[tuple[str, int], dict[str, int]],
+    busy_percent: float | None,
+) -> GpuReading:
     dedicated, shared = totals.get("adapter_dedicated"), totals.get("adapter_shared")
     rows = tuple(
         ProcessMemory(
@@ -64,7 +92,9 @@ def _reading(luid: str, totals: Mapping[str, int], processes: Mapping[tuple[str,
         for (where, pid), found in processes.items()
         if where == luid
     )
-    return GpuReading(luid=luid, used_bytes=dedicated, shared_used_bytes=shared, processes=rows)
+    return GpuReading(
+        luid=luid, used_bytes=dedicated, shared_used_bytes=shared, busy_percent=busy_percent, processes=rows
+    )
 
 
 def _capped(n_bytes: int | None, most: int | None) -> int | None:

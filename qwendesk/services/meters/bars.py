@@ -141,6 +141,7 @@ def sample_of(gpu: GpuReading, pid: int | None, decode_tok_s: float | None, best
         used_bytes=gpu.used_bytes,
         dedicated_bytes=ours.dedicated_bytes if ours is not None else None,
         shared_bytes=shared,
+        budget_bytes=gpu.budget_bytes,
         busy_percent=gpu.busy_percent,
         power_w=gpu.power_w,
         power_limit_w=gpu.power_limit_w,

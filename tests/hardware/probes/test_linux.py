@@ -160,10 +160,31 @@ def test_other_processes_are_looked_for_seldom(tmp_path):
     assert probe.read(Ask(4711, 11.0)).gpus[0].process(900) is not None
 
 
+def test_how_busy_the_engine_keeps_an_intel_gpu(tmp_path):
+    i915 = I915 + "\ndrm-engine-render:\t{0} ns\ndrm-engine-video:\t7 ns\ndrm-engine-capacity-video:\t2"
+    folder = write_process(tmp_path, 4711, "qwendesk-engine", i915.format(1_000_000_000))
+    probe = LinuxFdinfoProbe(tmp_path)
+    assert probe.read(Ask(4711, 10.0)).gpus[0].busy_percent is None, "one look tells no speed"
+    write_files(folder, {"fdinfo/3": i915.format(2_500_000_000)})
+    assert probe.read(Ask(4711, 12.0)).gpus[0].busy_percent == 75.0
+    write_files(folder, {"fdinfo/3": i915.format(0)})
+    assert probe.read(Ask(4711, 13.0)).gpus[0].busy_percent == 0.0, "the video engine's count is still told"
+
+
+def test_xe_counts_cycles_of_all_that_passed(tmp_path):
+    xe = XE + "\ndrm-cycles-ccs:\t{0}\ndrm-total-cycles-ccs:\t{1}\ndrm-cycles-rcs:\t5\ndrm-total-cycles-rcs:\t0"
+    folder = write_process(tmp_path, 4711, "qwendesk-engine", xe.format(100, 1000))
+    probe = LinuxFdinfoProbe(tmp_path)
+    probe.read(Ask(4711, 10.0))
+    write_files(folder, {"fdinfo/3": xe.format(500, 1500)})
+    assert probe.read(Ask(4711, 11.0)).gpus[0].busy_percent == 80.0
+
+
 def test_the_small_readers(tmp_path):
     assert pci_address("00000000:0A:00.0") == "0000:0a:00.0"
     assert pci_address("usb-1") is None
     assert number_in("0x10") == 16
     assert number_in("12 W") == 12
+    assert number_in("02100002") == 2100002
     assert number_in(None) is number_in("none") is None
     assert read_text(tmp_path) is None, "a folder is no text"

@@ -39,6 +39,23 @@ def test_linked_adapters_of_one_luid_are_added_up():
     assert readings(rows)[0].used_bytes == 19 * GIB
 
 
+def test_how_busy_an_adapter_is_as_the_task_manager_tells_it():
+    rows = {
+        "busy": [
+            (f"pid_4711_{BIG}_eng_0_engtype_3D", 60),
+            (f"pid_900_{BIG}_eng_0_engtype_3D", 30),
+            (f"pid_4711_{BIG}_eng_3_engtype_Copy", 20),
+            (f"pid_900_{SMALL}_eng_0_engtype_3D", 55),
+            (f"pid_901_{SMALL}_eng_0_engtype_3D", 55),
+            ("_Total", 99),
+        ]
+    }
+    big, small = readings(rows)
+    assert (big.luid, big.busy_percent) == (LUID, 90.0)
+    assert small.busy_percent == 100.0, "counters of several processes may add up to a little more"
+    assert readings(RECORDED)[0].busy_percent is None
+
+
 def test_the_query_stays_open_and_is_closed_once():
     library = FakePdh(RECORDED)
     probe = WindowsPdhProbe(library)
