@@ -15,12 +15,11 @@ from qwendesk.engine.protocol import Devices
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, Model, Repository
 from qwendesk.services.engine.service import EngineService
-from qwendesk.services.models.fitting import Pc, catalog_label, pc_of
+from qwendesk.services.models.fitting import Pc, pc_of
 from qwendesk.services.models.planned import planned
 from qwendesk.services.models.ranking import (
     Offer,
     QuantOffer,
-    Reason,
     Speed,
     choose_hero,
     choose_quant,
@@ -162,7 +161,7 @@ def _offer(catalog: Catalog, model: Model, repository: Repository, pc: Pc, with_
             key=lambda each: (-each.n_bytes, each.quant),
         )
     )
-    recommended, reason, quants = _planned(model, quants, mmproj, pc)
+    recommended, reason = choose_quant(quants)
     return Offer(
         model=model,
         quants=quants,
@@ -171,22 +170,6 @@ def _offer(catalog: Catalog, model: Model, repository: Repository, pc: Pc, with_
         mmproj_path=mmproj.path if mmproj is not None else "",
         mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
     )
-
-
-def _planned(
-    model: Model, quants: tuple[QuantOffer, ...], mmproj: CatalogFile | None, pc: Pc
-) -> tuple[QuantOffer | None, Reason | None, tuple[QuantOffer, ...]]:
-    """The recommended quant with the planner's own label; one that the planner cannot place makes way for the next."""
-    for _ in quants:
-        chosen, reason = choose_quant(quants)
-        if chosen is None:
-            break
-        fit, speed = planned(model, chosen.n_bytes, mmproj.n_bytes if mmproj is not None else 0, pc)
-        better = msgspec.structs.replace(chosen, fit=fit, speed=speed)
-        quants = tuple(better if each is chosen else each for each in quants)
-        if fit.fits:
-            return better, reason, quants
-    return None, None, quants
 
 
 def _mmproj(catalog: Catalog, repository: Repository) -> CatalogFile | None:
@@ -202,13 +185,15 @@ def _quant(
         for each in catalog.contents.quality
         if (each.model, each.uploader, each.quant) == (model.id, repository.uploader, file.quant)
     )
+    fit, speed = planned(model, file.n_bytes, mmproj.n_bytes if mmproj is not None else 0, pc)
     return QuantOffer(
         repo=repository.repo,
         path=file.path,
         quant=file.quant,
         n_bytes=file.n_bytes,
         is_exact=file.is_exact,
-        fit=catalog_label(model, file.n_bytes, mmproj.n_bytes if mmproj is not None else 0, pc),
+        fit=fit,
+        speed=speed,
         quality=quality,
         notes=catalog.notes(model.id, repository.uploader, file.quant),
         flag=flag_of(catalog, repository, file),

@@ -63,7 +63,7 @@ class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
     quality: tuple[Quality, ...] = ()
     notes: tuple[Note, ...] = ()
     speed: SpeedEstimate | None = None
-    """What the planner expects; only of a recommended one."""
+    """What the planner expects; None where it cannot tell."""
     flag: str = ""
     """Why it must not be recommended; "" for a file that may be."""
 

@@ -15,16 +15,17 @@ from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.download_plan import is_mmproj, mmproj_for
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.hub.remote_header import remote_facts
-from qwendesk.services.models.fitting import FitLabel, Pc, estimated_facts, estimated_mmproj, fit_label
+from qwendesk.services.models.fitting import FitLabel, Pc, estimated_mmproj
 from qwendesk.services.models.network import NetworkService
+from qwendesk.services.models.planned import fit_of, planned
 
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 _QUANT = re.compile(
     r"(?:UD-)?(?:I?Q\d(?:_[A-Z0-9]{1,3})*|TQ\d_\d|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)(?=$|[-.])", re.IGNORECASE
 )
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)B(?![A-Za-z0-9])", re.IGNORECASE)
-_BYTES_PER_PARAM = 0.6
-"""About what 4-bit quants take with their scales: Q4_K_M of the family is at 0.60 to 0.64."""
+_LEAST_BYTES_PER_PARAM = 0.3
+"""What the smallest quants take (UD-IQ2_XXS of 35B-A3B is at 0.30): what is too large at that is too large."""
 _COMPANIONS = ("mtp-", "dflash-", "imatrix")
 RESULTS = 40
 
@@ -36,7 +37,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     params_b: float | None = None
     """Billions of parameters, by the name."""
     may_fit: bool | None = None
-    """Whether a 4-bit quant of that size fits into the memory there is; None when the name does not tell."""
+    """Whether at least its smallest quants fit into the memory there is; None when the name does not tell."""
 
 
 class RepoItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +151,10 @@ class SearchService:
         model = catalog.model(known.model) if known is not None else None
         items = items_of(files)
         if model is not None:
-            items = tuple(_with_fit(each, estimated_facts(model, each.n_bytes, each.quant), pc) for each in items)
+            items = tuple(
+                msgspec.structs.replace(each, fit=planned(model, each.n_bytes, each.mmproj_bytes, pc)[0])
+                for each in items
+            )
         return files, Opened(repo=repo, state="ready", items=items, model=model.id if model is not None else "")
 
     def _read_header(self, files: Sequence[RemoteFile], opened: Opened) -> Opened:
@@ -223,13 +227,13 @@ def params_of(repo: str) -> float | None:
 def _hit(found: FoundRepo, pc: Pc) -> Hit:
     params = params_of(found.repo)
     room = pc.vram_room_bytes + pc.ram_room_bytes
-    may_fit = None if params is None or not room else params * 1e9 * _BYTES_PER_PARAM <= room
+    may_fit = None if params is None or not room else params * 1e9 * _LEAST_BYTES_PER_PARAM <= room
     return Hit(found=found, params_b=params, may_fit=may_fit)
 
 
 def _with_fit(item: RepoItem, facts: ModelFacts, pc: Pc) -> RepoItem:
     pictures = estimated_mmproj(item.mmproj_bytes) if item.mmproj_bytes else None
-    return msgspec.structs.replace(item, fit=fit_label(facts, pictures, pc))
+    return msgspec.structs.replace(item, fit=fit_of(facts, pictures, pc)[0])
 
 
 def _is_part_of(path: str, first: str) -> bool:

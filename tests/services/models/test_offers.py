@@ -7,11 +7,14 @@ import pytest
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineDeath
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
+from qwendesk.hardware.planner import solve
 from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
 from qwendesk.hub.catalog_schema import Deletion
-from qwendesk.services.models.fitting import Pc, estimated_facts, estimated_mmproj, fit_label, pc_of
+from qwendesk.services.models.fitting import Pc, estimated_mmproj, pc_of
 from qwendesk.services.models.offers import OffersService, make_offers
+from qwendesk.services.models.planned import label_of_plan, machine_of, planned, sketched
 from qwendesk.services.models.ranking import Offer
 from qwendesk.services.settings import SettingsService
 from tests.services.conftest import Desk
@@ -84,18 +87,34 @@ def test_expert_layers_on_the_cpu_are_counted_as_others_saw_them(catalog: Catalo
     """About 36, 28 and 19 of 40 for 8, 12 and 16 GB cards, with pictures (shared facts of the project)."""
     model = catalog.model("Qwen3.5-35B-A3B")
     assert model is not None
-    file = estimated_facts(model, 22_016_023_168)
     for vram_gb, layers in ((8, 36), (12, 28), (16, 19)):
-        fit = fit_label(file, estimated_mmproj(899_283_648), a_pc(vram_gb, 32))
+        fit, _ = planned(model, 22_016_023_168, 899_283_648, a_pc(vram_gb, 32))
         assert fit.kind == "experts"
         assert abs(fit.on_cpu - layers) <= 2
         assert fit.of_layers == 40
 
 
-def test_estimated_bytes_add_up_to_the_file(catalog: Catalog) -> None:
+def test_every_label_is_what_a_load_would_decide(catalog: Catalog) -> None:
+    """The short way through the planner's steps ends where the planner ends."""
+    mmproj_bytes = 899_283_648
     for model in catalog.models:
-        facts = estimated_facts(model, 10 * GIB)
-        assert sum(tensor.n_bytes for tensor in facts.tensors) == pytest.approx(10 * GIB, rel=0.05), model.id
+        for n_bytes, pc in ((6 * GIB, a_pc(8, 16)), (16 * GIB, a_pc(16, 32)), (20 * GIB, a_pc(0, 32))):
+            fit, speed = planned(model, n_bytes, mmproj_bytes, pc)
+            facts, pictures = sketched(model, n_bytes), estimated_mmproj(mmproj_bytes)
+            plan = solve(facts, pictures, machine_of(pc), LoadOptions(model=""))
+            assert plan.fits == fit.fits
+            if plan.fits:
+                assert fit == label_of_plan(plan, facts.block_count, pc, with_pictures=True)
+                assert speed == plan.speed
+
+
+def test_what_is_too_large_says_all_that_it_needs(catalog: Catalog) -> None:
+    model = catalog.model("Qwen3.5-122B-A10B")
+    assert model is not None
+    for pc in (a_pc(0, 32), a_pc(24, 32)):
+        fit, speed = planned(model, 70 * GIB, 0, pc)
+        assert (fit.kind, speed) == ("too_large", None)
+        assert 70 * GIB < fit.ram_bytes < 75 * GIB, "with a GPU and without"
 
 
 def test_a_flagged_file_is_listed_with_its_reason_and_never_recommended(catalog: Catalog) -> None:
