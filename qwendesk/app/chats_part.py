@@ -18,7 +18,6 @@ from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.chats import ChatsBridge
 from qwendesk.ui.chat.reading import go_to, place_of_reader
 from qwendesk.ui.chats.sidebar import Sidebar
-from qwendesk.ui.composer.intake import Intake
 from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.tasks import Tasks
@@ -154,10 +153,9 @@ class ChatsPart(QObject):
         composer.text.setPlainText(draft.text)
         composer.text.moveCursor(composer.text.textCursor().MoveOperation.End)
         if draft.files:
-            paths = (each if isinstance(each, str) else each.path for each in draft.files)
-            self._page.take(Intake(files=tuple(map(Path, paths))))
+            self._page.attaching.restore(draft.files)
 
     def _on_draft(self) -> None:
         if not self._is_switching:
             composer = self._page.composer
-            self.bridge.change_draft(composer.text.toPlainText(), [str(path) for path in composer.attachments.paths])
+            self.bridge.change_draft(composer.text.toPlainText(), composer.attachments.drafts)

@@ -246,9 +246,13 @@ class ChatService:
         """What a document would add to a question."""
         return await count_document(self._client, document, self.options())
 
-    async def question_cost(self, question: Message) -> Room | Uncounted:
+    async def question_cost(
+        self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()
+    ) -> Room | Uncounted:
         """What the whole next request would fill, with all that is sent again of this chat. Raises BadRequest."""
         chat = self._chat.conversation
+        images = await asyncio.to_thread(lambda: [_read(part) for part in pictures])
+        question = sending.question(text, images, documents)
         asked = Conversation((*chat.turns, Turn(0, question)), chat.system_prompt)
         name = sending.model_name(self._engine.state.report)
         messages = sending.request_messages(asked, self._chat.settings, today=datetime.date.today(), model=name)

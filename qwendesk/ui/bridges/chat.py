@@ -8,10 +8,11 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn
-from qwendesk.core.failures import EngineDeath
+from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.presets import Style
-from qwendesk.engine.protocol import PictureCost, RequestFailed
+from qwendesk.engine.protocol import PictureCost
 from qwendesk.services.chat.chat import Part
+from qwendesk.services.chat.counting import Room, Uncounted
 from qwendesk.services.chat.service import (
     ChatNews,
     ChatService,
@@ -26,6 +27,8 @@ from qwendesk.services.chat.service import (
 )
 from qwendesk.ui.bridges.repaint import REPAINT_EVERY_MS
 from qwendesk.ui.kit.tasks import Tasks
+
+_BUDGET = "thinking_budget"
 
 
 class ChatBridge(QObject):
@@ -75,8 +78,8 @@ class ChatBridge(QObject):
         """The turn as it is now; None when it belongs to another conversation."""
         return next((turn for turn in self._service.conversation.turns if turn.id == turn_id), None)
 
-    def send(self, text: str, pictures: Sequence[Path] = ()) -> None:
-        self._tasks.start(self._service.send(text, pictures))
+    def send(self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()) -> None:
+        self._tasks.start(self._service.send(text, pictures, documents))
 
     def stop(self) -> None:
         self._tasks.start(self._service.stop())
@@ -116,14 +119,18 @@ class ChatBridge(QObject):
         self._service.set_thinking(not self._service.thinking)
 
     def choose_style(self, style: Style) -> None:
-        """One of the presets; what was set by hand is dropped."""
-        self._service.set_overrides({})
+        """One of the presets; what was set by hand is dropped, but for the thinking budget."""
+        self._service.set_overrides(self._budget())
         self._service.set_style(style)
 
     def choose_custom(self, assignments: dict[str, str]) -> None:
         """Sampling values set by hand, as option name to text. Raises BadOption for a value that cannot be used."""
-        self._service.set_overrides(assignments)
+        self._service.set_overrides({**self._budget(), **assignments})
         self._service.set_style("custom")
+
+    def _budget(self) -> dict[str, str]:
+        overrides = self._service.settings.overrides
+        return {_BUDGET: overrides[_BUDGET]} if _BUDGET in overrides else {}
 
     @property
     def settings(self) -> ChatSettings:
@@ -138,8 +145,28 @@ class ChatBridge(QObject):
         options = self._service.options()
         return {key: float(getattr(options, key)) for key in ("temperature", "top_p", "top_k", "presence_penalty")}
 
-    async def picture_cost(self, path: Path) -> PictureCost | RequestFailed | EngineDeath:
-        return await self._service.picture_cost(path)
+    async def picture_cost(self, path: Path, longest_side: int = 0) -> PictureCost | Uncounted:
+        """Raises BadRequest when its file cannot be read."""
+        return await self._service.picture_cost(path, longest_side)
+
+    async def document_cost(self, document: DocumentPart) -> Room | Uncounted:
+        return await self._service.document_cost(document)
+
+    async def question_cost(
+        self, text: str, pictures: Sequence[ImagePart], documents: Sequence[DocumentPart]
+    ) -> Room | Uncounted:
+        """Of the whole next request. Raises BadRequest when a picture cannot be read."""
+        return await self._service.question_cost(text, pictures, documents)
+
+    @property
+    def thinking_budget(self) -> int:
+        """Tokens of thought before it must answer; -1 is unlimited."""
+        return int(self._service.settings.overrides.get(_BUDGET, "-1"))
+
+    def choose_budget(self, tokens: int) -> None:
+        """-1 is unlimited."""
+        rest = {key: text for key, text in self._service.settings.overrides.items() if key != _BUDGET}
+        self._service.set_overrides(rest if tokens < 0 else {**rest, _BUDGET: str(tokens)})
 
     async def close(self) -> None:
         self._unsubscribe()

@@ -1,23 +1,23 @@
 """The chat page: banner, thread or welcome, composer; joined to the two bridges."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.core.conversation import Turn
-from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.presets import Style
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.chat.attaching_part import AttachingPart
 from qwendesk.ui.chat.banner_content import BannerContent, EngineStory, follow
 from qwendesk.ui.chat.turns_part import TurnsPart
 from qwendesk.ui.chat.undo_bar import UndoBar
 from qwendesk.ui.chat.welcome import Welcome
-from qwendesk.ui.composer.attachments import Attachment
+from qwendesk.ui.composer.budget_menu import CUSTOM_BUDGET
 from qwendesk.ui.composer.composer import Composer
 from qwendesk.ui.composer.intake import Intake
 from qwendesk.ui.composer.sampling_popover import SamplingPopover
@@ -28,7 +28,6 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.message_assistant import AssistantMessage
 from qwendesk.ui.thread.picture_viewer import PictureViewer
-from qwendesk.ui.thread.pictures import SUFFIXES, keep_pasted
 from qwendesk.ui.thread.thread_view import ThreadView
 from qwendesk.ui.thread.thumbnails import PictureShelf
 
@@ -46,7 +45,6 @@ class ChatPage(QWidget):
         super().__init__()
         self._keeper, self._engine, self._chat, self._tasks = keeper, engine, chat, tasks
         self._story = EngineStory()
-        self._measured_with: object = None
         self._first_start: QWidget | None = None
         self._shelf = PictureShelf()
         self.setProperty("kind", "page")
@@ -66,6 +64,7 @@ class ChatPage(QWidget):
         column.addLayout(_centred(self.undo_bar, _COMPOSER_WIDTH))
         column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
         self.drop_target = DropTarget(self)
+        self.attaching = AttachingPart(keeper, self.composer, engine, chat, self._shelf, tasks)
         self._turns = TurnsPart(self.thread_view, chat, self.undo_bar, self)
         self._connect()
         self._on_engine()
@@ -78,33 +77,44 @@ class ChatPage(QWidget):
         self._show_empty()
 
     def take(self, intake: Intake) -> None:
-        """What was dropped or pasted: pictures are attached, text goes into the question."""
-        self._tasks.start(self._take(intake))
+        """What was dropped or pasted: files and pictures are attached, text goes into the question."""
+        self.attaching.take(intake)
 
     def choose_pictures(self) -> None:
-        if self._refuses_pictures():
-            return
-        dialog = QFileDialog(self, tr("Attach pictures"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        patterns = " ".join(f"*.{suffix}" for suffix in SUFFIXES)
-        dialog.setNameFilters([tr("Pictures ({0})", patterns), tr("All files (*)")])
-        dialog.filesSelected.connect(lambda files: self.take(Intake(files=tuple(Path(file) for file in files))))
-        dialog.open()
+        self.attaching.choose_files()
 
-    def ask(self, text: str, pictures: Sequence[Path] = ()) -> None:
+    def ask(self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()) -> None:
         """Send a question; a sentence says why when that is not possible now."""
         if self._engine.state.phase not in _WITH_MODEL:
             self.composer.say(tr("No model is loaded. Choose one with the button at the top (Ctrl+L)."))
             return
-        if pictures and self._refuses_pictures():
+        if pictures and self.attaching.refuses_pictures():
             return
         refused = next((item.refusal for item in self.composer.attachments.items if item.refusal), "")
         if refused:
             self.composer.say(refused)
             return
+        if self.attaching.may_be_too_large(text, len(pictures) + len(documents)):
+            self._tasks.start(self._count_and_send(text, pictures, documents))
+        else:
+            self._send(text, pictures, documents)
+
+    async def _count_and_send(
+        self, text: str, pictures: Sequence[ImagePart], documents: Sequence[DocumentPart]
+    ) -> None:
+        self.composer.set_sending(sending=True)
+        try:
+            refusal = await self.attaching.refusal_of(text, pictures, documents)
+        finally:
+            self.composer.set_sending(sending=False)
+        if refusal:
+            self.composer.say(refusal)
+            return
+        self._send(text, pictures, documents)
+
+    def _send(self, text: str, pictures: Sequence[ImagePart], documents: Sequence[DocumentPart]) -> None:
         self.composer.clear()
-        self._chat.send(text, pictures)
+        self._chat.send(text, pictures, documents)
 
     def stop(self) -> None:
         """Stop the answer, if one is being made."""
@@ -148,8 +158,7 @@ class ChatPage(QWidget):
         composer.answer_now_asked.connect(self.answer_now)
         composer.thinking_toggled.connect(self.toggle_thinking)
         composer.style_chosen.connect(self._on_style)
-        composer.attach_asked.connect(self.choose_pictures)
-        composer.pasted.connect(self.take)
+        composer.budget_chosen.connect(self._on_budget)
         composer.mmproj_asked.connect(self.mmproj_asked)
         composer.attachments.opened.connect(self.open_picture)
         self.thread_view.picture_opened.connect(self.open_picture)
@@ -170,15 +179,10 @@ class ChatPage(QWidget):
         self._show_empty()
         self._on_options()
         self._show_waiting(state)
-        if state.report is not None and state.report is not self._measured_with:
-            self._measured_with = state.report
-            self.composer.say("")
-            for item in self.composer.attachments.items:
-                self._tasks.start(self._measure(item), item)
 
     def _on_options(self) -> None:
         report = self._engine.state.report
-        self.composer.show_thinking(on=self._chat.thinking, report=report)
+        self.composer.show_thinking(on=self._chat.thinking, report=report, budget=self._chat.thinking_budget)
         thinks = self._chat.thinking and (report is None or report.can_think)
         self.composer.show_style(self._chat.style, thinking=thinks)
 
@@ -245,7 +249,7 @@ class ChatPage(QWidget):
     def _on_try_again(self, turn_id: int) -> None:
         turn: Turn | None = self._chat.turn(turn_id)
         if turn is not None:
-            self.ask(turn.question.text, [Path(image.path) for image in turn.question.images])
+            self.ask(turn.question.text, turn.question.images, turn.question.documents)
 
     def _on_style(self, style: Style) -> None:
         if style != "custom":
@@ -254,6 +258,16 @@ class ChatPage(QWidget):
         popover = SamplingPopover(self._keeper, self._chat.sampling(), self)
         popover.applied.connect(self._chat.choose_custom)
         popover.show_above(self.composer.style_button)
+        self._on_options()
+
+    def _on_budget(self, tokens: int) -> None:
+        if tokens != CUSTOM_BUDGET:
+            self._chat.choose_budget(tokens)
+            return
+        now = max(0, self._chat.thinking_budget)
+        popover = SamplingPopover(self._keeper, {"thinking_budget": now or 1024}, self, tr("Thinking budget"))
+        popover.applied.connect(lambda texts: self._chat.choose_budget(int(texts["thinking_budget"])))
+        popover.show_above(self.composer.budget_button)
         self._on_options()
 
     def _on_banner(self, action: str) -> None:
@@ -268,41 +282,6 @@ class ChatPage(QWidget):
                 self._engine.load_demo()
             case "choose":
                 self.model_asked.emit()
-
-    def _refuses_pictures(self) -> bool:
-        """True, and said so, when the loaded model cannot see."""
-        report = self._engine.state.report
-        if report is None or report.can_see:
-            return False
-        self.composer.say(tr("This model cannot see pictures until its mmproj file is chosen."), offer_mmproj=True)
-        return True
-
-    async def _take(self, intake: Intake) -> None:
-        if not intake.has_pictures:
-            self.composer.text.insertPlainText(intake.text)
-            return
-        if self._refuses_pictures():
-            return
-        files = intake.files
-        if intake.image is not None:
-            files = (await asyncio.to_thread(keep_pasted, intake.image),)
-        refused = []
-        for path in files:
-            try:
-                picture = await self._shelf.look_at(path)
-            except BadRequest as error:
-                refused.append(error.sentence)
-                continue
-            item = self.composer.attachments.add(picture)
-            if item is not None and self._engine.state.report is not None:
-                self._tasks.start(self._measure(item), item)
-        self.composer.say(" ".join(refused))
-        self.composer.text.setFocus()
-
-    async def _measure(self, item: Attachment) -> None:
-        report = self._engine.state.report
-        if report is not None and report.can_see:
-            await item.measure(self._chat.picture_cost, report.n_ctx)
 
 
 def _centred(widget: QWidget, widest: int) -> QHBoxLayout:

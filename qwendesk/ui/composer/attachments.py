@@ -1,101 +1,86 @@
-"""The pictures of the next question: small, with what each fills of the context."""
+"""The row of what is attached to the next question: pictures first, then documents, each in the order people want."""
 
-from collections.abc import Awaitable, Callable
+import itertools
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QGridLayout, QWidget
 
-from qwendesk.core.failures import EngineDeath
-from qwendesk.engine.protocol import PictureCost, RequestFailed
-from qwendesk.ui.kit.buttons import IconButton, describe
-from qwendesk.ui.kit.labels import picture_text
-from qwendesk.ui.kit.text import tr
+from qwendesk.core.chats import DraftFile
+from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.ui.composer.cards import Card, DocumentCard, PictureCard
+from qwendesk.ui.composer.intake import OWN_DRAG
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.pictures import Picture
-from qwendesk.ui.thread.thumbnails import Thumbnail
 
-Measure = Callable[[Path], Awaitable[PictureCost | RequestFailed | EngineDeath]]
 _IN_A_ROW = 2
 
 
-class Attachment(QFrame):
-    """One picture with its cost and a button that removes it."""
-
-    removed = Signal()
-    opened = Signal(str)
-
-    def __init__(self, keeper: ThemeKeeper, picture: Picture, number: int) -> None:
-        super().__init__()
-        self.picture = picture
-        self.refusal = ""
-        """Why it cannot be sent, in a sentence; empty when it can."""
-        self.setProperty("kind", "attachment")
-        self.setObjectName(f"composer.attachment.{number}")
-        thumbnail = Thumbnail(keeper, picture.path, QSize(60, 40))
-        thumbnail.setObjectName(f"composer.attachment.{number}.picture")
-        thumbnail.show_image(picture)
-        thumbnail.opened.connect(self.opened)
-        self.cost = QLabel(f"{picture.width}×{picture.height}")
-        self.cost.setProperty("kind", "small")
-        self.cost.setObjectName(f"composer.attachment.{number}.cost")
-        remove = IconButton(keeper, "close", size=14, side=26)
-        describe(remove, f"composer.attachment.{number}.remove", tr("Remove {0}", picture.path.name))
-        remove.clicked.connect(self.removed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(6, 5, 5, 5)
-        row.setSpacing(10)
-        row.addWidget(thumbnail)
-        row.addWidget(self.cost, 1)
-        row.addWidget(remove)
-
-    async def measure(self, ask: Measure, n_ctx: int) -> None:
-        """Ask the engine what the picture fills, and say it."""
-        answer = await ask(self.picture.path)
-        if isinstance(answer, PictureCost):
-            self.refusal = ""
-            self.cost.setText(picture_text(answer, n_ctx))
-        elif isinstance(answer, RequestFailed):
-            self.refusal = answer.sentence
-            self.cost.setText(answer.title)
-            self.cost.setToolTip(answer.sentence)
-
-
 class Attachments(QWidget):
-    """All pictures of the next question; hidden while there is none."""
+    """All attachments of the next question; hidden while there is none."""
 
     changed = Signal()
     opened = Signal(str)
+    """The path of a picture."""
+    document_opened = Signal(object)
+    recount = Signal(object)
+    """A card whose size is another now."""
 
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
         self._keeper = keeper
-        self._items: list[Attachment] = []
+        self._items: list[Card] = []
         self._made = 0
+        self._drop_at: int | None = None
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 4)
         self._grid.setSpacing(8)
+        self.setAcceptDrops(True)
         self.hide()
 
     @property
-    def items(self) -> tuple[Attachment, ...]:
+    def items(self) -> tuple[Card, ...]:
         return tuple(self._items)
 
     @property
     def paths(self) -> list[Path]:
-        return [item.picture.path for item in self._items]
+        return [item.path for item in self._items]
 
-    def add(self, picture: Picture) -> Attachment | None:
+    @property
+    def pictures(self) -> list[ImagePart]:
+        return [item.part for item in self._items if isinstance(item, PictureCard)]
+
+    @property
+    def documents(self) -> list[DocumentPart]:
+        return [item.part for item in self._items if isinstance(item, DocumentCard)]
+
+    @property
+    def drafts(self) -> list[str | DraftFile]:
+        return [item.draft for item in self._items]
+
+    def add_picture(self, picture: Picture, longest_side: int = 0) -> PictureCard | None:
         """None when the same file is attached already."""
-        if picture.path in self.paths:
+        if any(isinstance(item, PictureCard) and item.path == picture.path for item in self._items):
             return None
         self._made += 1
-        item = Attachment(self._keeper, picture, self._made)
-        item.removed.connect(lambda: self._remove(item))
-        item.opened.connect(self.opened)
-        self._items.append(item)
-        self._arrange()
-        return item
+        card = PictureCard(self._keeper, picture, self._made, longest_side)
+        card.opened.connect(self.opened)
+        card.size_chosen.connect(lambda: self.recount.emit(card))
+        card.size_chosen.connect(self.changed)
+        self._insert(card)
+        return card
+
+    def add_document(self, path: Path, document: DocumentPart, pages: str = "") -> DocumentCard | None:
+        """None when the same file with the same words is attached already."""
+        known = [(item.path, item.document) for item in self._items if isinstance(item, DocumentCard)]
+        if (path, document) in known:
+            return None
+        self._made += 1
+        card = DocumentCard(self._keeper, path, document, self._made, pages)
+        card.opened.connect(self.document_opened)
+        self._insert(card)
+        return card
 
     def clear(self) -> None:
         for item in self._items:
@@ -104,17 +89,101 @@ class Attachments(QWidget):
         self._items.clear()
         self._arrange()
 
-    def _remove(self, item: Attachment) -> None:
-        self._items.remove(item)
-        item.hide()
-        item.deleteLater()
+    def move_card(self, card: Card, index: int) -> None:
+        """Puts a card at this place among those of its kind; beyond either end it goes to that end."""
+        kind = [item for item in self._items if isinstance(item, PictureCard) == isinstance(card, PictureCard)]
+        first = self._items.index(kind[0])
+        place = max(first, min(index, first + len(kind) - 1))
+        if place != self._items.index(card):
+            self._items.remove(card)
+            self._items.insert(place, card)
+            self._arrange()
+            card.handle.setFocus()
+
+    def place_at(self, point: QPoint) -> int:
+        """The index of the card under a point of this row, or nearest to it."""
+
+        def distance(index: int) -> int:
+            return (self._items[index].geometry().center() - point).manhattanLength()
+
+        return min(range(len(self._items)), key=distance)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if self._dragged(event) is not None:
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        if self._dragged(event) is not None:
+            self._mark(self.place_at(event.position().toPoint()))
+            event.acceptProposedAction()
+
+    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+        self._mark(None)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        card = self._dragged(event)
+        self._mark(None)
+        if card is not None:
+            self.move_card(card, self.place_at(event.position().toPoint()))
+            event.acceptProposedAction()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._drop_at is not None and self._drop_at < len(self._items):
+            painter = QPainter(self)
+            painter.setPen(QPen(self._keeper.theme.color("drop_border"), 2))
+            painter.drawRoundedRect(self._items[self._drop_at].geometry().adjusted(-3, -3, 3, 3), 12, 12)
+            painter.end()
+
+    def _mark(self, place: int | None) -> None:
+        if place != self._drop_at:
+            self._drop_at = place
+            self.update()
+
+    def _dragged(self, event: QDropEvent) -> Card | None:
+        """The card of this row that is dragged, if it is one."""
+        number = bytes(event.mimeData().data(OWN_DRAG).data())
+        return next((item for item in self._items if str(item.number).encode() == number), None)
+
+    def _insert(self, card: Card) -> None:
+        card.removed.connect(lambda: self._remove(card))
+        card.moved.connect(lambda step: self.move_card(card, self._items.index(card) + step))
+        pictures = sum(isinstance(item, PictureCard) for item in self._items)
+        self._items.insert(pictures if isinstance(card, PictureCard) else len(self._items), card)
         self._arrange()
 
+    def _remove(self, card: Card) -> None:
+        """The focus goes to the neighbour, so that Del, Del, Del works."""
+        place = self._items.index(card)
+        focus: QWidget | None = self.window().focusWidget()
+        had_focus = focus is not None and card.isAncestorOf(focus)
+        self._items.remove(card)
+        card.hide()
+        card.deleteLater()
+        self._arrange()
+        if had_focus and self._items:
+            self._items[min(place, len(self._items) - 1)].handle.setFocus()
+        elif had_focus and (parent := self.parentWidget()) is not None:
+            parent.setFocus()
+
     def _arrange(self) -> None:
+        for item in self._items:
+            self._grid.removeWidget(item)
+        before: QWidget | None = None
         for index, item in enumerate(self._items):
             self._grid.addWidget(item, index // _IN_A_ROW, index % _IN_A_ROW)
             item.show()
+            if before is not None:
+                _tab_after(before, item)
+            before = item
         for column in range(_IN_A_ROW):
             self._grid.setColumnStretch(column, 1)
         self.setVisible(bool(self._items))
         self.changed.emit()
+
+
+def _tab_after(before: Card | QWidget, card: Card) -> None:
+    """Tab goes through the cards in the order they are seen in."""
+    chain = [widget for owner in (before, card) for widget in owner.findChildren(QWidget) if widget.focusPolicy()]
+    for first, second in itertools.pairwise(chain):
+        QWidget.setTabOrder(first, second)

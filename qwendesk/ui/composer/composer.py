@@ -1,6 +1,4 @@
-"""Where the next question is written: one rounded card with pictures, text and the controls of the answer."""
-
-from pathlib import Path
+"""Where the next question is written: one rounded card with attachments, text and the controls of the answer."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup
@@ -9,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout, Q
 from qwendesk.core.presets import Style
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.ui.composer.attachments import Attachments
+from qwendesk.ui.composer.budget_menu import BudgetMenu
 from qwendesk.ui.composer.composer_text import ComposerText
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
@@ -19,12 +18,14 @@ from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 class Composer(QFrame):
     """Emits what the person wants; knows no service."""
 
-    submitted = Signal(str, list)
-    """Text and the paths of the pictures."""
+    submitted = Signal(str, list, list)
+    """Text, pictures and documents."""
     stop_asked = Signal()
     answer_now_asked = Signal()
     thinking_toggled = Signal()
     style_chosen = Signal(str)
+    budget_chosen = Signal(int)
+    """Tokens of thought, -1 without a limit, `CUSTOM_BUDGET` to ask for another number."""
     attach_asked = Signal()
     pasted = Signal(object)
     mmproj_asked = Signal()
@@ -32,7 +33,7 @@ class Composer(QFrame):
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
         self._keeper = keeper
-        self._busy = False
+        self._busy = self._sending = False
         self.setProperty("kind", "composer")
         self.setObjectName("composer")
         self.attachments = Attachments(keeper)
@@ -71,11 +72,19 @@ class Composer(QFrame):
         """Only while the model thinks."""
         self._answer_now.setVisible(visible)
 
-    def show_thinking(self, *, on: bool, report: LoadReport | None) -> None:
+    def set_sending(self, *, sending: bool) -> None:
+        """While a question is counted before it goes: nothing can be changed in it."""
+        self._sending = sending
+        self.text.setReadOnly(sending)
+        self.attachments.setDisabled(sending)
+
+    def show_thinking(self, *, on: bool, report: LoadReport | None, budget: int = -1) -> None:
         can = report is None or report.can_think
         self._thinking.setEnabled(can)
         self._thinking.setChecked(on and can)
-        self._thinking.setText(" " + (tr("Thinking: On") if on and can else tr("Thinking: Off")))
+        self._thinking.setText(" " + (_thinking_on(budget) if on and can else tr("Thinking: Off")))
+        self._budget.setEnabled(can)
+        self._budgets.show_budget(budget)
         tip = tr("Think before answering: better on hard questions, slower")
         if report is not None and not can:
             tip = tr(
@@ -105,6 +114,10 @@ class Composer(QFrame):
         return self._notice.text()
 
     @property
+    def budget_button(self) -> QWidget:
+        return self._budget
+
+    @property
     def style_button(self) -> QWidget:
         return self._preset
 
@@ -115,11 +128,12 @@ class Composer(QFrame):
 
     def _submit(self) -> None:
         text = self.text.toPlainText().strip()
-        paths: list[Path] = self.attachments.paths
+        if self._sending:
+            return
         if self._busy:
             self.say(tr("The answer is still being written: wait for its end, or stop it with Esc."))
-        elif text or paths:
-            self.submitted.emit(text, paths)
+        elif text or self.attachments.items:
+            self.submitted.emit(text, self.attachments.pictures, self.attachments.documents)
 
     def _on_send_clicked(self) -> None:
         if self._busy:
@@ -128,7 +142,7 @@ class Composer(QFrame):
             self._submit()
 
     def _update_send(self) -> None:
-        something = bool(self.text.toPlainText().strip() or self.attachments.paths)
+        something = bool(self.text.toPlainText().strip() or self.attachments.items)
         self._send.setEnabled(self._busy or something)
 
     def _notice_row(self) -> QHBoxLayout:
@@ -155,11 +169,22 @@ class Composer(QFrame):
     def _controls(self) -> QHBoxLayout:
         keeper = self._keeper
         attach = IconButton(keeper, "attach", size=19, side=34)
-        describe(attach, "composer.attach", tr("Attach pictures"), shortcut=COMMANDS["attach"].shortcut)
+        describe(attach, "composer.attach", tr("Attach pictures or documents"), shortcut=COMMANDS["attach"].shortcut)
         attach.clicked.connect(self.attach_asked)
         self._thinking = TextButton(keeper, kind="pill", icon_name="thought", role="text", size=16)
         self._thinking.setCheckable(True)
         self._thinking.clicked.connect(self.thinking_toggled)
+        self._budgets = BudgetMenu(self)
+        self._budgets.chosen.connect(self.budget_chosen)
+        self._budget = TextButton(keeper, "▾", kind="pill")
+        self._budget.setFixedWidth(30)
+        describe(
+            self._budget,
+            "composer.thinking.budget",
+            tr("Thinking budget"),
+            tr("How long the model may think before it must answer"),
+        )
+        self._budget.setMenu(self._budgets)
         self._preset = TextButton(keeper, kind="pill")
         describe(
             self._preset,
@@ -182,13 +207,18 @@ class Composer(QFrame):
         self._send = TextButton(keeper, kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(36, 34)
         self._send.clicked.connect(self._on_send_clicked)
-        for pill in (self._thinking, self._preset, self._answer_now):
+        for pill in (self._thinking, self._budget, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        for widget in (attach, self._thinking, self._preset):
-            row.addWidget(widget)
+        thinking = QHBoxLayout()
+        thinking.setSpacing(2)
+        thinking.addWidget(self._thinking)
+        thinking.addWidget(self._budget)
+        row.addWidget(attach)
+        row.addLayout(thinking)
+        row.addWidget(self._preset)
         row.addStretch(1)
         row.addWidget(self._answer_now)
         row.addWidget(self._send, 0, Qt.AlignmentFlag.AlignRight)
@@ -213,3 +243,7 @@ class Composer(QFrame):
             group.addAction(action)
             self._styles[style] = action
         return menu
+
+
+def _thinking_on(budget: int) -> str:
+    return tr("Thinking: On") if budget < 0 else tr("Thinking: {0}", f"{budget:,}")

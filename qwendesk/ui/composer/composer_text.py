@@ -1,17 +1,17 @@
-"""The text of the next question: grows to ten lines, Enter sends, pictures can be pasted."""
+"""The text of the next question: grows to ten lines, Enter sends, pictures and files can be pasted."""
 
 from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
-from qwendesk.ui.composer.intake import Intake, offers_pictures, take
+from qwendesk.ui.composer.intake import Intake, offers_files, take
 from qwendesk.ui.kit.text import tr
 
 _MOST_LINES = 10
 
 
 class ComposerText(QPlainTextEdit):
-    """`submitted` on Enter; `pasted` carries an Intake with pictures; `focused` tells the card around it."""
+    """`submitted` on Enter; `pasted` carries an Intake with files; `focused` tells the card around it."""
 
     submitted = Signal()
     pasted = Signal(object)
@@ -23,7 +23,7 @@ class ComposerText(QPlainTextEdit):
         self.setProperty("kind", "composer")
         self.setAccessibleName(tr("Your question"))
         self.setToolTip(tr("Enter sends, Shift+Enter starts a new line"))
-        self.setPlaceholderText(tr("Ask anything, or drop a picture"))
+        self.setPlaceholderText(tr("Ask anything, or drop a picture, a PDF, text or code"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -49,11 +49,11 @@ class ComposerText(QPlainTextEdit):
         super().keyPressEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return offers_pictures(source) or super().canInsertFromMimeData(source)
+        return offers_files(source) or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         taken: Intake = take(source)
-        if taken.has_pictures:
+        if taken.has_files or taken.is_web_picture:
             self.pasted.emit(taken)
         else:
             super().insertFromMimeData(source)

@@ -15,7 +15,7 @@ class SamplingPopover(QFrame):
 
     applied = Signal(dict)
 
-    def __init__(self, keeper: ThemeKeeper, values: dict[str, float], parent: QWidget) -> None:
+    def __init__(self, keeper: ThemeKeeper, values: dict[str, float], parent: QWidget, title: str = "") -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setProperty("kind", "popover")
         self.setObjectName("composer.custom")
@@ -23,7 +23,7 @@ class SamplingPopover(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 14, 16, 14)
         column.setSpacing(12)
-        heading = QLabel(tr("Custom sampling"))
+        heading = QLabel(title or tr("Custom sampling"))
         heading.setProperty("kind", "heading")
         column.addWidget(heading)
         form = QFormLayout()

@@ -10,7 +10,7 @@ from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.chat.chat_page import ChatPage
 from qwendesk.ui.chat.chat_room import ChatRoom
-from qwendesk.ui.composer.intake import offers_pictures, take
+from qwendesk.ui.composer.intake import OWN_DRAG, offers_files, take
 from qwendesk.ui.frame.actions import COMMANDS, install
 from qwendesk.ui.frame.rail import Rail
 from qwendesk.ui.frame.top_bar import TopBar
@@ -155,7 +155,9 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         mime = event.mimeData()
-        if offers_pictures(mime):
+        if mime.hasFormat(OWN_DRAG):
+            return
+        if offers_files(mime):
             self.chat_page.drop_target.light_up()
             event.acceptProposedAction()
         elif mime.hasText():

@@ -1,4 +1,4 @@
-"""Lights up over the page while pictures are dragged over the window."""
+"""Lights up over the page while files are dragged over the window."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
@@ -14,7 +14,7 @@ class DropTarget(QFrame):
         self.setObjectName("drop.target")
         self.setProperty("kind", "drop")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._text = QLabel(tr("Drop pictures to attach them"))
+        self._text = QLabel(tr("Drop pictures, PDF, text or code to attach them"))
         self._text.setProperty("kind", "heading")
         column = QVBoxLayout(self)
         column.addWidget(self._text, 0, Qt.AlignmentFlag.AlignCenter)

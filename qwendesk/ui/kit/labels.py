@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from qwendesk.core.conversation import Answer
+from qwendesk.core.messages import DocumentPart
 from qwendesk.core.paths import demo_model
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.units import show_duration, show_tokens
@@ -115,9 +116,29 @@ def thought_text(seconds: float, tokens: int) -> str:
 def picture_text(cost: PictureCost, n_ctx: int) -> str:
     """ "1024×768 → 788 tokens, 1.2% of context"."""
     size = f"{cost.width}×{cost.height}"
-    percent = 100 * cost.tokens / n_ctx if n_ctx else 0.0
-    share = f"{percent:.1f}" if percent >= 0.05 else "<0.1"
-    return tr("{0} → {1} tokens, {2}% of context", size, f"{cost.tokens:,}", share)
+    return tr("{0} → {1} tokens, {2}% of context", size, f"{cost.tokens:,}", _percent(cost.tokens, n_ctx))
+
+
+def share_text(tokens: int, n_ctx: int) -> str:
+    """ "788 tokens, 1.2% of context"."""
+    return tr("{0} tokens, {1}% of context", f"{tokens:,}", _percent(tokens, n_ctx))
+
+
+def document_text(document: DocumentPart, *, with_tokens: bool = False) -> str:
+    """ "12 pages" or "128 lines"; with the tokens it fills, if asked for and known."""
+    if document.pages:
+        size = tr("1 page") if document.pages == 1 else tr("{0} pages", f"{document.pages:,}")
+    else:
+        lines = document.text.count("\n") + (not document.text.endswith("\n"))
+        size = tr("1 line") if lines == 1 else tr("{0} lines", f"{lines:,}")
+    if with_tokens and document.tokens:
+        return tr("{0} · {1} tokens", size, f"{document.tokens:,}")
+    return size
+
+
+def _percent(tokens: int, n_ctx: int) -> str:
+    percent = 100 * tokens / n_ctx if n_ctx else 0.0
+    return f"{percent:.1f}" if percent >= 0.05 else "<0.1"
 
 
 def context_text(stats: AnswerStats | None, n_ctx: int) -> str:

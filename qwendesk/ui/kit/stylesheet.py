@@ -36,6 +36,7 @@ QLabel[kind="pagetitle"] { font-size: @20; font-weight: 700; }
 QLabel[kind="heading"] { font-size: @15; font-weight: 600; }
 QLabel[kind="dim"] { color: @text_dim; }
 QLabel[kind="lead"] { color: @text_dim; font-size: @14; }
+QLabel[kind="filename"] { font-size: @12; font-weight: 600; }
 QLabel[kind="small"] { color: @text_dim; font-size: @12; }
 QLabel[kind="number"] { font-size: @12; }
 QLabel[kind="notice"] { color: @text_warn; font-size: @12; }
@@ -46,6 +47,13 @@ QLabel[kind="badge"] {
     background: @fill; color: @on_fill; border-radius: 9px; padding: 0px 5px; font-size: @11; font-weight: 600;
 }
 QFrame[kind="settingrow"] { background: transparent; border: none; }
+
+QLabel[kind="key"] {
+    background: @chip_plain; color: @text_dim; border-radius: 6px; padding: 2px 8px; font-size: @12;
+}
+QListWidget[kind="palette"] { background: transparent; border: none; outline: none; }
+QListWidget[kind="palette"]::item { border-radius: 8px; }
+QListWidget[kind="palette"]::item:selected { background: @pill_on; }
 
 QLabel[chip="good"] { color: @text_good; background: @chip_good; }
 QLabel[chip="warn"] { color: @text_warn; background: @chip_warn; }
@@ -92,6 +100,18 @@ QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent
 QPushButton[kind="tab"]:hover { background: @hover; color: @text; }
 QPushButton[kind="tab"]:checked { background: @pill_on; border: 1px solid @pill_on_border; color: @text; }
 QPushButton[kind="tab"]:focus { border: 1px solid @focus; }
+QPushButton[kind="size"] {
+    background: transparent; border: 1px solid transparent; border-radius: 5px; color: @text_link; font-size: @12;
+    padding: 1px 3px; margin-left: -4px;
+}
+QPushButton[kind="size"]:hover { background: @hover; }
+QPushButton[kind="size"]:focus { border: 1px solid @focus; }
+QPushButton[kind="document"] {
+    background: @chip_plain; border: 1px solid @border; border-radius: 9px; text-align: left; padding: 6px 11px 6px 9px;
+    font-size: @12;
+}
+QPushButton[kind="document"]:hover { background: @card_hover; }
+QPushButton[kind="document"]:focus { border: 1px solid @focus; }
 QPushButton[kind="suggestion"] { text-align: left; padding: 11px 14px; }
 
 QToolButton { background: transparent; border: 1px solid transparent; }

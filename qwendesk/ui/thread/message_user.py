@@ -1,5 +1,6 @@
-"""A question: a quiet card at the right, with its pictures."""
+"""A question: a quiet card at the right, with its pictures and documents."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -7,11 +8,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from qwendesk.core.conversation import Turn
-from qwendesk.core.messages import Message
+from qwendesk.core.messages import ImagePart, Message
+from qwendesk.ui.kit.dragging import drag_out
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.text_pane import TextPane
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.document_chip import DocumentChip
 from qwendesk.ui.thread.find_marks import mark_found
 from qwendesk.ui.thread.message_actions import MessageActions
 from qwendesk.ui.thread.thumbnails import PictureShelf, Thumbnail
@@ -38,7 +41,9 @@ class UserMessage(QWidget):
         inside.setContentsMargins(_PADDING, 10, _PADDING, 10)
         inside.setSpacing(8)
         if question.images:
-            inside.addLayout(self._thumbnails([Path(image.path) for image in question.images], shelf, tasks))
+            inside.addLayout(self._thumbnails(question.images, shelf, tasks))
+        for number, document in enumerate(question.documents, 1):
+            inside.addWidget(DocumentChip(keeper, document, number), 0, Qt.AlignmentFlag.AlignLeft)
         self._text = TextPane()
         self._text.setAccessibleName(tr("Your question"))
         inside.addWidget(self._text)
@@ -68,13 +73,17 @@ class UserMessage(QWidget):
             lambda: edit_in_place(self._keeper, turn, intents, self._column, [self._card, actions], question=True)
         )
 
-    def _thumbnails(self, paths: list[Path], shelf: PictureShelf, tasks: Tasks) -> QGridLayout:
+    def _thumbnails(self, images: Sequence[ImagePart], shelf: PictureShelf, tasks: Tasks) -> QGridLayout:
         grid = QGridLayout()
         grid.setSpacing(8)
-        largest = _THUMBNAIL if len(paths) == 1 else QSize(132, 104)
-        for index, path in enumerate(paths):
+        largest = _THUMBNAIL if len(images) == 1 else QSize(132, 104)
+        for index, image in enumerate(images):
+            path = Path(image.path)
             thumbnail = Thumbnail(self._keeper, path, largest)
             thumbnail.opened.connect(self.picture_opened)
+            drag_out(thumbnail, path)
+            if image.longest_side:
+                thumbnail.note = tr("sent with at most {0} px", f"{image.longest_side:,}")
             grid.addWidget(thumbnail, index // _IN_A_ROW, index % _IN_A_ROW)
             tasks.start(thumbnail.fill(shelf), thumbnail)
         grid.setColumnStretch(_IN_A_ROW, 1)

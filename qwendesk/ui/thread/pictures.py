@@ -14,6 +14,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from PySide6.QtGui import QImage
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.files import write_whole
 from qwendesk.core.paths import cache_folder
 from qwendesk.ui.kit.text import tr
 
@@ -60,19 +61,35 @@ def keep_pasted(image: QImage) -> Path:
 
     Raises BadRequest when it cannot be saved.
     """
+    return keep_data(_png(image))
+
+
+def keep_data(data: bytes) -> Path:
+    """Save a picture file that came as bytes in the app's cache, under its content hash, with an ending that fits.
+
+    Raises BadRequest when it cannot be saved, or is no picture.
+    """
+    try:
+        with warnings.catch_warnings(), Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            ending = str(image.format).lower()
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise BadRequest(tr("Not a picture"), tr("What was pasted is not a picture that can be read.")) from error
+    path = cache_folder() / "pasted" / f"{hashlib.sha256(data).hexdigest()}.{ending}"
+    try:
+        if not path.exists():
+            write_whole(path, data)
+    except OSError as error:
+        raise BadRequest(tr("Picture not saved"), tr("The pasted picture cannot be saved: {0}", error)) from error
+    return path
+
+
+def _png(image: QImage) -> bytes:
     opaque = image.convertToFormat(QImage.Format.Format_RGBA8888)
     data = io.BytesIO()
     size = (opaque.width(), opaque.height())
     Image.frombuffer("RGBA", size, bytes(opaque.constBits()), "raw", "RGBA", opaque.bytesPerLine(), 1).save(data, "PNG")
-    folder = cache_folder() / "pasted"
-    path = folder / f"{hashlib.sha256(data.getvalue()).hexdigest()}.png"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            path.write_bytes(data.getvalue())
-    except OSError as error:
-        raise BadRequest(tr("Picture not saved"), tr("The pasted picture cannot be saved: {0}", error)) from error
-    return path
+    return data.getvalue()
 
 
 def load_full(path: Path, longest_side: int) -> QImage:

@@ -38,6 +38,8 @@ class Thumbnail(QToolButton):
         self._path = path
         self._largest = largest
         self._image: QImage | None = None
+        self.note = ""
+        """What else is to be known of it, in a few words."""
         self.setFixedSize(largest.height(), largest.height())
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -53,6 +55,8 @@ class Thumbnail(QToolButton):
             self.setToolTip(error.sentence)
             return
         self.show_image(picture)
+        if self.note:
+            self.setToolTip(tr("{0} ({1}): click to see it in full size", self._path.name, self.note))
 
     def show_image(self, picture: Picture) -> None:
         self._image = picture.thumbnail

@@ -6,11 +6,10 @@ from PIL import Image
 
 from qwendesk.core.errors import BadOption, BadRequest
 from qwendesk.core.failures import EngineDeath
-from qwendesk.core.messages import DocumentPart, ImagePart, text_message
+from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, PictureCost, RequestFailed
 from qwendesk.services.chat.counting import Room
-from qwendesk.services.chat.sending import question
 from qwendesk.services.chat.service import ConversationReplaced, PromptRead, TurnEnded, TurnStarted, Wrote
 from tests.fakes.engine import DEMO_REPORT, PICTURE_TOKENS, ScriptedAnswer
 
@@ -255,10 +254,10 @@ async def test_a_document_and_a_question_are_counted_before_they_are_sent(desk):
     document = DocumentPart("a.txt", "one two three")
     assert await desk.chat.document_cost(document) == Room(6, DEMO_REPORT.n_ctx)
     await desk.chat.send("Hi")
-    small = await desk.chat.question_cost(question("What?", (), (document,)))
+    small = await desk.chat.question_cost("What?", documents=[document])
     assert isinstance(small, Room)
     assert small.tokens > 6
     assert not small.is_too_large
-    large = await desk.chat.question_cost(text_message("user", "word " * 40_000))
+    large = await desk.chat.question_cost("word " * 40_000)
     assert isinstance(large, Room)
     assert large.is_too_large
