@@ -9,10 +9,12 @@ from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.services.models.checks import ChecksService
 from qwendesk.services.models.downloads import DownloadsService
 from qwendesk.services.models.fixes import FixesService
+from qwendesk.services.models.loading import Loading
 from qwendesk.services.models.moves import MovesService
 from qwendesk.services.models.network import NetworkService
 from qwendesk.services.models.service import ModelsService
 from qwendesk.services.models.templates import TemplatesService
+from qwendesk.services.profiles import ProfilesService
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.models import ModelsBridge, ModelsServices
@@ -44,6 +46,7 @@ def build_library(
     keeper: ThemeKeeper,
     tasks: Tasks,
     settings: SettingsService,
+    profiles: ProfilesService,
     models: ModelsService,
     network: NetworkService,
     downloads: DownloadsService,
@@ -54,7 +57,8 @@ def build_library(
     checks = ChecksService(models, settings, network.hub)
     templates = TemplatesService(network.hub)
     fixes = FixesService(models, templates, downloads)
-    services = ModelsServices(models, checks, fixes, MovesService(models, checks), templates, downloads)
+    loading = Loading(models, templates, profiles, checks.catalog)
+    services = ModelsServices(models, checks, fixes, MovesService(models, checks), templates, downloads, loading)
     bridge = ModelsBridge(services, tasks)
     my_models = MyModels(keeper, bridge, engine)
     alerts = Alerts(keeper, bridge)

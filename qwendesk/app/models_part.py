@@ -11,6 +11,7 @@ from qwendesk.services.models.downloads import DownloadsService
 from qwendesk.services.models.network import NetworkService
 from qwendesk.services.models.offers import OffersService
 from qwendesk.services.models.service import ModelsService
+from qwendesk.services.profiles import ProfilesService
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.downloads import DownloadsBridge
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -59,7 +60,12 @@ class ModelsPart(msgspec.Struct):
 
 
 def build_models(
-    keeper: ThemeKeeper, tasks: Tasks, settings: SettingsService, engine_service: EngineService, engine: EngineBridge
+    keeper: ThemeKeeper,
+    tasks: Tasks,
+    settings: SettingsService,
+    profiles: ProfilesService,
+    engine_service: EngineService,
+    engine: EngineBridge,
 ) -> ModelsPart:
     """Services, bridges and the page, joined; nothing runs yet. Needs a running event loop."""
     models = ModelsService()
@@ -73,8 +79,9 @@ def build_models(
     _connect_for_this_pc(for_this_pc, models, downloads, engine, tasks)
     offers.changed.connect(lambda: page.show_machine(pc_text(offers.offers.pc)))
     fetching, downloads_tab = add_downloads_tab(keeper, tasks, page, engine, downloads, network)
-    library = build_library(keeper, tasks, settings, models, network, downloads, engine, page)
+    library = build_library(keeper, tasks, settings, profiles, models, network, downloads, engine, page)
     search = add_search_tab(keeper, tasks, page, engine, models, network, downloads, offers_service)
+    engine_service.options_for = library.services.loading.options_for
     library.bridge.search_asked.connect(lambda words: _look_for(words, page, search))
     return ModelsPart(
         page, models, network, downloads, offers_service, offers, for_this_pc, fetching, downloads_tab, library, search

@@ -18,6 +18,7 @@ from qwendesk.services.engine.engines import EnginesService, client_here
 from qwendesk.services.engine.measured import MeasuredLoads
 from qwendesk.services.engine.service import Decide, EngineService
 from qwendesk.services.meters.answers import AnswerMeter, counted
+from qwendesk.services.profiles import ProfilesService
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -92,7 +93,8 @@ def build(
     chat_keeper = StoreKeeper()
     chat_list = ChatList(ChatService(client, engine_service, chat_keeper), chat_keeper)
     chat = ChatBridge(chat_list.chat, tasks)
-    models = build_models(keeper, tasks, settings, engine_service, engine)
+    profiles = ProfilesService()
+    models = build_models(keeper, tasks, settings, profiles, engine_service, engine)
     window = MainWindow(keeper, engine, chat, tasks)
     chats = ChatsPart(keeper, tasks, chat_list, chat, window)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)

@@ -3,8 +3,11 @@
 import msgspec
 
 from qwendesk.app.models_part import ModelsPart
+from qwendesk.core.options import LoadOptions
+from qwendesk.services.engine.idle import IdleEject
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.last_model import LastModel
+from qwendesk.services.models.loading import Loading
 from qwendesk.services.models.starting import StartService
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -21,7 +24,10 @@ class StartPart(msgspec.Struct):
     window: MainWindow
     engine: EngineBridge
     settings: SettingsService
+    tasks: Tasks
+    loading: Loading
     last_model: LastModel
+    idle_eject: IdleEject
     bridge: StartBridge
     view: FirstStart
 
@@ -29,13 +35,18 @@ class StartPart(msgspec.Struct):
         """Load the last model if there is one and that is wanted; else show what this PC could run."""
         last = self.last_model.read() if self.settings.options.load_last_model else None
         if last is not None:
-            self.engine.load(last)
+            self.tasks.start(self._load(last))
             return
         self.bridge.look()
         self.window.chat_page.set_first_start(self.view)
 
+    async def _load(self, last: LoadOptions) -> None:
+        """With the model's profile, which may have changed since."""
+        self.engine.load(await self.loading.again(last))
+
     async def close(self) -> None:
         self.last_model.close()
+        await self.idle_eject.close()
         await self.bridge.close()
         self.view.deleteLater()
 
@@ -61,4 +72,14 @@ def build_start(
     view.demo_asked.connect(engine.load_demo)
     view.use_asked.connect(engine.load_model)
     view.files_asked.connect(open_files)
-    return StartPart(window, engine, settings, LastModel(engine_service), bridge, view)
+    return StartPart(
+        window,
+        engine,
+        settings,
+        tasks,
+        models.library.services.loading,
+        LastModel(engine_service),
+        IdleEject(engine_service, settings),
+        bridge,
+        view,
+    )

@@ -4,7 +4,7 @@ Owns the EngineState. Loading decides what was left to "auto", by the file's hea
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -26,12 +26,24 @@ Decide = Callable[[LoadOptions, Devices], LoadOptions | LoadFailure]
 """Replaces every "auto" by a value, or says why it cannot; called on another thread, because it reads files."""
 
 
+OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
+"""How a chosen model file is loaded."""
+
+
+async def with_neighbour(model: Path) -> LoadOptions:
+    """With the picture file that lies beside it."""
+    mmproj = await asyncio.to_thread(mmproj_beside, model)
+    return LoadOptions(model=str(model), mmproj=str(mmproj or ""))
+
+
 class EngineService:
     """Loads, ejects and restarts. All methods are called on the event loop's thread."""
 
     def __init__(self, client: EngineClient, *, decide: Decide = decide_by_header) -> None:
         self._client = client
         self._decide = decide
+        self.options_for: OptionsFor = with_neighbour
+        """The window puts one here that knows the library, repaired templates and profiles."""
         self._state = EngineState()
         self._subscribers = Subscribers[EngineState]()
         self._restarts = RestartLimit()
@@ -85,9 +97,8 @@ class EngineService:
                 self._settled.set()
 
     async def load_file(self, model: Path) -> LoadReport | LoadFailure:
-        """Load a chosen model file with the picture file that lies beside it, everything else decided here."""
-        mmproj = await asyncio.to_thread(mmproj_beside, model)
-        return await self.load(LoadOptions(model=str(model), mmproj=str(mmproj or "")))
+        """Load a chosen model file as `options_for` says, everything else decided here."""
+        return await self.load(await self.options_for(model))
 
     async def probe(self) -> Devices | EngineDeath:
         """The compute devices, asked of the engine when no load runs; starts a worker if none does."""

@@ -39,6 +39,8 @@ class LastModel:
             return None
         if options.mmproj and not Path(options.mmproj).is_file():
             options = msgspec.structs.replace(options, mmproj="")
+        if options.chat_template_file and not Path(options.chat_template_file).is_file():
+            options = msgspec.structs.replace(options, chat_template_file="")
         return options
 
     def close(self) -> None:

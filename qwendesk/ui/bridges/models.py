@@ -1,6 +1,5 @@
 """The models on this PC for widgets: library, checks, fixes and moves as one list; intents become coroutines."""
 
-import asyncio
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from qwendesk.hub.library import LibraryModel
 from qwendesk.services.models.checks import CheckNews, ChecksService
 from qwendesk.services.models.downloads import DownloadsService
 from qwendesk.services.models.fixes import FixDone, FixesService, FixStarted, FixToAgree, FixToChoose
-from qwendesk.services.models.loading import load_options
+from qwendesk.services.models.loading import Loading
 from qwendesk.services.models.moves import MovesService
 from qwendesk.services.models.service import ModelsService
 from qwendesk.services.models.states import ModelState, state_of
@@ -65,6 +64,7 @@ class ModelsServices(msgspec.Struct, frozen=True):
     moves: MovesService
     templates: TemplatesService
     downloads: DownloadsService
+    loading: Loading
 
 
 class ModelsBridge(QObject):
@@ -105,6 +105,10 @@ class ModelsBridge(QObject):
         if self._entries is None:
             self._entries = tuple(sorted(self._made(), key=_urgency))
         return self._entries
+
+    def free_bytes(self, folder: str) -> int | None:
+        """Free on the drive of one of our folders; None when nobody knows."""
+        return self._services.models.free_bytes(folder)
 
     @property
     def alerts(self) -> tuple[ModelEntry, ...]:
@@ -206,10 +210,7 @@ class ModelsBridge(QObject):
         self._on_news(None)
 
     async def _load(self, path: str) -> None:
-        catalog = await self._services.checks.catalog()
-        model = self._services.models.find(path)
-        options = await asyncio.to_thread(load_options, model, self._services.templates, catalog)
-        self.load_asked.emit(options)
+        self.load_asked.emit(await self._services.loading.options_for(Path(path)))
 
     async def _verify(self, path: str) -> None:
         self._tell_all(await self._services.checks.verify(path))

@@ -12,6 +12,7 @@ from qwendesk.app.library_part import LibraryPart, build_library
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.downloads import DownloadsService
 from qwendesk.services.models.network import NetworkService
+from qwendesk.services.profiles import ProfilesService
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.models import ModelEntry
 from qwendesk.ui.kit.tasks import Tasks
@@ -33,8 +34,9 @@ class LibraryDesk:
         self.engine = EngineBridge(EngineService(client, decide=lambda options, _devices: options), self.tasks)
         self.page = ModelsPage()
         self.part: LibraryPart = build_library(
-            keeper, self.tasks, shelf.settings, shelf.models, self.network, self.downloads, self.engine, self.page
-        )
+            keeper, self.tasks, shelf.settings, ProfilesService(), shelf.models, self.network, self.downloads,
+            self.engine, self.page,
+        )  # fmt: skip
         self.page.add_tab("pc", "For this PC", QWidget())
         self.page.show_tab("mine")
         self.page.resize(1216, 700)

@@ -1,0 +1,107 @@
+"""What is changed for a model holds the next time, travels as a file, and survives a damaged one."""
+
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.options import LoadOptions
+from qwendesk.services.profiles import ProfilesService
+
+MODEL = "/models/a/Qwen3.5-9B-Q4_K_M.gguf"
+CHANGES = {"n_ctx": 32_768, "type_k": "q8_0", "override_tensor": ("x,y=CPU",), "swa_full": True}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "profiles.json"
+
+
+def test_changes_come_back_after_a_restart_wherever_the_model_lies(file: Path) -> None:
+    ProfilesService(file).keep(MODEL, CHANGES)
+    again = ProfilesService(file)
+    moved = LoadOptions(model="/elsewhere/Qwen3.5-9B-Q4_K_M.gguf", mmproj="/p.gguf")
+    options = again.applied(moved)
+    assert (options.model, options.mmproj) == (moved.model, moved.mmproj)
+    assert {key: getattr(options, key) for key in CHANGES} == CHANGES
+    other = LoadOptions(model="/models/a/other.gguf")
+    assert again.applied(other) == other
+
+
+def test_a_default_is_no_change(file: Path) -> None:
+    profiles = ProfilesService(file)
+    profiles.keep(MODEL, CHANGES)
+    profiles.keep(MODEL, {"n_ctx": 0, "aim": "balanced"})
+    assert profiles.changes(MODEL) == {}
+
+
+def test_named_profiles(file: Path) -> None:
+    profiles = ProfilesService(file)
+    profiles.keep(MODEL, CHANGES)
+    profiles.save_as(MODEL, "  long   chats ")
+    profiles.keep(MODEL, {"aim": "speed"})
+    assert ProfilesService(file).names(MODEL) == ("long chats",)
+    profiles.use(MODEL, "long chats")
+    assert profiles.changes(MODEL) == CHANGES
+    profiles.delete(MODEL, "long chats")
+    assert profiles.names(MODEL) == ()
+    with pytest.raises(QwenDeskError, match="no profile"):
+        profiles.use(MODEL, "long chats")
+    with pytest.raises(QwenDeskError, match="name first"):
+        profiles.save_as(MODEL, "  ")
+
+
+def test_a_profile_travels_as_a_file_without_the_places_of_this_pc(file: Path, tmp_path: Path) -> None:
+    profiles, exported = ProfilesService(file), tmp_path / "out.json"
+    profiles.keep(MODEL, {**CHANGES, "lora": ("/home/me/a.gguf",)})
+    profiles.export(MODEL, exported)
+    assert "/home/me" not in exported.read_text(encoding="utf-8")
+    other = ProfilesService(tmp_path / "other.json")
+    other.take_in("/x/b.gguf", exported)
+    assert other.changes("/x/b.gguf") == CHANGES
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "no json",
+        "{}",
+        '{"format": "something", "values": {}}',
+        '{"format": "qwendesk-profile", "values": {"n_ctx": "many"}}',
+        '{"format": "qwendesk-profile", "values": {"unheard_of": 1}}',
+        '{"format": "qwendesk-profile", "values": {"image_min_tokens": -5}}',
+    ],
+)
+def test_a_file_that_is_no_profile_changes_nothing(file: Path, tmp_path: Path, content: str) -> None:
+    profiles = ProfilesService(file)
+    profiles.keep(MODEL, CHANGES)
+    strange = tmp_path / "strange.json"
+    strange.write_text(content, encoding="utf-8")
+    with pytest.raises(QwenDeskError):
+        profiles.take_in(MODEL, strange)
+    assert profiles.changes(MODEL) == CHANGES
+
+
+def test_a_damaged_file_is_set_aside(file: Path) -> None:
+    file.write_text('{"a.gguf": {"values": [', encoding="utf-8")
+    profiles = ProfilesService(file)
+    assert profiles.changes("a.gguf") == {}
+    assert file.with_name("profiles.json.unusable").exists()
+    profiles.keep(MODEL, CHANGES)
+    assert ProfilesService(file).changes(MODEL) == CHANGES
+
+
+def test_values_of_a_newer_version_are_passed_over_and_kept(file: Path) -> None:
+    name = "Qwen3.5-9B-Q4_K_M.gguf"
+    file.write_text(f'{{"{name}": {{"values": {{"n_ctx": 4096, "from_the_future": 1, "aim": "odd"}}}}}}', "utf-8")
+    profiles = ProfilesService(file)
+    assert profiles.changes(MODEL) == {"n_ctx": 4096}
+
+
+def test_what_cannot_be_written_holds_and_is_told(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("x", encoding="utf-8")
+    profiles = ProfilesService(blocked / "profiles.json")
+    with pytest.raises(QwenDeskError, match="until the app ends"):
+        profiles.keep(MODEL, CHANGES)
+    assert profiles.changes(MODEL) == CHANGES
