@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.app.chats_part import ChatsPart
+from qwendesk.ui.frame.finder import Finder
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.frame.opening import Opening
 from qwendesk.ui.frame.single_instance import Handover
@@ -17,6 +18,7 @@ class AroundPart(msgspec.Struct):
     """Lives as long as the window."""
 
     opening: Opening
+    finder: Finder
     chats: ChatsPart
     tasks: Tasks
 
@@ -37,4 +39,4 @@ class AroundPart(msgspec.Struct):
 
 def build_around(keeper: ThemeKeeper, tasks: Tasks, window: MainWindow, chats: ChatsPart) -> AroundPart:
     """Everything is in the window afterwards; nothing runs."""
-    return AroundPart(Opening(keeper, window), chats, tasks)
+    return AroundPart(Opening(keeper, window), Finder(keeper, window), chats, tasks)

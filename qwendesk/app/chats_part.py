@@ -62,7 +62,17 @@ class ChatsPart(QObject):
         self.exchange = ExchangePart(self.sidebar, self._page, chats.service, tasks)
         room = window.chat_room
         room.set_sidebar(self.sidebar)
-        install(window, {"sidebar": self._toggle_sidebar, "search_chats": self._search})
+        install(
+            window,
+            {
+                "sidebar": self._toggle_sidebar,
+                "search_chats": self._search,
+                "new_incognito": self._new_incognito,
+                "archive": self._show_archive,
+                "import_chats": self.exchange.ask_import,
+                "export_chats": lambda: self.exchange.ask_export("markdown", ()),
+            },
+        )
         window.top_bar.sidebar_asked.connect(self._toggle_sidebar)
         self.sidebar.chat_chosen.connect(room.fold)
         self.sidebar.chat_chosen.connect(self._page.composer.setFocus)
@@ -100,6 +110,15 @@ class ChatsPart(QObject):
         self._window.show_page("chat")
         self._window.chat_room.show_sidebar()
         self.sidebar.focus_search()
+
+    def _new_incognito(self) -> None:
+        self._window.show_page("chat")
+        self.bridge.new_incognito()
+        self._page.composer.setFocus()
+
+    def _show_archive(self) -> None:
+        self._search()
+        self.sidebar.show_archive(on=True)
 
     def _before_replaced(self) -> None:
         """From here until the page shows the other chat, what changes in the composer is nobody's draft."""

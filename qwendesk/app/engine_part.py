@@ -12,7 +12,7 @@ from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.meters import MeterBridge
 from qwendesk.ui.bridges.testing import TestingBridge
 from qwendesk.ui.engine.engine_page import EnginePage
-from qwendesk.ui.frame.actions import COMMANDS
+from qwendesk.ui.frame.actions import COMMANDS, install
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
@@ -47,10 +47,16 @@ def build_engine_page(
     meters.changed.connect(lambda: page.show_snapshot(meters.meters.snapshot))
     testing.changed.connect(lambda: page.show_test(testing.diagnosis, running=testing.running))
     window.add_page("engine", "engine", tr("Engine"), COMMANDS["page_engine"].shortcut, page)
+    install(window, {"test_engine": lambda: _test(window, testing), "copy_diagnostics": page.copy_all})
     if engines is None:
         return EnginePart(page, testing)
     page.show_engines(engines.engines)
     return EnginePart(page, testing, engines.subscribe(page.show_engines))
+
+
+def _test(window: MainWindow, testing: TestingBridge) -> None:
+    window.show_page("engine")
+    testing.run()
 
 
 async def _examined(make_client: MakeClient) -> Diagnosis:

@@ -9,6 +9,7 @@ from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.service import EngineService
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.chat.prompt_part import PromptPart
+from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -26,4 +27,6 @@ def build_prompt_part(
     """Opened from the context label of the meter bar; lives as long as the window."""
     label = window.meter_bar.findChild(QWidget, "meter.context")
     assert label is not None, "the meter bar says how full the context is"
-    return PromptPart(keeper, tasks, chat, ContextGauge(client, engine, service), PromptLibrary(), label, window)
+    part = PromptPart(keeper, tasks, chat, ContextGauge(client, engine, service), PromptLibrary(), label, window)
+    install(window, {"system_prompt": part.open_prompt, "context": part.open_sheet})
+    return part

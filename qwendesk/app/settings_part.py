@@ -55,10 +55,15 @@ def _connect_downloads(models: ModelsPart, bridge: SettingsBridge, page: Setting
         window.show_page("settings")
         page.open_at(part)
 
+    def open_downloads() -> None:
+        window.show_page("models")
+        models.page.show_tab("downloads")
+
     def show_count() -> None:
         count = badge_text(fetching.state.items)
         window.rail.set_badge("models", count, tr("Models, downloads: {0}", count))
 
+    install(window, {"downloads": open_downloads})
     tab.settings_asked.connect(open_settings)
     tab.online_asked.connect(lambda: bridge.change("offline", False))
     fetching.changed.connect(show_count)

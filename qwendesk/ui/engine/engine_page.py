@@ -43,7 +43,7 @@ class EnginePage(QScrollArea):
         self._test.clicked.connect(self.test_asked)
         self._copy = TextButton(keeper, " " + tr("Copy diagnostics"), icon_name="copy")
         describe(self._copy, "engine.copy", tr("Copy diagnostics"), tr("Copy all of this, without any message text"))
-        self._copy.clicked.connect(self._copy_all)
+        self._copy.clicked.connect(self.copy_all)
         self._result = QLabel()
         self._result.setObjectName("engine.result")
         self._result.setWordWrap(True)
@@ -105,7 +105,8 @@ class EnginePage(QScrollArea):
                 self._column.insertWidget(self._column.count() - 1, card)
             card.show_section(section)
 
-    def _copy_all(self) -> None:
+    def copy_all(self) -> None:
+        """Everything on the page as text, on the clipboard."""
         text = engine_text.diagnostics(self._known, self._versions(), platform=sys.platform)
         QGuiApplication.clipboard().setText(text)
 

@@ -10,65 +10,132 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.ui.kit.text import tr
 
+Group = Literal["Chat", "Model", "View", "App"]
+GROUPS: Final[tuple[Group, ...]] = ("Chat", "Model", "View", "App")
+"""In the order of menu and shortcuts dialog."""
+
 ActionId = Literal[
     "new_chat",
+    "new_incognito",
     "search_chats",
-    "sidebar",
-    "model_menu",
-    "eject",
-    "thinking",
-    "attach",
+    "find",
     "stop",
     "answer_now",
+    "thinking",
+    "attach",
+    "regenerate",
+    "continue_answer",
+    "copy_answer",
     "latest",
-    "find",
     "turn_before",
     "turn_after",
+    "system_prompt",
+    "context",
+    "archive",
+    "import_chats",
+    "export_chats",
+    "model_menu",
+    "model_file",
+    "demo",
+    "eject",
+    "downloads",
+    "test_engine",
+    "copy_diagnostics",
     "page_chat",
     "page_models",
     "page_engine",
-    "page_settings",
+    "sidebar",
+    "inspector",
     "zoom_in",
     "zoom_out",
     "zoom_reset",
+    "theme_system",
+    "theme_dark",
+    "theme_light",
+    "palette",
+    "menu",
+    "shortcuts",
+    "guide",
+    "page_settings",
+    "privacy",
     "quit",
 ]
 
 
 class Command(msgspec.Struct, frozen=True):
-    """One command. `shortcuts`: the first is the one shown in tooltips."""
+    """One command. `shortcuts`: the first is the one shown; without any it is reached through menu and palette."""
 
     id: ActionId
+    group: Group
     text: str
-    shortcuts: tuple[str, ...]
+    shortcuts: tuple[str, ...] = ()
 
     @property
     def shortcut(self) -> str:
-        return self.shortcuts[0]
+        return self.shortcuts[0] if self.shortcuts else ""
 
+
+class FixedKey(msgspec.Struct, frozen=True):
+    """What a key does in one place, for the shortcuts dialog; the place itself handles it."""
+
+    text: str
+    keys: str
+
+
+FIXED_KEYS: Final = (
+    FixedKey("Send the question", "Return"),
+    FixedKey("New line in the question", "Shift+Return"),
+    FixedKey("To the next control", "Tab"),
+    FixedKey("Close a dialog or a menu", "Esc"),
+    FixedKey("Rename the selected chat", "F2"),
+    FixedKey("Delete the selected chat", "Del"),
+)
 
 _COMMANDS: Final = (
-    Command("new_chat", "New chat", ("Ctrl+N",)),
-    Command("search_chats", "Search chats", ("Ctrl+K",)),
-    Command("sidebar", "Show or hide the list of chats", ("Ctrl+B",)),
-    Command("model_menu", "Choose a model", ("Ctrl+L",)),
-    Command("eject", "Eject the model", ("Ctrl+Shift+E",)),
-    Command("thinking", "Think before answering", ("Ctrl+T",)),
-    Command("attach", "Attach pictures", ("Ctrl+O",)),
-    Command("stop", "Stop the answer", ("Esc",)),
-    Command("answer_now", "Answer now", ("Ctrl+Return", "Ctrl+Enter")),
-    Command("latest", "Jump to latest", ("Ctrl+End",)),
-    Command("find", "Find in this chat", ("Ctrl+F",)),
-    Command("turn_before", "Go to the message before", ("Alt+Up",)),
-    Command("turn_after", "Go to the next message", ("Alt+Down",)),
-    Command("page_chat", "Chat", ("Ctrl+1",)),
-    Command("page_models", "Models", ("Ctrl+2",)),
-    Command("page_engine", "Engine", ("Ctrl+3",)),
-    Command("page_settings", "Settings", ("Ctrl+,",)),
-    Command("zoom_in", "Larger text", ("Ctrl++", "Ctrl+=")),
-    Command("zoom_out", "Smaller text", ("Ctrl+-",)),
-    Command("zoom_reset", "Normal text size", ("Ctrl+0",)),
-    Command("quit", "Quit", ("Ctrl+Q",)),
+    Command("new_chat", "Chat", "New chat", ("Ctrl+N",)),
+    Command("new_incognito", "Chat", "New incognito chat", ("Ctrl+Shift+N",)),
+    Command("search_chats", "Chat", "Search chats", ("Ctrl+K",)),
+    Command("find", "Chat", "Find in this chat", ("Ctrl+F",)),
+    Command("stop", "Chat", "Stop the answer", ("Esc",)),
+    Command("answer_now", "Chat", "Answer now", ("Ctrl+Return", "Ctrl+Enter")),
+    Command("thinking", "Chat", "Think before answering", ("Ctrl+T",)),
+    Command("attach", "Chat", "Attach pictures", ("Ctrl+O",)),
+    Command("regenerate", "Chat", "Regenerate the last answer", ("Ctrl+R",)),
+    Command("continue_answer", "Chat", "Continue the last answer", ("Ctrl+Shift+R",)),
+    Command("copy_answer", "Chat", "Copy the last answer", ("Ctrl+Shift+C",)),
+    Command("latest", "Chat", "Jump to latest", ("Ctrl+End",)),
+    Command("turn_before", "Chat", "Go to the message before", ("Alt+Up",)),
+    Command("turn_after", "Chat", "Go to the next message", ("Alt+Down",)),
+    Command("system_prompt", "Chat", "System prompt of this chat"),
+    Command("context", "Chat", "What fills the context"),
+    Command("archive", "Chat", "Archived chats"),
+    Command("import_chats", "Chat", "Import chats…"),
+    Command("export_chats", "Chat", "Export all chats…"),
+    Command("model_menu", "Model", "Choose a model", ("Ctrl+L",)),
+    Command("model_file", "Model", "Choose GGUF file…", ("Ctrl+Shift+O",)),
+    Command("demo", "Model", "Load the built-in demo"),
+    Command("eject", "Model", "Eject the model", ("Ctrl+Shift+E",)),
+    Command("downloads", "Model", "Downloads", ("Ctrl+J",)),
+    Command("test_engine", "Model", "Test engine"),
+    Command("copy_diagnostics", "Model", "Copy diagnostics"),
+    Command("page_chat", "View", "Chat", ("Ctrl+1",)),
+    Command("page_models", "View", "Models", ("Ctrl+2",)),
+    Command("page_engine", "View", "Engine", ("Ctrl+3",)),
+    Command("sidebar", "View", "Show or hide the list of chats", ("Ctrl+B",)),
+    Command("inspector", "View", "Show or hide the inspector", ("Ctrl+.",)),
+    Command("zoom_in", "View", "Larger text", ("Ctrl++", "Ctrl+=")),
+    Command("zoom_out", "View", "Smaller text", ("Ctrl+-",)),
+    Command("zoom_reset", "View", "Normal text size", ("Ctrl+0",)),
+    Command("theme_system", "View", "Theme as the system"),
+    Command("theme_dark", "View", "Dark theme"),
+    Command("theme_light", "View", "Light theme"),
+    Command("palette", "App", "Find a command", ("Ctrl+Shift+P",)),
+    Command("menu", "App", "Menu", ("F10",)),
+    Command("shortcuts", "App", "Keyboard shortcuts", ("F1",)),
+    Command("guide", "App", "User guide", ("Shift+F1",)),
+    Command("page_settings", "App", "Settings", ("Ctrl+,",)),
+    Command("privacy", "App", "Privacy"),
+    Command("quit", "App", "Quit", ("Ctrl+Q",)),
 )
 COMMANDS: Final[Mapping[ActionId, Command]] = MappingProxyType({command.id: command for command in _COMMANDS})
 
@@ -85,3 +152,14 @@ def install(window: QWidget, handlers: Mapping[ActionId, Callable[[], None]]) ->
         window.addAction(action)
         actions[action_id] = action
     return actions
+
+
+def installed(window: QWidget) -> dict[ActionId, QAction]:
+    """The actions that a window has now, in the table's order: what menu, palette and shortcuts dialog show."""
+    by_name = {action.objectName(): action for action in window.actions()}
+    return {key: by_name[f"action.{key}"] for key in COMMANDS if f"action.{key}" in by_name}
+
+
+def keys_text(shortcut: str) -> str:
+    """A shortcut as this system writes it: "Ctrl+N"."""
+    return QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)

@@ -10,6 +10,7 @@ from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.chat.chat_page import ChatPage
 from qwendesk.ui.chat.chat_room import ChatRoom
+from qwendesk.ui.chat.last_answer import LastAnswer
 from qwendesk.ui.composer.intake import OWN_DRAG, offers_files, take
 from qwendesk.ui.frame.actions import COMMANDS, install
 from qwendesk.ui.frame.rail import Rail
@@ -109,6 +110,7 @@ class MainWindow(QMainWindow):
         page.model_asked.connect(self.choose_model)
         page.mmproj_asked.connect(self.choose_mmproj)
         self.rail.page_chosen.connect(self.show_page)
+        last = LastAnswer(self._chat)
         install(
             self,
             {
@@ -119,6 +121,11 @@ class MainWindow(QMainWindow):
                 "attach": page.choose_pictures,
                 "stop": page.stop,
                 "answer_now": page.answer_now,
+                "regenerate": last.regenerate,
+                "continue_answer": last.go_on,
+                "copy_answer": last.copy,
+                "model_file": self.choose_model,
+                "demo": self._engine.load_demo,
                 "latest": page.thread_view.follow,
                 "find": page.thread_view.find_bar.open,
                 "turn_before": lambda: page.thread_view.step_turn(-1),

@@ -26,6 +26,7 @@ class TopBar(QFrame):
     cancel_asked = Signal()
     eject_asked = Signal()
     sidebar_asked = Signal()
+    menu_asked = Signal()
 
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
@@ -78,6 +79,10 @@ class TopBar(QFrame):
         grid.setContentsMargins(15, 0, 12, 0)
         grid.addLayout(left, 0, 0)
         grid.addLayout(middle, 0, 1, Qt.AlignmentFlag.AlignCenter)
+        self.menu_button = IconButton(keeper, "menu", size=19, side=34)
+        describe(self.menu_button, "menu.button", tr("Menu"), shortcut=COMMANDS["menu"].shortcut)
+        self.menu_button.clicked.connect(self.menu_asked)
+        grid.addWidget(self.menu_button, 0, 2, Qt.AlignmentFlag.AlignRight)
         grid.setColumnStretch(0, 1)
         grid.setColumnStretch(2, 1)
         self.show_state(EngineState())

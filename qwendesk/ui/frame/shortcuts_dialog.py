@@ -1,0 +1,88 @@
+"""All keys of the window (F1), made from the table of actions."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from qwendesk.ui.frame.actions import COMMANDS, FIXED_KEYS, GROUPS, ActionId, keys_text
+from qwendesk.ui.kit.buttons import describe
+from qwendesk.ui.kit.text import tr
+
+
+class ShortcutsDialog(QDialog):
+    """Only what this window can do now."""
+
+    def __init__(self, actions: Mapping[ActionId, QAction], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("shortcuts")
+        self.setWindowTitle(tr("Keyboard shortcuts"))
+        self.resize(min(820, parent.width() - 40), min(640, parent.height() - 40))
+        area = QScrollArea()
+        area.setObjectName("shortcuts.area")
+        area.setAccessibleName(tr("Keyboard shortcuts"))
+        area.setToolTip(tr("Keyboard shortcuts"))
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(_content(actions))
+        close = QPushButton(tr("Close"))
+        close.setProperty("kind", "primary")
+        describe(close, "shortcuts.close", tr("Close"), shortcut="Esc")
+        close.clicked.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(12)
+        hint = QLabel(tr("Everything else is in the menu ({0}) and in the palette ({1}).", *_hinted()))
+        hint.setProperty("kind", "dim")
+        hint.setWordWrap(True)
+        column.addWidget(hint)
+        column.addWidget(area, 1)
+        column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
+        close.setFocus()
+        self.finished.connect(self.deleteLater)
+
+
+def rows(actions: Mapping[ActionId, QAction]) -> dict[str, list[tuple[str, str]]]:
+    """Words and keys by heading; actions without a key are in the palette and not here."""
+    result: dict[str, list[tuple[str, str]]] = {}
+    for group in GROUPS:
+        result[tr(group)] = [
+            (action.text(), keys_text(COMMANDS[key].shortcut))
+            for key, action in actions.items()
+            if COMMANDS[key].group == group and COMMANDS[key].shortcut
+        ]
+    result[tr("In their places")] = [(tr(each.text), keys_text(each.keys)) for each in FIXED_KEYS]
+    return {heading: lines for heading, lines in result.items() if lines}
+
+
+def _content(actions: Mapping[ActionId, QAction]) -> QWidget:
+    inner = QWidget()
+    inner.setProperty("kind", "page")
+    grid = QGridLayout(inner)
+    grid.setContentsMargins(0, 0, 12, 0)
+    grid.setHorizontalSpacing(24)
+    grid.setVerticalSpacing(8)
+    grid.setColumnStretch(0, 1)
+    line = 0
+    for heading, lines in rows(actions).items():
+        title = QLabel(heading)
+        title.setProperty("kind", "heading")
+        title.setContentsMargins(0, 12 if line else 0, 0, 0)
+        grid.addWidget(title, line, 0, 1, 2)
+        line += 1
+        for text, keys in lines:
+            words = QLabel(text)
+            words.setWordWrap(True)
+            key = QLabel(keys)
+            key.setProperty("kind", "key")
+            grid.addWidget(words, line, 0)
+            grid.addWidget(key, line, 1, Qt.AlignmentFlag.AlignRight)
+            line += 1
+    grid.setRowStretch(line, 1)
+    return inner
+
+
+def _hinted() -> tuple[str, str]:
+    return keys_text(COMMANDS["menu"].shortcut), keys_text(COMMANDS["palette"].shortcut)
