@@ -32,6 +32,11 @@ class Answer(msgspec.Struct, frozen=True):
         return not self.text and not self.reasoning
 
     @property
+    def was_cut_off(self) -> bool:
+        """Of an answer that is not being made: the app ended before it did."""
+        return self.stop_reason is None and not self.error
+
+    @property
     def can_go_on(self) -> bool:
         """Whether there is anything to continue: it was stopped, cut, broke off, or was changed by hand."""
         return self.by_hand or self.stop_reason not in ("eos", "stop_string")

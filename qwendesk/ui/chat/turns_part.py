@@ -19,6 +19,8 @@ class TurnsPart(QObject):
         intents = thread.intents
         intents.is_last = self._is_last
         intents.is_busy = lambda: chat.busy
+        chat.turn_started.connect(intents.busy_changed)
+        chat.turn_ended.connect(intents.busy_changed)
         # Queued: a message may be taken away by what it asked for, and a button must outlive its own click.
         queued = Qt.ConnectionType.QueuedConnection
         intents.question_edited.connect(chat.edit_question, queued)

@@ -46,13 +46,17 @@ class FocusWalk(QWidget):
         return stops
 
     def _leave(self, here: QWidget, *, forward: bool) -> bool:
-        """To the first control outside."""
-        each: QWidget | None = here
-        while each is not None:
-            each = each.nextInFocusChain() if forward else each.previousInFocusChain()
-            if each is None or each is here:
-                return False
-            if _takes_tab(each) and each is not self._area and not self._area.isAncestorOf(each):
+        """To the first control outside, in the order in which the window's widgets lie in each other."""
+        # Not along nextInFocusChain: the binding makes what that returns a child of the widget that was asked, and
+        # ends it, the window's menus among it, when that widget goes.
+        widgets = self.window().findChildren(QWidget)
+        if here not in widgets:
+            return False
+        index = widgets.index(here)
+        after, before = widgets[index + 1 :], widgets[:index]
+        for each in (*after, *before) if forward else (*reversed(before), *reversed(after)):
+            outside = each is not self._area and not self._area.isAncestorOf(each)
+            if outside and each.window() is self.window() and _takes_tab(each):
                 self._focus(each, forward=forward)
                 return True
         return False

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QMenu, QWidget
 
 from qwendesk.core.conversation import Turn
 from qwendesk.services.chat.chat import Part
@@ -44,6 +44,8 @@ class MessageActions(QWidget):
         super().__init__()
         self._keeper, self._turn, self._part, self._intents, self._message = keeper, turn, part, intents, message
         self._buttons: list[_QuietButton] = []
+        self._changing: list[tuple[QAbstractButton, str]] = []
+        """Those that change the chat, with their tooltips: nothing is changed while an answer is made."""
         self._hovered = False
         self._resume: _QuietButton | None = None
         self.setObjectName(f"thread.actions.{part}.{turn.id}")
@@ -52,20 +54,22 @@ class MessageActions(QWidget):
         self._row.setSpacing(0)
         self._add_versions()
         self._add_copy()
-        self.edit = self._button("edit", "edit", tr("Edit"), self._edit_tip())
+        self.edit = self._changer("edit", "edit", tr("Edit"), self._edit_tip())
         if part == "answer":
-            again = self._button("again", "regenerate", tr("Regenerate"), tr("Answer again, as another version"))
+            again = self._changer("again", "regenerate", tr("Regenerate"), tr("Answer again, as another version"))
             again.clicked.connect(lambda: intents.regenerate.emit(turn.id))
-            self._resume = self._button(
+            self._resume = self._changer(
                 "resume", "continue", tr("Continue"), tr("Go on with this answer where it was stopped")
             )
             self._resume.clicked.connect(lambda: intents.resume.emit(turn.id))
-        branch = self._button("branch", "branch", tr("Branch"), tr("Go on from here in a new chat; this one stays"))
+        branch = self._changer("branch", "branch", tr("Branch"), tr("Go on from here in a new chat; this one stays"))
         branch.clicked.connect(lambda: intents.branch.emit(turn.id))
-        delete = self._button("delete", "delete", tr("Delete"), self._delete_tip())
+        delete = self._changer("delete", "delete", tr("Delete"), self._delete_tip())
         delete.clicked.connect(lambda: intents.delete.emit(turn.id, part))
         self.setFixedHeight(_SIDE)
         message.installEventFilter(self)
+        intents.busy_changed.connect(self._show_possible)
+        self._show_possible()
         self.light()
 
     @property
@@ -77,7 +81,8 @@ class MessageActions(QWidget):
         """Look again at where the pointer and the focus are, and at what can be done now."""
         turn = self._turn
         if self._resume is not None:
-            self._resume.setVisible(turn.answer.can_go_on and self._intents.is_last(turn.id))
+            can_go_on = bool(turn.answer_id) and turn.answer.can_go_on
+            self._resume.setVisible(can_go_on and self._intents.is_last(turn.id))
         for button in self._buttons:
             button.update()
 
@@ -98,6 +103,19 @@ class MessageActions(QWidget):
         self._row.addWidget(button)
         return button
 
+    def _changer(self, icon_name: str, name: str, text: str, tip: str) -> _QuietButton:
+        button = self._button(icon_name, name, text, tip)
+        self._changing.append((button, tip))
+        return button
+
+    def _show_possible(self) -> None:
+        busy = self._intents.is_busy()
+        for button, tip in self._changing:
+            button.setEnabled(not busy)
+            button.setToolTip(
+                tr("{0}. Not while an answer is being made: wait for it, or stop it.", tip) if busy else tip
+            )
+
     def _name(self, action: str) -> str:
         """Those of answers have the short names: `thread.copy.1`, and `thread.question.copy.1`."""
         part = "" if self._part == "answer" else "question."
@@ -114,6 +132,8 @@ class MessageActions(QWidget):
         ):
             button = IconButton(self._keeper, icon_name, size=14, side=_SIDE)
             describe(button, self._name(name), text)
+            if possible:
+                self._changing.append((button, text))
             button.setEnabled(possible)
             button.clicked.connect(lambda _checked=False, step=step: self._step(step))
             self._row.addWidget(button)

@@ -9,6 +9,7 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.text_pane import TextPane
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.answer_view import AnswerView
+from qwendesk.ui.thread.cut_off_note import CutOffNote
 from qwendesk.ui.thread.formulas import FormulaShelf
 from qwendesk.ui.thread.message_actions import MessageActions
 from qwendesk.ui.thread.stats_chip import StatsChip
@@ -97,7 +98,7 @@ class AssistantMessage(QWidget):
             self._answer.finish()
         if answer.error:
             self._add(self._failure(answer.error))
-        elif not answer.text:
+        elif not answer.text and not answer.was_cut_off:
             self.show_status(tr("Stopped before the answer began."))
         if answer.text or answer.stats.prompt_tokens:
             self._show_numbers(answer)
@@ -115,6 +116,8 @@ class AssistantMessage(QWidget):
 
     def offer(self, turn: Turn, intents: TurnIntents) -> None:
         """What can be done with this answer, at the left of its numbers. Called once it is final."""
+        if turn.answer.was_cut_off:
+            self._add(CutOffNote(self._keeper, turn, intents))
         footer = self._footer or self._new_footer()
         actions = MessageActions(self._keeper, turn, "answer", intents, self)
         footer.insertWidget(0, actions)

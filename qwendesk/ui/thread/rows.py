@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from qwendesk.core.conversation import Turn
 from qwendesk.ui.thread.message_assistant import AssistantMessage
 from qwendesk.ui.thread.message_user import UserMessage
+from qwendesk.ui.thread.turn_editor import EDITED
 
 Part = Literal["question", "answer"]
 _LINE = 22.0
@@ -43,11 +44,11 @@ class Row:
 
     @property
     def is_held(self) -> bool:
-        """Whether the widget must not be taken away now: it grows, or somebody has the focus or a selection in it."""
+        """Whether the widget must not be taken away now: it grows, or somebody works in it or has marked some of it."""
         if self.widget is None:
             return False
         focus = QApplication.focusWidget()
-        if self.is_open or (focus is not None and self.widget.isAncestorOf(focus)):
+        if self.is_open or self.widget.property(EDITED) or (focus is not None and self.widget.isAncestorOf(focus)):
             return True
         return isinstance(self.widget, AssistantMessage) and self.widget.answer_view.is_held
 

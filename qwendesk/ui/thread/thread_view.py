@@ -97,13 +97,13 @@ class ThreadView(QScrollArea):
         return widget if isinstance(widget, AssistantMessage) else None
 
     def show_conversation(self, conversation: Conversation) -> None:
-        """Replace everything."""
+        """Replace everything. Its answers are final; one that is being made comes by `add_turn`."""
         for index in list(self._live):
             self._drop(index)
         self._rows.clear()
         self._column.truncate(0)
         for turn in conversation.turns:
-            self._add(turn, is_open=turn.answer.stop_reason is None and not turn.answer.error)
+            self._add(turn, is_open=False)
         self.follow()
         self.find_bar.search_again()
 

@@ -10,6 +10,9 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.turn_intents import TurnIntents
 
+EDITED = "edited"
+"""Property of a message's widget while an editor stands in it: what is typed there is nowhere else."""
+
 _FEWEST_LINES, _MOST_LINES = 2, 18
 
 
@@ -148,8 +151,11 @@ def edit_in_place(
         editor = TurnEditor(keeper, turn.id, turn.answer.text, turn.answer.reasoning)
         editor.done.connect(lambda text, thought: intents.answer_edited.emit(turn.id, text, thought))
     shown = [widget for widget in hidden if not widget.isHidden()]
+    message = column.parentWidget()
+    message.setProperty(EDITED, True)
 
     def close() -> None:
+        message.setProperty(EDITED, False)
         for widget in shown:
             widget.show()
         shown[-1].setFocus()

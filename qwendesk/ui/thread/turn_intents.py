@@ -19,6 +19,8 @@ class TurnIntents(QObject):
     """Turn, "question" or "answer"."""
     version = Signal(int, str, int)
     """Turn, part, -1 or 1."""
+    busy_changed = Signal()
+    """An answer began or ended: what cannot be done meanwhile is disabled."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

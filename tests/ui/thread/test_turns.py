@@ -4,6 +4,9 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QPlainTextEdit, QWidget
 
+from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.messages import text_message
 from qwendesk.engine.protocol import Begun, Generate
 from tests.fakes.engine import ScriptedAnswer
 from tests.ui.desk import Desk
@@ -142,16 +145,51 @@ async def test_delete_can_be_undone(desk: Desk) -> None:
     assert not desk.is_shown("chat.undobar")
 
 
-async def test_nothing_can_be_changed_while_an_answer_is_made_and_the_composer_says_so(desk: Desk) -> None:
+async def test_what_would_change_the_chat_is_disabled_while_an_answer_is_made_and_says_why(desk: Desk) -> None:
     await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    changing = ["edit", "regenerate", "branch", "delete", "question.edit", "question.branch", "question.delete"]
+    buttons = {name: desk.find(f"thread.{name}.1", QWidget) for name in changing}
+    tips = {name: button.toolTip() for name, button in buttons.items()}
     desk.client.answers.append(ScriptedAnswer(text="word " * 10, tokens_per_second=0.001))
     desk.send("Two?")
     await desk.until(lambda: desk.parts.chat.busy)
-    desk.click("thread.question.delete.1")
-    await desk.until(lambda: "Wait for the answer" in desk.text_of("composer.notice"))
-    assert len(shown(desk)) == 2
+    for name, button in buttons.items():
+        assert not button.isEnabled(), name
+        assert button.toolTip().startswith(tips[name])
+        assert "while an answer is being made" in button.toolTip()
+    assert desk.find("thread.copy.1", QWidget).isEnabled(), "copying changes nothing"
     desk.parts.chat.stop()
     await desk.until(lambda: not desk.parts.chat.busy)
+    for name, button in buttons.items():
+        assert button.isEnabled(), name
+        assert button.toolTip() == tips[name]
+
+
+async def test_an_answer_that_a_crash_cut_off_says_so_and_goes_on(desk: Desk) -> None:
+    question = ChatNode(id="q" * 32, message=text_message("user", "Count"))
+    cut = ChatNode(id="a" * 32, parent_id=question.id, message=text_message("assistant", "One, ", reasoning="Hm."))
+    tree = ChatTree().with_node(question).with_node(cut)
+    desk.parts.chats._chats.chat.open("c" * 32, tree, ChatSettings())
+    turn = last_id(desk)
+    await desk.until(lambda: desk.is_shown(f"thread.cutoff.{turn}"))
+    assert "Cut off" in desk.text_of(f"thread.cutoff.words.{turn}")
+    assert desk.is_shown(f"thread.regenerate.{turn}"), "its other actions are there as well"
+    desk.client.answers.append(ScriptedAnswer(text="two."))
+    desk.click(f"thread.goon.{turn}")
+    await idle(desk, 1)
+    assert asked(desk)[-1].begun == Begun("Hm.", "One, ")
+    await desk.until(lambda: desk.message(turn).answer_view.markdown == "One, two.")
+    await desk.until(lambda: not desk.has(f"thread.cutoff.{turn}"))
+
+
+async def test_a_question_whose_answer_is_gone_can_be_answered(desk: Desk) -> None:
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    desk.click("thread.delete.1")
+    await desk.until(lambda: desk.is_shown("thread.cutoff.1"))
+    assert not desk.is_shown("thread.continue.1")
+    desk.client.answers.append(ScriptedAnswer(text="Eins."))
+    desk.click("thread.goon.1")
+    await desk.until(lambda: shown(desk) == [("One?", "Eins.")] and not desk.parts.chat.busy)
 
 
 async def test_actions_are_drawn_for_the_pointer_and_for_the_focus(desk: Desk) -> None:

@@ -6,7 +6,15 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QMainWindow,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.messages import text_message
@@ -236,3 +244,63 @@ def test_dragging_beyond_the_edge_scrolls_and_selects(view: ThreadView, app: QAp
     assert copied.startswith("Paragraph 0.")
     assert "Paragraph 5." in copied
     QTest.mouseRelease(pane.viewport(), Qt.MouseButton.LeftButton)
+
+
+def test_an_editor_far_away_keeps_what_was_typed_in_it(view: ThreadView, app: QApplication) -> None:
+    view.show_conversation(long_chat(200))
+    view.show_row(0)
+    settle(view, app)
+    edit = view.findChild(QAbstractButton, "thread.question.edit.1")
+    assert edit is not None
+    edit.click()
+    field = view.findChild(QPlainTextEdit, "thread.editor.text.1")
+    assert field is not None
+    field.setPlainText("Half a thought")
+    field.clearFocus()
+    view.follow()
+    settle(view, app)
+    assert view.live_rows()[0] == 0
+    assert view.live_rows()[1] > 100, "its neighbours were taken away"
+    again = view.findChild(QPlainTextEdit, "thread.editor.text.1")
+    assert again is not None
+    assert again.toPlainText() == "Half a thought"
+    cancel = view.findChild(QAbstractButton, "thread.editor.cancel.1")
+    assert cancel is not None
+    cancel.click()
+    view.setFocus()
+    view.follow()
+    view.look_around()
+    assert view.live_rows()[0] > 0, "nobody works there any more"
+
+
+def test_leaving_the_thread_by_tab_harms_nothing_of_the_window(keeper: ThemeKeeper, app: QApplication) -> None:
+    window = QMainWindow()
+    middle = QWidget()
+    window.setCentralWidget(middle)
+    column = QVBoxLayout(middle)
+    before, after = QPushButton("before"), QPushButton("after")
+    view = ThreadView(keeper, PictureShelf(), Tasks())
+    for widget in (before, view, after):
+        column.addWidget(widget)
+    action = window.menuBar().addMenu("Menu").addAction("Entry")
+    window.resize(900, 600)
+    window.show()
+    window.activateWindow()
+    view.show_conversation(long_chat(1))
+    settle(view, app)
+    inside = view.row_widget(1)
+    assert isinstance(inside, AssistantMessage)
+    for key, outside in ((Qt.Key.Key_Tab, after), (Qt.Key.Key_Backtab, before)):
+        inside.answer_view.pane_at(0).setFocus()
+        for _ in range(40):
+            focus = window.focusWidget()
+            if not view.isAncestorOf(focus):
+                break
+            QTest.keyClick(focus, key)
+        assert window.focusWidget() is outside
+    view.show_conversation(long_chat(2))
+    settle(view, app)
+    app.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert action.text() == "Entry"
+    window.close()
+    window.deleteLater()
