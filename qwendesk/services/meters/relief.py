@@ -11,15 +11,18 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
-from qwendesk.hardware.spill import HEADROOM_BYTES
+from qwendesk.hardware.spill import HEADROOM_BYTES, SpillState
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.meters.answers import AnswerMeter
 from qwendesk.services.meters.bars import GpuBar, Meters, Taker
 
-FixId = Literal["experts", "vision", "kv", "eject"]
+FixId = Literal["experts", "vision", "both", "kv", "context", "layers", "eject"]
+"""`both`: experts and pictures, where neither is enough alone. `context` and `layers`: where nothing gentler is."""
 _FREE_SAMPLES = 3
 """The memory must be back for so many looks before an ejected model is loaded again."""
 _RAM_LEFT_BYTES = 1024**3
+_ROOM_TOKENS = 8_192
+"""A shorter context still leaves so much for what comes after the chat as it is."""
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -42,6 +45,8 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True):
     options: LoadOptions | None = None
     expert_layers: int = 0
     """More expert layers on the CPU than now."""
+    cpu_layers: int = 0
+    """Whole layers on the CPU, for `layers`."""
     expected_tok_s: tuple[float, float] | None = None
     taker: Taker | None = None
 
@@ -70,11 +75,16 @@ class Relief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fixes(
-    options: LoadOptions, needed: Mapping[str, int], ram_free_bytes: int | None, n_layers: int, price_of: PriceOf
+    options: LoadOptions,
+    needed: Mapping[str, int],
+    ram_free_bytes: int | None,
+    n_layers: int,
+    price_of: PriceOf,
+    chat_tokens: int = 0,
 ) -> tuple[Fix, ...]:
     """The changes that free at least `needed` bytes (by device name), gentlest first.
 
-    None of them touches the context length: the running chat stays whole. Blocks while headers are read.
+    None of them cuts the running chat of `chat_tokens`. Blocks while headers are read.
     """
     now = price_of(options)
     if now is None or not needed:
@@ -89,9 +99,16 @@ def fixes(
         holds = more_ram <= 0 or ram_free_bytes is None or more_ram + _RAM_LEFT_BYTES <= ram_free_bytes
         return price if frees and holds else None
 
+    has_pictures = bool(options.mmproj) and options.vision == "gpu"
+    experts = _more_experts("experts", options, n_layers, enough)
+    vision = _one("vision", options, {"vision": "cpu"}, enough, possible=has_pictures)
+    both = None
+    if experts is None and vision is None and has_pictures:
+        both = _more_experts("both", msgspec.structs.replace(options, vision="cpu"), n_layers, enough)
     found = [
-        _more_experts(options, n_layers, enough),
-        _one("vision", options, {"vision": "cpu"}, enough, possible=bool(options.mmproj) and options.vision == "gpu"),
+        experts,
+        vision,
+        both,
         _one(
             "kv",
             options,
@@ -100,10 +117,49 @@ def fixes(
             possible=options.type_k == options.type_v == "f16" and options.flash_attn != "off",
         ),
     ]
-    return tuple(fix for fix in found if fix is not None)
+    offered = tuple(fix for fix in found if fix is not None)
+    if offered:
+        return offered
+    last = _shorter_context(options, chat_tokens, enough) or _fewer_layers(options, n_layers, enough)
+    return () if last is None else (last,)
 
 
-def _more_experts(options: LoadOptions, n_layers: int, enough: Callable[[LoadOptions], Price | None]) -> Fix | None:
+def _shorter_context(
+    options: LoadOptions, chat_tokens: int, enough: Callable[[LoadOptions], Price | None]
+) -> Fix | None:
+    """The longest power of two that is enough and holds the chat with room to go on."""
+    n_ctx = 1 << max(options.n_ctx - 1, 1).bit_length() - 1
+    while n_ctx >= chat_tokens + _ROOM_TOKENS:
+        changed = msgspec.structs.replace(options, n_ctx=n_ctx)
+        price = enough(changed)
+        if price is not None:
+            return Fix(id="context", options=changed, expected_tok_s=price.expected_tok_s)
+        n_ctx //= 2
+    return None
+
+
+def _fewer_layers(options: LoadOptions, n_layers: int, enough: Callable[[LoadOptions], Price | None]) -> Fix | None:
+    """The most layers that may stay on the GPU, the output counting as one more."""
+    present = options.n_gpu_layers if isinstance(options.n_gpu_layers, int) else n_layers + 1
+    low, high = 0, min(present, n_layers + 1) - 1
+    best: Fix | None = None
+    while low <= high:
+        middle = (low + high) // 2
+        changed = msgspec.structs.replace(options, n_gpu_layers=middle)
+        price = enough(changed)
+        if price is None:
+            high = middle - 1
+        else:
+            best = Fix(
+                id="layers", options=changed, cpu_layers=n_layers + 1 - middle, expected_tok_s=price.expected_tok_s
+            )
+            low = middle + 1
+    return best
+
+
+def _more_experts(
+    fix: FixId, options: LoadOptions, n_layers: int, enough: Callable[[LoadOptions], Price | None]
+) -> Fix | None:
     """The fewest more expert layers on the CPU that are enough, found by halving: each one more frees more."""
     present = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
     low, high = present + 1, n_layers
@@ -115,9 +171,7 @@ def _more_experts(options: LoadOptions, n_layers: int, enough: Callable[[LoadOpt
         if price is None:
             low = middle + 1
         else:
-            best = Fix(
-                id="experts", options=changed, expert_layers=middle - present, expected_tok_s=price.expected_tok_s
-            )
+            best = Fix(id=fix, options=changed, expert_layers=middle - present, expected_tok_s=price.expected_tok_s)
             high = middle - 1
     return best
 
@@ -137,16 +191,17 @@ def _one(
     return None if price is None else Fix(id=fix, options=changed, expected_tok_s=price.expected_tok_s)
 
 
-def bytes_needed(bars: tuple[GpuBar, ...], devices: Mapping[str, str]) -> dict[str, int]:
+def bytes_needed(bars: tuple[GpuBar, ...], devices: Mapping[str, str], *, suspected: bool = False) -> dict[str, int]:
     """What each GPU lacks, by device name: what spilled, and what is missing to comfortable room.
 
-    `devices` is the engine's device name of each GPU's key.
+    `devices` is the engine's device name of each GPU's key. `suspected`: nothing counts what spilled here, so that the
+    room alone is told.
     """
     lacking = {}
     for bar in bars:
         name = devices.get(bar.gpu.key)
         short = bar.excess_bytes + max(0, HEADROOM_BYTES - (bar.total_bytes - bar.used_bytes))
-        if name is not None and bar.excess_bytes and short:
+        if name is not None and (bar.excess_bytes or suspected) and short:
             lacking[name] = short
     return lacking
 
@@ -180,12 +235,12 @@ class ReliefService:
             self._change(fixes=())
             return
         ram = meters.snapshot.system.ram_available_bytes if meters.snapshot is not None else None
-        needed = bytes_needed(meters.bars, devices)
-        found = await asyncio.to_thread(fixes, report.options, needed, ram, report.n_layers, self._price_of)
+        needed = bytes_needed(meters.bars, devices, suspected=meters.spill.state is SpillState.SUSPECTED)
+        tokens, speed = self._answers.context_tokens, self._answers.prefill_tok_s
+        found = await asyncio.to_thread(fixes, report.options, needed, ram, report.n_layers, self._price_of, tokens)
         if self._engine.state.report is not report:
             return
         eject = Fix(id="eject", taker=meters.spill.taker)
-        tokens, speed = self._answers.context_tokens, self._answers.prefill_tok_s
         self._change(fixes=(*found, eject), reread_tokens=tokens, reread_s=tokens / speed if speed and tokens else None)
 
     async def apply(self, fix_id: FixId, meters: Meters) -> LoadReport | LoadFailure | None:

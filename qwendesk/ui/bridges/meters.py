@@ -48,7 +48,7 @@ class MeterBridge(QObject):
                 self._tasks.start(relief.load_again())
             case "stop_waiting":
                 relief.stop_waiting()
-            case "experts" | "vision" | "kv" | "eject":
+            case "experts" | "vision" | "both" | "kv" | "context" | "layers" | "eject":
                 fix: FixId = button
                 self._tasks.start(relief.apply(fix, self.meters))
 

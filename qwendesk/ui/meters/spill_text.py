@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.units import GIB, MIB, show_bytes, show_duration
+from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_tokens
 from qwendesk.hardware.spill import SpillState
 from qwendesk.services.meters.bars import Meters, Spill, Taker
 from qwendesk.services.meters.relief import Fix, FixId, Relief
@@ -49,7 +49,7 @@ def story_of(meters: Meters, relief: Relief, *, on_windows: bool) -> SpillStory 
         tone="bad",
         title=title,
         sentence=" ".join(part for part in (_cost(spill), _taken(spill.taker)) if part),
-        choices=tuple(_choice(fix) for fix in relief.fixes),
+        choices=tuple(_choice(fix, _reading(relief)) for fix in relief.fixes),
         note=_note(meters, relief, on_windows=on_windows),
         busy=relief.pending is not None,
     )
@@ -77,20 +77,30 @@ def _taken(taker: Taker | None) -> str:
     return tr("{0} took {1} since the model was loaded.", taker.name, _size(taker.n_bytes))
 
 
-def _choice(fix: Fix) -> Choice:
+def _choice(fix: Fix, reading: str) -> Choice:
     text, tip = _words(fix)
     if fix.expected_tok_s is not None:
         text = tr("{0}, about {1} tok/s", text, _range(fix.expected_tok_s))
         tip = tr("{0}. The speed is an estimate.", tip)
-    return Choice(fix.id, text, tip)
+    return Choice(fix.id, text, tr("{0}\n{1}", tip, reading))
 
 
 def _words(fix: Fix) -> tuple[str, str]:
     """A button's text and tooltip."""
+    layers = fix.expert_layers
     if fix.id == "experts":
-        layers = fix.expert_layers
         text = tr("1 expert layer to CPU") if layers == 1 else tr("{0} expert layers to CPU", layers)
         return text, tr("Keeps everything else on the GPU, and the whole chat")
+    if fix.id == "both":
+        one = tr("Pictures + 1 expert layer to CPU")
+        text = one if layers == 1 else tr("Pictures + {0} expert layers to CPU", layers)
+        return text, tr("Neither is enough alone; everything else stays on the GPU, and the whole chat")
+    if fix.id == "layers":
+        text = tr("1 layer to CPU") if fix.cpu_layers == 1 else tr("{0} layers to CPU", fix.cpu_layers)
+        return text, tr("Nothing gentler is enough; the whole chat stays")
+    if fix.id == "context":
+        n_ctx = fix.options.n_ctx if fix.options is not None else 0
+        return tr("Shorter context ({0})", show_tokens(n_ctx)), tr("The chat as it is stays whole, with room to go on")
     if fix.id == "vision":
         return tr("Pictures to CPU"), tr("Pictures are read slower; text is as fast as before the spill")
     if fix.id == "kv":

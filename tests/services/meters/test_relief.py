@@ -7,7 +7,9 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
-from qwendesk.services.meters.relief import Price, fixes
+from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.services.meters.bars import GpuBar
+from qwendesk.services.meters.relief import Price, bytes_needed, fixes
 from tests.fakes.engine import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, priced
 
@@ -37,6 +39,40 @@ async def test_only_what_is_enough_is_offered_with_the_fewest_layers():
     assert set(more) == {"experts"}
     assert more["experts"].expert_layers == 8
     assert fixes(OPTIONS, {"CUDA0": 30 * GIB}, 40 * GIB, 40, priced) == ()
+
+
+def dense(options) -> Price:
+    """A dense model whose cache is q8_0 already: 300 MiB a layer, 16 KiB a token."""
+    layers = options.n_gpu_layers if isinstance(options.n_gpu_layers, int) else 41
+    on_card = layers * 300 * MIB + options.n_ctx * 16 * 1024 + (GIB if options.vision == "gpu" else 0)
+    return Price({"CUDA0": on_card}, GIB, (20.0, 30.0))
+
+
+def few_experts(options) -> Price:
+    """Two expert layers that can move, and pictures."""
+    return priced(msgspec.structs.replace(options, n_cpu_moe=min(options.n_cpu_moe, 2)))
+
+
+async def test_experts_and_pictures_together_where_neither_is_enough():
+    small_cache = msgspec.structs.replace(OPTIONS, type_k="q8_0", type_v="q8_0")
+    (fix,) = fixes(small_cache, {"CUDA0": GIB + 700 * MIB}, None, 40, few_experts)
+    assert (fix.id, fix.options.vision, fix.options.n_cpu_moe, fix.expert_layers) == ("both", "cpu", 2, 2)
+    assert fix.options.n_ctx == OPTIONS.n_ctx
+
+
+async def test_a_dense_model_gives_context_that_the_chat_does_not_need_and_then_layers():
+    asked = msgspec.structs.replace(OPTIONS, type_k="q8_0", type_v="q8_0", vision="cpu")
+    (fix,) = fixes(asked, {"CUDA0": 900 * MIB}, None, 40, dense, chat_tokens=20_000)
+    assert (fix.id, fix.options.n_ctx, fix.options.n_gpu_layers) == ("context", 65_536, "all")
+    (fix,) = fixes(asked, {"CUDA0": 900 * MIB}, None, 40, dense, chat_tokens=60_000)
+    assert (fix.id, fix.options.n_ctx, fix.cpu_layers) == ("layers", OPTIONS.n_ctx, 3)
+    assert fix.options.n_gpu_layers == 38, "900 MiB are three layers of 41"
+
+
+async def test_what_nothing_counts_is_given_room():
+    (bar,) = [GpuBar(gpu=GpuReading(pci="a"), total_bytes=8 * GIB, used_bytes=8 * GIB - 100 * MIB)]
+    assert bytes_needed((bar,), {"a": "CUDA0"}) == {}
+    assert bytes_needed((bar,), {"a": "CUDA0"}, suspected=True) == {"CUDA0": 412 * MIB}
 
 
 async def test_one_layer_fewer_would_not_be_enough():

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 from qwendesk.hardware.spill import SpillState
@@ -81,6 +82,17 @@ def test_the_buttons_and_what_reading_again_costs() -> None:
         "Eject until the memory is free",
     ]
     assert found.note == "Applied after this answer; reading the chat again takes about 25 s."
+    assert all("takes about 25 s" in choice.tooltip for choice in found.choices), "each button says what it costs"
+    last = (
+        Fix(id="both", expert_layers=3, expected_tok_s=(60, 70)),
+        Fix(id="context", options=LoadOptions(model="m", n_ctx=65_536)),
+        Fix(id="layers", cpu_layers=2),
+    )
+    assert [choice.text for choice in story(SPILL, Relief(fixes=last)).choices] == [
+        "Pictures + 3 expert layers to CPU, about 60-70 tok/s",
+        "Shorter context (64K)",
+        "2 layers to CPU",
+    ]
     unknown = story(SPILL, Relief(fixes=fixes, reread_tokens=12_000))
     assert "12,000 tokens are then read again" in unknown.note
     assert story(SPILL, Relief(fixes=fixes, pending="kv")).busy
