@@ -248,6 +248,6 @@ def _as_text(made: Plan) -> str:
             f"Expect about {low:.0f}-{high:.0f} tok/s at the start, {long_low:.0f}-{long_high:.0f} with "
             f"{show_tokens(made.speed.long_tokens)} tokens before it (an estimate until it is measured here)."
         )
-    whose = "the engine's own" if made.source == "engine" else "estimates"
-    lines.append(f"The numbers are {whose}.")
+    if made.source == "estimate":
+        lines.append("The numbers are estimates.")
     return "\n".join(lines) + "\n"

@@ -17,6 +17,8 @@ from qwendesk.hardware.sharing import Gpu, Shares, gpus_of, shares_ram
 WORKER_BYTES = 256 * MIB
 """RAM of the worker process beside the model: Python with the engine library measured 41 MiB, a vocabulary of
 150,000 tokens with its merges about 60 MiB more; rounded up generously."""
+_TURNS_KEPT, _PICTURES_KEPT, _PICTURE_TOKENS = 64, 32, 4096
+"""What fills the prompt cache in a long chat: a checkpoint for each turn, and pictures of the largest size."""
 _UNQUANTISED = ("auto", "f16", "bf16", "f32")
 
 
@@ -76,7 +78,8 @@ class Pricing:
         )
         shared = sum(plan.total_bytes for gpu, plan in zip(self._gpus, gpus, strict=True) if shares_ram(gpu.device))
         available = self._machine.ram_available_bytes
-        ram = msgspec.structs.replace(self._ram.plan("CPU", available, available), drift_bytes=WORKER_BYTES + shared)
+        beside = WORKER_BYTES + prompt_cache_bytes(self._facts, self._options, with_pictures=self._mmproj is not None)
+        ram = msgspec.structs.replace(self._ram.plan("CPU", available, available), drift_bytes=beside + shared)
         return Prices(gpus=gpus, ram=ram, ram_weights_bytes=self._ram.weights, experts_in_ram=experts_in_ram)
 
     def _place_layers(self) -> bool:
@@ -182,6 +185,15 @@ def draft_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
     n_ubatch, flash = ubatch_of(options, n_ctx), options.flash_attn != "off"
     buffers = on_gpu(widths_of(facts), n_ctx, n_ubatch, flash, 0, Moves(), 0)
     return split_weights(facts, ()).draft + facts.nextn_layers * layer_kv + buffers
+
+
+def prompt_cache_bytes(facts: ModelFacts, options: LoadOptions, *, with_pictures: bool) -> int:
+    """RAM that the worker's prompt cache may come to: three quarters of its budget for checkpoints, a quarter for
+    pictures already encoded. Less for a small model, whose checkpoints would never fill the budget."""
+    budget = options.cache_budget_mib * MIB
+    checkpoints = min(budget - budget // 4, _TURNS_KEPT * recurrent_bytes(facts))
+    pictures = min(budget // 4, _PICTURES_KEPT * _PICTURE_TOKENS * facts.embedding_length * 4) if with_pictures else 0
+    return checkpoints + pictures
 
 
 class _Row:

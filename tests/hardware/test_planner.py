@@ -161,8 +161,17 @@ def test_without_a_gpu_everything_is_in_ram() -> None:
     assert [device.name for device in found.devices] == ["CPU"]
 
 
+def test_the_prompt_cache_counts_as_ram_as_far_as_a_model_can_fill_it() -> None:
+    def ram(facts: ModelFacts, **changes: object) -> int:
+        return price(facts, options(n_gpu_layers=0, n_cpu_moe=0, **changes), machine()).ram.total_bytes
+
+    assert ram(dense_27b()) - ram(dense_27b(), cache_budget_mib=0) == 768 * MIB, "a quarter is for pictures"
+    small = msgspec.structs.replace(dense_27b(), ssm_state_size=4, ssm_inner_size=16)
+    assert 0 < ram(small) - ram(small, cache_budget_mib=0) < 16 * MIB
+
+
 def test_in_ram_the_context_shrinks_too() -> None:
-    assert decided(dense_27b(), ram=18.3).n_ctx == 32_768
+    assert decided(dense_27b(), ram=19.05).n_ctx == 32_768
 
 
 def test_what_fits_nowhere_says_by_how_much() -> None:

@@ -20,6 +20,12 @@ Ask = Callable[[LoadOptions], Awaitable[Estimated]]
 _MOST_ROUNDS = 3
 """A plan that the engine's numbers do not fit is made again, with what was missing counted in."""
 
+_WHOSE = (
+    "Weights, caches, states and buffers are the engine's own numbers; pictures and what the driver takes are "
+    "estimates."
+)
+_WHOSE_BUFFERS = "States and buffers are the engine's own numbers; everything else is an estimate."
+
 
 async def exact_plan(
     facts: ModelFacts, mmproj: ModelFacts | None, machine: Machine, options: LoadOptions, ask: Ask = ask_engine
@@ -60,7 +66,13 @@ def with_engine_numbers(
     ram = _joined(prices.ram, rows.get("CPU"), knows_weights, 0)
     weights = prices.ram_weights_bytes + ram.weights_bytes - prices.ram.weights_bytes
     prices = msgspec.structs.replace(prices, gpus=gpus, ram=ram, ram_weights_bytes=weights)
-    return msgspec.structs.replace(plan, prices=prices, fits=not missing_bytes(prices, asked), source="engine")
+    return msgspec.structs.replace(
+        plan,
+        prices=prices,
+        fits=not missing_bytes(prices, asked),
+        why=(*plan.why, _WHOSE if knows_weights else _WHOSE_BUFFERS),
+        source="engine",
+    )
 
 
 def _joined(device: DevicePlan, row: Allocation | None, knows_weights: bool, lacking: int) -> DevicePlan:
