@@ -35,6 +35,8 @@ class TextPane(QTextBrowser):
         self.setTabChangesFocus(True)
         self.setCursorWidth(0)
         self.viewport().setAutoFillBackground(False)
+        paint_growth_only(self)
+        paint_growth_only(self.viewport())
         self.document().setDocumentMargin(0)
         self.anchorClicked.connect(self._ask_to_open)
 
@@ -53,6 +55,7 @@ class TextPane(QTextBrowser):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
+            self.viewport().update()
             self.fit_height()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -75,6 +78,11 @@ class TextPane(QTextBrowser):
             action.triggered.connect(run)
             menu.addAction(action)
         menu.popup(QCursor.pos())
+
+
+def paint_growth_only(widget: QWidget) -> None:
+    """When it becomes taller, paint what came into being and not all of it again. Its content stands at its top."""
+    widget.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
 
 
 def _short(address: str) -> str:

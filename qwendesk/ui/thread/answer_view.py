@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
+from qwendesk.ui.kit.text_pane import paint_growth_only
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.answer_selection import AnswerSelection
 from qwendesk.ui.thread.code_section import CodeSection
@@ -58,6 +59,7 @@ class AnswerView(QWidget):
         self._timer.timeout.connect(self.draw_now)
         self.selection = AnswerSelection(self)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        paint_growth_only(self)
         self.setFixedHeight(1)
         keeper.changed.connect(self._on_theme_changed)
         self._formulas.drawn.connect(self._on_formulas)
@@ -229,7 +231,7 @@ class AnswerView(QWidget):
             self._live.add(section)
             pane = section.pane = SectionPane(self._keeper, self._formulas, self)
             pane.is_wide = section.is_wide
-            pane.resize(max(1, self.width()), 1)
+            pane.setGeometry(0, self._column.top(section.index), max(1, self.width()), 1)
             pane.whole_code = lambda code: self._whole_code(section, code)
             pane.code_saved.connect(self.code_saved)
             pane.footnote_chosen.connect(self._on_footnote)

@@ -68,17 +68,17 @@ def _lines(text: str, share: float) -> float:
 
 
 def settled_height(widget: QWidget, width: int) -> int:
-    """The height a message wants at a width; its own layouts are worked out at once."""
+    """The height a message wants at a width; its own layouts are worked out at once. It does not get that height here."""
     layout = widget.layout()
     if widget.width() != width:
         widget.resize(width, max(1, widget.height()))
     if layout is None:
         return widget.sizeHint().height()
-    wanted = widget.height()
+    wanted = -1
     for _ in range(3):
         layout.activate()
+        before = wanted
         wanted = layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
-        if wanted == widget.height():
+        if wanted == before:
             break
-        widget.resize(width, wanted)
     return wanted

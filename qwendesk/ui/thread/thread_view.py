@@ -15,6 +15,7 @@ from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.kit.buttons import IconButton, describe
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text_pane import paint_growth_only
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.code_file import ask_where_to_save
 from qwendesk.ui.thread.column import Column
@@ -65,6 +66,7 @@ class ThreadView(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._host = FocusWalk(self, keeper, self._live_widgets)
         self._host.setProperty("kind", "column")
+        paint_growth_only(self._host)
         self.setWidget(self._host)
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._look)
@@ -211,6 +213,7 @@ class ThreadView(QScrollArea):
             self._live.add(index)
             row.widget = self._new_question(row) if row.part == "question" else self._new_answer(row)
             row.widget.setParent(self._host)
+            paint_growth_only(row.widget)
             row.widget.installEventFilter(self)
             row.widget.resize(self._width(), self._column.height(index))
             row.widget.show()
@@ -301,6 +304,7 @@ class ThreadView(QScrollArea):
         for index in sorted(others):
             changed |= self._fit(index)
         left, width = max(0, (self.width() - self._width()) // 2), self._width()
+        self._go()  # before rows grow: pixels are moved only while nothing that is seen waits for its paint
         for index in self._live:
             place = QRect(left, self._column.top(index) + _TOP, width, self._column.height(index))
             widget = self.row_widget(index)
