@@ -139,9 +139,13 @@ class ChatPage(QWidget):
         self.banner.show_content(BannerContent("bad", title, sentence))
 
     def open_picture(self, path: str) -> None:
-        viewer = PictureViewer(self._keeper, Path(path), self)
-        viewer.open()
-        self._tasks.start(viewer.load(Path(path)), viewer)
+        """In a viewer that goes on to the other pictures beside it: those of the chat, or of the composer."""
+        chosen = Path(path)
+        turns = self._chat.conversation.turns
+        of_chat = list(dict.fromkeys(Path(image.path) for turn in turns for image in turn.question.images))
+        of_composer = [Path(part.path) for part in self.composer.attachments.pictures]
+        group = next((each for each in (of_composer, of_chat) if chosen in each), [chosen])
+        PictureViewer(self._keeper, group, group.index(chosen), self._tasks, self).open()
 
     def _connect(self) -> None:
         self._engine.changed.connect(self._on_engine)

@@ -46,6 +46,19 @@ QLabel[kind="mark"] { color: @text_link; font-size: @11; }
 QLabel[kind="badge"] {
     background: @fill; color: @on_fill; border-radius: 9px; padding: 0px 5px; font-size: @11; font-weight: 600;
 }
+QLabel[kind="strong"] { font-weight: 600; }
+QLabel[kind="flag"] { color: @text_dim; font-family: monospace; font-size: @11; }
+QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px solid @divider; }
+QWidget[kind="panel"] { background: @panel; border: none; }
+QFrame[kind="foot"] { background: @panel; border: none; border-top: 1px solid @divider; }
+QSlider { min-height: 22px; }
+QSlider::groove:horizontal { background: @divider; height: 4px; border-radius: 2px; }
+QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
+QSlider::handle:horizontal {
+    background: @text; border: 1px solid @border; width: 14px; height: 14px; margin: -6px 0px; border-radius: 8px;
+}
+QSlider::handle:horizontal:hover { border: 1px solid @focus; }
+QSlider:focus { border: 1px solid @focus; border-radius: 6px; }
 QFrame[kind="settingrow"] { background: transparent; border: none; }
 
 QLabel[kind="key"] {
@@ -113,6 +126,13 @@ QPushButton[kind="document"] {
 QPushButton[kind="document"]:hover { background: @card_hover; }
 QPushButton[kind="document"]:focus { border: 1px solid @focus; }
 QPushButton[kind="suggestion"] { text-align: left; padding: 11px 14px; }
+
+QRadioButton { spacing: 9px; padding: 3px 0px; }
+QRadioButton::indicator { width: 12px; height: 12px; border: 2px solid @text_dim; border-radius: 8px; }
+QRadioButton::indicator:checked { border: 4px solid @accent; width: 8px; height: 8px; background: @window; }
+QRadioButton::indicator:disabled { border-color: @border; }
+QRadioButton:focus { color: @text_link; }
+QRadioButton:disabled { color: @text_dim; }
 
 QToolButton { background: transparent; border: 1px solid transparent; }
 QToolButton:hover { background: @hover; }

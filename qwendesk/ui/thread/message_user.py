@@ -84,7 +84,7 @@ class UserMessage(QWidget):
             drag_out(thumbnail, path)
             if image.longest_side:
                 thumbnail.note = tr("sent with at most {0} px", f"{image.longest_side:,}")
-            grid.addWidget(thumbnail, index // _IN_A_ROW, index % _IN_A_ROW)
+            grid.addWidget(thumbnail, index // _IN_A_ROW, index % _IN_A_ROW, Qt.AlignmentFlag.AlignTop)
             tasks.start(thumbnail.fill(shelf), thumbnail)
         grid.setColumnStretch(_IN_A_ROW, 1)
         return grid

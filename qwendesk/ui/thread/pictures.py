@@ -92,12 +92,18 @@ def _png(image: QImage) -> bytes:
     return data.getvalue()
 
 
-def load_full(path: Path, longest_side: int) -> QImage:
-    """The picture for the viewer, reduced to `longest_side` pixels if larger. Raises BadRequest as `look_at` does."""
+def load_full(path: Path, longest_side: int) -> tuple[QImage, int, int]:
+    """The picture for the viewer, reduced to `longest_side` pixels if larger, and the file's own width and height.
+
+    Raises BadRequest as `look_at` does.
+    """
     try:
         with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            return _reduced(image, longest_side)
+            width, height = image.size
+            if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):
+                width, height = height, width
+            return _reduced(image, longest_side), width, height
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadRequest(tr("Picture not readable"), tr('"{0}" cannot be read: {1}', path.name, error)) from error
 
