@@ -68,7 +68,7 @@ def _lines(text: str, share: float) -> float:
 
 
 def settled_height(widget: QWidget, width: int) -> int:
-    """The height a message wants at a width; its own layouts are worked out at once. It does not get that height here."""
+    """The height a message wants at a width; its layouts are worked out at once. It is not resized to it."""
     layout = widget.layout()
     if widget.width() != width:
         widget.resize(width, max(1, widget.height()))
