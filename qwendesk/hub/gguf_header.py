@@ -245,9 +245,7 @@ def _check_data(cursor: Cursor, values: dict[str, Value], tensors: tuple[TensorF
         end = offset + tensor.n_bytes
     missing = start + end - cursor.size
     if tensors and missing > 0:
-        raise cut_short(
-            cursor.name, f"{show_bytes(missing)} of {show_bytes(start + end)} are missing ({missing:,} bytes)"
-        )
+        raise cut_short(cursor.name, f"the last {show_bytes(missing)} of {show_bytes(start + end)} are missing")
     return start + end if tensors else cursor.position
 
 

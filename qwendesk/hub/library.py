@@ -180,7 +180,8 @@ def _problem(first: FoundFile, header: Header, missing: tuple[str, ...]) -> str:
     if missing:
         count = len(_part_names(PurePath(first.path).name))
         shown = missing[0] if len(missing) == 1 else f"{missing[0]} and {len(missing) - 1} more"
-        return f"{len(missing)} of {count} parts are missing: {shown}. Download them again."
+        is_missing, them = ("is missing", "it") if len(missing) == 1 else ("are missing", "them")
+        return f"{len(missing)} of {count} parts {is_missing}: {shown}. Download {them} again."
     if header.facts is None:
         return header.problem
     if _is_ollamas_own(first, header):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx2
@@ -78,7 +78,23 @@ def never() -> bool:
     return False
 
 
-def new_client(network: Network, is_cut: Callable[[], bool] = never) -> httpx2.Client:
+class _Unreachable(httpx2.TransportError):
+    """Nobody answers there at all. huggingface_hub does not know it, and so does not try again for 20 seconds."""
+
+
+class _OneTryClient(httpx2.Client):
+    """For questions that a person waits for: without a connection the answer is at once that there is none."""
+
+    def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        try:
+            return super().send(request, **how)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            raise _Unreachable(str(error) or type(error).__name__, request=request) from error
+
+
+def new_client(
+    network: Network, is_cut: Callable[[], bool] = never, kind: type[httpx2.Client] = httpx2.Client
+) -> httpx2.Client:
     """A client with the proxy, the time limits and the offline switch of `network`. Certificates are checked.
 
     `is_cut` is asked before every request and after every answer, from any thread: the switch may be thrown while
@@ -89,7 +105,7 @@ def new_client(network: Network, is_cut: Callable[[], bool] = never) -> httpx2.C
         if network.offline or is_cut() or constants.is_offline_mode():
             raise offline_trouble()
 
-    return httpx2.Client(
+    return kind(
         event_hooks={"request": [refuse_when_offline], "response": [refuse_when_offline]},
         follow_redirects=True,
         proxy=network.proxy or None,
@@ -99,7 +115,7 @@ def new_client(network: Network, is_cut: Callable[[], bool] = never) -> httpx2.C
 
 def use_in_library(network: Network, is_cut: Callable[[], bool] = never) -> None:
     """From now on huggingface_hub, which knows one client for the whole process, connects as `network` says."""
-    set_client_factory(lambda: new_client(network, is_cut))
+    set_client_factory(lambda: new_client(network, is_cut, _OneTryClient))
 
 
 def drop_connections() -> None:

@@ -90,7 +90,7 @@ def _missing_parts(evidence: Evidence, fix: Fix) -> Iterator[Finding]:
         yield Finding(
             code="missing-shard",
             severity="bad",
-            message=f"The model has {total} parts and {len(evidence.missing)} of them are missing: {names}.",
+            message=f"The model has {total} parts, and {_count_missing(len(evidence.missing))}: {names}.",
             evidence=f"{len(evidence.files)} of {total} parts lie in the folder",
             fix=fix,
         )
@@ -103,6 +103,10 @@ def _missing_parts(evidence: Evidence, fix: Fix) -> Iterator[Finding]:
             evidence=f"header: split.count is {facts.split_count}; the name has no -0000N-of-0000M",
             fix=fix,
         )
+
+
+def _count_missing(count: int) -> str:
+    return "one is missing" if count == 1 else f"{count} are missing"
 
 
 def _mismatched_parts(evidence: Evidence, fix: Fix) -> Iterator[Finding]:

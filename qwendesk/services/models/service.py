@@ -13,6 +13,7 @@ from qwendesk.hub.importing import How, Imported, ImportItem, NotImported, impor
 from qwendesk.hub.library import Library, LibraryModel, model_at, scan
 from qwendesk.hub.library_headers import Headers
 from qwendesk.hub.library_places import DiskLook, Machine, Place, all_places, app_places, this_machine
+from qwendesk.services.models.drives import free_on_drive
 
 _RESCAN_S = 10.0
 """A rescan of 500 models takes about 0.1 s of one thread."""
@@ -25,6 +26,7 @@ class ModelsService:
         self._machine = machine or this_machine()
         self._headers = Headers()
         self._library = Library()
+        self._free: dict[str, int | None] = {}
         self._folders = read_folders()
         self._library_subscribers = Subscribers[Library]()
         self._folders_subscribers = Subscribers[ModelFolders]()
@@ -49,10 +51,15 @@ class ModelsService:
         """Call `callback` with the user's folders each time they changed. Returns what ends it."""
         return self._folders_subscribers.add(callback)
 
+    def free_bytes(self, folder: str) -> int | None:
+        """Free on the drive of one of our folders when it was last looked at; None when nobody could say."""
+        return self._free.get(folder)
+
     async def refresh(self) -> Library:
         """Look at all places again."""
         async with self._one_scan:
-            library = await asyncio.to_thread(self._scan, self._folders)
+            folders = self._folders
+            library, self._free = await asyncio.to_thread(self._look, folders)
         if library != self._library:
             self._library = library
             self._library_subscribers.notify(library)
@@ -143,8 +150,9 @@ class ModelsService:
         planned = import_plan(model, self._library, target, how)
         return planned or NotImported(f"{model.name} is there already.")
 
-    def _scan(self, folders: ModelFolders) -> Library:
-        return scan(all_places(folders, self._machine, DiskLook()), self._headers)
+    def _look(self, folders: ModelFolders) -> tuple[Library, dict[str, int | None]]:
+        library = scan(all_places(folders, self._machine, DiskLook()), self._headers)
+        return library, {each: free_on_drive(Path(each)) for each in folders.models}
 
     def _app_place_of(self, path: Path) -> Place | None:
         """The other app's folder that holds `path`, also when the app is not looked at for models."""

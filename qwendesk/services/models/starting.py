@@ -1,7 +1,6 @@
 """The first start: what is offered, where it goes, whether there is room, and how far it is."""
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.downloads import DownloadsService
+from qwendesk.services.models.drives import free_on_drive
 from qwendesk.services.models.offers import Offers, OffersService
 from qwendesk.services.models.ranking import Offer, QuantOffer
 from qwendesk.services.models.service import ModelsService
@@ -159,15 +159,3 @@ class StartService:
         if start != self._start:
             self._start = start
             self._subscribers.notify(start)
-
-
-def free_on_drive(folder: Path) -> int | None:
-    """Bytes free where `folder` is or will be; None when the system does not say. Blocks for a moment."""
-    for place in (folder, *folder.parents):
-        try:
-            return shutil.disk_usage(place).free
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return None
-    return None

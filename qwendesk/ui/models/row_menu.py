@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
+from qwendesk.core.units import show_bytes
 from qwendesk.hub.importing import How
 from qwendesk.hub.library import LibraryModel
 from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
@@ -47,11 +48,17 @@ class RowMenu(QMenu):
         menu = self.addMenu(title)
         menu.setObjectName("models.my.menu.bring")
         menu.setEnabled(is_enabled)
+        menu.setToolTipsVisible(True)
         for index, folder in enumerate(self._bridge.folders.models, 1):
             if folder == model.place:
                 continue
-            action = menu.addAction(folder)
+            free = self._bridge.free_bytes(folder)
+            name = folder.replace("&", "&&")
+            action = menu.addAction(name if free is None else tr("{0} ({1} free)", name, show_bytes(free)))
             action.setObjectName(f"models.my.menu.bring.{index}")
+            if free is not None and free < model.n_bytes:
+                action.setEnabled(False)
+                action.setToolTip(tr("{0} more would be needed there", show_bytes(model.n_bytes - free)))
             action.triggered.connect(lambda _checked=False, to=folder: self._bridge.bring(model.path, to, how))
         other = menu.addAction(tr("Another folder…"))
         other.setObjectName("models.my.menu.bring.other")

@@ -1,5 +1,6 @@
 """The first start, driven as a person does: on a good PC, without room, without a network, without a GPU."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,14 +8,20 @@ import msgspec
 import pytest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 
+from qwendesk.app.meters_part import MeterSource
+from qwendesk.app.parts import build
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.units import GIB
+from qwendesk.hardware.looking import Looking
+from qwendesk.hardware.probes.base import Ask, Found
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.folders import ModelFolders
 from qwendesk.hub.queue_state import DownloadItem, Kept, QueueFile
 from qwendesk.hub.remote import RemoteFile
+from qwendesk.services.models.drives import free_on_drive
 from qwendesk.services.models.ranking import Offer
-from qwendesk.services.models.starting import free_on_drive
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor, write_model
 from tests.hub.hub_server import FakeHub, running_hub
@@ -252,3 +259,43 @@ async def test_without_a_network_it_says_so_and_can_be_tried_again(
     assert "the demo work" in desk.text_of("start.problem")
     assert desk.find("start.download", QPushButton).isEnabled()
     assert desk.is_shown("start.quick")
+
+
+class OneCard:
+    """A probe that sees a card which the engine of these tests, one for the processor, cannot use."""
+
+    def read(self, _ask: Ask) -> Found:
+        card = GpuReading(pci="0000:01:00.0", name="Radeon RX 7800 XT", vendor="amd", total_bytes=16 * GIB)
+        return Found(gpus=(card,))
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+async def test_a_card_that_the_engine_cannot_use_is_said_with_what_to_do(
+    qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient
+) -> None:
+    client.devices = client.devices[1:]
+    parts = build(client, keeper, meter_source=MeterSource(looking=Looking((OneCard(),))))
+    desk = Desk(parts, client)
+    try:
+        desk.window.show()
+        parts.first.begin()
+        parts.models.offers.look()
+        await desk.until(lambda: parts.first.bridge.start.offers.state == "ready")
+        assert not desk.is_shown("start.gpu"), "nobody has looked yet"
+        await parts.meters.bridge.look()
+        assert desk.text_of("start.gpu").startswith("Radeon RX 7800 XT is in this PC")
+        desk.click("start.gpu.help")
+        guide = parts.help.shown
+        assert guide is not None
+        assert guide.page == "engine"
+        assert "make run ENGINE=vulkan" in guide.view.toPlainText()
+    finally:
+        await parts.close()
+
+
+async def test_of_a_card_in_use_nothing_is_said(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    await desk.parts.meters.bridge.look()
+    assert not desk.is_shown("start.gpu")

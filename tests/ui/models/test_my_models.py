@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMenu, QMessageBox, QWidget
 
+from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import Phase
 from qwendesk.hub import deleting
@@ -291,6 +292,27 @@ async def test_a_model_moves_to_another_folder_of_ours_and_stays_verified(desk: 
     check = desk.part.services.checks.check(str(target))
     assert check is not None
     assert check.is_hashed
+
+
+async def test_the_menu_tells_where_there_is_room(desk: LibraryDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = sound(desk)
+    folders = [desk.shelf.root / name for name in ("wide", "full")]
+    free = {str(desk.shelf.ours): GIB, str(folders[0]): 3 * GIB, str(folders[1]): 10}
+    monkeypatch.setattr("qwendesk.services.models.service.free_on_drive", lambda folder: free[str(folder)])
+    for folder in folders:
+        folder.mkdir()
+    await desk.shelf.models.set_folders(ModelFolders((str(desk.shelf.ours), *map(str, folders))))
+    await desk.open()
+
+    desk.click(desk.name(path, "menu"))
+    menu = desk.page.findChild(QMenu, "models.my.menu")
+    assert menu is not None
+    wide, full = (menu.findChild(QAction, f"models.my.menu.bring.{number}") for number in (2, 3))
+    assert "3.0 GB free" in wide.text()
+    assert wide.isEnabled()
+    assert not full.isEnabled()
+    assert "more would be needed" in full.toolTip()
+    menu.close()
 
 
 async def test_an_added_folder_is_used_in_place(desk: LibraryDesk) -> None:
