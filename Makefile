@@ -18,7 +18,7 @@ help:
 	@echo "make bench       the timed measurements, with their targets"
 	@echo "make soak        the long and random tests"
 	@echo "make format      lay out the code and sort the imports"
-	@echo "make screenshot  take the README's pictures again"
+	@echo "make screenshot  take the pictures of the guide and the README again"
 	@echo "make bundle      the app as one folder in dist/, with its engines; make bundle-test tries it as a stranger would"
 	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine"
 	@echo
@@ -57,7 +57,7 @@ format: environment-test
 	@$(VENV_PYTHON) -m ruff format .
 
 screenshot: environment-test
-	@$(VENV_PYTHON) -m tools.screenshot
+	@$(VENV_PYTHON) -m tools.screenshots
 
 bundle: environment-test
 	@$(VENV_PYTHON) -m tools.bundle

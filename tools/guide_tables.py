@@ -1,6 +1,7 @@
 """Prints the tables of docs/measurements.md that follow from the planner: cards beside collected advice, and accuracy.
 
-    python tools/guide_tables.py
+    python tools/guide_tables.py            # for docs/measurements.md
+    python tools/guide_tables.py --guide    # for docs/guide/which-model.md
 
 They are computed from the sizes of the published files (resources/catalog.json) and the planner's own rules.
 """
@@ -47,6 +48,9 @@ _CARDS: tuple[tuple[float, float, str, str, str, dict[str, Any]], ...] = (
 
 
 def main() -> None:
+    if "--guide" in sys.argv[1:]:
+        print(cards_for_guide())
+        return
     print("| card + RAM | quant | collected, with pictures | planned | collected, text only | planned |")
     print("|---|---|---|---|---|---|")
     for gib, ram, quant, with_pictures, text_only, values in _CARDS:
@@ -58,6 +62,16 @@ def main() -> None:
         )
     print()
     _accuracy()
+
+
+def cards_for_guide() -> str:
+    """The short table for people who choose a model: what is planned for each card and RAM."""
+    lines = ["| card + RAM | quant | with pictures | text only |", "|---|---|---|---|"]
+    for gib, ram, quant, _, _, values in _CARDS:
+        plans = (_plan(quant, gib, ram, values, mmproj=mmproj) for mmproj in (_mmproj(), None))
+        words = (_words(plan).rpartition(" (")[0] or _words(plan) for plan in plans)
+        lines.append(f"| {gib:.0f} + {ram:.0f} GB | {quant} | {' | '.join(words)} |")
+    return "\n".join(lines)
 
 
 def _plan(quant: str, gib: float, ram: float, values: dict[str, Any], mmproj: ModelFacts | None) -> Plan:

@@ -22,6 +22,12 @@ def resources_folder() -> Path:
     raise FileNotFoundError("QwenDesk's resources folder is missing: install the app again")
 
 
+def guide_folder() -> Path:
+    """The user guide's pages and pictures: in `docs` of a source tree, in the resources of a wheel or bundle."""
+    inside = resources_folder() / "guide"
+    return inside if inside.is_dir() else resources_folder().parent / "docs" / "guide"
+
+
 def demo_model() -> Path:
     """The built-in demo model: for trying the app and testing the engine, not for real questions."""
     return resources_folder() / "demo" / "qwendesk-demo-Q8_0.gguf"

@@ -15,6 +15,7 @@ class SpillBanner(QWidget):
 
     chosen = Signal(str)
     """A fix, or "load_again" or "stop_waiting"."""
+    help_asked = Signal()
 
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
@@ -108,8 +109,12 @@ class SpillBanner(QWidget):
         close = IconButton(self._keeper, "close", size=16, side=28)
         describe(close, "spill.dismiss", tr("Dismiss"), tr("Dismiss; it returns when the state changes"))
         close.clicked.connect(self._dismiss)
+        more = TextButton(self._keeper, tr("Help"), kind="link")
+        describe(more, "spill.help", tr("Help"), tr("What spill is, in the guide"))
+        more.clicked.connect(self.help_asked)
         row = QHBoxLayout()
         row.addWidget(self._title, 1)
+        row.addWidget(more)
         row.addWidget(close)
         return row
 

@@ -21,6 +21,7 @@ class Alerts(QWidget):
 
     list_asked = Signal()
     """The whole list."""
+    help_asked = Signal()
 
     def __init__(self, keeper: ThemeKeeper, bridge: ModelsBridge) -> None:
         super().__init__()
@@ -36,6 +37,7 @@ class Alerts(QWidget):
         for card in self._cards:
             card.fix_asked.connect(self._fix)
             card.dismissed.connect(self._dismiss)
+            card.help_asked.connect(self.help_asked)
             column.addWidget(card)
         self._more = TextButton(keeper, kind="link")
         describe(self._more, "models.alerts.more", tr("Show all"), tr("Show all of them under My models"))
@@ -98,6 +100,7 @@ class AlertCard(QFrame):
     fix_asked = Signal(object)
     dismissed = Signal(object)
     """Both carry the ModelEntry."""
+    help_asked = Signal()
 
     def __init__(self, keeper: ThemeKeeper, number: int) -> None:
         super().__init__()
@@ -121,6 +124,9 @@ class AlertCard(QFrame):
         close = IconButton(keeper, "close", size=16, side=28)
         describe(close, f"{prefix}.dismiss", tr("Dismiss"))
         close.clicked.connect(lambda: self.dismissed.emit(self._entry))
+        more = TextButton(keeper, tr("Help"), kind="link")
+        describe(more, f"{prefix}.help", tr("Help"), tr("What the states of files mean, in the guide"))
+        more.clicked.connect(self.help_asked)
         first = QHBoxLayout()
         first.setSpacing(10)
         first.addWidget(self._chip)
@@ -133,6 +139,7 @@ class AlertCard(QFrame):
         row.setContentsMargins(16, 10, 8, 10)
         row.setSpacing(12)
         row.addLayout(words, 1)
+        row.addWidget(more)
         row.addWidget(self._fix)
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()

@@ -41,6 +41,7 @@ class FirstStart(QWidget):
     """The person has files: the Models page finds them."""
     use_asked = Signal(str)
     """Path of a model on this PC."""
+    engine_help_asked = Signal()
 
     def __init__(self, keeper: ThemeKeeper, start: StartBridge, offers: OffersBridge) -> None:
         super().__init__()
@@ -48,6 +49,7 @@ class FirstStart(QWidget):
         self.setProperty("kind", "page")
         self.setObjectName("start")
         self._pc = _label("lead", "start.pc")
+        self._gpu_row = self._unused_gpu_row()
         self._found = _label("", "start.found")
         self._use = TextButton(keeper, kind="primary")
         describe(self._use, "start.use", tr("Use it"))
@@ -65,6 +67,7 @@ class FirstStart(QWidget):
         column.addStretch(5)
         column.addWidget(title)
         column.addWidget(self._pc)
+        column.addWidget(self._gpu_row)
         column.addWidget(self._found_card)
         column.addWidget(self._card)
         column.addLayout(self._others())
@@ -86,6 +89,28 @@ class FirstStart(QWidget):
         around.addWidget(area)
         start.changed.connect(self._refresh)
         self._refresh()
+
+    def show_unused_gpus(self, names: tuple[str, ...]) -> None:
+        """Say that these cards are here and not used; nothing without any."""
+        self._gpu_row.setVisible(bool(names))
+        if names:
+            text = tr(
+                "{0} is in this PC, but the engine that is installed cannot use it. Everything works, slower, and is "
+                "counted for the processor.",
+                tr(" and ").join(names),
+            )
+            self._gpu.setText(text)
+
+    def _unused_gpu_row(self) -> QWidget:
+        self._gpu = _label("", "start.gpu")
+        more = TextButton(self._keeper, tr("How to use it"), kind="link")
+        describe(more, "start.gpu.help", tr("How to use it"), tr("Open the guide where it says how to get an engine"))
+        more.clicked.connect(self.engine_help_asked)
+        holder = _framed(row := QHBoxLayout(), "modelcard")
+        row.addWidget(self._gpu, 1)
+        row.addWidget(more)
+        holder.hide()
+        return holder
 
     def _found_row(self) -> QHBoxLayout:
         row = QHBoxLayout()

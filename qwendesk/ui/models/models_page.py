@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from qwendesk.ui.kit.buttons import describe
 from qwendesk.ui.kit.text import tr
+from qwendesk.ui.models.alerts import Alerts
 
 ORDER: Final = ("pc", "mine", "hub", "downloads")
 """Tabs by key, left to right: For this PC, My models, Hugging Face, Downloads."""
@@ -27,6 +29,8 @@ class ModelsPage(QWidget):
     """Rooms add their tabs with `add_tab`; `tab_shown` carries the key of the one that was opened."""
 
     tab_shown = Signal(str)
+    files_help_asked = Signal()
+    """What is said of a file is not understood."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +42,9 @@ class ModelsPage(QWidget):
         self._machine = QLabel()
         self._machine.setProperty("kind", "dim")
         self._machine.setObjectName("models.machine")
-        self._machine.setMinimumWidth(0)
+        self._machine.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        # In a narrow window it is the one that gives way, not the tabs.
+        self._machine.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         tabs = QWidget()
         tabs.setObjectName("models.tabs")
         tabs.setAccessibleName(tr("Parts of the Models page"))
@@ -50,8 +56,7 @@ class ModelsPage(QWidget):
         head.setSpacing(24)
         head.addWidget(title)
         head.addWidget(tabs)
-        head.addStretch(1)
-        head.addWidget(self._machine)
+        head.addWidget(self._machine, 1)
         self._alerts = QVBoxLayout()
         self._alerts.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
         self._stack = QStackedWidget()
@@ -94,9 +99,10 @@ class ModelsPage(QWidget):
         self._buttons[key].setText(title)
         self._buttons[key].setAccessibleName(title)
 
-    def set_alerts(self, widget: QWidget) -> None:
+    def set_alerts(self, alerts: Alerts) -> None:
         """The strip that stands above every tab. It hides itself while there is nothing to say."""
-        self._alerts.addWidget(widget)
+        self._alerts.addWidget(alerts)
+        alerts.help_asked.connect(self.files_help_asked)
 
     def show_machine(self, text: str) -> None:
         """What this PC is, at the right: "RTX 3090, 24 GB (1 GB reserved) · 64 GB RAM"."""

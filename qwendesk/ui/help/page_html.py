@@ -1,0 +1,36 @@
+"""A page of the guide as HTML that Qt can draw, and its look in the theme's colours."""
+
+import itertools
+
+from markdown_it import MarkdownIt
+
+from qwendesk.services.guide import GuidePage, anchor_of
+from qwendesk.ui.kit.theme import Theme
+
+
+def page_html(page: GuidePage) -> str:
+    """Every heading is an anchor. HTML inside the page stays text."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(page.markdown)
+    for before, token in itertools.pairwise(tokens):
+        if before.type == "heading_open":
+            before.attrSet("id", anchor_of(token.content))
+        if token.type == "table_open":
+            token.attrSet("cellpadding", "6")
+            token.attrSet("cellspacing", "0")
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
+
+
+def page_style(theme: Theme) -> str:
+    """For QTextDocument.setDefaultStyleSheet."""
+    return f"""
+    h1 {{ font-size: {theme.px(24)}px; font-weight: 600; margin-bottom: 12px; }}
+    h2 {{ font-size: {theme.px(18)}px; font-weight: 600; margin-top: 22px; margin-bottom: 8px; }}
+    h3 {{ font-size: {theme.px(15)}px; font-weight: 600; margin-top: 16px; margin-bottom: 6px; }}
+    p, li {{ font-size: {theme.px(14)}px; line-height: 135%; margin-top: 6px; margin-bottom: 6px; }}
+    td, th {{ font-size: {theme.px(13)}px; border: 1px solid {theme["border"]}; }}
+    th {{ font-weight: 600; text-align: left; background-color: {theme["card"]}; }}
+    table {{ border-collapse: collapse; margin-top: 8px; margin-bottom: 10px; }}
+    a {{ color: {theme["text_link"]}; text-decoration: none; }}
+    code {{ font-family: monospace; color: {theme["code_text"]}; background-color: {theme["code_background"]}; }}
+    """

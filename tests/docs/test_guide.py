@@ -1,0 +1,147 @@
+"""The guide says nothing that is not so: links, pictures, labels, settings, commands and the table of cards."""
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from qwendesk.core.paths import guide_folder
+from qwendesk.services.guide import INDEX, GuidePage, read_guide
+from qwendesk.ui.frame.actions import COMMANDS
+from tools.guide_tables import cards_for_guide
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = guide_folder()
+GUIDE = read_guide(FOLDER)
+MOST_BYTES = 120_000
+FOR_THE_README = {"chat-light.png"}
+
+
+def pages() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("page", GUIDE.pages, ids=lambda page: page.name)
+
+
+def links(page: GuidePage) -> list[tuple[str, str, str]]:
+    """Every link of a page: its words, the page it leads to ("" is this one), the section ("" is its top)."""
+    found = re.findall(r"(?<!!)\[([^\]]+)\]\(([^)]+)\)", page.markdown)
+    return [(words, *target.partition("#")[::2]) for words, target in found]
+
+
+def pictures(page: GuidePage) -> list[str]:
+    return re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.markdown)
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    index = GUIDE.find(INDEX)
+    assert index is not None
+    named = {target.removesuffix(".md") for _, target, _ in links(index)}
+    assert named == {page.name for page in GUIDE.pages} - {INDEX}
+
+
+@pages()
+def test_every_link_leads_to_a_section_of_the_guide(page: GuidePage) -> None:
+    for words, target, section in links(page):
+        there = page if not target else GUIDE.find(target.removesuffix(".md"))
+        assert there is not None, f"{words}: {target}"
+        assert not section or section in {each.id for each in there.sections}, f"{words}: {target}#{section}"
+
+
+@pages()
+def test_every_picture_is_there_and_described(page: GuidePage) -> None:
+    assert page.markdown.count("![") == len(pictures(page)), "a picture has no words for those who cannot see it"
+    for picture in pictures(page):
+        assert re.fullmatch(r"images/[\w-]+\.png", picture)
+        assert (FOLDER / picture).is_file(), picture
+
+
+def test_every_picture_is_small_and_shown_somewhere() -> None:
+    shown = {Path(picture).name for page in GUIDE.pages for picture in pictures(page)} | FOR_THE_README
+    files = sorted((FOLDER / "images").glob("*.png"))
+    assert {path.name for path in files} == shown
+    for path in files:
+        assert path.stat().st_size < MOST_BYTES, path.name
+        with Image.open(path) as picture:
+            assert picture.width <= 1280, path.name
+
+
+def test_the_readme_shows_pictures_that_are_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\((docs/guide/images/[^)]+)\)", text)
+    assert shown
+    assert all((ROOT / path).is_file() for path in shown)
+
+
+@functools.cache
+def words_of_the_app() -> str:
+    """Every string in the package, one to a line; {0} and the like stand for anything."""
+    found = set[str]()
+    for path in (ROOT / "qwendesk").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+    found |= {command.text for command in COMMANDS.values()}
+    return "\n".join(found)
+
+
+@pages()
+def test_what_is_bold_is_a_label_of_the_app(page: GuidePage) -> None:
+    """Or the beginning of one that goes on with a value, as "Chat in a minute: {0}" does."""
+    labels = words_of_the_app().splitlines()
+    for bold in sorted(set(re.findall(r"\*\*([^*]+)\*\*", page.markdown)) - FREE_LABELS):
+        assert any(label == bold or label.startswith(f"{bold}: {{") for label in labels), (
+            f"{page.name}.md names “{bold}”, which the app does not say"
+        )
+
+
+FREE_LABELS = {"From source", "In the bundle"}
+"""Bold only to be found."""
+
+
+@functools.cache
+def options() -> set[str]:
+    """Keys of options and the words they take: docs/settings.md is made from the tables of the code."""
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \**[^|]+\** \| `(\w+)` \| [^|]* \| ([^|]*) \|", text, re.MULTILINE)
+    return {word for key, takes in rows for word in (key, *re.findall(r"\w+", takes))}
+
+
+def commands() -> Iterator[str]:
+    """What may be typed: commands of ours, targets of the Makefile, and lines for Windows."""
+    cli = (ROOT / "qwendesk" / "cli" / "main.py").read_text(encoding="utf-8")
+    yield from (f"qwendesk {name}" for name in set(re.findall(r"\"(\w+)\"", cli)))
+    window = (ROOT / "qwendesk" / "app" / "main.py").read_text(encoding="utf-8")
+    yield from (f"qwendesk {flag}" for flag in re.findall(r"\"(--[\w-]+)\"", window))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    engines = re.search(r"ENGINE=(\w+(?:\|\w+)+)", makefile)
+    assert engines is not None
+    for name in engines[1].split("|"):
+        yield from (f"make run ENGINE={name}", f"set ENGINE={name}")
+    yield from (path.name for path in ROOT.glob("*.cmd"))
+
+
+@pages()
+def test_what_stands_in_backticks_exists(page: GuidePage) -> None:
+    known = options() | set(commands())
+    assert set(re.findall(r"`([^`]+)`", page.markdown)) <= known
+
+
+@pages()
+def test_shortcuts_are_those_of_the_window(page: GuidePage) -> None:
+    known = {keys for command in COMMANDS.values() for keys in command.shortcuts}
+    known |= {keys.replace("Return", "Enter") for keys in known} | {"Shift+Enter", "Ctrl+Enter"}
+    assert set(re.findall(r"(?:Ctrl|Shift|Alt)\+(?:Shift\+)?(?:\w+|,|\.)", page.markdown)) <= known
+
+
+def test_the_table_of_cards_is_the_planners() -> None:
+    page = GUIDE.find("which-model")
+    assert page is not None
+    assert cards_for_guide() in page.markdown
+
+
+@pages()
+def test_nothing_needs_a_network(page: GuidePage) -> None:
+    assert "://" not in page.markdown

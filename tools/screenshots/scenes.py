@@ -1,0 +1,13 @@
+"""Which pictures there are, in sets that share a window."""
+
+from collections.abc import Mapping
+from typing import Final
+
+SETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "demo-dark": ("chat-dark", "thinking"),
+    "demo-light": ("chat-light",),
+    "start": ("first-start", "for-this-pc"),
+    "files": ("flagged",),
+    "gaming": ("meter", "spill", "engine", "context"),
+}
+"""Set: the pictures that it takes, by their file's name without ".png"."""

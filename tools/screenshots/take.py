@@ -1,0 +1,220 @@
+"""Takes one set of pictures in this process: `python -m tools.screenshots.take SET PICTURE...`; see __main__.py."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+
+import qasync
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from qwendesk.app.meters_part import MeterSource
+from qwendesk.app.parts import Parts, build
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.state import Phase
+from qwendesk.hub.folders import ModelFolders
+from qwendesk.services.engine.engines import engines_here
+from qwendesk.ui.demo_tour import DemoTour
+from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
+from qwendesk.ui.thread.think_block import ThinkBlock
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
+from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, looking_at, priced
+from tools.screenshots.made_up_files import write_models
+from tools.screenshots.stage import find, save, until
+
+_WINDOW = (1080, 720)
+_README_WINDOW = (1280, 800)
+
+
+async def demo(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
+    """The real engine answers two questions."""
+    engines = engines_here()
+    parts = build(WorkerClient(environment=engines.environment), keeper, engines=engines)
+    try:
+        parts.window.resize(*_README_WINDOW)
+        parts.window.show()
+        await engines.choose("", is_safe=False)
+        parts.start(with_model=False)
+        parts.engine.load_demo()
+        tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat, lambda _text: None)
+        if not await tour.run():
+            raise RuntimeError("the demo did not answer")
+        name = f"chat-{keeper.theme.name.lower()}"
+        if name in wanted:
+            await save(parts.window, name)
+        if "thinking" in wanted:
+            await _thinking(parts)
+    finally:
+        await parts.close()
+
+
+async def _thinking(parts: Parts) -> None:
+    parts.window.resize(*_WINDOW)
+    block = parts.window.findChildren(ThinkBlock)[0]
+    block.set_open(opened=True)
+    find(parts, "thread.view").setFocus()
+    await asyncio.sleep(0.3)
+    message = block.parentWidget()
+    if message is None:
+        raise LookupError("the thought stands in no message")
+    await save(message, "thinking")
+
+
+async def start(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
+    """A gaming PC on which nothing is installed yet."""
+    pc = GamingPc()
+    parts = _gaming(keeper, pc)
+    service = parts.first.bridge._service
+    service._free_bytes = lambda _folder: 500 * GIB
+    try:
+        parts.window.show()
+        parts.first.begin()
+        parts.models.offers.look()
+        await until(lambda: parts.first.bridge.start.offers.state != "looking")
+        await until(lambda: parts.first.bridge.start.free_bytes is not None)
+        service._change(folder=r"D:\Models")
+        if "first-start" in wanted:
+            await save(parts.window, "first-start")
+        parts.window.show_page("models")
+        if "for-this-pc" in wanted:
+            await save(parts.window, "for-this-pc")
+    finally:
+        await parts.close()
+
+
+async def files(keeper: ThemeKeeper, _wanted: Collection[str]) -> None:
+    """Made-up model files of which some are wrong."""
+    pc = GamingPc()
+    parts = _gaming(keeper, pc)
+    try:
+        parts.window.show()
+        parts.settings.change({"offline": True})
+        folder = Path.home() / "Models"
+        write_models(folder)
+        await parts.models.models.set_folders(ModelFolders((str(folder),), other_apps=False))
+        await parts.models.models.refresh()
+        await parts.models.library.services.checks.settled()
+        parts.models.offers.look()
+        await until(lambda: parts.models.offers.offers.state == "ready")
+        parts.window.show_page("models")
+        parts.models.page.show_tab("mine")
+        await save(parts.window, "flagged")
+    finally:
+        await parts.close()
+
+
+async def gaming(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
+    """A model on a 24 GB card, and then a game."""
+    pc = GamingPc()
+    parts = _gaming(keeper, pc)
+    window, bridge = parts.window, parts.meters.bridge
+    try:
+        window.show()
+        parts.chats.start()
+        parts.engine.load(OPTIONS)
+        await until(lambda: parts.engine.state.phase is Phase.READY)
+        await _ask(parts, "What can I plant on a north-facing balcony?")
+        await _ask(parts, "And what of it survives the winter outside?")
+        for _ in range(3):
+            await bridge.look()
+        if "meter" in wanted:
+            window.resize(*_README_WINDOW)
+            await save(window.meter_bar, "meter")
+            window.resize(*_WINDOW)
+        if "context" in wanted:
+            await _context(parts)
+        if "engine" in wanted:
+            window.show_page("engine")
+            await save(window, "engine")
+            window.show_page("chat")
+        pc.game = 3 * GIB
+        for _ in range(4):
+            await bridge.look()
+        if "spill" in wanted:
+            await save(window, "spill")
+    finally:
+        await parts.close()
+
+
+def _gaming(keeper: ThemeKeeper, pc: GamingPc) -> Parts:
+    client = engine_on(pc)
+    client.answers = list(_ANSWERS)
+    client.devices = (*client.devices[:-1], DeviceInfo("CPU", "A processor with 8 cores", "cpu", "CPU"))
+    source = MeterSource(looking=looking_at(pc), price_of=priced, platform="win32")
+    fake = FakeEngineClient()
+    parts = build(
+        client, keeper, decide=lambda options, _devices: options, meter_source=source, make_client=lambda: ready(fake)
+    )
+    parts.models.offers_service._ram_bytes = lambda: 64 * GIB
+    parts.window.resize(*_WINDOW)
+    return parts
+
+
+async def _ask(parts: Parts, question: str) -> None:
+    turns = len(parts.chat.conversation.turns)
+    composer = parts.window.chat_page.composer
+    composer.text.setPlainText(question)
+    composer.text.submitted.emit()
+    await until(lambda: len(parts.chat.conversation.turns) > turns and not parts.chat.busy)
+
+
+async def _context(parts: Parts) -> None:
+    """The sheet is a window of its own, beside what opens it."""
+    QTest.mouseClick(find(parts, "meter.context"), Qt.MouseButton.LeftButton)
+    await until(lambda: bool(_sheets(parts)))
+    sheet = _sheets(parts)[-1]
+    await asyncio.sleep(0.5)
+    await save(sheet, "context")
+    sheet.close()
+
+
+def _sheets(parts: Parts) -> list[QWidget]:
+    return parts.window.findChildren(QWidget, "context.sheet")
+
+
+_ANSWERS = (
+    ScriptedAnswer(
+        reasoning="North-facing means little direct sun. Ferns, hostas and heuchera stand that; so does mint.",
+        text="A north-facing balcony has shade for most of the day. These do well there:\n\n"
+        "| plant | height | water |\n|---|---|---|\n"
+        "| Hosta | 40 cm | keep moist |\n| Fern | 60 cm | keep moist |\n| Coral bells | 30 cm | moderate |\n"
+        "| Mint | 40 cm | a lot |\n\nBegin with the hosta: it forgives most mistakes.\n",
+        tokens_per_second=400.0,
+    ),
+    ScriptedAnswer(
+        reasoning="Hosta and coral bells are hardy in pots if the pot does not freeze through.",
+        text="Hostas, coral bells and most ferns. Wrap the pots in fleece, stand them on wood, and water a little on "
+        "days without frost. Mint dies back and comes again in spring.\n",
+        tokens_per_second=400.0,
+    ),
+)
+_SETS: dict[str, tuple[ThemeChoice, Callable[[ThemeKeeper, Collection[str]], Awaitable[None]]]] = {
+    "demo-dark": ("dark", demo),
+    "demo-light": ("light", demo),
+    "start": ("dark", start),
+    "files": ("dark", files),
+    "gaming": ("dark", gaming),
+}
+
+
+def main() -> int:
+    app = QApplication.instance() or QApplication(["qwendesk"])
+    if not isinstance(app, QApplication):
+        raise TypeError("another kind of Qt application runs already")
+    app.setQuitOnLastWindowClosed(False)
+    theme, scene = _SETS[sys.argv[1]]
+
+    async def run() -> None:
+        await scene(ThemeKeeper(app, theme), sys.argv[2:])
+
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+        runner.run(run())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
