@@ -333,11 +333,11 @@ class AnswerView(QWidget):
             self.add(markdown)
 
     def _on_formulas(self) -> None:
-        """Write sections again that still show a formula's source."""
+        """Draw the formulas that still stand as source, where they are drawn by now."""
         waiting = [each for each in self._live if each.pane is not None and each.pane.waits]
         for section in waiting:
             if section.pane is not None:
-                section.pane.restore(section.take_blocks())
+                section.pane.draw_formulas()
                 self._measure(section.index)
         if waiting:
             self._arrange()

@@ -42,6 +42,10 @@ class CodeSection:
         self._cursor.setBlockCharFormat(self._format("code_text"))
         self._settled_position = self._cursor.position()
 
+    def move(self, by: int) -> None:
+        """Text above it became longer by so many characters."""
+        self._settled_position += by
+
     def update(self, text: str) -> None:
         """Show `text`, which begins with everything that was shown before."""
         self.text = text

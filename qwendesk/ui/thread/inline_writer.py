@@ -1,13 +1,16 @@
 """Writes the inside of a Markdown paragraph: emphasis, code, links, formulas' source, pictures by name."""
 
 from collections.abc import Sequence
+from typing import Final
 
+import msgspec
 from markdown_it.token import Token
-from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor, QTextDocument
 
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
-from qwendesk.ui.thread.formulas import FormulaShelf, formula_format
+from qwendesk.ui.thread.formulas import SOURCE, FormulaShelf, formula_format
 from qwendesk.ui.thread.markdown_math import written
 
 FOOTNOTE = "#footnote-"
@@ -16,6 +19,16 @@ FOOTNOTE_REF = "#footnote-ref-"
 """Begins the address of a link back to the place that names it."""
 _BODY = 14
 _LINE_BREAK = "\u2028"
+_UNDRAWN: Final = SOURCE + 4
+"""Property of a formula's source: what is needed to put its drawing there."""
+
+
+class _Undrawn(msgspec.Struct, frozen=True, eq=False):
+    """A formula whose source is shown."""
+
+    token: Token
+    form: QTextCharFormat
+    displayed: bool
 
 
 def write_inline(
@@ -66,12 +79,55 @@ def write_formula(
     """The formula drawn; its source in mono while it is not drawn yet or cannot be."""
     drawing = formulas.get(token.content, displayed=displayed) if formulas is not None else None
     if drawing is None:
-        cursor.insertText(_LINE_BREAK.join(token.content.strip().splitlines()), _mono(form, theme))
+        source = _mono(form, theme)
+        source.setProperty(_UNDRAWN, _Undrawn(token, form, displayed))
+        cursor.insertText(_LINE_BREAK.join(token.content.strip().splitlines()), source)
         return
     size = int(form.font().pixelSize())
     size = size if size > 0 else theme.px(_BODY)
     color = form.foreground().color().name()
     cursor.insertText("\ufffc", formula_format(drawing, written(token), form, round(size * 1.15), color))
+
+
+def draw_formulas(document: QTextDocument, theme: Theme, formulas: FormulaShelf) -> list[tuple[int, int]]:
+    """Put drawings where sources stand, as far as they are there by now. The rest of the document stays as it is.
+
+    Returns each place that changed and by how many characters, the last place first.
+    """
+    places: list[tuple[int, int, _Undrawn]] = []
+    block = document.begin()
+    while block.isValid():
+        parts = block.begin()
+        while not parts.atEnd():
+            fragment = parts.fragment()
+            undrawn = fragment.charFormat().property(_UNDRAWN)
+            if isinstance(undrawn, _Undrawn):
+                places.append((fragment.position(), fragment.length(), undrawn))
+            parts += 1
+        block = block.next()
+    changed = []
+    cursor = QTextCursor(document)
+    cursor.beginEditBlock()
+    for position, length, undrawn in reversed(places):
+        if formulas.get(undrawn.token.content, displayed=undrawn.displayed) is None:
+            continue
+        cursor.setPosition(position)
+        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+        write_formula(cursor, undrawn.token, undrawn.form, theme, formulas, displayed=undrawn.displayed)
+        if undrawn.token.type != "math_inline_double" and undrawn.displayed:
+            _centre_formula(cursor)
+        changed.append((position, cursor.position() - position - length))
+    cursor.endEditBlock()
+    return changed
+
+
+def _centre_formula(cursor: QTextCursor) -> None:
+    """A displayed formula that is a block of its own stands in the middle of the column, but not inside a list."""
+    form = cursor.blockFormat()
+    if not form.indent() and cursor.currentList() is None:
+        form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        cursor.setBlockFormat(form)
 
 
 def is_web_address(address: str) -> bool:

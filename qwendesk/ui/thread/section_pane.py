@@ -14,7 +14,7 @@ from qwendesk.ui.thread.code_section import CodeSection
 from qwendesk.ui.thread.document_text import markdown_of, plain_text, rich_text
 from qwendesk.ui.thread.formulas import FormulaShelf
 from qwendesk.ui.thread.frame_painter import card_rect, paint_frames
-from qwendesk.ui.thread.inline_writer import FOOTNOTE
+from qwendesk.ui.thread.inline_writer import FOOTNOTE, draw_formulas
 from qwendesk.ui.thread.markdown_stream import Block, block_again
 from qwendesk.ui.thread.markdown_writer import CARD_HEADER, Mark, MarkdownWriter
 
@@ -121,6 +121,18 @@ class SectionPane(TextPane):
         self._writer.take_sections()
         if self._open_code is not None and not (blocks and blocks[-1].follows):
             self._open_buttons = self._new_buttons(self._open_code)
+
+    def draw_formulas(self) -> None:
+        """Put drawings where sources of formulas stand, as far as they are there by now."""
+        owed = self._formulas.owed
+        for position, longer in draw_formulas(self.document(), self._keeper.theme, self._formulas):
+            mark = self._open_mark
+            if mark is not None and position < mark.position:
+                self._open_mark = Mark(mark.position + longer, mark.fresh)
+                if self._open_code is not None:
+                    self._open_code.move(longer)
+        self.waits = self._formulas.owed > owed
+        self.settle()
 
     def drop_open(self) -> None:
         for button in self._open_buttons:

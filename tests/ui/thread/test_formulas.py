@@ -66,3 +66,24 @@ def test_depth_is_counted_before_anything_is_drawn() -> None:
     assert not is_drawable(r"\sqrt" * 12 + "x")
     assert not is_drawable("x" * 10_000)
     assert draw(r"\frac{", displayed=True) is None
+
+
+def test_a_formula_drawn_while_code_streams_below_it_leaves_the_code_as_it_is(
+    keeper: ThemeKeeper, app: QApplication
+) -> None:
+    page = QWidget()
+    shelf = FormulaShelf(page)
+    view, whole = AnswerView(keeper, page, shelf), AnswerView(keeper, page, shelf)
+    view.add("So $x^2$ and $$y_1$$ hold.\n\n```python\nfirst = 1\n")
+    view.draw_now()
+    panes = [section.pane for section in view.sections]
+    wait_for(shelf, app)
+    view.add("second = 2\n```\n\n$$z$$\n\nThe end.")
+    view.finish()
+    wait_for(shelf, app)
+    whole.show_whole(view.markdown)
+    assert view.toPlainText() == whole.toPlainText()
+    assert "first = 1\nsecond = 2" in view.toPlainText()
+    assert view.toPlainText().count("\ufffc") == 3
+    assert [section.pane for section in view.sections][: len(panes)] == panes
+    page.deleteLater()
