@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
-from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft
+from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile, Folder, ReadPosition, SavedDraft
 from qwendesk.core.messages import ImagePart, Message, TextPart, ToolCall, text_message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.store.chats import ChatStore
@@ -157,7 +157,8 @@ def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_pat
     first = Database(tmp_path / "chats.db")
     store = ChatStore(first)
     fill(store, node("q1"))
-    store.save_draft("c", SavedDraft("half a", ("cat.png",)), 1.0)
+    half = SavedDraft("half a", ("cat.png", DraftFile("dog.png", longest_side=512), DraftFile("a.pdf", pages="1-3")))
+    store.save_draft("c", half, 1.0)
     store.save_draft("", SavedDraft("new"), 1.0)
     store.save_draft("", SavedDraft(), 2.0)
     store.save_read_position("c", ReadPosition("q1", 2, 0.5))
@@ -166,7 +167,7 @@ def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_pat
 
     again = Database(tmp_path / "chats.db")
     store = ChatStore(again)
-    assert store.draft("c") == SavedDraft("half a", ("cat.png",))
+    assert store.draft("c") == half
     assert store.draft("") == SavedDraft()
     assert store.read_position("c") == ReadPosition("q1", 2, 0.5)
     assert store.remembered("last_chat") == "c"

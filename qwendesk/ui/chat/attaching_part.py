@@ -36,6 +36,10 @@ class _NoEyes(Exception):
     """A picture for a model that cannot see."""
 
 
+class _Gone(Exception):
+    """Another chat was opened while a file was read."""
+
+
 class AttachingPart(QObject):
     """Lives as long as the composer."""
 
@@ -53,6 +57,7 @@ class AttachingPart(QObject):
         self._shelf, self._tasks = shelf, tasks
         self._measured_with: object = None
         self._warned = ""
+        self._question = object()
         row = composer.attachments
         row.changed.connect(self._weigh)
         row.recount.connect(self._recount)
@@ -61,13 +66,22 @@ class AttachingPart(QObject):
         composer.attach_asked.connect(self.choose_files)
         engine.changed.connect(self._on_engine)
 
+    @property
+    def question(self) -> object:
+        """Another one as soon as the composer belongs to another chat."""
+        return self._question
+
+    def forget(self) -> None:
+        """The composer belongs to another chat now: what is still being read for the one before is left out."""
+        self._question = object()
+
     def take(self, intake: Intake) -> None:
         """What was dropped or pasted: files and pictures are attached, text goes into the question."""
-        self._tasks.start(self._take(intake))
+        self._tasks.start(self._take(intake, self._question))
 
     def restore(self, files: Sequence[str | DraftFile]) -> None:
         """What was attached before, as far as it is still there."""
-        self._tasks.start(self._restore(files))
+        self._tasks.start(self._attach_all(files, self._question, ask=False))
 
     def choose_files(self) -> None:
         dialog = QFileDialog(self._composer, tr("Attach files"))
@@ -103,7 +117,7 @@ class AttachingPart(QObject):
         room = await self._chat.question_cost(text, pictures, documents)
         return _too_large(room) if isinstance(room, Room) and room.is_too_large else ""
 
-    async def _take(self, intake: Intake) -> None:
+    async def _take(self, intake: Intake, question: object) -> None:
         if intake.is_web_picture:
             self._composer.say(
                 tr("Only the address of a picture came, and nothing is fetched from the web. Copy the picture itself.")
@@ -116,18 +130,17 @@ class AttachingPart(QObject):
         if intake.image is not None:
             files.append(await asyncio.to_thread(keep_pasted, intake.image))
         files += await asyncio.to_thread(lambda: [keep_data(data) for data in intake.data])
-        await self._attach_all([str(path) for path in files], ask=True)
+        await self._attach_all([str(path) for path in files], question, ask=True)
         self._composer.text.setFocus()
 
-    async def _restore(self, files: Sequence[str | DraftFile]) -> None:
-        await self._attach_all(files, ask=False)
-
-    async def _attach_all(self, files: Sequence[str | DraftFile], *, ask: bool) -> None:
+    async def _attach_all(self, files: Sequence[str | DraftFile], question: object, *, ask: bool) -> None:
         troubles: list[str] = []
         is_blind = False
         for file in files:
             try:
-                await self._attach(file if isinstance(file, DraftFile) else DraftFile(file), ask=ask)
+                await self._attach(file if isinstance(file, DraftFile) else DraftFile(file), question, ask=ask)
+            except _Gone:
+                return
             except BadRequest as error:
                 troubles.append(error.sentence)
             except _NoEyes:
@@ -137,30 +150,33 @@ class AttachingPart(QObject):
         elif troubles or not self._warned:
             self._composer.say(" ".join(troubles))
 
-    async def _attach(self, file: DraftFile, *, ask: bool) -> None:
+    async def _attach(self, file: DraftFile, question: object, *, ask: bool) -> None:
+        """Of a draft nothing is asked and nothing refused: it is as it was left."""
         path = Path(file.path)
         kind = await asyncio.to_thread(_kind_of, path)
         if kind == "picture":
-            await self._attach_picture(path, file.longest_side)
+            report = self._engine.state.report
+            if ask and report is not None and not report.can_see:
+                raise _NoEyes
+            await self._attach_picture(path, question, file.longest_side)
         elif kind == "pdf":
-            await self._attach_pdf(path, file, ask=ask)
+            await self._attach_pdf(path, file, question, ask=ask)
         else:
-            self._add_document(path, await asyncio.to_thread(read_document, path))
+            self._add_document(path, await asyncio.to_thread(read_document, path), question)
 
-    async def _attach_picture(self, path: Path, longest_side: int = 0) -> None:
-        report = self._engine.state.report
-        if report is not None and not report.can_see:
-            raise _NoEyes
+    async def _attach_picture(self, path: Path, question: object, longest_side: int = 0) -> None:
         picture = await self._shelf.look_at(path)
+        if question is not self._question:
+            raise _Gone
         card = self._composer.attachments.add_picture(picture, longest_side)
         if card is not None:
             self._recount(card)
 
-    async def _attach_pdf(self, path: Path, file: DraftFile, *, ask: bool) -> None:
+    async def _attach_pdf(self, path: Path, file: DraftFile, question: object, *, ask: bool) -> None:
         facts = await asyncio.to_thread(pdf_facts, path)
         if not ask:
             pages = parse_pages(file.pages, facts.pages) if file.pages else ()
-            self._add_document(path, await asyncio.to_thread(read_document, path, pages), file.pages)
+            self._add_document(path, await asyncio.to_thread(read_document, path, pages), question, file.pages)
             return
         report = self._engine.state.report
         sheet = PdfSheet(
@@ -171,13 +187,15 @@ class AttachingPart(QObject):
             return
         if choice.as_pictures:
             for page in await asyncio.to_thread(_drawn, path, choice.pages):
-                await self._attach_picture(page)
+                await self._attach_picture(page, question)
             return
         is_whole = len(choice.pages) == facts.pages
         document = await asyncio.to_thread(read_document, path, () if is_whole else choice.pages)
-        self._add_document(path, document, "" if is_whole else show_pages(choice.pages))
+        self._add_document(path, document, question, "" if is_whole else show_pages(choice.pages))
 
-    def _add_document(self, path: Path, document: DocumentPart, pages: str = "") -> None:
+    def _add_document(self, path: Path, document: DocumentPart, question: object, pages: str = "") -> None:
+        if question is not self._question:
+            raise _Gone
         if not document.text.strip():
             raise BadRequest("No text", tr("There is no text in {0}. Attach its pages as pictures.", path.name))
         card = self._composer.attachments.add_document(path, document, pages)

@@ -102,11 +102,14 @@ class ChatPage(QWidget):
     async def _count_and_send(
         self, text: str, pictures: Sequence[ImagePart], documents: Sequence[DocumentPart]
     ) -> None:
+        asked_in = self.attaching.question
         self.composer.set_sending(sending=True)
         try:
             refusal = await self.attaching.refusal_of(text, pictures, documents)
         finally:
             self.composer.set_sending(sending=False)
+        if asked_in is not self.attaching.question:
+            return
         if refusal:
             self.composer.say(refusal)
             return
@@ -248,6 +251,7 @@ class ChatPage(QWidget):
         self._middle.setCurrentWidget(self.thread_view if conversation.turns else self.welcome)
         self._show_empty()
         self.composer.set_busy(busy=self._chat.busy)
+        self.attaching.forget()
         self.composer.clear()
 
     def _on_try_again(self, turn_id: int) -> None:

@@ -183,3 +183,12 @@ async def test_the_thinking_budget_is_chosen_beside_the_pill(desk: Desk, name: s
     await desk.ask("Why?")
     sent = next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
     assert sent.options.thinking_budget == budget
+
+
+async def test_what_is_read_for_one_chat_does_not_arrive_in_the_next(desk: Desk, shape_picture: ShapePicture) -> None:
+    desk.drop(shape_picture("red", "circle"))
+    desk.parts.chat.new_chat()
+    after = shape_picture("blue", "star")
+    desk.drop(after)
+    await desk.until(lambda: len(row(desk).items) >= 1)
+    assert row(desk).paths == [after]
