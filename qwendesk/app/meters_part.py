@@ -6,10 +6,11 @@ import msgspec
 
 from qwendesk.core.units import GIB
 from qwendesk.hardware.looking import Looking
+from qwendesk.services.engine.deciding import facts_for
 from qwendesk.services.engine.measured import MeasuredLoads
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.meters.answers import AnswerMeter
-from qwendesk.services.meters.measuring import LoadMeasuring
+from qwendesk.services.meters.measuring import FilesOf, LoadMeasuring
 from qwendesk.services.meters.meters import MeterService
 from qwendesk.services.meters.pricing import prices_of
 from qwendesk.services.meters.relief import PriceOf, ReliefService
@@ -30,6 +31,7 @@ class MeterSource(msgspec.Struct, frozen=True):
     looking: Looking | None = None
     speeds: SpeedBook | None = None
     price_of: PriceOf | None = None
+    files_of: FilesOf = facts_for
     platform: str = sys.platform
 
 
@@ -71,16 +73,17 @@ def build_meters(
         reserve_bytes=lambda: round(settings.options.reserve_gb * GIB),
     )
     bridge = MeterBridge(service, tasks)
+    measuring = LoadMeasuring(engine, service, measured, files_of=source.files_of)
     banner, history, bar = SpillBanner(keeper), HistoryPopup(keeper, window), window.meter_bar
 
     def show() -> None:
-        bar.show_meters(bridge.meters, bridge.history)
+        bar.show_meters(bridge.meters, bridge.history, measuring.latest)
         banner.show_story(story_of(bridge.meters, bridge.relief, on_windows=source.platform == "win32"))
         if history.isVisible():
-            history.show_history(bridge.history, bridge.meters)
+            history.show_history(bridge.history, bridge.meters, measuring.latest)
 
     def open_history() -> None:
-        history.show_history(bridge.history, bridge.meters)
+        history.show_history(bridge.history, bridge.meters, measuring.latest)
         history.show_above(bar.memory)
 
     bridge.changed.connect(show)
@@ -88,4 +91,5 @@ def build_meters(
     bar.history_asked.connect(open_history)
     window.seen.connect(bridge.set_visible)
     window.add_notice(banner)
-    return MetersPart(bridge, banner, history, LoadMeasuring(engine, service, measured))
+    measuring.subscribe(lambda _compared: show())
+    return MetersPart(bridge, banner, history, measuring)

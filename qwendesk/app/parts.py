@@ -13,9 +13,9 @@ from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatService
-from qwendesk.services.engine.deciding import deciding_with
 from qwendesk.services.engine.engines import EnginesService, client_here
 from qwendesk.services.engine.measured import MeasuredLoads
+from qwendesk.services.engine.planning import LoadPlanner
 from qwendesk.services.engine.service import Decide, EngineService
 from qwendesk.services.meters.answers import AnswerMeter, counted
 from qwendesk.services.profiles import ProfilesService
@@ -86,8 +86,9 @@ def build(
     answers = AnswerMeter()
     client = counted(client, answers)
     settings, measured = settings or SettingsService(), MeasuredLoads()
-    decide = decide or deciding_with(lambda: settings.options.reserve_gb, lambda: measured.drift)
-    engine_service = EngineService(client, decide=decide)
+    environment = engines.environment if engines is not None else dict
+    planner = LoadPlanner(lambda: settings.options.reserve_gb, lambda: measured.drift, environment)
+    engine_service = EngineService(client, decide=decide or planner.decide)
     tasks = Tasks()
     engine = EngineBridge(engine_service, tasks)
     chat_keeper = StoreKeeper()
@@ -102,6 +103,8 @@ def build(
     build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, source, measured)
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines)
+    engine.changed.connect(lambda: engine_page.page.show_plan(planner.latest))
+    meters.measuring.subscribe(engine_page.page.show_compared)
     settings_page = build_settings(keeper, tasks, settings, models, window)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
     return Parts(

@@ -15,7 +15,6 @@ from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import write_whole
 from qwendesk.core.plan import Plan
-from qwendesk.core.units import show_bytes
 from qwendesk.engine.protocol import LoadReport
 
 _KEPT = 8
@@ -41,10 +40,6 @@ class Comparison(msgspec.Struct, frozen=True):
     device: str
     predicted_bytes: int
     real_bytes: int
-
-    @property
-    def sentence(self) -> str:
-        return f"predicted {show_bytes(self.predicted_bytes)}, real {show_bytes(self.real_bytes)}"
 
 
 class MeasuredLoads:
@@ -83,6 +78,9 @@ class MeasuredLoads:
                 compared.append(Comparison(gpu.name, gpu.total_bytes, real))
             elif gpu.name in allocated:
                 compared.append(Comparison(gpu.name, gpu.total_bytes - gpu.drift_bytes, allocated[gpu.name]))
+        if not compared and "CPU" in allocated:
+            ram = plan.prices.ram
+            compared.append(Comparison("CPU", ram.total_bytes - ram.drift_bytes, allocated["CPU"]))
         if any(held.get(gpu.name) for gpu in plan.prices.gpus):
             self._save()
         return tuple(compared)

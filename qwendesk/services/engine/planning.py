@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import CancelledError
 
 import msgspec
 
@@ -10,7 +9,6 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Machine, Plan
-from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.units import GIB
 from qwendesk.engine.estimating import ask_engine
 from qwendesk.engine.protocol import Devices, Estimated
@@ -32,7 +30,7 @@ async def _ask(options: LoadOptions, environment: Mapping[str, str]) -> Estimate
 
 
 class LoadPlanner:
-    """Decides loads, and keeps the plan of the latest. Made on the event loop's thread; `decide` runs on others."""
+    """Decides loads, and keeps the plan of the latest."""
 
     def __init__(
         self,
@@ -46,18 +44,12 @@ class LoadPlanner:
         """`environment` makes a worker use the chosen engine; asked anew for each load, as the others are."""
         self._reserve_gb, self._drift, self._environment = reserve_gb, drift, environment
         self._ask, self._longest_s = ask, longest_s
-        self._loop = asyncio.get_running_loop()
         self._latest: Plan | None = None
-        self._subscribers = Subscribers[Plan]()
 
     @property
     def latest(self) -> Plan | None:
         """What the last load was planned to take, and why; None before the first."""
         return self._latest
-
-    def subscribe(self, callback: Callable[[Plan], None]) -> Callable[[], None]:
-        """Call `callback` with the plan of each load. Returns what ends it."""
-        return self._subscribers.add(callback)
 
     def decide(self, options: LoadOptions, devices: Devices) -> LoadOptions | LoadFailure:
         """`options` without an "auto" that the planner decides, or why they cannot be loaded. Called on another thread,
@@ -74,26 +66,24 @@ class LoadPlanner:
         failure = refusal(plan, options)
         if failure is not None:
             return failure
-        self._loop.call_soon_threadsafe(self._know, plan)
+        self._latest = plan
         return plan.options
 
     def _checked(self, plan: Plan, files: Files, machine: Machine, options: LoadOptions) -> Plan:
         """`plan` as the engine's own numbers would have it, if they can be had and still fit."""
-        question = exact_plan(*files, machine, options, lambda decided: self._ask(decided, self._environment()))
-        answer = asyncio.run_coroutine_threadsafe(question, self._loop)
+
+        async def ask() -> Plan | LoadFailure:
+            async with asyncio.timeout(self._longest_s):
+                return await exact_plan(
+                    *files, machine, options, lambda decided: self._ask(decided, self._environment())
+                )
+
         try:
-            exact = answer.result(self._longest_s)
+            exact = asyncio.run(ask())  # this thread has no loop, and the window's must not be waited for
         except TimeoutError:
-            answer.cancel()
             late = "These are estimates: the engine did not say in time what it would take."
             return msgspec.structs.replace(plan, why=(*plan.why, late))
-        except CancelledError:  # the app ends
-            return plan
         return exact if isinstance(exact, Plan) and exact.fits else plan
-
-    def _know(self, plan: Plan) -> None:
-        self._latest = plan
-        self._subscribers.notify(plan)
 
 
 def _may_change(plan: Plan, files: Files) -> bool:

@@ -41,11 +41,11 @@ class LoadMeasuring:
 
     @property
     def latest(self) -> tuple[Comparison, ...]:
-        """One row a GPU for the model that is loaded; empty before it was measured, and without a GPU."""
+        """One row a GPU for the model that is loaded, or one for the RAM; empty before it was measured."""
         return self._latest
 
     def subscribe(self, callback: Callable[[tuple[Comparison, ...]], None]) -> Callable[[], None]:
-        """Call `callback` after each measured load. Returns what ends it."""
+        """Call `callback` after each measured load, and with nothing when another begins. Returns what ends it."""
         return self._subscribers.add(callback)
 
     async def close(self) -> None:
@@ -55,7 +55,10 @@ class LoadMeasuring:
     def _on_meters(self, meters: Meters) -> None:
         report = self._engine.state.report
         if report is not self._report:
+            was_known = bool(self._latest)
             self._report, self._looks, self._latest = report, 0, ()
+            if was_known:
+                self._subscribers.notify(())
         if (
             report is None
             or meters.snapshot is None

@@ -8,9 +8,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from qwendesk.core.plan import Plan
 from qwendesk.engine.state import EngineState
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.services.engine.engines import Engines
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.engine.testing import Diagnosis
 from qwendesk.ui.engine import engine_text
 from qwendesk.ui.engine.engine_text import Known, Section
@@ -60,6 +62,14 @@ class EnginePage(QScrollArea):
 
     def show_engines(self, engines: Engines) -> None:
         self._learn(engines=engines)
+
+    def show_plan(self, plan: Plan | None) -> None:
+        """Of the latest load; None before the first."""
+        self._learn(plan=plan)
+
+    def show_compared(self, compared: tuple[Comparison, ...]) -> None:
+        """What the loaded model was predicted to take, and what it takes."""
+        self._learn(compared=compared)
 
     def show_test(self, diagnosis: Diagnosis | None, *, running: bool) -> None:
         self._running = running

@@ -3,10 +3,12 @@
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.units import show_bytes
+from qwendesk.core.plan import DevicePlan, Plan, SpeedEstimate
+from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.services.engine.engines import Engines
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.engine.testing import Check, Diagnosis
 from qwendesk.ui.kit.text import tr
 
@@ -26,6 +28,10 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: Snapshot | None = None
     diagnosis: Diagnosis | None = None
     engines: Engines = Engines()
+    plan: Plan | None = None
+    """Of the latest load."""
+    compared: tuple[Comparison, ...] = ()
+    """What the loaded model was predicted to take, and what it takes."""
 
 
 def sections(known: Known, *, platform: str) -> tuple[Section, ...]:
@@ -34,6 +40,7 @@ def sections(known: Known, *, platform: str) -> tuple[Section, ...]:
     devices = state.devices or (diagnosis.devices if diagnosis is not None else ())
     return (
         Section("build", tr("Engine"), _build(state, diagnosis) + _engines(known.engines)),
+        Section("plan", tr("Plan of the loaded model"), _plan(known)),
         Section("devices", tr("Devices"), tuple(_device(device) for device in devices) or _no_devices()),
         Section("hardware", tr("Hardware and drivers"), _hardware(snapshot, platform)),
         Section("cpu", tr("Processor"), _processor(state, snapshot, diagnosis)),
@@ -100,6 +107,57 @@ def _engines(engines: Engines) -> tuple[tuple[str, str], ...]:
     if engines.note:
         rows.append((tr("Note"), engines.note))
     return tuple(rows)
+
+
+def _plan(known: Known) -> tuple[tuple[str, str], ...]:
+    """How the loaded model was planned, why, and how right that was; nothing for another model than the plan's."""
+    plan, report = known.plan, known.state.report
+    rows: list[tuple[str, str]] = []
+    if plan is None or report is None or plan.options.model != report.options.model:
+        rows.append((tr("Plan"), tr("Made when a model is loaded")))
+    else:
+        numbers = tr("The engine's own, where it has them") if plan.source == "engine" else tr("Estimates")
+        rows.append((tr("Numbers"), numbers))
+        rows += [(_memory_name(each.name), _parts(each)) for each in (*plan.prices.gpus, plan.prices.ram)]
+        rows.append((tr("Why"), "\n".join(plan.why)))
+        if plan.speed is not None:
+            rows.append((tr("Expected speed"), _speed(plan.speed)))
+    rows += [(tr("{0}, this load", _memory_name(row.device)), _predicted(row)) for row in known.compared]
+    if any(row.device != "CPU" for row in known.compared):
+        rows.append((tr("Later plans"), tr("count the difference in, as it was in the last loads")))
+    return tuple(rows)
+
+
+def _memory_name(device: str) -> str:
+    return tr("RAM") if device == "CPU" else device
+
+
+def _predicted(row: Comparison) -> str:
+    return tr("predicted {0}, real {1}", show_bytes(row.predicted_bytes), show_bytes(row.real_bytes))
+
+
+def _parts(device: DevicePlan) -> str:
+    parts = (
+        (tr("weights"), device.weights_bytes),
+        (tr("context"), device.kv_bytes + device.recurrent_bytes),
+        (tr("buffers"), device.compute_bytes),
+        (tr("pictures"), device.vision_bytes),
+        (tr("next-token layer"), device.draft_bytes),
+        (tr("the program and its cache") if device.name == "CPU" else tr("driver and other"), device.drift_bytes),
+    )
+    detail = ", ".join(tr("{0} {1}", what, show_bytes(n_bytes)) for what, n_bytes in parts if n_bytes)
+    total = show_bytes(device.total_bytes)
+    if device.budget_bytes is None:
+        return tr("{0}: {1}", total, detail)
+    return tr("{0} of {1} that may be used: {2}", total, show_bytes(device.budget_bytes), detail)
+
+
+def _speed(speed: SpeedEstimate) -> str:
+    (low, high), (long_low, long_high) = speed.start, speed.long
+    return tr(
+        "about {0}-{1} tok/s at the start, {2}-{3} with {4} tokens before it; an estimate until it is measured here",
+        f"{low:.0f}", f"{high:.0f}", f"{long_low:.0f}", f"{long_high:.0f}", show_tokens(speed.long_tokens),
+    )  # fmt: skip
 
 
 def _device(device: DeviceInfo) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.units import GIB
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.meters.bars import HistoryPoint, Meters
 from qwendesk.services.meters.meters import HISTORY_S
 from qwendesk.ui.kit.text import tr
@@ -51,8 +52,11 @@ class HistoryPopup(QFrame):
         self._legend.setObjectName("meter.history.legend")
         self._legend.setTextFormat(Qt.TextFormat.RichText)
         column.addWidget(self._legend)
+        self._compared = _small()
+        self._compared.setObjectName("meter.history.compared")
+        column.addWidget(self._compared)
 
-    def show_history(self, points: Sequence[HistoryPoint], meters: Meters) -> None:
+    def show_history(self, points: Sequence[HistoryPoint], meters: Meters, compared: Sequence[Comparison] = ()) -> None:
         theme = self._keeper.theme
         now_s = points[-1].at_s if points else 0.0
         places = [1 - (now_s - point.at_s) / HISTORY_S for point in points]
@@ -70,6 +74,9 @@ class HistoryPopup(QFrame):
         self._speed_title.setText(title)
         self._speed.show_lines([("meter_buffers", speeds)], max(known, default=0.0))
         self._legend.setText(_legend(meters, theme, spilled=spilled))
+        sentence = texts.compared_text(compared)
+        self._compared.setText(tr("This load: {0}", sentence) if sentence else "")
+        self._compared.setVisible(bool(sentence))
 
     def show_above(self, anchor: QWidget) -> None:
         self.adjustSize()

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.spill import SpillState
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.meters.bars import GpuBar, HistoryPoint, Meters, Segment
 from qwendesk.ui.kit.buttons import describe, restyle
 from qwendesk.ui.kit.labels import context_text, device_text, engine_text, speed_text
@@ -67,6 +68,7 @@ class MeterBar(QFrame):
         self._stats: AnswerStats | None = None
         self._engine = EngineState()
         self._meters = Meters()
+        self._compared: tuple[Comparison, ...] = ()
         self._has_curve = False
         self.show_state(self._engine)
 
@@ -80,8 +82,11 @@ class MeterBar(QFrame):
         self._stats = stats
         self._show_all()
 
-    def show_meters(self, meters: Meters, history: Sequence[HistoryPoint]) -> None:
-        self._meters = meters
+    def show_meters(
+        self, meters: Meters, history: Sequence[HistoryPoint], compared: tuple[Comparison, ...] = ()
+    ) -> None:
+        """`compared`: what the load was predicted to take, and what it takes."""
+        self._meters, self._compared = meters, compared
         speeds = [point.tok_s for point in history if point.tok_s is not None][-_CURVE_POINTS:]
         bad = meters.state in (SpillState.SPILLING, SpillState.SUSPECTED)
         self._curve.show_values(speeds, "text_bad" if bad else "text_good")
@@ -136,7 +141,7 @@ class MeterBar(QFrame):
             spills = any(bar.excess_bytes for bar in bars)
             self.memory.show_segments(_added(bars), spills=spills)
             self._memory_text.setText(texts.bar_text(bars))
-            self.memory.setToolTip(texts.bar_tooltip(bars))
+            self.memory.setToolTip(texts.bar_tooltip(bars, self._compared))
             self.memory.setAccessibleName(tr("Video memory: {0}", texts.bar_text(bars)))
             return
         system = snapshot.system if snapshot is not None else None
@@ -148,7 +153,7 @@ class MeterBar(QFrame):
         self._memory_name.setText(tr("RAM"))
         self.memory.show_segments(segments)
         self._memory_text.setText(texts.pair_text(used, total))
-        self.memory.setToolTip(tr("{0}\nClick for the last five minutes", texts.ram_tooltip(system)))
+        self.memory.setToolTip(tr("{0}\nClick for the last five minutes", texts.ram_tooltip(system, self._compared)))
         self.memory.setAccessibleName(tr("RAM: {0}", texts.pair_text(used, total)))
 
     def _model_bars(self) -> tuple[GpuBar, ...]:

@@ -1,8 +1,11 @@
 """What the meters say, made from frozen values. No widgets here."""
 
+from collections.abc import Sequence
+
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 from qwendesk.hardware.spill import SpillState
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.meters.bars import GpuBar, Meters, SegmentKind
 from qwendesk.ui.kit.text import tr
 
@@ -70,7 +73,7 @@ def bar_text(bars: tuple[GpuBar, ...]) -> str:
     return pair_text(used, total)
 
 
-def bar_tooltip(bars: tuple[GpuBar, ...]) -> str:
+def bar_tooltip(bars: tuple[GpuBar, ...], compared: Sequence[Comparison] = ()) -> str:
     """Every number of every GPU, a line each."""
     lines: list[str] = []
     for bar in bars:
@@ -85,8 +88,18 @@ def bar_tooltip(bars: tuple[GpuBar, ...]) -> str:
         lines += [tr("{0}: {1}", segment_name(each.kind), show_bytes(each.n_bytes)) for each in bar.segments]
         if bar.excess_bytes:
             lines.append(tr("Shared memory: {0}", show_bytes(bar.excess_bytes)))
+    if compared:
+        lines.append(tr("The model: {0}", compared_text(compared)))
     lines.append(tr("Click for the last five minutes"))
     return "\n".join(lines)
+
+
+def compared_text(rows: Sequence[Comparison]) -> str:
+    """ "predicted 21.4 GB, real 21.6 GB", the GPUs together; "" before the load was measured."""
+    if not rows:
+        return ""
+    predicted, real = sum(row.predicted_bytes for row in rows), sum(row.real_bytes for row in rows)
+    return tr("predicted {0}, real {1}", show_bytes(predicted), show_bytes(real))
 
 
 def ram_text(system: SystemReading) -> str:
@@ -96,13 +109,14 @@ def ram_text(system: SystemReading) -> str:
     return tr("RAM {0}", pair_text(system.ram_used_bytes, system.ram_total_bytes))
 
 
-def ram_tooltip(system: SystemReading) -> str:
+def ram_tooltip(system: SystemReading, compared: Sequence[Comparison] = ()) -> str:
     engine, swap = system.engine_ram_bytes, system.swap_used_bytes
     lines = [
         tr("RAM used by all programs"),
         tr("The engine: {0}", show_bytes(engine)) if engine is not None else "",
         tr("Swapped out: {0}", show_bytes(swap)) if swap else "",
         tr("Processor: {0}%", round(system.cpu_percent)) if system.cpu_percent is not None else "",
+        tr("The model: {0}", compared_text(compared)) if compared else "",
     ]
     return "\n".join(line for line in lines if line)
 

@@ -44,7 +44,7 @@ def test_a_measured_load_corrects_the_next_plan(tmp_path: Path) -> None:
     (compared,) = MeasuredLoads(file).take(first, report(first), {"CUDA0": held})
 
     assert compared.predicted_bytes == card.total_bytes
-    assert compared.sentence == "predicted 10.7 GB, real 11.0 GB"
+    assert compared.real_bytes == held
     drift = MeasuredLoads(file).drift
     assert drift == (("CUDA0", 900 * MIB),)
     second = plan(drift).prices.gpus[0]

@@ -58,7 +58,6 @@ async def decided(planner: LoadPlanner, options: LoadOptions) -> Plan:
     """The plan of one load, which the service would ask for on another thread."""
     result = await asyncio.to_thread(planner.decide, options, HERE)
     assert isinstance(result, LoadOptions), result
-    await asyncio.sleep(0)
     assert planner.latest is not None
     assert planner.latest.options == result
     return planner.latest
@@ -71,14 +70,11 @@ def planner_with(ask, **changes) -> LoadPlanner:
 async def test_the_engine_s_numbers_change_what_is_loaded(hollow: LoadOptions) -> None:
     estimate = await decided(planner_with(Engine()), hollow)
     engine = Engine(more=700 * MIB)
-    heard: list[Plan] = []
     planner = planner_with(engine)
-    planner.subscribe(heard.append)
 
     exact = await decided(planner, hollow)
 
     assert engine.asked[0][1] == {"ENGINE": "chosen"}
-    assert heard == [exact]
     assert exact.source == "engine"
     assert any("engine's own numbers" in sentence for sentence in exact.why)
     assert exact.fits

@@ -1,16 +1,24 @@
 """What the engine page says of different PCs."""
 
+import msgspec
+
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import Machine
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Welcome
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.hardware.planner import solve
 from qwendesk.hardware.snapshot import GpuReading, Snapshot, SystemReading
 from qwendesk.services.engine.engines import Engines
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.engine.testing import Check, Diagnosis
 from qwendesk.services.engine.trial import Trial
 from qwendesk.ui.engine.engine_text import Known, diagnostics, sections, sysmem_fallback
 from qwendesk.ui.engine.engine_text import test_lines as lines_of
+from tests.fakes.engine import DEMO_REPORT
+from tests.gguf_files import moe_35b
 
 RTX = GpuReading(
     name="NVIDIA GeForce RTX 4090", vendor="nvidia", driver="575.64", total_bytes=24 * GIB, used_bytes=2 * GIB,
@@ -42,6 +50,28 @@ def test_a_hybrid_laptop_has_both_gpus() -> None:
     assert found["Intel(R) Iris(R) Xe"] == "uses the RAM"
     assert found["NVIDIA GeForce RTX 4090"] == "22.0 GB of 24.0 GB free, driver 575.64, PCIe 4.0 ×16"
     assert found["Note"] == "A note."
+
+
+def test_the_plan_of_the_loaded_model_says_whose_its_numbers_are_and_how_right_it_was() -> None:
+    card = DeviceInfo("CUDA0", "A card", "gpu", "CUDA", 24 * GIB, 24 * GIB)
+    machine = Machine(devices=(card,), ram_total_bytes=64 * GIB, ram_available_bytes=60 * GIB)
+    plan = solve(moe_35b(), None, machine, LoadOptions(model="m.gguf"))
+    report = msgspec.structs.replace(DEMO_REPORT, options=plan.options)
+    state = EngineState(phase=Phase.READY, report=report)
+    compared = (Comparison("CUDA0", 21 * GIB, 21 * GIB + GIB // 2),)
+
+    found = rows(Known(state=state, plan=plan, compared=compared))
+    assert found["Numbers"] == "Estimates"
+    assert "weights" in found["CUDA0"]
+    assert plan.why[0] in found["Why"]
+    assert "tok/s at the start" in found["Expected speed"]
+    assert found["CUDA0, this load"] == "predicted 21.0 GB, real 21.5 GB"
+    assert "count the difference in" in found["Later plans"]
+
+    asked = rows(Known(state=state, plan=msgspec.structs.replace(plan, source="engine")))
+    assert "engine's own" in asked["Numbers"]
+    other = msgspec.structs.replace(report, options=LoadOptions(model="other.gguf"))
+    assert rows(Known(state=EngineState(report=other), plan=plan))["Plan"] == "Made when a model is loaded"
 
 
 def test_what_happens_when_memory_runs_out() -> None:

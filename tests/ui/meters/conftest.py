@@ -12,6 +12,7 @@ from qwendesk.engine.state import Phase
 from qwendesk.services.meters.speeds import SpeedBook
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, looking_at, priced
+from tests.gguf_files import mmproj_facts, moe_35b
 from tests.ui.desk import Desk
 
 
@@ -27,7 +28,13 @@ class GamingDesk(Desk):
             return self.test_client
 
         self.test_client = client
-        source = MeterSource(looking=looking_at(pc), speeds=self.speeds, price_of=priced, platform=platform)
+        source = MeterSource(
+            looking=looking_at(pc),
+            speeds=self.speeds,
+            price_of=priced,
+            files_of=lambda _options: (moe_35b(), mmproj_facts()),
+            platform=platform,
+        )
         parts = build(
             client,
             keeper,

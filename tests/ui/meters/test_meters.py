@@ -10,6 +10,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
 from qwendesk.ui.frame.actions import COMMANDS
+from qwendesk.ui.meters import texts
 from qwendesk.ui.meters.vram_bar import VramBar
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS
@@ -194,6 +195,25 @@ async def test_the_history_opens_by_mouse_and_by_key(gaming_desk: GamingDesk) ->
     desk.press(Qt.Key.Key_Space)
     assert history.isVisible()
     history.close()
+
+
+async def test_predicted_and_real_stand_side_by_side(gaming_desk: GamingDesk) -> None:
+    desk = gaming_desk
+    await desk.load()
+    await desk.look(7)
+    await desk.until(lambda: bool(desk.parts.meters.measuring.latest))
+    words = texts.compared_text(desk.parts.meters.measuring.latest)
+    assert words.endswith("real 21.5 GB"), "what the driver says the worker holds"
+    assert words in desk.find("meter.memory", VramBar).toolTip()
+    desk.click("meter.memory")
+    assert desk.text_of("meter.history.compared") == f"This load: {words}"
+    desk.parts.meters.history.close()
+    page = desk.parts.engine_page.page
+    assert words in [label.text() for label in page.findChildren(QLabel)]
+    desk.parts.engine.eject()
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.OFF)
+    await desk.look()
+    assert words not in [label.text() for label in page.findChildren(QLabel) if not label.isHidden()]
 
 
 async def test_a_narrow_window_keeps_what_matters(gaming_desk: GamingDesk) -> None:

@@ -6,6 +6,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 from qwendesk.hardware.spill import SpillState
+from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.meters.bars import GpuBar, Meters, Segment, Spill, Taker
 from qwendesk.services.meters.relief import Fix, Relief
 from qwendesk.ui.meters import texts
@@ -36,6 +37,12 @@ def test_several_gpus_are_added_up() -> None:
     spilled = msgspec.structs.replace(bar, excess_bytes=GIB)
     assert texts.bar_text((bar, spilled)) == "40.0 + 1.0 GB shared"
     assert texts.bar_tooltip((bar, spilled)).count("A: 20.0 GB of 24.0 GB") == 2
+
+
+def test_what_was_predicted_beside_what_is_real() -> None:
+    rows = (Comparison("CUDA0", 13 * GIB, 13 * GIB + 200 * MIB), Comparison("CUDA1", 8 * GIB, 8 * GIB))
+    assert texts.compared_text(rows) == "predicted 21.0 GB, real 21.2 GB"
+    assert texts.compared_text(()) == ""
 
 
 def test_what_is_unknown_is_left_out() -> None:
