@@ -5,6 +5,7 @@ import msgspec
 from qwendesk.app.around_part import AroundPart, build_around
 from qwendesk.app.chats_part import ChatList, ChatsPart
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
+from qwendesk.app.help_part import HelpPart, build_help
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
 from qwendesk.app.models_part import ModelsPart, build_models
 from qwendesk.app.prompt_part import build_prompt_part
@@ -44,6 +45,7 @@ class Parts(msgspec.Struct):
     meters: MetersPart
     engine_page: EnginePart
     around: AroundPart
+    help: HelpPart
 
     def start(self, *, with_model: bool = True) -> None:
         """Begin what runs by itself: looking at disk and devices. Called once the window is shown.
@@ -60,6 +62,7 @@ class Parts(msgspec.Struct):
     async def close(self) -> None:
         """End the answer, the tasks and the worker; nothing runs afterwards."""
         self.window.hide()
+        self.help.close()
         await self.chat.close()
         await self.tasks.close()
         await self.chats.close()
@@ -120,4 +123,5 @@ def build(
         meters=meters,
         engine_page=engine_page,
         around=build_around(keeper, tasks, window, chats),
+        help=build_help(keeper, window, models, first, meters),
     )
