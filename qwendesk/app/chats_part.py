@@ -20,6 +20,7 @@ from qwendesk.ui.chat.reading import go_to, place_of_reader
 from qwendesk.ui.chats.sidebar import Sidebar
 from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.frame.model_offer import ModelOffer
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -52,6 +53,7 @@ class ChatsPart(QObject):
         super().__init__()
         self._chats, self._chat, self._tasks, self._window = chats, chat, tasks, window
         self._page = window.chat_page
+        self._offer = ModelOffer(theme, window)
         self._is_switching = False
         self._starting: asyncio.Task[None] | None = None
         self._shown_id = chats.chat.chat_id
@@ -157,6 +159,14 @@ class ChatsPart(QObject):
             self._put_draft(opened.draft)
         position = ReadPosition(opened.node_id) if opened.node_id else opened.position
         go_to(self._page.thread_view, self._chat.conversation.turns, position)
+        self._tasks.start(self._offer_model(opened.chat_id, opened.settings.model if opened.tree.nodes else ""))
+
+    async def _offer_model(self, chat_id: str, model: str) -> None:
+        """The model a chat was answered by, if it is another one and still there."""
+        self._offer.withdraw()
+        there = bool(model) and await asyncio.to_thread(Path(model).is_file)
+        if there and self._chats.chat.chat_id == chat_id:
+            self._offer.offer(model)
 
     def _save_position(self) -> None:
         """Of the chat that the page shows."""

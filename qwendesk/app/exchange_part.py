@@ -52,7 +52,8 @@ class ExchangePart(QObject):
         except QwenDeskError as trouble:
             self._page.report(trouble.title, trouble.sentence)
         else:
-            self._sidebar.note(tr("Exported {0} chats to {1}", count, path.name))
+            text = tr("Exported 1 chat to {0}", path.name) if count == 1 else ""
+            self._sidebar.note(text or tr("Exported {0} chats to {1}", count, path.name))
 
     async def _import(self, path: Path) -> None:
         self._sidebar.note(tr("Importing {0}…", path.name))

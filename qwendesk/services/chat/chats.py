@@ -16,6 +16,7 @@ import msgspec
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.services.chat.chats_news import ChatOpened, ChatsNews, ListChanged, StoreTold, StoreWorks
 from qwendesk.services.chat.copying import leading_to, new_id
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
 from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
@@ -23,36 +24,10 @@ from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store, StoreReport, open_store
 
 _LAST_CHAT = "last_chat"
+_FOLDED = "folded_folders"
 
 
-class ListChanged(msgspec.Struct, frozen=True):
-    """Some row of the list is another one now, or a folder is."""
-
-
-class ChatOpened(msgspec.Struct, frozen=True):
-    """Another chat is open: an empty one, or one that was kept."""
-
-    chat_id: str
-    tree: ChatTree
-    settings: ChatSettings
-    node_id: str = ""
-    """The message to jump to, if one was asked for."""
-    position: ReadPosition = ReadPosition()
-    draft: SavedDraft = SavedDraft()
-
-
-class StoreTold(msgspec.Struct, frozen=True):
-    """Something about the file of the chats that a person should know."""
-
-    title: str
-    sentence: str
-
-
-class StoreWorks(msgspec.Struct, frozen=True):
-    """What was told about saving is over."""
-
-
-ChatsNews = ListChanged | ChatOpened | StoreTold | StoreWorks
+__all__ = ["ChatOpened", "ChatsNews", "ChatsService", "ListChanged", "StoreTold", "StoreWorks"]
 
 
 class ChatsService:
@@ -69,6 +44,7 @@ class ChatsService:
         self._file: asyncio.Future[tuple[Store | None, StoreReport | None]] | None = None
         self._summaries: dict[str, ChatSummary] = {}
         self._folders: tuple[Folder, ...] = ()
+        self._folded: frozenset[str] = frozenset()
         self._deleted: tuple[ChatSummary, ...] = ()
         self._current_id = current_id or new_id()
         self._opening: object = None
@@ -92,6 +68,19 @@ class ChatsService:
     def folders(self) -> tuple[Folder, ...]:
         """By name."""
         return self._folders
+
+    @property
+    def folded(self) -> frozenset[str]:
+        """The folders whose chats are not shown in the list; remembered from start to start."""
+        return self._folded
+
+    def toggle_folder(self, folder_id: str) -> None:
+        """Fold it, or open it again."""
+        known = {folder.id for folder in self._folders}
+        self._folded = (self._folded ^ {folder_id}) & known
+        if self._store is not None:
+            self._write(self._store.chats.remember(_FOLDED, " ".join(sorted(self._folded))))
+        self._subscribers.notify(ListChanged())
 
     @property
     def current_id(self) -> str:
@@ -132,6 +121,7 @@ class ChatsService:
         listed, self._folders, last = await asyncio.to_thread(
             lambda: (store.chats.list(), store.chats.folders(), store.chats.remembered(_LAST_CHAT))
         )
+        self._folded = frozenset((await asyncio.to_thread(store.chats.remembered, _FOLDED)).split())
         self._summaries = {each.id: each for each in listed} | self._summaries
         self._is_open = True
         self._subscribers.notify(ListChanged())

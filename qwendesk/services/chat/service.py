@@ -169,12 +169,12 @@ class ChatService:
         self._subscribers.notify(TurnsReplaced(index))
 
     async def regenerate(self, turn_id: int) -> Turn:
-        """Answer the question again, as another version. An answer without a word is written over."""
+        """Answer the question again, as another version. One without a word is replaced."""
         index, turn = self._find(turn_id)
         question = self._chat.node_of(turn, "question")
         old = self._chat.tree.nodes.get(turn.answer_id)
         node = new_answer(question.id)
-        if old is not None and turn.answer.is_empty:
+        if old is not None and turn.answer.is_empty and not self._chat.tree.children(old.id):
             node = msgspec.structs.replace(node, id=old.id, created_s=old.created_s)
         return await self._answer(question, node, kept=index)
 

@@ -39,6 +39,13 @@ class ChatsBridge(QObject):
         return self._service.folders
 
     @property
+    def folded(self) -> frozenset[str]:
+        return self._service.folded
+
+    def toggle_folder(self, folder_id: str) -> None:
+        self._service.toggle_folder(folder_id)
+
+    @property
     def current_id(self) -> str:
         return self._service.current_id
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from qwendesk.core.conversation import Turn
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.presets import Style
 from qwendesk.engine.state import EngineState, Phase
@@ -255,9 +254,11 @@ class ChatPage(QWidget):
         self.composer.clear()
 
     def _on_try_again(self, turn_id: int) -> None:
-        turn: Turn | None = self._chat.turn(turn_id)
-        if turn is not None:
-            self.ask(turn.question.text, turn.question.images, turn.question.documents)
+        """The same question gets another answer; it is not asked a second time."""
+        if self._engine.state.phase in _WITH_MODEL:
+            self._chat.regenerate(turn_id)
+        else:
+            self.composer.say(tr("No model is loaded. Choose one with the button at the top (Ctrl+L)."))
 
     def _on_style(self, style: Style) -> None:
         if style != "custom":

@@ -38,11 +38,16 @@ class ChatList(QListView):
         self._delegate = RowDelegate(keeper, self)
         self.setObjectName("chats.list")
         self.setAccessibleName(tr("Chats"))
-        self.setToolTip(tr("Enter opens, F2 renames, Delete deletes, the menu key shows more"))
+        self.setToolTip(
+            tr("Enter opens, F2 renames, Delete deletes, drag moves into a folder, the menu key shows more")
+        )
         self.setModel(model)
         self.setItemDelegate(self._delegate)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
+        self.setDragDropOverwriteMode(True)  # onto a row, never between two
         keeper.changed.connect(self.reset)
 
     def chats_selected(self) -> tuple[ChatSummary, ...]:

@@ -1,9 +1,9 @@
 """The rows of the list for Qt's view: only what is on screen is ever drawn, however many chats there are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from qwendesk.core.chats import ChatSummary
 from qwendesk.ui.chats.rows import Heading, Row
@@ -11,21 +11,28 @@ from qwendesk.ui.kit.text import tr
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 Index = QModelIndex | QPersistentModelIndex
+CHATS_DRAGGED = "application/x-qwendesk-chats"
+"""What is dragged: ids of chats, separated by spaces."""
 _ROOT = QModelIndex()
 
 
 class ChatModel(QAbstractListModel):
-    """Headings and chats. `rename` is called with id and text when a title was edited in place."""
+    """Headings and chats. `rename` is called with id and text when a title was edited in place.
+
+    `move` is called with chats and the folder they were dragged into, "" for a heading of days.
+    """
 
     def __init__(
         self,
         rename: Callable[[str, str], None],
         rename_folder: Callable[[str, str], None],
+        move: Callable[[tuple[str, ...], str], None] = lambda _chats, _folder: None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._rename = rename
         self._rename_folder = rename_folder
+        self._move = move
         self._rows: tuple[Row, ...] = ()
 
     @property
@@ -74,9 +81,33 @@ class ChatModel(QAbstractListModel):
             return Qt.ItemFlag.NoItemFlags
         row = self._rows[index.row()]
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+        chosen = flags | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
         if isinstance(row, Heading):
-            return flags | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable if row.folder_id else flags
-        return flags | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
+            return (chosen if row.folder_id else flags) | Qt.ItemFlag.ItemIsDropEnabled
+        return chosen | Qt.ItemFlag.ItemIsDragEnabled
+
+    def mimeTypes(self) -> list[str]:
+        return [CHATS_DRAGGED]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        """The chats among these rows."""
+        rows = [self._rows[index.row()] for index in indexes]
+        ids = " ".join(row.id for row in rows if isinstance(row, ChatSummary))
+        data = QMimeData()
+        data.setData(CHATS_DRAGGED, ids.encode())
+        return data
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def dropMimeData(self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: Index) -> bool:
+        """Onto a folder, or onto another heading to take chats out of theirs."""
+        onto = self._rows[parent.row()] if parent.isValid() else None
+        ids = tuple(bytes(data.data(CHATS_DRAGGED).data()).decode().split())
+        if isinstance(onto, Heading) and ids:
+            self._move(ids, onto.folder_id)
+        # False: the view would take the rows away itself otherwise, and they come and go by what the store says.
+        return False
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not index.isValid():

@@ -40,12 +40,11 @@ class Sidebar(QFrame):
     ) -> None:
         super().__init__()
         self._bridge, self._tasks, self._now = bridge, tasks, now
-        self._folded: frozenset[str] = frozenset()
         self._archived = False
         self.setObjectName("chats")
         self.setProperty("kind", "sidebar")
         self.setFixedWidth(WIDTH)
-        self._model = ChatModel(bridge.rename, bridge.rename_folder, self)
+        self._model = ChatModel(bridge.rename, bridge.rename_folder, bridge.move, self)
         self.list = ChatList(keeper, self._model)
         self._hit_model = HitModel(self)
         self.hits = self._hit_view(keeper)
@@ -79,7 +78,7 @@ class Sidebar(QFrame):
         """Shows the chats as they are now."""
         bridge = self._bridge
         rows = rows_of(
-            bridge.summaries.values(), bridge.folders, self._now(), archived=self._archived, folded=self._folded
+            bridge.summaries.values(), bridge.folders, self._now(), archived=self._archived, folded=bridge.folded
         )
         self.list.show_rows(rows, bridge.current_id)
         self._incognito.setVisible(bridge.is_incognito)
@@ -124,7 +123,7 @@ class Sidebar(QFrame):
         bridge.changed.connect(self.refresh)
         self.list.open_asked.connect(self._open)
         self.list.delete_asked.connect(self.delete_selected)
-        self.list.folder_toggled.connect(self._toggle_folder)
+        self.list.folder_toggled.connect(bridge.toggle_folder)
         self.toast.undone.connect(bridge.undo_delete)
         self.search.textChanged.connect(self._on_typed)
         self.search.left.connect(self._go_to_list)
@@ -198,10 +197,6 @@ class Sidebar(QFrame):
     def _open(self, chat_id: str) -> None:
         self._bridge.open(chat_id)
         self.chat_chosen.emit()
-
-    def _toggle_folder(self, folder_id: str) -> None:
-        self._folded = self._folded ^ {folder_id}
-        self.refresh()
 
     def _on_typed(self, text: str) -> None:
         self._thoughts.setVisible(bool(text.strip()))

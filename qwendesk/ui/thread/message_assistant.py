@@ -160,13 +160,8 @@ class AssistantMessage(QWidget):
         words.setPlainText(sentence)
         words.setAccessibleName(tr("What went wrong"))
         again = TextButton(self._keeper, " " + tr("Try again"), icon_name="again", role="text")
-        describe(again, f"thread.again.{self._turn_id}", tr("Try again"), tr("Ask the same question again"))
-
-        def ask_again() -> None:
-            again.hide()
-            self.try_again.emit()
-
-        again.clicked.connect(ask_again)
+        describe(again, f"thread.again.{self._turn_id}", tr("Try again"), tr("Answer the same question again"))
+        again.clicked.connect(self.try_again)
         row.addWidget(words, 1)
         row.addWidget(again, 0, Qt.AlignmentFlag.AlignTop)
         return box

@@ -43,7 +43,7 @@ class ThreadView(QScrollArea):
 
     picture_opened = Signal(str)
     try_again = Signal(int)
-    """The id of a failed turn whose question should be asked again."""
+    """The id of a failed turn whose question should be answered again."""
 
     def __init__(self, keeper: ThemeKeeper, shelf: PictureShelf, tasks: Tasks) -> None:
         super().__init__()

@@ -152,6 +152,7 @@ def edit_in_place(
         editor.done.connect(lambda text, thought: intents.answer_edited.emit(turn.id, text, thought))
     shown = [widget for widget in hidden if not widget.isHidden()]
     message = column.parentWidget()
+    assert message is not None, "the column is that of a message"
     message.setProperty(EDITED, True)
 
     def close() -> None:

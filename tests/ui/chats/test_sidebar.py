@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -252,7 +253,7 @@ async def test_incognito_never_joins_the_list(qt_loop: object, chats: ChatsDesk)
 
     assert chats.titles == ["One"]
     assert "nothing of it is saved" in chats.desk.text_of("chats.incognito")
-    assert chats.desk.is_shown("chats.incognito")
+    await chats.desk.until(lambda: chats.desk.is_shown("chats.incognito"))
     chats.click("One")
     await chats.desk.until(lambda: not chats.desk.is_shown("chats.incognito"))
 
@@ -314,7 +315,7 @@ async def test_a_chat_is_exported_and_imported_again(qt_loop: object, chats: Cha
     dialog.close()
     await chats.desk.until(lambda: chats.titles == ["One"])
 
-    assert "1 chats with 2 messages" in note.text()
+    assert "1 chat with 2 messages was imported" in note.text()
 
 
 async def test_a_file_that_is_no_export_is_said(qt_loop: object, chats: ChatsDesk, tmp_path: Path) -> None:
@@ -339,3 +340,61 @@ async def test_a_tour_of_the_app_leaves_no_chat(qt_loop: object, make_desk: Call
     await desk.parts.chats.service.written()
 
     assert chats.titles == []
+
+
+async def test_chats_are_dragged_into_a_folder_and_out_and_folded_ones_stay_folded(
+    qt_loop: object, chats: ChatsDesk
+) -> None:
+    await chats.ask("Roses")
+    await chats.ask("Steel")
+    service = chats.desk.parts.chats.service
+    folder = service.add_folder("Garden")
+    await chats.desk.until(lambda: "Garden" in chats.headings)
+    model = chats.view.model()
+
+    def drop(line: str, onto: str) -> None:
+        data = model.mimeData([chats.index(line)])
+        target = chats.index(onto)
+        assert model.canDropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
+        model.dropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
+
+    drop("Roses", "Garden")
+    await chats.desk.until(lambda: chats.lines == ["Garden", "Roses", "Today", "Steel"])
+    chats.click("Garden")
+    await chats.desk.until(lambda: chats.lines == ["Garden", "Today", "Steel"])
+    await service.written()
+    store = service._store
+    assert store is not None
+    assert store.chats.remembered("folded_folders") == folder.id
+    chats.click("Garden")
+    await chats.desk.until(lambda: "Roses" in chats.lines)
+    drop("Roses", "Today")
+    await chats.desk.until(lambda: chats.lines == ["Garden", "Today", "Steel", "Roses"])
+
+
+async def test_the_model_of_a_chat_is_offered_and_loaded_only_when_asked(
+    qt_loop: object, chats: ChatsDesk, tmp_path: Path
+) -> None:
+    await chats.ask("Old")
+    await chats.ask("New")
+    other = tmp_path / "Other-Q8_0.gguf"
+    other.write_bytes(b"GGUF")
+    store = chats.desk.parts.chats.service._store
+    assert store is not None
+    old = next(row for row in chats.desk.parts.chats.service.summaries.values() if row.title == "Old")
+    await asyncio.wrap_future(
+        store.chats.save_settings(old.id, msgspec.structs.replace(old.settings, model=str(other)))
+    )
+    loaded = chats.desk.parts.engine.state.wanted
+    chats.click("Old")
+    await chats.desk.until(lambda: chats.desk.is_shown("modeloffer"))
+    assert "Other-Q8_0" in chats.desk.text_of("modeloffer.title")
+    assert chats.desk.parts.engine.state.wanted == loaded, "nothing is loaded unasked"
+    chats.click("New")
+    await chats.desk.until(lambda: not chats.desk.is_shown("modeloffer"))
+    chats.click("Old")
+    await chats.desk.until(lambda: chats.desk.is_shown("modeloffer"))
+    chats.desk.click("modeloffer.load")
+    wanted = chats.desk.parts.engine
+    await chats.desk.until(lambda: wanted.state.wanted is not None and wanted.state.wanted.model == str(other))
+    assert not chats.desk.is_shown("modeloffer")

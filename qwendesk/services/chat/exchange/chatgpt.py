@@ -22,10 +22,12 @@ def read_chatgpt(content: bytes) -> Exchanged:
         raws = msgspec.json.decode(content, type=list[msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadExchange("Not an export", f"This is neither an export of QwenDesk nor of ChatGPT: {error}") from error
-    chats, unreadable = [], 0
+    chats, unreadable, pictures = [], 0, 0
     for raw in raws:
         try:
-            chat = _chat(msgspec.json.decode(raw))
+            read = msgspec.json.decode(raw)
+            chat = _chat(read)
+            pictures += _n_pictures(read)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             chat = None
         if chat is None:
@@ -34,7 +36,20 @@ def read_chatgpt(content: bytes) -> Exchanged:
             chats.append(chat)
     if raws and unreadable == len(raws):
         raise BadExchange("Not an export", "This is neither an export of QwenDesk nor of ChatGPT.")
-    return Exchanged(tuple(chats), unreadable=unreadable)
+    return Exchanged(tuple(chats), unreadable=unreadable, left_out_pictures=pictures)
+
+
+def _n_pictures(read: Any) -> int:
+    """How many pictures the messages of a chat name."""
+    mapping = read.get("mapping") if isinstance(read, dict) else None
+    count = 0
+    for node in mapping.values() if isinstance(mapping, dict) else ():
+        said = node.get("message") if isinstance(node, dict) else None
+        content = said.get("content") if isinstance(said, dict) else None
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            count += isinstance(part, dict) and part.get("content_type") == "image_asset_pointer"
+    return count
 
 
 def _chat(read: Any) -> ExchangedChat | None:

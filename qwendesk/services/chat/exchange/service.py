@@ -69,7 +69,7 @@ class ExchangeService:
             placed = await asyncio.to_thread(_with_files, made, read, Path(folder))
             await self._chats.add_as_is([(chat.summary, chat.tree) for chat in placed])
         messages = sum(len(chat.tree.nodes) for chat in made)
-        return ImportReport(len(made), messages, len(read.chats) - len(fresh), read.unreadable)
+        return ImportReport(len(made), messages, len(read.chats) - len(fresh), read.unreadable, read.left_out_pictures)
 
     async def _folder_ids(self, folders: Iterable[Folder], chats: Iterable[ExchangedChat]) -> dict[str, str]:
         """The folders of a file by the ids of ours: one of that name, or a new one."""

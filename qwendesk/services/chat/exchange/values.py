@@ -29,6 +29,8 @@ class Exchanged(msgspec.Struct, frozen=True):
     files: dict[str, bytes] = {}
     unreadable: int = 0
     """So many chats of the file could not be made sense of."""
+    left_out_pictures: int = 0
+    """Of ChatGPT's export: pictures are in other files there, and are not read."""
 
 
 class ImportReport(msgspec.Struct, frozen=True):
@@ -38,16 +40,24 @@ class ImportReport(msgspec.Struct, frozen=True):
     messages: int = 0
     already_here: int = 0
     unreadable: int = 0
+    left_out_pictures: int = 0
 
     @property
     def sentence(self) -> str:
         """For people."""
-        parts = [f"{self.chats} chats with {self.messages} messages were imported."]
+        were = "was" if self.chats == 1 else "were"
+        parts = [f"{_count(self.chats, 'chat')} with {_count(self.messages, 'message')} {were} imported."]
         if self.already_here:
-            parts.append(f"{self.already_here} were here already.")
+            parts.append(f"{self.already_here} {'was' if self.already_here == 1 else 'were'} here already.")
         if self.unreadable:
             parts.append(f"{self.unreadable} could not be read.")
+        if self.left_out_pictures:
+            parts.append(f"{_count(self.left_out_pictures, 'picture')} of ChatGPT's export left out.")
         return " ".join(parts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 class BadExchange(QwenDeskError):
