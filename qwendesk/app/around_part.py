@@ -6,12 +6,16 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.app.chats_part import ChatsPart
+from qwendesk.ui.bridges.privacy import PrivacyBridge
+from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.finder import Finder
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.frame.opening import Opening
 from qwendesk.ui.frame.single_instance import Handover
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.settings.privacy_section import PrivacySection
+from qwendesk.ui.settings.settings_page import SettingsPage
 
 
 class AroundPart(msgspec.Struct):
@@ -21,6 +25,7 @@ class AroundPart(msgspec.Struct):
     finder: Finder
     chats: ChatsPart
     tasks: Tasks
+    privacy: PrivacyBridge
 
     def handed_over(self, handover: Handover) -> None:
         """Another start wants this window in front, and its files in it."""
@@ -37,6 +42,17 @@ class AroundPart(msgspec.Struct):
         self.opening.open(files)
 
 
-def build_around(keeper: ThemeKeeper, tasks: Tasks, window: MainWindow, chats: ChatsPart) -> AroundPart:
+def build_around(
+    keeper: ThemeKeeper, tasks: Tasks, window: MainWindow, chats: ChatsPart, settings: SettingsPage
+) -> AroundPart:
     """Everything is in the window afterwards; nothing runs."""
-    return AroundPart(Opening(keeper, window), Finder(keeper, window), chats, tasks)
+    privacy = PrivacyBridge(tasks, window)
+    settings.add_privacy(PrivacySection(keeper, privacy))
+    privacy.deletion_wanted.connect(window.close)
+
+    def open_privacy() -> None:
+        window.show_page("settings")
+        settings.open_at("privacy")
+
+    install(window, {"privacy": open_privacy})
+    return AroundPart(Opening(keeper, window), Finder(keeper, window), chats, tasks, privacy)

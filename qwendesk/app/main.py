@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any
 
 import qasync
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from qwendesk.app.crash_part import CrashPart, safe_notice
-from qwendesk.app.parts import build
+from qwendesk.app.parts import Parts, build
 from qwendesk.core.paths import log_folder
 from qwendesk.engine.client import WorkerClient
 from qwendesk.services.crash_reports import CrashReports
@@ -107,6 +107,19 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         restore()
         if reports is not None:
             reports.end()
+        _delete_if_wanted(parts)
+
+
+def _delete_if_wanted(parts: Parts) -> None:
+    """ "Delete everything" is carried out when nothing of the app runs any more and its log is closed."""
+    privacy = parts.around.privacy
+    if not privacy.is_deletion_wanted:
+        return
+    logging.shutdown()
+    logging.getLogger().handlers.clear()
+    troubles = privacy.carry_out(parts.models.network.connection.host)
+    if troubles:
+        QMessageBox.warning(None, tr("Not everything could be deleted"), "\n".join(troubles))
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -58,6 +58,11 @@ def delete_token(host: str) -> None:
         _write_file(tokens)
 
 
+def known_hosts() -> tuple[str, ...]:
+    """Hosts whose token may be kept: those of the file, the Hub itself, and the one the environment names."""
+    return tuple(dict.fromkeys((*_read_file(), "huggingface.co", urlsplit(endpoint_from_environment()).netloc)))
+
+
 def _from_environment(host: str) -> str:
     return os.environ.get("HF_TOKEN", "").strip() if urlsplit(endpoint_from_environment()).netloc == host else ""
 

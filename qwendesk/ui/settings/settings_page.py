@@ -13,6 +13,7 @@ from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.folders_section import FoldersSection
+from qwendesk.ui.settings.privacy_section import PrivacySection
 from qwendesk.ui.settings.rows.make import make_row
 from qwendesk.ui.settings.rows.row import SettingRow
 from qwendesk.ui.settings.rows.words import section_slug
@@ -39,6 +40,7 @@ class SettingsPage(QWidget):
         self._sections: dict[str, Section] = {}
         self._folders = FoldersSection(keeper, folders)
         self._token = TokenSection(keeper, token)
+        self._privacy: PrivacySection | None = None
         self._nothing = QLabel(tr("No setting is about that."))
         self._nothing.setProperty("kind", "lead")
         self._nothing.setObjectName("settings.nothing")
@@ -59,10 +61,17 @@ class SettingsPage(QWidget):
         self._show_values()
         self._filter()
 
+    def add_privacy(self, section: PrivacySection) -> None:
+        """At the end of the page."""
+        self._privacy = section
+        self._column.insertWidget(self._column.count() - 1, section)
+        self._filter()
+
     def open_at(self, part: str) -> None:
-        """Show one part: "token" or "folders"."""
+        """Show one part: "token", "folders" or "privacy"."""
         self._search.clear()
-        section = {"token": self._token, "folders": self._folders}[part]
+        section = {"token": self._token, "folders": self._folders, "privacy": self._privacy}[part]
+        assert section is not None
         self._area.ensureWidgetVisible(section, 0, 40)
         if part == "token":
             self._token.start_typing()
@@ -92,7 +101,7 @@ class SettingsPage(QWidget):
 
     def _make_sections(self) -> QWidget:
         inner = QWidget()
-        column = QVBoxLayout(inner)
+        column = self._column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(24)
         column.addWidget(self._note)
@@ -134,7 +143,10 @@ class SettingsPage(QWidget):
             section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
         self._folders.setVisible(not query or self._folders.matches(query))
         self._token.setVisible(not query or self._token.matches(query))
-        shown = (*self._sections.values(), self._folders, self._token)
+        shown: list[QWidget] = [*self._sections.values(), self._folders, self._token]
+        if self._privacy is not None:
+            self._privacy.setVisible(not query or self._privacy.matches(query))
+            shown.append(self._privacy)
         self._nothing.setVisible(all(section.isHidden() for section in shown))
 
     def _is_wanted(self, row: SettingRow, query: str, *, shows_advanced: bool) -> bool:
