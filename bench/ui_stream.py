@@ -2,19 +2,22 @@
 
     python -m bench.ui_stream [--quick]
 
-32,000 tokens at 200 a second from a scripted engine, into a chat of 500 messages, with the real widgets. Prints the
-event loop's stalls beside those of an idle loop in the same run, what a token costs at the end against the start, the
-memory it took, and the first screen of a chat of 2,000 messages. It takes about three minutes; --quick streams 6,000
-tokens and says so.
+32,000 tokens at 200 a second from a scripted engine, through chat service, bridge and page, into a chat of 500
+messages. Nothing is stored. Prints the event loop's stalls beside those of an idle loop in the same run, what a token
+costs at the end against the start, the memory it took, and the first screen of a chat of 2,000 messages. It takes about
+three minutes; --quick streams 6,000 tokens and says so.
 """
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import itertools
 import os
+import re
 import sys
 import time
+from collections.abc import Sequence
 
 import msgspec
 import psutil
@@ -22,17 +25,23 @@ import qasync
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.main import keep_collector_quick
-from qwendesk.core.conversation import Answer, Conversation, Turn
+from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import text_message
+from qwendesk.services.chat.service import ChatService
+from qwendesk.services.engine.service import EngineService
+from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.chat.chat_page import ChatPage
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.highlight import warm_up
-from qwendesk.ui.thread.thread_view import ThreadView
-from qwendesk.ui.thread.thumbnails import PictureShelf
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
 _BEAT_S = 0.002
 _TOKENS_PER_S = 200.0
-_REPAINT_S = 0.03
+_LATE_S = 2.0
+"""The engine makes up for what it was late, up to this."""
 _SCREEN_TARGET_MS = 150.0
 
 
@@ -61,11 +70,10 @@ async def beat(beats: Beats) -> None:
         before, cpu_before = now, cpu_now
 
 
-def text_of(tokens: int) -> list[str]:
-    """A mixed answer of that many words with the marks of Markdown, a word a token: prose, lists, code, tables."""
-    words: list[str] = []
-    number = 0
-    while len(words) < tokens:
+def text_of(tokens: int) -> str:
+    """A mixed answer of that many words, each a token: prose, lists, code, tables."""
+    text, words, number = "", 0, 0
+    while words < tokens:
         number += 1
         part = (
             f"## Part {number}\n\nA paragraph with **bold**, *italic*, `code`, a [link](https://example.org/{number}) "
@@ -78,31 +86,65 @@ def text_of(tokens: int) -> list[str]:
         if number % 40 == 0:
             lines = "".join(f"value_{n} = compute({n}, 'text')  # line {n}\n" for n in range(150))
             part += f"```python\n{lines}```\n\n"
-        words += _words(part)
-    return words[:tokens]
+        text += part
+        words += len(part.split())
+    return "".join(re.findall(r"\s*\S+\s*", text)[:tokens])
 
 
-def long_chat(turns: int) -> Conversation:
-    answer = "".join(text_of(120))
-    made = tuple(
-        Turn(
-            id=n, question=text_message("user", f"Question number {n}?"), answer=Answer(text=answer, stop_reason="eos")
-        )
-        for n in range(1, turns + 1)
-    )
-    return Conversation(turns=made)
+def long_chat(turns: int) -> ChatTree:
+    """A chat of twice as many messages."""
+    answer = text_of(120)
+    nodes: dict[str, ChatNode] = {}
+    for n in range(1, turns + 1):
+        question = text_message("user", f"Question number {n}?")
+        nodes[f"q{n}"] = ChatNode(id=f"q{n}", parent_id=f"a{n - 1}" if n > 1 else "", message=question)
+        said = text_message("assistant", answer)
+        nodes[f"a{n}"] = ChatNode(id=f"a{n}", parent_id=f"q{n}", message=said, stop_reason="eos")
+    return ChatTree(nodes)
+
+
+class OnTime(FakeEngineClient):
+    """A scripted engine that keeps its speed: what a busy window made late comes at once."""
+
+    def __init__(self, answers: Sequence[ScriptedAnswer]) -> None:
+        super().__init__(answers=answers)
+        self._due = 0.0
+
+    async def pause(self, seconds: float, interrupt: asyncio.Event) -> None:
+        now = asyncio.get_running_loop().time()
+        self._due = (self._due if now - self._due < _LATE_S else now) + seconds
+        await super().pause(self._due - now, interrupt)
+
+
+class Room(msgspec.Struct, frozen=True):
+    """The chat page with what is under it."""
+
+    service: ChatService
+    chat: ChatBridge
+    page: ChatPage
+    tasks: Tasks
+
+
+def room(app: QApplication, tokens: int) -> Room:
+    answer = ScriptedAnswer(text=text_of(tokens), tokens_per_second=_TOKENS_PER_S)
+    client = OnTime([answer])
+    engine_service = EngineService(client, decide=lambda options, _devices: options)
+    service, tasks = ChatService(client, engine_service), Tasks()
+    engine, chat = EngineBridge(engine_service, tasks), ChatBridge(service, tasks)
+    page = ChatPage(ThemeKeeper(app, "dark"), engine, chat, tasks)
+    page.resize(1000, 900)
+    page.show()
+    engine.load_demo()
+    return Room(service, chat, page, tasks)
 
 
 async def run(app: QApplication, tokens: int) -> None:
-    keeper = ThemeKeeper(app, "dark")
-    view = ThreadView(keeper, PictureShelf(), Tasks())
-    view.resize(1000, 740)
-    view.show()
+    shown = room(app, tokens)
     await asyncio.to_thread(warm_up)
-    view.show_conversation(long_chat(3))
+    shown.service.open("warm", long_chat(3), ChatSettings())
     await asyncio.sleep(1)
-    await first_screen(app, view)
-    view.show_conversation(long_chat(250))
+    await first_screen(app, shown)
+    shown.service.open("long", long_chat(250), ChatSettings())
     await asyncio.sleep(1)
     keep_collector_quick()
     idle = Beats([], [])
@@ -110,21 +152,22 @@ async def run(app: QApplication, tokens: int) -> None:
     await asyncio.sleep(5)
     task.cancel()
     print(idle.line("nothing (an idle loop, the control)", 16, 50))
-    await stream(view, tokens)
-    view.close()
+    await stream(shown, tokens)
+    await shown.chat.close()
+    shown.page.close()
 
 
-async def first_screen(app: QApplication, view: ThreadView) -> None:
-    conversation = long_chat(1000)
+async def first_screen(app: QApplication, shown: Room) -> None:
+    chat = long_chat(1000)
     took, work = [], []
-    for _ in range(5):
-        view.show_conversation(Conversation())
+    for number in range(5):
+        shown.service.new_chat()
         app.processEvents()
         gc.collect()
         started, cpu = time.perf_counter(), time.thread_time()
-        view.show_conversation(conversation)
+        shown.service.open(f"chat {number}", chat, ChatSettings())
         app.processEvents()
-        view.repaint()
+        shown.page.repaint()
         took.append((time.perf_counter() - started) * 1000)
         work.append((time.thread_time() - cpu) * 1000)
         await asyncio.sleep(0.3)
@@ -134,54 +177,42 @@ async def first_screen(app: QApplication, view: ThreadView) -> None:
     )
 
 
-async def stream(view: ThreadView, tokens: int) -> None:
-    """Write the answer as the bridge does: what came within 30 ms at once."""
-    words = text_of(tokens)
-    view.add_turn(Turn(id=10_000, question=text_message("user", "Write a long answer"), answer=Answer()))
-    answer = view.answer(10_000)
-    if answer is None:
-        raise RuntimeError("the open answer has no widget")
+async def stream(shown: Room, tokens: int) -> None:
+    """Ask, and look on while the scripted engine answers through service, bridge and page."""
     process = psutil.Process()
-    beats = Beats([], [])
-    costs: list[float] = []
-    memory: list[int] = []
+    beats, costs, memory = Beats([], []), list[float](), list[int]()
+    words = [0]
+    shown.chat.wrote.connect(lambda _turn, _kind, text: words.append(words[-1] + len(text.split())))
+    ended = asyncio.Event()
+    shown.chat.turn_ended.connect(ended.set)
     task = asyncio.create_task(beat(beats))
-    started, sent = time.perf_counter(), 0
-    slice_tokens, slice_cpu = 0, time.thread_time()
-    while sent < tokens:
-        await asyncio.sleep(_REPAINT_S)
-        due = min(tokens, int((time.perf_counter() - started) * _TOKENS_PER_S))
-        answer.write("answer", "".join(words[sent:due]))
-        slice_tokens += due - sent
-        sent = due
-        if slice_tokens >= tokens // 10:
-            costs.append((time.thread_time() - slice_cpu) * 1000 / slice_tokens)
+    started = time.perf_counter()
+    shown.page.ask("Write a long answer")
+    before, cpu = 0, time.thread_time()
+    while not ended.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), 0.25)
+        if words[-1] - before >= tokens // 10:
+            costs.append((time.thread_time() - cpu) * 1000 / (words[-1] - before))
             memory.append(process.memory_info().rss)
-            slice_tokens, slice_cpu = 0, time.thread_time()
-    text = "".join(words)
-    view.end_turn(Turn(id=10_000, question=text_message("user", "?"), answer=Answer(text=text, stop_reason="eos")))
+            before, cpu = words[-1], time.thread_time()
+    seconds = time.perf_counter() - started
     await asyncio.sleep(0.5)
     task.cancel()
     print(beats.line(f"streaming {tokens:,} tokens into 500 messages", 16, 50))
+    print(f"{'speed kept':<46} {tokens / seconds:.0f} tok/s over {seconds:.0f} s | asked for {_TOKENS_PER_S:.0f}")
     if len(costs) >= 4:
         begin, end = sum(costs[1:3]) / 2, sum(costs[-2:]) / 2
         print(f"{'processor time per token, ms':<46} start {begin:.2f}, end {end:.2f}: {end / begin:.2f} | target 1.3")
         steps = [round((b - a) / 2**20, 1) for a, b in itertools.pairwise(memory)]
         print(f"{'memory per tenth of the answer, MiB':<46} {steps}")
-    print(
-        f"{'finished blocks written':<46} {answer.answer_view.blocks_written:,}, open ones redrawn "
-        f"{answer.answer_view.open_writes:,} times in what is on screen"
-    )
-
-
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    for line in text.splitlines(keepends=True):
-        indent = len(line) - len(line.lstrip(" "))
-        pieces = line.strip("\n").lstrip(" ").split(" ")
-        pieces[0] = " " * indent + pieces[0]
-        words += [piece + " " for piece in pieces[:-1]] + [pieces[-1] + "\n"]
-    return words
+    view = shown.page.thread_view
+    answer = view.answer(view.rows[-1].turn.id)
+    if answer is not None:
+        print(
+            f"{'finished blocks written':<46} {answer.answer_view.blocks_written:,}, open ones redrawn "
+            f"{answer.answer_view.open_writes:,} times in what is on screen"
+        )
 
 
 def _at(values: list[float], share: float) -> float:

@@ -246,8 +246,8 @@ class ChatPage(QWidget):
 
     def _on_replaced(self) -> None:
         conversation = self._chat.conversation
-        self.thread_view.show_conversation(conversation)
         self._middle.setCurrentWidget(self.thread_view if conversation.turns else self.welcome)
+        self.thread_view.show_conversation(conversation)  # once it has its size, or all is laid out twice
         self._show_empty()
         self.composer.set_busy(busy=self._chat.busy)
         self.attaching.forget()
