@@ -6,6 +6,7 @@ from qwendesk.app.around_part import AroundPart, build_around
 from qwendesk.app.chats_part import ChatList, ChatsPart
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
 from qwendesk.app.help_part import HelpPart, build_help
+from qwendesk.app.inspector_part import InspectorPart, build_inspector
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
 from qwendesk.app.models_part import ModelsPart, build_models
 from qwendesk.app.prompt_part import build_prompt_part
@@ -44,6 +45,7 @@ class Parts(msgspec.Struct):
     first: StartPart
     meters: MetersPart
     engine_page: EnginePart
+    inspector: InspectorPart
     around: AroundPart
     help: HelpPart
 
@@ -67,6 +69,7 @@ class Parts(msgspec.Struct):
         await self.tasks.close()
         await self.chats.close()
         await self.meters.close()
+        await self.inspector.close()
         self.engine_page.close()
         await self.first.close()
         self.settings_page.close()
@@ -103,12 +106,16 @@ def build(
     chats = ChatsPart(keeper, tasks, chat_list, chat, window)
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
     source = meter_source or MeterSource()
-    build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window)
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, source, measured)
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines)
     engine.changed.connect(lambda: engine_page.page.show_plan(planner.latest))
     meters.measuring.subscribe(engine_page.page.show_compared)
     settings_page = build_settings(keeper, tasks, settings, models, window)
+    inspector = build_inspector(
+        keeper, tasks, settings, profiles, engine_service, answers, measured, engines, chat, models, settings_page,
+        engine_page, window,
+    )  # fmt: skip
+    build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window, inspector.open_prompt)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
     return Parts(
         window,
@@ -122,6 +129,7 @@ def build(
         first,
         meters=meters,
         engine_page=engine_page,
+        inspector=inspector,
         around=build_around(keeper, tasks, window, chats, settings_page.page),
         help=build_help(keeper, window, models, first, meters),
     )

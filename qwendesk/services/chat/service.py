@@ -127,6 +127,11 @@ class ChatService:
         """Whether there is a deletion to undo."""
         return self._chat.can_undo
 
+    def preset_options(self) -> GenerationOptions:
+        """How it would be made without anything set by hand."""
+        settings = msgspec.structs.replace(self._chat.settings, overrides={}, json_schema="")
+        return sending.request_options(settings, self._engine.state.report, thinking=self.thinking)
+
     def options(self) -> GenerationOptions:
         """How the next answer is made: the preset of the loaded model's family, then the overrides."""
         return sending.request_options(self._chat.settings, self._engine.state.report, thinking=self.thinking)

@@ -206,11 +206,12 @@ class LoadDraft:
         await asyncio.gather(*running, return_exceptions=True)
 
     def _on_engine(self, state: EngineState) -> None:
-        if state.phase is Phase.LOADING and state.wanted is not None and state.wanted is not self._wanted:
-            is_other = self._wanted is None or state.wanted.model != self._wanted.model
-            self._wanted = state.wanted
+        asked = self._engine.asked
+        if state.phase is Phase.LOADING and asked is not None and asked is not self._wanted:
+            is_other = self._wanted is None or asked.model != self._wanted.model
+            self._wanted = asked
             self._loaded_reserve_gb = self._settings.options.reserve_gb
-            self._follow(state.wanted, is_other=is_other)
+            self._follow(asked, is_other=is_other)
         if state.report is not self._report:
             self._report = state.report
             self._take(self._draft.asked)

@@ -49,6 +49,7 @@ class EngineService:
         self._restarts = RestartLimit()
         self._wanted: LoadOptions | None = None
         """What a dead engine loads again; None while loading, and when nothing is wanted."""
+        self._asked_with: LoadOptions | None = None
         self._decided: LoadOptions | None = None
         self._asked = 0
         """Grows with every load, cancel and eject; a load whose number is not the latest gives up."""
@@ -74,6 +75,11 @@ class EngineService:
         n_layers = model.block_count - model.nextn_layers if model is not None else 0
         n_experts = model.expert_count if model is not None else 0
         return safer(options, state.failure, n_layers, n_experts)
+
+    @property
+    def asked(self) -> LoadOptions | None:
+        """What the present load was asked with: its "auto" not decided yet, unlike `state.wanted`."""
+        return self._asked_with
 
     def subscribe(self, callback: Callable[[EngineState], None]) -> Callable[[], None]:
         """Call `callback` with each new state. Returns what ends it."""
@@ -137,6 +143,7 @@ class EngineService:
             return cancelled_load()
         if self._state.report is not None:
             await self._client.unload()
+        self._asked_with = options
         self._apply(LoadAsked(options))
         result = await self._try_load(ticket, options)
         if isinstance(result, LoadFailure):

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.core.options import GenerationOptions
 from qwendesk.core.presets import Style
 from qwendesk.engine.protocol import PictureCost
 from qwendesk.services.chat.chat import Part
@@ -139,6 +140,16 @@ class ChatBridge(QObject):
     def change_settings(self, settings: ChatSettings) -> None:
         """All that the chat has of its own. Raises BadOption or BadRequest for what cannot be used."""
         self._service.change_settings(settings)
+
+    @property
+    def options(self) -> GenerationOptions:
+        """How the next answer will be made."""
+        return self._service.options()
+
+    @property
+    def preset_options(self) -> GenerationOptions:
+        """How it would be made without anything set by hand."""
+        return self._service.preset_options()
 
     def sampling(self) -> dict[str, float]:
         """The sampling values the next answer will use, by option name."""

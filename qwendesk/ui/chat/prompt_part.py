@@ -1,13 +1,13 @@
 """Opens what fills the context from the meter bar, and from there the chat's system prompt."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from qwendesk.services.chat.context_fill import ContextGauge
-from qwendesk.services.chat.library import PromptLibrary
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.chat.context_gauge import ContextSheet
-from qwendesk.ui.inspector.system_part import SystemPart
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -16,7 +16,10 @@ _KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 class PromptPart(QObject):
-    """`label` is the meter bar's context label: a click, or Enter on it, opens the sheet."""
+    """`label` is the meter bar's context label: a click, or Enter on it, opens the sheet.
+
+    `open_prompt` shows the system prompt.
+    """
 
     def __init__(
         self,
@@ -24,13 +27,14 @@ class PromptPart(QObject):
         tasks: Tasks,
         chat: ChatBridge,
         gauge: ContextGauge,
-        library: PromptLibrary,
         label: QWidget,
         window: QWidget,
+        open_prompt: Callable[[], None],
     ) -> None:
         super().__init__(window)
-        self._keeper, self._tasks, self._chat, self._gauge, self._library = keeper, tasks, chat, gauge, library
+        self._keeper, self._tasks, self._chat, self._gauge = keeper, tasks, chat, gauge
         self._label, self._window = label, window
+        self.open_prompt = open_prompt
         label.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         label.setCursor(Qt.CursorShape.PointingHandCursor)
         label.setAccessibleName(tr("What fills the context"))
@@ -40,16 +44,6 @@ class PromptPart(QObject):
         sheet = ContextSheet(self._keeper, self._gauge, self._chat, self._tasks, self._window)
         sheet.prompt_asked.connect(self.open_prompt)
         sheet.show_above(self._label)
-
-    def open_prompt(self) -> None:
-        dialog = QDialog(self._window)
-        dialog.setObjectName("prompt.dialog")
-        dialog.setWindowTitle(tr("This chat"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        part = SystemPart(self._keeper, self._chat, self._library)
-        part.applied.connect(dialog.accept)
-        QVBoxLayout(dialog).addWidget(part)
-        dialog.open()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._label:

@@ -33,6 +33,7 @@ class EnginePage(QScrollArea):
         self._versions = versions
         self._known = Known()
         self._running = False
+        self._n_others = 0
         self.setObjectName("engine.page")
         self.setAccessibleName(tr("Engine"))
         self.setWidgetResizable(True)
@@ -53,6 +54,11 @@ class EnginePage(QScrollArea):
         self._cards: dict[str, _Card] = {}
         self.setWidget(self._content())
         self._show_all()
+
+    def add_card(self, card: QWidget) -> None:
+        """Something of another room, after the sections."""
+        self._column.insertWidget(self._column.count() - 1, card)
+        self._n_others += 1
 
     def show_state(self, state: EngineState) -> None:
         self._learn(state=state)
@@ -112,7 +118,7 @@ class EnginePage(QScrollArea):
             card = self._cards.get(section.id)
             if card is None:
                 card = self._cards[section.id] = _Card(section)
-                self._column.insertWidget(self._column.count() - 1, card)
+                self._column.insertWidget(self._column.count() - 1 - self._n_others, card)
             card.show_section(section)
 
     def copy_all(self) -> None:

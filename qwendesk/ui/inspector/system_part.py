@@ -11,8 +11,6 @@ from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
-_WIDTH = 420
-
 
 class SystemPart(QFrame):
     """Shows the open chat's own settings; `applied` when they were taken over."""
@@ -24,14 +22,14 @@ class SystemPart(QFrame):
         self._chat, self._library = chat, library
         self._preset = ""
         self.setObjectName("inspector.system")
-        self.setMinimumWidth(_WIDTH)
         self._kept = QComboBox()
         describe(self._kept, "inspector.system.kept", tr("Kept prompts"), tr("Take a kept prompt into this chat"))
-        self._text = self._field("text", tr("System prompt"), 140)
+        self._text = self._field("text", tr("System prompt"))
         self._text.setPlaceholderText(
             tr("What the model should know or be in this chat. {date} and {model} are filled in.")
         )
-        self._schema = self._field("schema", tr("JSON schema"), 96)
+        self._schema = self._field("schema", tr("JSON schema"))
+        self._schema.setFixedHeight(96)
         self._schema.setPlaceholderText('{"type": "object", "properties": {}}')
         self._schema.document().setDefaultFont(keeper.theme.mono_font(12))
         self._name = QLineEdit()
@@ -42,6 +40,9 @@ class SystemPart(QFrame):
         self._complaint.setObjectName("inspector.system.complaint")
         self._complaint.setWordWrap(True)
         self._complaint.hide()
+        self._used = _caption(tr("Used from the next question on."), "good")
+        self._used.setObjectName("inspector.system.used")
+        self._used.hide()
         keep = self._button(keeper, "keep", tr("Keep"), tr("Keep this prompt in your library"))
         keep.clicked.connect(self._keep)
         self._forget = self._button(keeper, "forget", tr("Delete"), tr("Delete this prompt from your library"))
@@ -54,15 +55,17 @@ class SystemPart(QFrame):
         column.setSpacing(8)
         column.addWidget(_caption(tr("System prompt"), "heading"))
         column.addWidget(self._kept)
-        column.addWidget(self._text)
+        column.addWidget(self._text, 1)
         row = QHBoxLayout()
         row.addWidget(self._name, 1)
         row.addWidget(keep)
         row.addWidget(self._forget)
+        row.setSpacing(4)
         column.addLayout(row)
         column.addWidget(_caption(tr("Answers as JSON, by this schema"), "small"))
         column.addWidget(self._schema)
         column.addWidget(self._complaint)
+        column.addWidget(self._used)
         column.addWidget(apply, 0, Qt.AlignmentFlag.AlignRight)
         self._list()
         self._kept.activated.connect(self._take)
@@ -78,11 +81,10 @@ class SystemPart(QFrame):
         self._preset = settings.preset
         self._say("")
 
-    def _field(self, name: str, label: str, height: int) -> QPlainTextEdit:
+    def _field(self, name: str, label: str) -> QPlainTextEdit:
         field = QPlainTextEdit()
         field.setProperty("kind", "details")
         field.setTabChangesFocus(True)
-        field.setFixedHeight(height)
         describe(field, f"inspector.system.{name}", label)
         return field
 
@@ -142,9 +144,11 @@ class SystemPart(QFrame):
             self._say(error.sentence)
             return
         self._say("")
+        self._used.setVisible(True)
         self.applied.emit()
 
     def _say(self, sentence: str) -> None:
+        self._used.hide()
         self._complaint.setText(sentence)
         self._complaint.setVisible(bool(sentence))
 

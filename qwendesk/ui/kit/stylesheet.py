@@ -51,6 +51,15 @@ QLabel[kind="flag"] { color: @text_dim; font-family: monospace; font-size: @11; 
 QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px solid @divider; }
 QWidget[kind="panel"] { background: @panel; border: none; }
 QFrame[kind="foot"] { background: @panel; border: none; border-top: 1px solid @divider; }
+QComboBox {
+    background: @field; border: 1px solid @border; border-radius: 8px; padding: 5px 10px; min-height: 20px;
+}
+QComboBox:hover { background: @card_hover; }
+QComboBox:focus { border: 1px solid @focus; }
+QComboBox::drop-down { border: none; width: 20px; }
+QComboBox QAbstractItemView {
+    background: @card; border: 1px solid @border; selection-background-color: @card_hover; selection-color: @text;
+}
 QSlider { min-height: 22px; }
 QSlider::groove:horizontal { background: @divider; height: 4px; border-radius: 2px; }
 QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
@@ -110,6 +119,7 @@ QPushButton[kind="pill"]:checked { background: @pill_on; border: 1px solid @pill
 QPushButton[kind="pill"]:checked:hover { background: @pill_on_hover; }
 QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
+QPushButton[compact="true"] { padding: 5px 9px; font-size: @12; }
 QPushButton[kind="tab"]:hover { background: @hover; color: @text; }
 QPushButton[kind="tab"]:checked { background: @pill_on; border: 1px solid @pill_on_border; color: @text; }
 QPushButton[kind="tab"]:focus { border: 1px solid @focus; }

@@ -28,7 +28,7 @@ async def test_a_system_prompt_is_set_for_this_chat(desk: Desk) -> None:
     await open_prompt(desk)
     desk.find("inspector.system.text", QPlainTextEdit).setPlainText("You are {model}.")
     desk.click("inspector.system.apply")
-    await desk.until(lambda: not desk.is_shown("inspector.system"))
+    assert desk.is_shown("inspector.system.used")
     await desk.ask("Hi")
     assert last_request(desk).messages[0].text == "You are QwenDesk Demo."
 

@@ -64,6 +64,12 @@ class ChoiceRow(SettingRow):
         for choice, action in self._actions.items():
             action.setChecked(choice == value)
 
+    def show_auto(self, text: str) -> None:
+        if "auto" in self._buttons:
+            self._buttons["auto"].setText(text or choice_text("auto"))
+        elif self._actions and text:
+            self._open.setText(text)
+
     def _show(self, value: Any) -> None:
         self._check(value)
         if self._actions:

@@ -2,14 +2,18 @@
 
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.settings import Entry
-from qwendesk.ui.kit.buttons import IconButton, describe, restyle
+from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.rows.words import help_text, search_words, section_slug, tooltip, value_text
+
+_LONGEST_TITLE = 28
+"""Characters of label and flag together that a narrow row has room for in one line."""
 
 
 class SettingRow(QFrame):
@@ -37,7 +41,7 @@ class SettingRow(QFrame):
         self._mark.setAccessibleName(tr("Changed from its default"))
         label = QLabel(tr(entry.setting.label))
         label.setObjectName(f"{self.name}.label")
-        help_label = QLabel(help_text(entry))
+        self._help = help_label = QLabel(help_text(entry))
         help_label.setProperty("kind", "small")
         help_label.setWordWrap(True)
         help_label.setTextFormat(Qt.TextFormat.PlainText)
@@ -52,12 +56,12 @@ class SettingRow(QFrame):
         policy = self._reset.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self._reset.setSizePolicy(policy)
-        title = QHBoxLayout()
+        self._title = title = QHBoxLayout()
         title.setSpacing(8)
         title.addWidget(label)
         title.addWidget(self._mark)
         title.addStretch(1)
-        texts = QVBoxLayout()
+        self._texts = texts = QVBoxLayout()
         texts.setSpacing(2)
         texts.addLayout(title)
         if help_label.text():
@@ -72,6 +76,44 @@ class SettingRow(QFrame):
         self._row.addLayout(self._editors)
         self._row.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignVCenter)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+
+    def stack(self) -> None:
+        """For a narrow place: label and flag above, then the editor, then the help."""
+        self._row.setDirection(QBoxLayout.Direction.TopToBottom)
+        self._row.setContentsMargins(0, 8, 0, 8)
+        self._row.setSpacing(6)
+        self._row.removeWidget(self._reset)
+        if self.entry.setting.flag:
+            flag = QLabel(self.entry.setting.flag)
+            flag.setProperty("kind", "flag")
+            flag.setObjectName(f"{self.name}.flag")
+            fits_beside = len(self.entry.setting.label) + len(self.entry.setting.flag) <= _LONGEST_TITLE
+            self._title.addWidget(flag) if fits_beside else self._texts.insertWidget(1, flag)
+        self._editors.setSpacing(4)
+        self._title.addWidget(self._reset)
+        self._auto_note = QLabel()
+        self._auto_note.setProperty("kind", "small")
+        self._auto_note.setObjectName(f"{self.name}.chosen")
+        self._auto_note.hide()
+        self._editors.addWidget(self._auto_note)
+        self._editors.addStretch(1)
+        for index in range(self._editors.count()):
+            widget = self._editors.itemAt(index).widget()
+            if isinstance(widget, TextButton):
+                restyle(widget, "compact", "true")
+        for label in (self._help, self._error):
+            self._texts.removeWidget(label)
+            self._row.addWidget(label)
+
+    def show_auto(self, text: str) -> None:
+        """ "Auto: 0 of 40" where the value is left to the app; "" where it is not, or nobody knows yet."""
+        self._auto_note.setText(text)
+        self._auto_note.setVisible(bool(text))
+
+    def set_default(self, value: Any) -> None:
+        """Another value counts as unchanged from now on."""
+        self.entry = msgspec.structs.replace(self.entry, default=value)
+        self._reset.setToolTip(self._reset_tip())
 
     def put_editor(self, widget: QWidget, suffix: str = "") -> None:
         """Name, describe and place (one part of) the editor."""

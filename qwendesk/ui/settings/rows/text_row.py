@@ -14,7 +14,7 @@ from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.rows.row import SettingRow
 from qwendesk.ui.settings.rows.words import choice_text, edit_text
 
-_TEXT_WIDTH, _NUMBER_WIDTH = 280, 96
+_TEXT_WIDTH, _NUMBER_WIDTH, _STACKED_WIDTH = 280, 96, 76
 
 
 class _Field(QLineEdit):
@@ -75,6 +75,12 @@ class TextRow(SettingRow):
         self.put_editor(self.field)
         self.put_unit()
 
+    def stack(self) -> None:
+        super().stack()
+        if self.width_px == _TEXT_WIDTH:
+            self.field.setMinimumWidth(0)
+            self.field.setMaximumWidth(_TEXT_WIDTH)
+
     def _put_before(self) -> None:
         """Parts of the editor that stand before the field."""
 
@@ -120,6 +126,16 @@ class NumberRow(TextRow):
             self.put_editor(button, str(choice))
             button.clicked.connect(lambda _checked=False, choice=choice: self.chosen.emit(choice))
             self._word_buttons[choice] = button
+
+    def stack(self) -> None:
+        super().stack()
+        self.field.setFixedWidth(_STACKED_WIDTH)
+
+    def show_auto(self, text: str) -> None:
+        if "auto" in self._word_buttons:
+            self._word_buttons["auto"].setText(text or choice_text("auto"))
+        else:
+            super().show_auto(text)
 
     def _show(self, value: Any) -> None:
         is_word = value in self.entry.choices

@@ -17,6 +17,9 @@ _CHOICES = {
     "cpu": "CPU",
     "all": "All",
     "none": "None",
+    "speed": "Speed",
+    "balanced": "Balanced",
+    "long_context": "Long context",
     "stop": "Stop",
     "drop_oldest": "Drop the oldest",
 }
