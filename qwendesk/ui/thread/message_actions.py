@@ -52,7 +52,8 @@ class MessageActions(QWidget):
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(0)
-        self._add_versions()
+        if part == "answer":
+            self._add_versions()
         self._add_copy()
         self.edit = self._changer("edit", "edit", tr("Edit"), self._edit_tip())
         if part == "answer":
@@ -66,6 +67,8 @@ class MessageActions(QWidget):
         branch.clicked.connect(lambda: intents.branch.emit(turn.id))
         delete = self._changer("delete", "delete", tr("Delete"), self._delete_tip())
         delete.clicked.connect(lambda: intents.delete.emit(turn.id, part))
+        if part == "question":
+            self._add_versions()  # always drawn, and so at the side where the card is
         self.setFixedHeight(_SIDE)
         message.installEventFilter(self)
         intents.busy_changed.connect(self._show_possible)

@@ -115,12 +115,12 @@ class AssistantMessage(QWidget):
         return self._thought
 
     def offer(self, turn: Turn, intents: TurnIntents) -> None:
-        """What can be done with this answer, at the left of its numbers. Called once it is final."""
+        """What can be done with this answer, at the right of its numbers. Called once it is final."""
         if turn.answer.was_cut_off:
             self._add(CutOffNote(self._keeper, turn, intents))
         footer = self._footer or self._new_footer()
         actions = MessageActions(self._keeper, turn, "answer", intents, self)
-        footer.insertWidget(0, actions)
+        footer.insertWidget(footer.count() - 1, actions)  # after the numbers, before the stretch
         actions.show()
         if not turn.answer_id:
             actions.edit.hide()
