@@ -16,12 +16,14 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from qwendesk.app.crash_part import CrashPart, safe_notice
 from qwendesk.app.parts import Parts, build
+from qwendesk.app.window_part import restore_window, window_state
 from qwendesk.core.paths import log_folder
 from qwendesk.engine.client import WorkerClient
 from qwendesk.services.crash_reports import CrashReports
 from qwendesk.services.engine.engines import engines_here
 from qwendesk.services.engine.safe_mode import decide_safely
 from qwendesk.services.settings import SettingsService
+from qwendesk.services.window_state import read_window_state, write_window_state
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.frame.opening import OpenedBySystem
@@ -73,6 +75,9 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
     parts.window.closed.connect(closed.set)
     restore = report_errors(parts.window, closed.set)
     keep_collector_quick()
+    remembers = not options.demo_tour and not options.safe
+    if remembers:
+        restore_window(parts.window, parts.around.finder, read_window_state())
     parts.window.show()
     reports = None if options.demo_tour else CrashReports()
     if reports is not None:
@@ -103,6 +108,8 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
     finally:
         if instance is not None:
             instance.end()
+        if remembers:
+            write_window_state(window_state(parts.window, parts.around.finder))
         await parts.close()
         restore()
         if reports is not None:

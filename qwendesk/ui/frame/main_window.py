@@ -72,6 +72,11 @@ class MainWindow(QMainWindow):
         self.rail.show_page(page)
 
     @property
+    def page(self) -> str:
+        """Id of the page that is shown."""
+        return self._page_ids[self._pages.currentIndex()]
+
+    @property
     def engine(self) -> EngineBridge:
         return self._engine
 
