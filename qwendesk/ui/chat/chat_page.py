@@ -55,7 +55,7 @@ class ChatPage(QWidget):
         self._middle = QStackedWidget()
         self._middle.addWidget(self.welcome)
         self._middle.addWidget(self.thread_view)
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 16)
         column.setSpacing(0)
         column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
@@ -68,6 +68,10 @@ class ChatPage(QWidget):
         self._connect()
         self._on_engine()
         self._on_options()
+
+    def add_above(self, widget: QWidget) -> None:
+        """Over everything of this page."""
+        self._column.insertWidget(0, widget)
 
     def set_first_start(self, widget: QWidget) -> None:
         """Show `widget` in place of the welcome and the composer until a model is loaded or being loaded."""

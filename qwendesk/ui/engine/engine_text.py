@@ -118,7 +118,8 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
     else:
         numbers = tr("The engine's own, where it has them") if plan.source == "engine" else tr("Estimates")
         rows.append((tr("Numbers"), numbers))
-        rows += [(_memory_name(each.name), _parts(each)) for each in (*plan.prices.gpus, plan.prices.ram)]
+        rows += [(each.description or each.name, _parts(each)) for each in plan.prices.gpus]
+        rows.append((tr("RAM"), _parts(plan.prices.ram)))
         rows.append((tr("Why"), "\n".join(plan.why)))
         if plan.speed is not None:
             rows.append((tr("Expected speed"), _speed(plan.speed)))

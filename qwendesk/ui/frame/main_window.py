@@ -47,7 +47,9 @@ class MainWindow(QMainWindow):
         self._pages = QStackedWidget()
         self._page_ids: list[str] = []
         self.setCentralWidget(self._frame())
+        self._notices = _Notices()
         self.add_page("chat", "chat", tr("Chat"), COMMANDS["page_chat"].shortcut, self.chat_room)
+        self._place_notices()
         self._connect()
         self._on_engine()
         self.chat_page.composer.setFocus()
@@ -59,9 +61,9 @@ class MainWindow(QMainWindow):
         self.rail.add_page(page, icon_name, label, shortcut)
 
     def add_notice(self, notice: QWidget) -> None:
-        """What concerns every page stands above all of them."""
+        """What concerns every page stands above whichever is open; over the chat it leaves the list of chats alone."""
         is_wanted = not notice.isHidden() or not notice.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)
-        self._notices.insertWidget(self._notices.count() - 1, notice)
+        self._notices.add(notice)
         notice.setVisible(is_wanted)
 
     def show_page(self, page: str) -> None:
@@ -69,7 +71,15 @@ class MainWindow(QMainWindow):
         if page not in self._page_ids:
             return
         self._pages.setCurrentIndex(self._page_ids.index(page))
+        self._place_notices()
         self.rail.show_page(page)
+
+    def _place_notices(self) -> None:
+        if self._pages.currentWidget() is self.chat_room:
+            self.chat_page.add_above(self._notices)
+        else:
+            self._above_pages.insertWidget(0, self._notices)
+        self._notices.show()
 
     @property
     def page(self) -> str:
@@ -90,9 +100,9 @@ class MainWindow(QMainWindow):
         body = QHBoxLayout()
         body.setSpacing(0)
         body.addWidget(self.rail)
-        self._notices = QVBoxLayout()
-        self._notices.addWidget(self._pages, 1)
-        body.addLayout(self._notices, 1)
+        self._above_pages = QVBoxLayout()
+        self._above_pages.addWidget(self._pages, 1)
+        body.addLayout(self._above_pages, 1)
         frame = QWidget()
         column = QVBoxLayout(frame)
         column.setContentsMargins(0, 0, 0, 0)
@@ -204,3 +214,16 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closed.emit()
         super().closeEvent(event)
+
+
+class _Notices(QWidget):
+    """One below the other; nothing while there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+
+    def add(self, notice: QWidget) -> None:
+        self._column.addWidget(notice)

@@ -62,7 +62,7 @@ def test_the_plan_of_the_loaded_model_says_whose_its_numbers_are_and_how_right_i
 
     found = rows(Known(state=state, plan=plan, compared=compared))
     assert found["Numbers"] == "Estimates"
-    assert "weights" in found["CUDA0"]
+    assert "weights" in found["A card"]
     assert plan.why[0] in found["Why"]
     assert "tok/s at the start" in found["Expected speed"]
     assert found["CUDA0, this load"] == "predicted 21.0 GB, real 21.5 GB"

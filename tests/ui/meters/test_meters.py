@@ -106,6 +106,19 @@ async def test_from_the_spill_to_one_reload_with_the_chat_intact(gaming_desk: Ga
     ]
 
 
+async def test_the_banner_leaves_the_list_of_chats_alone_and_follows_to_other_pages(gaming_desk: GamingDesk) -> None:
+    desk = gaming_desk
+    await desk.spill()
+    banner = desk.find("spill", QWidget)
+    assert desk.window.chat_page.isAncestorOf(banner), "beside the list, not over it"
+    assert desk.is_shown("spill")
+    desk.window.show_page("engine")
+    assert desk.is_shown("spill")
+    desk.window.show_page("chat")
+    assert desk.window.chat_page.isAncestorOf(banner)
+    assert desk.is_shown("spill")
+
+
 async def test_a_fix_waits_for_the_answer(gaming_desk: GamingDesk) -> None:
     desk = gaming_desk
     await desk.spill()
