@@ -79,6 +79,7 @@ async def start(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
         service._change(folder=r"D:\Models")
         if "first-start" in wanted:
             await save(parts.window, "first-start")
+        parts.window.resize(*_README_WINDOW)
         parts.window.show_page("models")
         if "for-this-pc" in wanted:
             await save(parts.window, "for-this-pc")
@@ -91,6 +92,7 @@ async def files(keeper: ThemeKeeper, _wanted: Collection[str]) -> None:
     pc = GamingPc()
     parts = _gaming(keeper, pc)
     try:
+        parts.window.resize(*_README_WINDOW)
         parts.window.show()
         parts.settings.change({"offline": True})
         folder = Path.home() / "Models"
@@ -123,7 +125,10 @@ async def gaming(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
             await bridge.look()
         if "meter" in wanted:
             window.resize(*_README_WINDOW)
-            await save(window.meter_bar, "meter")
+            await asyncio.sleep(0.3)
+            bar = window.meter_bar.rect()
+            await save(window.meter_bar, "meter", bar.adjusted(0, 0, -(bar.width() - 740), 0))
+            await save(window.meter_bar, "meter-right", bar.adjusted(bar.width() - 240, 0, 0, 0))
             window.resize(*_WINDOW)
         if "context" in wanted:
             await _context(parts)

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListWidget, QListWidgetIt
 
 from qwendesk.services.guide import INDEX, Guide
 from qwendesk.ui.help.guide_view import GuideView
+from qwendesk.ui.help.page_html import contents_style
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -35,7 +36,6 @@ class HelpWindow(QWidget):
         describe(self._search, "help.search", tr("Search the guide"), tr("Words anywhere in the guide"), "Ctrl+F")
         self._search.textChanged.connect(self._list)
         self._list_view = QListWidget()
-        self._list_view.setProperty("kind", "chats")
         self._list_view.setWordWrap(True)
         describe(self._list_view, "help.contents", tr("Contents of the guide"), tr("Enter opens a page"))
         self._list_view.itemClicked.connect(self._on_item)
@@ -47,7 +47,8 @@ class HelpWindow(QWidget):
         QShortcut(QKeySequence("Alt+Left"), self, self.go_back)
         QShortcut(QKeySequence("Ctrl+F"), self, self._search.setFocus)
         QShortcut(QKeySequence("Esc"), self, self.close)
-        keeper.changed.connect(self._draw)
+        keeper.changed.connect(self._on_theme)
+        self._on_theme()
         self._list()
 
     @property
@@ -138,6 +139,10 @@ class HelpWindow(QWidget):
         self.setWindowTitle(tr("{0} – QwenDesk guide", page.title))
         self._back.setEnabled(bool(self._before))
         self._mark()
+
+    def _on_theme(self) -> None:
+        self._list_view.setStyleSheet(contents_style(self._keeper.theme))
+        self._draw()
 
     def _on_item(self, item: QListWidgetItem) -> None:
         place = item.data(_PLACE)
