@@ -116,7 +116,7 @@ def build(
         engine_page, window,
     )  # fmt: skip
     build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window, inspector.open_prompt)
-    first = build_start(keeper, tasks, settings, engine_service, engine, models, window)
+    first = build_start(keeper, tasks, settings, engine_service, engine, models, window, chat)
     return Parts(
         window,
         engine,

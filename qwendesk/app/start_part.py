@@ -10,12 +10,14 @@ from qwendesk.services.models.last_model import LastModel
 from qwendesk.services.models.loading import Loading
 from qwendesk.services.models.starting import StartService
 from qwendesk.services.settings import SettingsService
+from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.start import StartBridge
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.first_start import FirstStart
+from qwendesk.ui.models.no_model_strip import NoModelStrip
 
 
 class StartPart(msgspec.Struct):
@@ -30,6 +32,7 @@ class StartPart(msgspec.Struct):
     idle_eject: IdleEject
     bridge: StartBridge
     view: FirstStart
+    strip: NoModelStrip
 
     def begin(self) -> None:
         """Load the last model if there is one and that is wanted; else show what this PC could run."""
@@ -39,6 +42,7 @@ class StartPart(msgspec.Struct):
             return
         self.bridge.look()
         self.window.chat_page.set_first_start(self.view)
+        self.strip.begin()
 
     async def _load(self, last: LoadOptions) -> None:
         """With the model's profile, which may have changed since."""
@@ -59,16 +63,24 @@ def build_start(
     engine: EngineBridge,
     models: ModelsPart,
     window: MainWindow,
+    chat: ChatBridge,
 ) -> StartPart:
     """The first start, joined to the page of models; nothing is shown or loaded before `begin`."""
     service = StartService(engine_service, models.models, models.offers_service, models.downloads)
     bridge = StartBridge(service, tasks)
     view = FirstStart(keeper, bridge, models.offers)
+    strip = NoModelStrip(keeper, engine, chat, bridge)
+    window.add_notice(strip)
 
     def open_files() -> None:
         window.show_page("models")
         models.page.show_tab("mine")
 
+    def open_offers() -> None:
+        window.show_page("models")
+        models.page.show_tab("pc")
+
+    strip.all_asked.connect(open_offers)
     view.demo_asked.connect(engine.load_demo)
     view.use_asked.connect(engine.load_model)
     view.files_asked.connect(open_files)
@@ -82,4 +94,5 @@ def build_start(
         IdleEject(engine_service, settings),
         bridge,
         view,
+        strip,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtWidgets import QFileDialog, QPushButton
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
 from qwendesk.app.meters_part import MeterSource
 from qwendesk.app.parts import build
@@ -19,9 +19,12 @@ from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.folders import ModelFolders
 from qwendesk.hub.queue_state import DownloadItem, Kept, QueueFile
 from qwendesk.hub.remote import RemoteFile
+from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.drives import free_on_drive
 from qwendesk.services.models.ranking import Offer
+from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.models.no_model_strip import NoModelStrip
 from tests.fakes.engine import FakeEngineClient
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor, write_model
 from tests.hub.hub_server import FakeHub, running_hub
@@ -299,3 +302,27 @@ async def test_of_a_card_in_use_nothing_is_said(make_desk: Callable[[], Desk]) -
     desk = await first_start(make_desk)
     await desk.parts.meters.bridge.look()
     assert not desk.is_shown("start.gpu")
+
+
+async def test_an_old_chat_without_a_model_says_what_suits_this_pc(
+    make_desk: Callable[[], Desk], keeper: ThemeKeeper, client: FakeEngineClient
+) -> None:
+    desk = await first_start(make_desk)
+    await desk.load_demo()
+    await desk.ask("hello")
+    assert not desk.is_shown("nomodel")
+
+    idle = EngineBridge(EngineService(FakeEngineClient()), desk.parts.tasks)
+    strip = NoModelStrip(keeper, idle, desk.parts.chat, desk.parts.first.bridge)
+    asked: list[bool] = []
+    strip.all_asked.connect(lambda: asked.append(True))
+    strip.begin()
+    words = strip.findChild(QLabel, "nomodel.words")
+    get, every = (strip.findChild(QPushButton, name) for name in ("nomodel.download", "nomodel.all"))
+    assert not strip.isHidden()
+    assert "Qwen3.5-35B-A3B, 19.6 GB, suits this PC" in words.text()
+    assert not get.isHidden()
+    every.click()
+    assert asked == [True]
+    await idle.close()
+    strip.deleteLater()
