@@ -3,9 +3,18 @@
 import itertools
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Signal
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from qwendesk.core.chats import DraftFile
 from qwendesk.core.messages import DocumentPart, ImagePart
@@ -14,7 +23,31 @@ from qwendesk.ui.composer.intake import OWN_DRAG
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.pictures import Picture
 
-_IN_A_ROW = 2
+_CARD_WIDTH = 300
+"""Logical pixels that a card needs for its words; where two do not fit they stand below each other."""
+_MOST_HEIGHT = 136
+
+
+class AttachmentShelf(QScrollArea):
+    """As tall as the attachments in it, up to a few rows; more than that scrolls."""
+
+    def __init__(self, attachments: "Attachments") -> None:
+        super().__init__()
+        self._attachments = attachments
+        self.setObjectName("composer.attachments")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(attachments)
+        self.viewport().setAutoFillBackground(False)
+        attachments.setAutoFillBackground(False)
+        attachments.resized.connect(self._fit)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFixedHeight(min(_MOST_HEIGHT, self._attachments.sizeHint().height()))
+        self.setVisible(bool(self._attachments.items))
 
 
 class Attachments(QWidget):
@@ -24,6 +57,8 @@ class Attachments(QWidget):
     opened = Signal(str)
     """The path of a picture."""
     document_opened = Signal(object)
+    resized = Signal()
+    """It needs more or less room."""
     recount = Signal(object)
     """A card whose size is another now."""
 
@@ -32,11 +67,14 @@ class Attachments(QWidget):
         self._keeper = keeper
         self._items: list[Card] = []
         self._made = 0
+        self._columns = 2
         self._drop_at: int | None = None
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 4)
         self._grid.setSpacing(8)
         self.setAcceptDrops(True)
+        # Narrower than its cards in two columns: then they stand in one.
+        self.setMinimumWidth(1)
         self.hide()
 
     @property
@@ -87,7 +125,7 @@ class Attachments(QWidget):
             item.hide()
             item.deleteLater()
         self._items.clear()
-        self._arrange()
+        self._change()
 
     def move_card(self, card: Card, index: int) -> None:
         """Puts a card at this place among those of its kind; beyond either end it goes to that end."""
@@ -97,7 +135,7 @@ class Attachments(QWidget):
         if place != self._items.index(card):
             self._items.remove(card)
             self._items.insert(place, card)
-            self._arrange()
+            self._change()
             card.handle.setFocus()
 
     def place_at(self, point: QPoint) -> int:
@@ -150,7 +188,7 @@ class Attachments(QWidget):
         card.moved.connect(lambda step: self.move_card(card, self._items.index(card) + step))
         pictures = sum(isinstance(item, PictureCard) for item in self._items)
         self._items.insert(pictures if isinstance(card, PictureCard) else len(self._items), card)
-        self._arrange()
+        self._change()
 
     def _remove(self, card: Card) -> None:
         """The focus goes to the neighbour, so that Del, Del, Del works."""
@@ -160,26 +198,37 @@ class Attachments(QWidget):
         self._items.remove(card)
         card.hide()
         card.deleteLater()
-        self._arrange()
+        self._change()
         if had_focus and self._items:
             self._items[min(place, len(self._items) - 1)].handle.setFocus()
         elif had_focus and (parent := self.parentWidget()) is not None:
             parent.setFocus()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        columns = 2 if event.size().width() >= 2 * _CARD_WIDTH else 1
+        if columns != self._columns:
+            self._columns = columns
+            self._arrange()
+
+    def _change(self) -> None:
+        self._arrange()
+        self.changed.emit()
 
     def _arrange(self) -> None:
         for item in self._items:
             self._grid.removeWidget(item)
         before: QWidget | None = None
         for index, item in enumerate(self._items):
-            self._grid.addWidget(item, index // _IN_A_ROW, index % _IN_A_ROW)
+            self._grid.addWidget(item, index // self._columns, index % self._columns)
             item.show()
             if before is not None:
                 _tab_after(before, item)
             before = item
-        for column in range(_IN_A_ROW):
-            self._grid.setColumnStretch(column, 1)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setColumnStretch(1, self._columns - 1)
         self.setVisible(bool(self._items))
-        self.changed.emit()
+        self.resized.emit()
 
 
 def _tab_after(before: Card | QWidget, card: Card) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout, Q
 
 from qwendesk.core.presets import Style
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.ui.composer.attachments import Attachments
+from qwendesk.ui.composer.attachments import Attachments, AttachmentShelf
 from qwendesk.ui.composer.budget_menu import BudgetMenu
 from qwendesk.ui.composer.composer_text import ComposerText
 from qwendesk.ui.frame.actions import COMMANDS
@@ -46,7 +46,7 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 12, 10)
         column.setSpacing(6)
-        column.addWidget(self.attachments)
+        column.addWidget(AttachmentShelf(self.attachments))
         column.addLayout(self._notice_row())
         column.addWidget(self.text)
         column.addSpacing(2)

@@ -12,7 +12,7 @@ from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 _MOST_SHOWN = 2_000_000
 """Characters: more would make the view slow, and nobody reads so far in it."""
-_LONGEST_NAME = 42
+_LONGEST_NAME = 32
 
 
 class DocumentBadge(QToolButton):

@@ -57,7 +57,8 @@ class Row:
         share = max(0.3, width / 772)
         if self.part == "question":
             text = self.turn.question.text
-            return round(_lines(text, share * 0.8) * _LINE + 22 + (150 if self.turn.question.images else 0))
+            attached = (150 if self.turn.question.images else 0) + 38 * len(self.turn.question.documents)
+            return round(_lines(text, share * 0.8) * _LINE + 22 + attached)
         answer = self.turn.answer
         height = _lines(answer.text, share) * _LINE * 1.1 + 36
         return round(height + (42 if answer.reasoning else 0) + (50 if answer.error else 0))

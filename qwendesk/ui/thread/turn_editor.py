@@ -74,6 +74,8 @@ class TurnEditor(QFrame):
         self.setProperty("kind", "question")
         self.setObjectName(f"thread.editor.{turn_id}")
         self._turn_id = turn_id
+        self.may_be_empty = False
+        """Something is attached to the question, which needs no words then."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 10)
         column.setSpacing(8)
@@ -124,7 +126,9 @@ class TurnEditor(QFrame):
         self._take.setEnabled(self._has_words())
 
     def _has_words(self) -> bool:
-        return bool(self._text.toPlainText().strip() or (self._thought and self._thought.toPlainText().strip()))
+        return self.may_be_empty or bool(
+            self._text.toPlainText().strip() or (self._thought and self._thought.toPlainText().strip())
+        )
 
     def _submit(self) -> None:
         if self._has_words():
@@ -146,6 +150,7 @@ def edit_in_place(
     """
     if question:
         editor = TurnEditor(keeper, turn.id, turn.question.text)
+        editor.may_be_empty = bool(turn.question.images or turn.question.documents)
         editor.done.connect(lambda text, _thought: intents.question_edited.emit(turn.id, text))
     else:
         editor = TurnEditor(keeper, turn.id, turn.answer.text, turn.answer.reasoning)

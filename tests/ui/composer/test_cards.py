@@ -9,7 +9,7 @@ from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from qwendesk.core.chats import DraftFile
 from qwendesk.engine.protocol import Generate, Measure
@@ -192,3 +192,17 @@ async def test_what_is_read_for_one_chat_does_not_arrive_in_the_next(desk: Desk,
     desk.drop(after)
     await desk.until(lambda: len(row(desk).items) >= 1)
     assert row(desk).paths == [after]
+
+
+async def test_many_attachments_scroll_and_a_narrow_window_puts_them_below_each_other(
+    desk: Desk, shape_picture: ShapePicture
+) -> None:
+    desk.drop(*(shape_picture("red", "star", name=f"{number}.png") for number in range(12)))
+    await desk.until(lambda: len(row(desk).items) == 12)
+    shelf = desk.find("composer.attachments", QScrollArea)
+    assert shelf.height() < row(desk).sizeHint().height()
+    assert row(desk).items[1].x() > row(desk).items[0].x()
+    desk.window.resize(600, 700)
+    await desk.until(lambda: row(desk).items[1].y() > row(desk).items[0].y())
+    row(desk).clear()
+    assert not shelf.isVisible()
