@@ -64,6 +64,7 @@ def build_library(
     alerts = Alerts(keeper, bridge)
     page.add_tab("mine", tr("My models"), my_models, scrolls=False)
     page.set_alerts(alerts)
+    alerts.help_asked.connect(page.files_help_asked)
     alerts.list_asked.connect(lambda: page.show_tab("mine"))
     page.tab_shown.connect(lambda tab: alerts.be_quiet(wanted=tab == "mine"))
     my_models.offers_asked.connect(lambda: page.show_tab("pc"))

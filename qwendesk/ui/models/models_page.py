@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
 
 from qwendesk.ui.kit.buttons import describe
 from qwendesk.ui.kit.text import tr
-from qwendesk.ui.models.alerts import Alerts
 
 ORDER: Final = ("pc", "mine", "hub", "downloads")
 """Tabs by key, left to right: For this PC, My models, Hugging Face, Downloads."""
@@ -99,10 +98,9 @@ class ModelsPage(QWidget):
         self._buttons[key].setText(title)
         self._buttons[key].setAccessibleName(title)
 
-    def set_alerts(self, alerts: Alerts) -> None:
+    def set_alerts(self, widget: QWidget) -> None:
         """The strip that stands above every tab. It hides itself while there is nothing to say."""
-        self._alerts.addWidget(alerts)
-        alerts.help_asked.connect(self.files_help_asked)
+        self._alerts.addWidget(widget)
 
     def show_machine(self, text: str) -> None:
         """What this PC is, at the right: "RTX 3090, 24 GB (1 GB reserved) · 64 GB RAM"."""
