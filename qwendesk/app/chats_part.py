@@ -19,6 +19,7 @@ from qwendesk.ui.bridges.chats import ChatsBridge
 from qwendesk.ui.chat.reading import go_to, place_of_reader
 from qwendesk.ui.chats.sidebar import Sidebar
 from qwendesk.ui.frame.actions import install
+from qwendesk.ui.frame.done_alert import DoneAlert
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.frame.model_offer import ModelOffer
 from qwendesk.ui.kit.tasks import Tasks
@@ -62,6 +63,7 @@ class ChatsPart(QObject):
         self.bridge = ChatsBridge(chats.service, tasks)
         self.sidebar = Sidebar(theme, self.bridge, tasks)
         self.exchange = ExchangePart(self.sidebar, self._page, chats.service, tasks)
+        self._done_alert = DoneAlert(chat, window)
         room = window.chat_room
         room.set_sidebar(self.sidebar)
         install(

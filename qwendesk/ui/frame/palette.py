@@ -99,7 +99,7 @@ class Palette(QFrame):
         if keys:
             shortcut = QLabel(keys)
             shortcut.setProperty("kind", "key")
-            line.addWidget(shortcut)
+            line.addWidget(shortcut, 0, Qt.AlignmentFlag.AlignVCenter)
         self._list.addItem(item)
         self._list.setItemWidget(item, row)
 

@@ -72,6 +72,7 @@ class PrivacySection(Section):
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(6)
+        self._grid.setColumnMinimumWidth(0, 240)
         self._grid.setColumnStretch(1, 1)
         column.addLayout(self._grid)
         delete = TextButton(keeper, tr("Delete everything…"))
