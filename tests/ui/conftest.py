@@ -27,11 +27,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(scope="session")
-def app() -> QApplication:
+def app() -> Iterator[QApplication]:
     existing = QApplication.instance()
     app = existing if isinstance(existing, QApplication) else QApplication(["qwendesk-tests"])
     app.setQuitOnLastWindowClosed(False)
-    return app
+    yield app
+    # Python's own data would be freed after Python is gone, and the process would end by a crash.
+    app.clipboard().clear()
 
 
 class Loop(qasync.QEventLoop):
