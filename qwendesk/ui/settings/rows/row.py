@@ -98,9 +98,9 @@ class SettingRow(QFrame):
         self._editors.addWidget(self._auto_note)
         self._editors.addStretch(1)
         for index in range(self._editors.count()):
-            widget = self._editors.itemAt(index).widget()
-            if isinstance(widget, TextButton):
-                restyle(widget, "compact", "true")
+            item = self._editors.itemAt(index)
+            if item is not None and isinstance(button := item.widget(), TextButton):
+                restyle(button, "compact", "true")
         for label in (self._help, self._error):
             self._texts.removeWidget(label)
             self._row.addWidget(label)
