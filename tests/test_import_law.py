@@ -47,7 +47,10 @@ ALLOWED = {
     "the version": ("core/x.py", "from qwendesk import __version__"),
     "the worker asks llama.cpp": ("engine/worker/x.py", "import llama_cpp.llama_cpp as C"),
     "client helpers": ("engine/client.py", "from qwendesk.engine.watchdog import Watchdog"),
-    "services join": ("services/x.py", "from qwendesk.hub.gguf import read_facts\nfrom qwendesk.hardware import planner"),
+    "services join": (
+        "services/x.py",
+        "from qwendesk.hub.gguf import read_facts\nfrom qwendesk.hardware import planner",
+    ),
     "the window takes values": ("ui/x.py", "from qwendesk.engine.state import EngineState, Phase"),
     "the window draws": ("ui/x.py", "import qasync\nfrom PySide6.QtWidgets import QWidget"),
     "app puts it together": (
