@@ -11,8 +11,8 @@ import msgspec
 
 NOMINAL: Final = 24.0
 """The text size, in pixels, that drawings are made for; they are scaled when they are painted."""
-INK: Final = "#010203"
-"""The colour in a drawing that stands for the text's."""
+INK: Final = f"#{0x010203:06x}"
+"""A mark in a drawing where the text's colour belongs: never on screen itself."""
 LONGEST_FORMULA: Final = 600
 DEEPEST_FORMULA: Final = 7
 """ziamath's work doubles with each level of nesting."""
