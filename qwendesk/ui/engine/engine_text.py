@@ -10,6 +10,7 @@ from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.services.engine.engines import Engines
 from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.engine.testing import Check, Diagnosis
+from qwendesk.services.engine.trial import Trial
 from qwendesk.ui.kit.text import tr
 
 
@@ -100,13 +101,19 @@ def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, 
 
 def _engines(engines: Engines) -> tuple[tuple[str, str], ...]:
     """Every engine on this PC, and why those that are not used cannot be."""
-    rows = []
-    for trial in engines.trials:
-        used = tr("in use") if trial.name == engines.chosen else tr("usable, not chosen")
-        rows.append((tr("Engine “{0}”", trial.name), used if trial.usable else trial.reason))
+    rows = [(tr("Engine “{0}”", trial.name), _use(trial, engines.chosen)) for trial in engines.trials]
     if engines.note:
         rows.append((tr("Note"), engines.note))
     return tuple(rows)
+
+
+def _use(trial: Trial, chosen: str) -> str:
+    """The only engine there is is taken without a trial, and no other is tried once a better one runs."""
+    if trial.name == chosen:
+        return tr("in use")
+    if trial.usable:
+        return tr("usable, not chosen")
+    return trial.reason or tr("not tried, because a better one runs")
 
 
 def _plan(known: Known) -> tuple[tuple[str, str], ...]:

@@ -96,6 +96,14 @@ def test_the_engines_of_this_pc_and_why_one_is_not_used() -> None:
     assert found["Note"] == "You asked for cuda-12."
 
 
+def test_engines_that_were_not_tried_say_so() -> None:
+    alone = rows(Known(engines=Engines(trials=(Trial(name="installed", backend="cpu"),), chosen="installed")))
+    assert alone["Engine “installed”"] == "in use"
+    trials = (Trial(name="cpu-avx2", backend="cpu", usable=True), Trial(name="cpu-sse42", backend="cpu"))
+    found = rows(Known(engines=Engines(trials=trials, chosen="cpu-avx2")))
+    assert found["Engine “cpu-sse42”"] == "not tried, because a better one runs"
+
+
 def test_a_running_engine_with_its_devices() -> None:
     welcome = Welcome(id=0, version=1, package_version="0.3.36", system_info="", backends=("CUDA", "CPU"))
     devices = (DeviceInfo("CUDA0", "RTX 4090 ", "gpu", "CUDA", 24 * GIB, 23 * GIB), DeviceInfo("CPU", "", "cpu", "CPU"))
