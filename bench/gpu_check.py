@@ -26,14 +26,17 @@ from qwendesk.hardware.looking import Looking
 from qwendesk.hub.gguf import read_facts
 from qwendesk.services.engine.deciding import machine_now
 from qwendesk.services.engine.exact import exact_plan, with_engine_numbers
-from tools.hollow_model import SIZES, write_hollow
+from tools.hollow_model import write_hollow
+from tools.qwen_header import REAL_SIZES
 
 _SMI_LIMIT_S = 30
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", action="append", choices=list(SIZES), help="repeatable; without it: 2b, 9b and 35b")
+    parser.add_argument(
+        "--size", action="append", choices=list(REAL_SIZES), help="repeatable; without it: 2b, 9b and 35b"
+    )
     sizes = parser.parse_args().size or ["2b", "9b", "35b"]
     if not _cards():
         print("No NVIDIA card was met here (nvidia-smi is missing or lists none): nothing was checked.")

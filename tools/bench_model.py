@@ -32,118 +32,70 @@ if __package__ in (None, ""):
 
 from qwendesk.core.paths import demo_model  # noqa: E402
 from qwendesk.core.units import show_bytes  # noqa: E402
+from qwendesk.hardware.sketch import Dimensions, TensorShape, tensor_shapes  # noqa: E402
 from qwendesk.hub.gguf import read_facts  # noqa: E402
 from qwendesk.hub.gguf_types import FILE_TYPES  # noqa: E402
 from tools.bench_vocabulary import vocabulary  # noqa: E402
 from tools.gguf_writer import Tensor, Value, write_gguf  # noqa: E402
+from tools.qwen_header import REAL_SIZES, model_values, vocabulary_values  # noqa: E402
 
 VOCABULARY_SIZE = 150_000
-_ARCHITECTURE = "qwen35moe"
-_ATTENTION_INTERVAL = 4
-_CONV_KERNEL = 4
-_CONTEXT_LENGTH = 262_144
 _F32, _F16, _F16_FILE = 0, 1, 1
 _POOL_NUMBERS = 2**22
 """Random numbers drawn once; each tensor reads them from a place of its own, scaled. Speed does not see the repeats."""
 
 
-class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes of one model; all that K-quants cut into blocks are multiples of 256."""
-
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_length: int
-    linear_key_heads: int
-    linear_value_heads: int
-    linear_length: int
-    experts: int
-    experts_used: int
-    expert_width: int
-    has_output_matrix: bool = True
-    """False: the token embeddings serve as output too, as in Qwen's small models."""
-
-    @property
-    def linear_keys(self) -> int:
-        return self.linear_key_heads * self.linear_length
-
-    @property
-    def linear_values(self) -> int:
-        return self.linear_value_heads * self.linear_length
-
-
+_SMALL = Dimensions(
+    block_count=8,
+    embedding_length=512,
+    head_count=8,
+    head_count_kv=2,
+    key_length=128,
+    value_length=128,
+    full_attention_interval=4,
+    ssm_conv_kernel=4,
+    ssm_state_size=64,
+    ssm_group_count=4,
+    ssm_inner_size=512,
+    context_length=262_144,
+    vocab_size=VOCABULARY_SIZE,
+    expert_count=32,
+    expert_used_count=4,
+    feed_forward_length=256,
+)
 SIZES: Mapping[str, Dimensions] = MappingProxyType(
     {
-        "tiny": Dimensions(
-            hidden=256,
-            layers=4,
-            heads=4,
-            kv_heads=2,
-            head_length=64,
-            linear_key_heads=4,
-            linear_value_heads=8,
-            linear_length=32,
-            experts=8,
-            experts_used=2,
-            expert_width=256,
-            has_output_matrix=False,
+        "tiny": msgspec.structs.replace(
+            _SMALL,
+            block_count=4,
+            embedding_length=256,
+            head_count=4,
+            key_length=64,
+            value_length=64,
+            ssm_state_size=32,
+            ssm_inner_size=256,
+            expert_count=8,
+            expert_used_count=2,
+            is_tied=True,
         ),
-        "small": Dimensions(
-            hidden=512,
-            layers=8,
-            heads=8,
-            kv_heads=2,
-            head_length=128,
-            linear_key_heads=4,
-            linear_value_heads=8,
-            linear_length=64,
-            experts=32,
-            experts_used=4,
-            expert_width=256,
+        "small": _SMALL,
+        "1b": msgspec.structs.replace(
+            _SMALL,
+            block_count=16,
+            embedding_length=1024,
+            key_length=256,
+            value_length=256,
+            ssm_state_size=128,
+            ssm_group_count=8,
+            ssm_inner_size=2048,
+            expert_count=48,
+            expert_used_count=8,
         ),
-        "1b": Dimensions(
-            hidden=1024,
-            layers=16,
-            heads=8,
-            kv_heads=2,
-            head_length=256,
-            linear_key_heads=8,
-            linear_value_heads=16,
-            linear_length=128,
-            experts=48,
-            experts_used=8,
-            expert_width=256,
-        ),
-        "4b": Dimensions(
-            hidden=2048,
-            layers=16,
-            heads=16,
-            kv_heads=2,
-            head_length=256,
-            linear_key_heads=16,
-            linear_value_heads=32,
-            linear_length=128,
-            experts=64,
-            experts_used=8,
-            expert_width=512,
-        ),
-        # Those of Qwen3.5-35B-A3B.
-        "35b": Dimensions(
-            hidden=2048,
-            layers=40,
-            heads=16,
-            kv_heads=2,
-            head_length=256,
-            linear_key_heads=16,
-            linear_value_heads=32,
-            linear_length=128,
-            experts=256,
-            experts_used=8,
-            expert_width=512,
-        ),
+        "4b": msgspec.structs.replace(REAL_SIZES["35b"], block_count=16, expert_count=64, vocab_size=VOCABULARY_SIZE),
+        "35b": msgspec.structs.replace(REAL_SIZES["35b"], vocab_size=VOCABULARY_SIZE),
     }
 )
+"""All that K-quants cut into blocks are multiples of 256. The largest has the dimensions of Qwen3.5-35B-A3B."""
 QUANTS: Mapping[str, int] = MappingProxyType({name.lower(): number for number, name in FILE_TYPES.items()})
 
 
@@ -194,46 +146,11 @@ def _quantise(source: Path, target: Path, file_type: int) -> None:
 
 
 def _values(dimensions: Dimensions, size: str) -> dict[str, Value]:
-    words = vocabulary(VOCABULARY_SIZE)
-    rotated = dimensions.head_length // 4
-    third = rotated // 6
-    hyperparameters: dict[str, Value] = {
-        "block_count": dimensions.layers,
-        "context_length": _CONTEXT_LENGTH,
-        "embedding_length": dimensions.hidden,
-        "attention.head_count": dimensions.heads,
-        "attention.head_count_kv": dimensions.kv_heads,
-        "attention.key_length": dimensions.head_length,
-        "attention.value_length": dimensions.head_length,
-        "attention.layer_norm_rms_epsilon": 1e-6,
-        "rope.freq_base": 1e7,
-        "rope.dimension_count": rotated,
-        "rope.dimension_sections": [rotated // 2 - 2 * third, third, third, 0],
-        "expert_count": dimensions.experts,
-        "expert_used_count": dimensions.experts_used,
-        "expert_feed_forward_length": dimensions.expert_width,
-        "expert_shared_feed_forward_length": dimensions.expert_width,
-        "ssm.conv_kernel": _CONV_KERNEL,
-        "ssm.state_size": dimensions.linear_length,
-        "ssm.group_count": dimensions.linear_key_heads,
-        "ssm.time_step_rank": dimensions.linear_value_heads,
-        "ssm.inner_size": dimensions.linear_values,
-        "full_attention_interval": _ATTENTION_INTERVAL,
-    }
+    words = vocabulary(dimensions.vocab_size)
     return {
-        "general.architecture": _ARCHITECTURE,
-        "general.type": "model",
-        "general.name": f"QwenDesk benchmark model, random weights ({size})",
-        "general.file_type": _F16_FILE,
-        **{f"{_ARCHITECTURE}.{key}": value for key, value in hyperparameters.items()},
-        "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "qwen35",
-        "tokenizer.ggml.tokens": words.tokens,
-        "tokenizer.ggml.token_type": words.types,
-        "tokenizer.ggml.merges": words.merges,
-        "tokenizer.ggml.eos_token_id": words.tokens.index("<|im_end|>"),
+        **model_values(dimensions, f"QwenDesk benchmark model, random weights ({size})", _F16_FILE),
+        **vocabulary_values(words),
         "tokenizer.ggml.padding_token_id": words.tokens.index("<|endoftext|>"),
-        "tokenizer.ggml.add_bos_token": False,
         "tokenizer.chat_template": read_facts(demo_model()).chat_template,
     }
 
@@ -248,52 +165,20 @@ class _Weights:
         self._scaled: dict[tuple[int, int], npt.NDArray[np.floating]] = {}
 
     def tensors(self) -> Iterator[Tensor]:
-        sizes = self._dimensions
-        yield self._matrix("token_embd.weight", sizes.hidden, VOCABULARY_SIZE)
-        yield self._ones("output_norm.weight", sizes.hidden)
-        if sizes.has_output_matrix:
-            yield self._matrix("output.weight", sizes.hidden, VOCABULARY_SIZE)
-        for layer in range(sizes.layers):
-            block = f"blk.{layer}"
-            yield self._ones(f"{block}.attn_norm.weight", sizes.hidden)
-            yield self._ones(f"{block}.post_attention_norm.weight", sizes.hidden)
-            has_attention = (layer + 1) % _ATTENTION_INTERVAL == 0
-            yield from self._attention(block) if has_attention else self._recurrence(block)
-            yield from self._experts(block)
+        for each in tensor_shapes(self._dimensions):
+            yield self._tensor(each)
 
-    def _attention(self, block: str) -> Iterator[Tensor]:
-        sizes = self._dimensions
-        queries, keys = sizes.heads * sizes.head_length, sizes.kv_heads * sizes.head_length
-        yield self._matrix(f"{block}.attn_q.weight", sizes.hidden, 2 * queries)
-        yield self._matrix(f"{block}.attn_k.weight", sizes.hidden, keys)
-        yield self._matrix(f"{block}.attn_v.weight", sizes.hidden, keys)
-        yield self._matrix(f"{block}.attn_output.weight", queries, sizes.hidden)
-        yield self._ones(f"{block}.attn_q_norm.weight", sizes.head_length)
-        yield self._ones(f"{block}.attn_k_norm.weight", sizes.head_length)
-
-    def _recurrence(self, block: str) -> Iterator[Tensor]:
-        sizes = self._dimensions
-        channels = 2 * sizes.linear_keys + sizes.linear_values
-        heads = sizes.linear_value_heads
-        yield self._matrix(f"{block}.attn_qkv.weight", sizes.hidden, channels)
-        yield self._matrix(f"{block}.attn_gate.weight", sizes.hidden, sizes.linear_values)
-        yield self._matrix(f"{block}.ssm_conv1d.weight", _CONV_KERNEL, channels, kind=_F32)
-        yield self._spread(f"{block}.ssm_dt.bias", heads, low=-4.0, high=-2.0)
-        yield self._spread(f"{block}.ssm_a", heads, low=-8.0, high=-0.5)
-        yield self._matrix(f"{block}.ssm_alpha.weight", sizes.hidden, heads)
-        yield self._matrix(f"{block}.ssm_beta.weight", sizes.hidden, heads)
-        yield self._ones(f"{block}.ssm_norm.weight", sizes.linear_length)
-        yield self._matrix(f"{block}.ssm_out.weight", sizes.linear_values, sizes.hidden)
-
-    def _experts(self, block: str) -> Iterator[Tensor]:
-        sizes = self._dimensions
-        yield self._matrix(f"{block}.ffn_gate_inp.weight", sizes.hidden, sizes.experts, kind=_F32)
-        yield self._matrix(f"{block}.ffn_gate_inp_shexp.weight", sizes.hidden, kind=_F32)
-        for part in ("gate", "up"):
-            yield self._matrix(f"{block}.ffn_{part}_exps.weight", sizes.hidden, sizes.expert_width, sizes.experts)
-            yield self._matrix(f"{block}.ffn_{part}_shexp.weight", sizes.hidden, sizes.expert_width)
-        yield self._matrix(f"{block}.ffn_down_exps.weight", sizes.expert_width, sizes.hidden, sizes.experts)
-        yield self._matrix(f"{block}.ffn_down_shexp.weight", sizes.expert_width, sizes.hidden)
+    def _tensor(self, tensor: TensorShape) -> Tensor:
+        if tensor.is_matrix:
+            return self._matrix(tensor.name, *tensor.shape)
+        # Evenly spread numbers for the recurrence: decay rates from slow to fast, as trained models have.
+        if tensor.name.endswith("ssm_dt.bias"):
+            return self._spread(tensor, low=-4.0, high=-2.0)
+        if tensor.name.endswith("ssm_a"):
+            return self._spread(tensor, low=-8.0, high=-0.5)
+        if "norm" in tensor.name:
+            return self._spread(tensor, low=1.0, high=1.0)
+        return self._matrix(tensor.name, *tensor.shape, kind=_F32)
 
     def _matrix(self, name: str, *shape: int, kind: int = _F16) -> Tensor:
         """Random numbers that keep the size of what passes through: standard deviation 1 / sqrt(inputs)."""
@@ -306,12 +191,9 @@ class _Weights:
             self._scaled[inputs, kind] = scaled.astype(np.float16 if kind == _F16 else np.float32)
         return self._scaled[inputs, kind]
 
-    def _ones(self, name: str, length: int) -> Tensor:
-        return Tensor(name, (length,), _F32, (np.ones(length, np.float32).tobytes(),))
-
-    def _spread(self, name: str, length: int, *, low: float, high: float) -> Tensor:
-        """Evenly spread numbers: decay rates from slow to fast, as trained models have."""
-        return Tensor(name, (length,), _F32, (np.linspace(low, high, length, dtype=np.float32).tobytes(),))
+    def _spread(self, tensor: TensorShape, *, low: float, high: float) -> Tensor:
+        numbers = np.linspace(low, high, math.prod(tensor.shape), dtype=np.float32)
+        return Tensor(tensor.name, tensor.shape, _F32, (numbers.tobytes(),))
 
 
 class _Drawn:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.model_facts import Hyperparameters
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import FILE_NAME, Catalog, decode_catalog
 from qwendesk.hub.catalog_schema import (
@@ -23,7 +24,6 @@ from qwendesk.hub.catalog_schema import (
     Contents,
     CutOff,
     Deletion,
-    Hyperparameters,
     Model,
     Part,
     Repository,

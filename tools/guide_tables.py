@@ -88,8 +88,7 @@ def _facts(quant: str) -> ModelFacts:
     assert repository is not None
     file = next(file for file in repository.files if file.quant == quant and not file.note.startswith("split"))
     model = next(model for model in catalog.contents.models if model.id == repository.model)
-    numbers = {name: getattr(model.hyperparameters, name) for name in model.hyperparameters.__struct_fields__}
-    return sketch(dimensions_of(numbers, model.params_b), model.architecture, file.n_bytes, quant=quant)
+    return sketch(dimensions_of(model.hyperparameters, model.params_b), model.architecture, file.n_bytes, quant=quant)
 
 
 def _mmproj() -> ModelFacts:

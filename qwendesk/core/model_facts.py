@@ -1,6 +1,26 @@
-"""What a model file says of itself, read from its header alone."""
+"""What is known of a model: its hyper-parameters, and what a file says of itself, read from its header alone."""
 
 import msgspec
+
+
+class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What decides a model's memory, by llama.cpp's names; 0 where the model has none of it."""
+
+    block_count: int
+    embedding_length: int
+    head_count: int
+    head_count_kv: int
+    key_length: int
+    value_length: int
+    full_attention_interval: int
+    ssm_conv_kernel: int
+    ssm_state_size: int
+    ssm_group_count: int
+    ssm_inner_size: int
+    context_length: int
+    vocab_size: int
+    expert_count: int = 0
+    expert_used_count: int = 0
 
 
 class TensorFacts(msgspec.Struct, frozen=True, array_like=True):

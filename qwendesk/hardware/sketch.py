@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.core.model_facts import ModelFacts, TensorFacts
+from qwendesk.core.model_facts import Hyperparameters, ModelFacts, TensorFacts
 
 _CONV_KERNEL_TYPE = "F32"
 _BITS: Mapping[str, float] = MappingProxyType(
@@ -30,24 +30,9 @@ class TensorShape(msgspec.Struct, frozen=True):
     is_matrix: bool
 
 
-class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
-    """The hyper-parameters that decide sizes, named as in GGUF and in the catalog."""
+class Dimensions(Hyperparameters, frozen=True, kw_only=True):
+    """All that decides the sizes of tensors."""
 
-    block_count: int
-    embedding_length: int
-    head_count: int
-    head_count_kv: int
-    key_length: int
-    value_length: int
-    full_attention_interval: int
-    ssm_conv_kernel: int
-    ssm_state_size: int
-    ssm_group_count: int
-    ssm_inner_size: int
-    context_length: int
-    vocab_size: int
-    expert_count: int = 0
-    expert_used_count: int = 0
     feed_forward_length: int = 0
     """Of each expert in a mixture; 0: follows from the number of parameters."""
     is_tied: bool = False
@@ -55,15 +40,11 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
     nextn_layers: int = 0
 
 
-def dimensions_of(numbers: Mapping[str, int], params_b: float = 0.0) -> Dimensions:
-    """From the catalog's hyper-parameters (unknown keys are passed over); the width that is not stated from `params_b`,
-    billions of parameters."""
-    known = {name: numbers[name] for name in Dimensions.__struct_fields__ if name in numbers}
-    if "expert_feed_forward_length" in numbers:
-        known["feed_forward_length"] = numbers["expert_feed_forward_length"]
+def dimensions_of(numbers: Hyperparameters, params_b: float = 0.0) -> Dimensions:
+    """As the catalog says, with the width that it does not state from `params_b`, billions of parameters."""
     tied = bool(params_b) and params_b < _TIED_UP_TO_PARAMS_B
-    dimensions = Dimensions(**{"is_tied": tied, **known})  # type: ignore[arg-type]
-    if dimensions.feed_forward_length or not params_b:
+    dimensions = Dimensions(**msgspec.structs.asdict(numbers), is_tied=tied)
+    if not params_b:
         return dimensions
     other = sum(math.prod(each.shape) for each in tensor_shapes(dimensions))
     wide = 3 * dimensions.embedding_length * dimensions.block_count * (dimensions.expert_count + 1)
@@ -101,22 +82,6 @@ def sketch(
     elements = sum(math.prod(each.shape) for each in shapes if each.is_matrix)
     bytes_each = max(file_bytes - plain, 0) / max(elements, 1)
     kind = _nearest_type(8 * bytes_each)
-    return _facts(dimensions, architecture, shapes, bytes_each, kind).__class__(
-        **{
-            **msgspec.structs.asdict(_facts(dimensions, architecture, shapes, bytes_each, kind)),
-            "path": path,
-            "file_bytes": file_bytes,
-            "quant": quant,
-            "name": name,
-        }
-    )
-
-
-def _facts(
-    dimensions: Dimensions, architecture: str, shapes: tuple[TensorShape, ...], bytes_each: float, kind: str
-) -> ModelFacts:
-    skipped = ("feed_forward_length", "is_tied", "nextn_layers", "block_count")
-    numbers = {key: value for key, value in msgspec.structs.asdict(dimensions).items() if key not in skipped}
     tensors = tuple(
         TensorFacts(
             each.name,
@@ -126,11 +91,14 @@ def _facts(
         )
         for each in shapes
     )
+    numbers = {key: getattr(dimensions, key) for key in Hyperparameters.__struct_fields__ if key != "block_count"}
     return ModelFacts(
-        path="",
-        file_bytes=0,
+        path=path,
+        file_bytes=file_bytes,
         kind="model",
         architecture=architecture,
+        name=name,
+        quant=quant,
         block_count=dimensions.block_count + dimensions.nextn_layers,
         nextn_layers=dimensions.nextn_layers,
         tensors=tensors,

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from qwendesk.core.model_facts import Hyperparameters
+
 SCHEMA_VERSION = 1
 """Goes up when an old program could no longer read the file."""
 
@@ -23,26 +25,6 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     min_p: float = 0.0
     presence_penalty: float = 0.0
     repeat_penalty: float = 1.0
-
-
-class Hyperparameters(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What decides memory, by llama.cpp's names; 0 where the model has none of it."""
-
-    block_count: int
-    embedding_length: int
-    head_count: int
-    head_count_kv: int
-    key_length: int
-    value_length: int
-    full_attention_interval: int
-    ssm_conv_kernel: int
-    ssm_state_size: int
-    ssm_group_count: int
-    ssm_inner_size: int
-    context_length: int
-    vocab_size: int
-    expert_count: int = 0
-    expert_used_count: int = 0
 
 
 class Model(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -15,7 +15,8 @@ from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.estimate import kv_bytes, recurrent_bytes
 from qwendesk.hardware.pricing import price
 from qwendesk.hub.gguf import read_facts
-from tools.hollow_model import SIZES, write_hollow
+from tools.hollow_model import write_hollow
+from tools.qwen_header import REAL_SIZES
 
 DATA = Path(__file__).parent.parent / "data"
 RECORDED: list[dict[str, Any]] = json.loads((DATA / "engine_memory.json").read_text())["rows"]
@@ -28,7 +29,7 @@ there the formula is only good to a fifth."""
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelFacts]:
     folder = tmp_path_factory.mktemp("hollow")
-    return {size: read_facts(write_hollow(folder / f"{size}.gguf", size)) for size in SIZES}
+    return {size: read_facts(write_hollow(folder / f"{size}.gguf", size)) for size in REAL_SIZES}
 
 
 def prices_of(facts: ModelFacts, row: dict[str, Any]) -> dict[str, DevicePlan]:
@@ -50,7 +51,7 @@ def parts_of(device: DevicePlan) -> tuple[float, ...]:
 def test_the_record_covers_the_usual_placements() -> None:
     options = [row["options"] for row in RECORDED]
 
-    assert {row["size"] for row in RECORDED} == set(SIZES)
+    assert {row["size"] for row in RECORDED} == set(REAL_SIZES)
     assert {4096, 32_768, 131_072, 262_144} <= {each["n_ctx"] for each in options}
     assert {512, 1024, 2048} <= {each.get("n_ubatch", 512) for each in options}
     assert {"on", "off"} <= {each.get("flash_attn") for each in options}

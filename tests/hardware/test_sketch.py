@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.model_facts import Hyperparameters
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Machine
 from qwendesk.core.units import GIB
@@ -13,7 +14,8 @@ from qwendesk.hardware.planner import solve
 from qwendesk.hardware.sketch import Dimensions, dimensions_of, sketch
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.gguf import read_facts
-from tools.hollow_model import SIZES, write_hollow
+from tools.hollow_model import write_hollow
+from tools.qwen_header import REAL_SIZES
 
 CARD = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", 16 * GIB, 16 * GIB)
 PC = Machine(devices=(CARD,), ram_total_bytes=96 * GIB, ram_available_bytes=96 * GIB)
@@ -22,16 +24,14 @@ IDS = {"35b": "Qwen3.5-35B-A3B", "122b": "Qwen3.5-122B-A10B", "27b": "Qwen3.5-27
 
 def from_catalog(size: str) -> tuple[Dimensions, str]:
     model = next(model for model in load_catalog().contents.models if model.id == IDS[size])
-    parameters = model.hyperparameters
-    numbers = {name: getattr(parameters, name) for name in parameters.__struct_fields__}
-    return dimensions_of(numbers, model.params_b), model.architecture
+    return dimensions_of(model.hyperparameters, model.params_b), model.architecture
 
 
 @pytest.mark.parametrize("size", list(IDS))
 def test_the_catalog_is_enough_to_know_the_widths(size: str) -> None:
     dimensions, _ = from_catalog(size)
 
-    assert dimensions.feed_forward_length == pytest.approx(SIZES[size].feed_forward_length, rel=0.03)
+    assert dimensions.feed_forward_length == pytest.approx(REAL_SIZES[size].feed_forward_length, rel=0.03)
 
 
 @pytest.mark.parametrize("size", list(IDS))
@@ -52,7 +52,7 @@ def test_an_offer_is_planned_nearly_like_the_file(size: str, tmp_path: Path) -> 
 
 
 def test_a_small_model_has_one_matrix_for_input_and_output() -> None:
-    numbers = {name: getattr(SIZES["4b"], name) for name in Dimensions.__struct_fields__ if name != "is_tied"}
+    numbers = Hyperparameters(**{name: getattr(REAL_SIZES["4b"], name) for name in Hyperparameters.__struct_fields__})
 
     assert dimensions_of(numbers, 4.21).is_tied
     assert not dimensions_of(numbers, 8.95).is_tied

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.model_facts import Hyperparameters
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import (
     SCHEMA_VERSION,
@@ -12,7 +13,6 @@ from qwendesk.hub.catalog_schema import (
     Contents,
     CutOff,
     Deletion,
-    Hyperparameters,
     Model,
     Note,
     Part,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import llama_cpp
+import msgspec
 import numpy as np
 import pytest
 
@@ -34,7 +35,8 @@ def engine(tiny: Path) -> Iterator[llama_cpp.Llama]:
 
 @pytest.fixture
 def few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_model, "VOCABULARY_SIZE", 3000)
+    few = msgspec.structs.replace(SIZES["tiny"], vocab_size=3000)
+    monkeypatch.setattr(bench_model, "SIZES", {"tiny": few})
 
 
 def test_the_header_says_what_a_real_model_says(tiny: Path) -> None:

@@ -53,7 +53,7 @@ def planned(model: Model, n_bytes: int, mmproj_bytes: int, pc: Pc) -> tuple[FitL
 
 def sketched(model: Model, n_bytes: int, quant: str = "") -> ModelFacts:
     """Facts of a file of `model` with `n_bytes` that nobody has opened."""
-    dimensions = dimensions_of(msgspec.structs.asdict(model.hyperparameters), model.params_b)
+    dimensions = dimensions_of(model.hyperparameters, model.params_b)
     return sketch(dimensions, model.architecture, n_bytes, quant=quant, name=model.id)
 
 
