@@ -1,11 +1,13 @@
 """Builds what stands around the pages: files from outside, and what each part of the window has for all of them."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.app.chats_part import ChatsPart
+from qwendesk.services.system_motion import motion_is_reduced
 from qwendesk.ui.bridges.privacy import PrivacyBridge
 from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.finder import Finder
@@ -26,6 +28,14 @@ class AroundPart(msgspec.Struct):
     chats: ChatsPart
     tasks: Tasks
     privacy: PrivacyBridge
+    keeper: ThemeKeeper
+
+    def start(self) -> None:
+        """Ask the system what it wants of us."""
+        self.tasks.start(self._follow_motion())
+
+    async def _follow_motion(self) -> None:
+        self.keeper.motion.set_system(await asyncio.to_thread(motion_is_reduced))
 
     def handed_over(self, handover: Handover) -> None:
         """Another start wants this window in front, and its files in it."""
@@ -55,4 +65,4 @@ def build_around(
         settings.open_at("privacy")
 
     install(window, {"privacy": open_privacy})
-    return AroundPart(Opening(keeper, window), Finder(keeper, window), chats, tasks, privacy)
+    return AroundPart(Opening(keeper, window), Finder(keeper, window), chats, tasks, privacy, keeper)

@@ -58,6 +58,7 @@ class Parts(msgspec.Struct):
         self.models.start()
         self.meters.start()
         self.settings_page.start()
+        self.around.start()
         if with_model:
             self.first.begin()
 

@@ -20,13 +20,46 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     needs_reload: ClassVar[bool] = False
 
     theme: Annotated[
-        Literal["system", "dark", "light"],
-        Setting("Theme", "", "Follow the system, or always dark or light.", _LOOK, basic=True),
+        Literal["system", "dark", "light", "contrast"],
+        Setting(
+            "Theme",
+            "",
+            "Follow the system, or always dark, light or high contrast. High contrast is dark or light as the system "
+            "is; following the system takes it where the system asks for more contrast.",
+            _LOOK,
+            basic=True,
+        ),
     ] = "system"
+    density: Annotated[
+        Literal["comfortable", "compact"],
+        Setting("Density", "", "Compact puts rows and gaps closer together; text keeps its size.", _LOOK, basic=True),
+    ] = "comfortable"
+    language: Annotated[
+        str,
+        Setting(
+            "Language",
+            "",
+            "Language of the window; empty takes the system's. A change holds from the next start.",
+            _LOOK,
+            pattern=r"([a-z]{2,3}(_[A-Z][A-Za-z]{1,3})?)?",
+            example="a code like en or de, or nothing",
+            basic=True,
+        ),
+    ] = ""
     zoom_percent: Annotated[
         int,
         Setting("Text size", "", "Size of all text.", _LOOK, unit="%", low=80, high=160, basic=True),
     ] = 100
+    reduced_motion: Annotated[
+        Literal["system", "on", "off"],
+        Setting(
+            "Reduced motion",
+            "",
+            "On: switches do not slide, menus do not fade and the text cursor does not blink. As the system: known on "
+            "Windows, macOS, GNOME and KDE; on other desktops it is off.",
+            _LOOK,
+        ),
+    ] = "system"
     offline: Annotated[
         bool,
         Setting(
@@ -85,6 +118,17 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Setting("Load the last model at start", "", "Off starts without a model.", _STARTING, basic=True),
     ] = True
+    keep_in_tray: Annotated[
+        bool,
+        Setting(
+            "Stay in the tray when the window is closed",
+            "",
+            "Off: closing the window ends the app and frees the memory. On: the model stays loaded, and the icon in "
+            "the tray opens the window again. Where the desktop has no tray, closing always ends the app.",
+            _STARTING,
+            basic=True,
+        ),
+    ] = False
     eject_after_min: Annotated[
         int,
         Setting(

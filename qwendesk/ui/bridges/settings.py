@@ -50,7 +50,10 @@ class SettingsBridge(QObject):
 
 
 class Look(QObject):
-    """Keeps theme and text size as the options say, and the options as the person chose elsewhere (Ctrl +, rail)."""
+    """Keeps the look (theme, density, motion, text size) as the options say.
+
+    What the person chose elsewhere (Ctrl +, rail) becomes an option.
+    """
 
     def __init__(self, keeper: ThemeKeeper, settings: SettingsBridge) -> None:
         super().__init__()
@@ -65,6 +68,8 @@ class Look(QObject):
         options = self._settings.options
         self._percent = options.zoom_percent
         self._keeper.set_text_scale(options.zoom_percent / 100)
+        self._keeper.set_density(options.density)
+        self._keeper.motion.choose(options.reduced_motion)
         if with_theme:
             self._theme = options.theme
             self._keeper.choose(options.theme)
@@ -80,6 +85,8 @@ class Look(QObject):
         if options.zoom_percent != before.zoom_percent:
             self._percent = options.zoom_percent
             self._keeper.set_text_scale(options.zoom_percent / 100)
+        self._keeper.set_density(options.density)
+        self._keeper.motion.choose(options.reduced_motion)
         if options.theme != before.theme:
             self._theme = options.theme
             self._keeper.choose(options.theme)

@@ -30,6 +30,7 @@ class Finder(QObject):
                 "theme_system": lambda: keeper.choose("system"),
                 "theme_dark": lambda: keeper.choose("dark"),
                 "theme_light": lambda: keeper.choose("light"),
+                "theme_contrast": lambda: keeper.choose("contrast"),
             },
         )
         window.top_bar.menu_asked.connect(self.open_menu)

@@ -30,7 +30,7 @@ class Rail(QFrame):
         self._column.setSpacing(6)
         self._column.addStretch(1)
         self._theme_button, self._theme_icon = self._button("theme", tr("Theme"))
-        describe(self._theme_button, "rail.theme", tr("Theme"), tr("Dark, light or as the system"))
+        describe(self._theme_button, "rail.theme", tr("Theme"), tr("Dark, light, high contrast or as the system"))
         self._theme_menu = self._make_theme_menu()
         self._theme_button.clicked.connect(self._open_theme_menu)
         self._column.addWidget(self._theme_button)
@@ -90,6 +90,7 @@ class Rail(QFrame):
             ("system", tr("As the system")),
             ("dark", tr("Dark")),
             ("light", tr("Light")),
+            ("contrast", tr("High contrast")),
         )
         for choice, text in choices:
             action = QAction(text, menu)

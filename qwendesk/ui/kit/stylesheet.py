@@ -1,7 +1,8 @@
 """The application's stylesheet, written in roles of the theme.
 
 Widgets say what they are through the dynamic property `kind` (a quiet button, a pill, a card); what that looks
-like is decided here and nowhere else. `@role` stands for a colour, `@N` for a text size of N pixels.
+like is decided here and nowhere else. `@role` stands for a colour, `@N` for a text size of N pixels,
+`@sN` for a space of N pixels at the chosen density.
 """
 
 import re
@@ -15,12 +16,12 @@ _RULES = """
 QWidget { color: @text; }
 QMainWindow, QWidget[kind="page"], QScrollArea, QWidget[kind="column"] { background: @window; border: none; }
 QToolTip {
-    background: @tooltip; color: @text; border: 1px solid @border; padding: 6px 8px; font-size: @12;
+    background: @tooltip; color: @text; border: 1px solid @border; padding: @s6 8px; font-size: @12;
 }
-QMenu { background: @card; border: 1px solid @border; border-radius: 10px; padding: 6px; }
-QMenu::item { padding: 7px 28px 7px 12px; border-radius: 6px; }
+QMenu { background: @card; border: 1px solid @border; border-radius: 10px; padding: @s6; }
+QMenu::item { padding: @s7 28px @s7 12px; border-radius: 6px; }
 QMenu::item:selected { background: @card_hover; }
-QMenu::item:disabled { color: @text_dim; }
+QMenu::item:disabled { color: @text_off; }
 QMenu::separator { height: 1px; background: @border; margin: 6px 4px; }
 QMenu::icon { padding-left: 8px; }
 QMenu::indicator { width: 16px; height: 16px; padding-left: 8px; }
@@ -52,7 +53,7 @@ QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px so
 QWidget[kind="panel"] { background: @panel; border: none; }
 QFrame[kind="foot"] { background: @panel; border: none; border-top: 1px solid @divider; }
 QComboBox {
-    background: @field; border: 1px solid @border; border-radius: 8px; padding: 5px 10px; min-height: 20px;
+    background: @field; border: 1px solid @border; border-radius: 8px; padding: @s5 10px; min-height: 20px;
 }
 QComboBox:hover { background: @card_hover; }
 QComboBox:focus { border: 1px solid @focus; }
@@ -61,7 +62,7 @@ QComboBox QAbstractItemView {
     background: @card; border: 1px solid @border; selection-background-color: @card_hover; selection-color: @text;
 }
 QSlider { min-height: 22px; }
-QSlider::groove:horizontal { background: @divider; height: 4px; border-radius: 2px; }
+QSlider::groove:horizontal { background: @meter_free; height: 4px; border-radius: 2px; }
 QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
 QSlider::handle:horizontal {
     background: @text; border: 1px solid @border; width: 14px; height: 14px; margin: -6px 0px; border-radius: 8px;
@@ -83,20 +84,20 @@ QLabel[chip="bad"] { color: @text_bad; background: @chip_bad; }
 QLabel[chip="info"] { color: @text_info; background: @chip_info; }
 QLabel[chip="accent"] { color: @text_link; background: @chip_accent; }
 QLabel[chip="plain"] { color: @text_dim; background: @chip_plain; }
-QLabel[chip] { border-radius: 6px; padding: 3px 8px; font-size: @12; font-weight: 600; }
+QLabel[chip] { border-radius: 6px; padding: @s3 8px; font-size: @12; font-weight: 600; }
 
 QAbstractButton { border-radius: 10px; padding: 0px; }
-QPushButton { background: @card; border: 1px solid @border; padding: 7px 12px; }
+QPushButton { background: @card; border: 1px solid @border; padding: @s7 12px; }
 QPushButton:hover { background: @card_hover; }
 QPushButton:pressed { background: @pressed; }
 QPushButton:focus, QToolButton:focus { border: 1px solid @focus; }
-QPushButton:disabled { color: @text_dim; }
+QPushButton:disabled { color: @text_off; }
 QPushButton::menu-indicator { image: none; width: 0px; }
 
 QPushButton[kind="primary"] { background: @fill; color: @on_fill; border: 1px solid @fill; font-weight: 600; }
 QPushButton[kind="primary"]:hover { background: @fill_hover; }
 QPushButton[kind="primary"]:pressed { background: @fill_pressed; }
-QPushButton[kind="primary"]:focus { border: 1px solid @text; }
+QPushButton[kind="primary"]:focus { border: 3px double @focus_on_fill; padding: @s5 10px; }
 QPushButton[kind="primary"]:disabled { background: @fill_off; color: @on_fill_off; border-color: @fill_off; }
 
 QPushButton[kind="quiet"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
@@ -104,13 +105,13 @@ QPushButton[kind="quiet"]:hover { background: @hover; color: @text; }
 QPushButton[kind="quiet"]:pressed { background: @pressed; }
 QPushButton[kind="quiet"]:focus { border: 1px solid @focus; color: @text; }
 QPushButton[kind="link"] {
-    background: transparent; border: 1px solid transparent; border-radius: 6px; color: @text_link; padding: 3px 2px;
+    background: transparent; border: 1px solid transparent; border-radius: 6px; color: @text_link; padding: @s3 2px;
 }
 QPushButton[kind="link"]:hover { background: @hover; }
 QPushButton[kind="link"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tag"] {
     background: @chip_warn; color: @text_warn; border: 1px solid transparent; border-radius: 6px;
-    padding: 3px 8px; font-size: @12; font-weight: 600;
+    padding: @s3 8px; font-size: @12; font-weight: 600;
 }
 QPushButton[kind="tag"]:hover { border: 1px solid @banner_warn_border; }
 QPushButton[kind="tag"]:focus { border: 1px solid @text_warn; }
@@ -119,7 +120,7 @@ QPushButton[kind="pill"]:checked { background: @pill_on; border: 1px solid @pill
 QPushButton[kind="pill"]:checked:hover { background: @pill_on_hover; }
 QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
-QPushButton[compact="true"] { padding: 5px 9px; font-size: @12; }
+QPushButton[compact="true"] { padding: @s5 9px; font-size: @12; }
 QPushButton[kind="tab"]:hover { background: @hover; color: @text; }
 QPushButton[kind="tab"]:checked { background: @pill_on; border: 1px solid @pill_on_border; color: @text; }
 QPushButton[kind="tab"]:focus { border: 1px solid @focus; }
@@ -130,24 +131,24 @@ QPushButton[kind="size"] {
 QPushButton[kind="size"]:hover { background: @hover; }
 QPushButton[kind="size"]:focus { border: 1px solid @focus; }
 QPushButton[kind="document"] {
-    background: @chip_plain; border: 1px solid @border; border-radius: 9px; text-align: left; padding: 6px 11px 6px 9px;
+    background: @chip_plain; border: 1px solid @border; border-radius: 9px; text-align: left; padding: @s6 11px @s6 9px;
     font-size: @12;
 }
 QPushButton[kind="document"]:hover { background: @card_hover; }
 QPushButton[kind="document"]:focus { border: 1px solid @focus; }
-QPushButton[kind="suggestion"] { text-align: left; padding: 11px 14px; }
+QPushButton[kind="suggestion"] { text-align: left; padding: @s11 14px; }
 
-QRadioButton { spacing: 9px; padding: 3px 0px; }
+QRadioButton { spacing: 9px; padding: @s3 0px; }
 QRadioButton::indicator { width: 12px; height: 12px; border: 2px solid @text_dim; border-radius: 8px; }
 QRadioButton::indicator:checked { border: 4px solid @accent; width: 8px; height: 8px; background: @window; }
 QRadioButton::indicator:disabled { border-color: @border; }
 QRadioButton:focus { color: @text_link; }
-QRadioButton:disabled { color: @text_dim; }
+QRadioButton:disabled { color: @text_off; }
 
 QToolButton { background: transparent; border: 1px solid transparent; }
 QToolButton:hover { background: @hover; }
 QToolButton:pressed { background: @pressed; }
-QToolButton[kind="rail"] { font-size: @11; color: @text_dim; padding: 5px 0px 4px 0px; }
+QToolButton[kind="rail"] { font-size: @11; color: @text_dim; padding: @s5 0px @s4 0px; }
 QToolButton[kind="rail"]:hover { color: @text; }
 QToolButton[kind="rail"]:checked {
     color: @text; background: @card; border: none; border-left: 2px solid @accent;
@@ -155,7 +156,7 @@ QToolButton[kind="rail"]:checked {
 QToolButton[kind="rail"]:checked:focus { border: 1px solid @focus; border-left: 2px solid @accent; }
 QToolButton[kind="code"] { color: @text_dim; font-size: @12; padding: 2px 6px; border-radius: 6px; }
 QToolButton[kind="code"]:hover { color: @text; }
-QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: 3px 6px; border-radius: 6px; }
+QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: @s3 6px; border-radius: 6px; }
 QToolButton[kind="round"] { background: @card; border: 1px solid @border; border-radius: 18px; }
 QToolButton[kind="round"]:hover { background: @card_hover; }
 
@@ -185,7 +186,7 @@ QFrame[kind="attachment"] { background: @card; border: 1px solid @border; border
 QFrame[kind="question"] { background: @card; border: 1px solid @border; border-radius: 14px; }
 QFrame[kind="thought"] { background: transparent; border: 1px solid @border; border-radius: 10px; }
 QPushButton[kind="thought"] {
-    background: transparent; border: 1px solid transparent; color: @text_dim; text-align: left; padding: 7px 12px;
+    background: transparent; border: 1px solid transparent; color: @text_dim; text-align: left; padding: @s7 12px;
 }
 QPushButton[kind="thought"]:hover { color: @text; }
 QPushButton[kind="thought"]:focus { border: 1px solid @focus; }
@@ -202,7 +203,7 @@ QFrame[kind="alert"][tone="bad"] { border: 1px solid @banner_bad_border; }
 QFrame[kind="alert"][tone="warn"] { border: 1px solid @banner_warn_border; }
 QPlainTextEdit[kind="details"] {
     background: @code_background; color: @code_text; border: 1px solid @code_border; border-radius: 8px;
-    padding: 8px; font-size: @12;
+    padding: @s8; font-size: @12;
 }
 QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
 QFrame[kind="modelcard"] { background: @field; border: 1px solid @border; border-radius: 12px; }
@@ -223,8 +224,8 @@ QLineEdit {
     selection-background-color: @selection; selection-color: @selection_text;
 }
 QLineEdit:focus { border: 1px solid @focus; }
-QLineEdit:disabled { color: @text_dim; }
-QProgressBar { background: @divider; border: none; border-radius: 3px; }
+QLineEdit:disabled { color: @text_off; }
+QProgressBar { background: @meter_free; border: none; border-radius: 3px; }
 QProgressBar::chunk { background: @accent; border-radius: 3px; }
 
 QTextBrowser {
@@ -247,6 +248,8 @@ def stylesheet(theme: Theme) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
+        if name[0] == "s" and name[1:].isdigit():
+            return f"{theme.space(int(name[1:]))}px"
         return f"{theme.px(int(name))}px" if name.isdigit() else theme[name]
 
     return re.sub(r"@(\w+)", value, _RULES)

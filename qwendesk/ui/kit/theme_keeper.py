@@ -5,10 +5,12 @@ from typing import Literal
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.ui.kit.motion import Motion
 from qwendesk.ui.kit.stylesheet import stylesheet
 from qwendesk.ui.kit.theme import Theme, load_theme, palette
 
-ThemeChoice = Literal["system", "dark", "light"]
+ThemeChoice = Literal["system", "dark", "light", "contrast"]
+Density = Literal["comfortable", "compact"]
 _SMALLEST, _LARGEST, _STEP = 0.8, 1.6, 0.1
 
 
@@ -25,8 +27,11 @@ class ThemeKeeper(QObject):
         self._app = app
         self._choice: ThemeChoice = choice
         self._text_scale = 1.0
+        self._density: Density = "comfortable"
+        self.motion = Motion(app, self)
         app.setStyle("Fusion")
         app.styleHints().colorSchemeChanged.connect(self._on_system_changed)
+        app.styleHints().accessibility().contrastPreferenceChanged.connect(self._on_system_changed)
         self._theme = self._wanted()
         self._apply()
 
@@ -54,19 +59,30 @@ class ThemeKeeper(QObject):
         self._refresh()
         self.chosen.emit()
 
+    @property
+    def density(self) -> Density:
+        return self._density
+
+    def set_density(self, density: Density) -> None:
+        self._density = density
+        self._refresh()
+
     def zoom(self, steps: int) -> None:
         """Larger (positive) or smaller text; 0 goes back to the normal size."""
         self.set_text_scale(1.0 if steps == 0 else self._text_scale + steps * _STEP)
 
     def _wanted(self) -> Theme:
+        hints = self._app.styleHints()
         name: str = self._choice
-        if name == "system":
-            name = "light" if self._app.styleHints().colorScheme() is Qt.ColorScheme.Light else "dark"
-        return load_theme(name, self._text_scale)
+        if name in ("system", "contrast"):
+            is_contrast = hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
+            scheme = "light" if hints.colorScheme() is Qt.ColorScheme.Light else "dark"
+            name = f"contrast-{scheme}" if name == "contrast" or is_contrast else scheme
+        return load_theme(name, self._text_scale, is_compact=self._density == "compact")
 
-    def _on_system_changed(self, _scheme: Qt.ColorScheme) -> None:
-        if self._choice == "system":
-            self._refresh()
+    def _on_system_changed(self, _asked: object) -> None:
+        """Dark or light, or more contrast."""
+        self._refresh()
 
     def _refresh(self) -> None:
         theme = self._wanted()

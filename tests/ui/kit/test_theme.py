@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessibilityHints
 from PySide6.QtWidgets import QApplication
 
 import qwendesk.ui
@@ -50,18 +52,59 @@ TEXT_ON_GROUND = [
 ]
 
 
-def test_there_is_a_dark_and_a_light_theme_with_the_same_roles() -> None:
-    assert THEMES == ["dark", "light"]
-    assert set(load_theme("dark").roles) == set(load_theme("light").roles)
-    assert load_theme("dark").is_dark
-    assert not load_theme("light").is_dark
+SEEN = 3.0
+"""The WCAG contrast of large shapes, of a focus ring against what is around it; taken for disabled text too."""
+MORE = 7.0
+"""Of normal text, level AAA: what a theme of high contrast is for."""
+DISABLED = [("text_off", ground) for ground in PLAIN_GROUNDS]
+RINGS = [
+    *(("focus", ground) for ground in ("window", "panel", "card", "field", "hover", "card_hover", "tooltip")),
+    ("focus_on_fill", "fill"),
+    ("text_warn", "chip_warn"),
+    ("drop_border", "drop"),
+    ("accent", "meter_free"),
+]
+"""A primary button's ring is in the colour of text, a tag's in its own."""
+
+
+def too_faint(name: str, pairs: list[tuple[str, str]], least: float) -> list[str]:
+    theme = load_theme(name)
+    found = {f"{top} on {ground}": contrast(theme[top], theme[ground]) for top, ground in pairs}
+    return [f"{pair}: {ratio:.2f}" for pair, ratio in found.items() if ratio < least]
+
+
+def test_all_themes_have_the_same_roles() -> None:
+    assert THEMES == ["contrast-dark", "contrast-light", "dark", "light"]
+    roles = {frozenset(load_theme(name).roles) for name in THEMES}
+    assert len(roles) == 1
+    assert [load_theme(name).is_dark for name in THEMES] == [True, False, True, False]
 
 
 @pytest.mark.parametrize("name", THEMES)
-@pytest.mark.parametrize(("text", "ground"), TEXT_ON_GROUND)
-def test_text_is_readable_on_its_ground(name: str, text: str, ground: str) -> None:
-    theme = load_theme(name)
-    assert contrast(theme[text], theme[ground]) >= READABLE
+def test_text_is_readable_on_its_ground(name: str) -> None:
+    assert too_faint(name, TEXT_ON_GROUND, READABLE) == []
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_what_is_disabled_can_be_read_and_the_focus_be_seen(name: str) -> None:
+    assert too_faint(name, DISABLED, SEEN) == []
+    assert too_faint(name, RINGS, SEEN) == []
+
+
+@pytest.mark.parametrize("name", [name for name in THEMES if name.startswith("contrast")])
+def test_high_contrast_is_higher(name: str) -> None:
+    assert too_faint(name, TEXT_ON_GROUND, MORE) == []
+    assert too_faint(name, [(line, "panel") for line in ("border", "divider", "scroll_handle")], MORE) == []
+
+
+def test_high_contrast_is_chosen_or_wanted_by_the_system(keeper: ThemeKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper.choose("contrast")
+    assert keeper.theme.name.startswith("contrast-")
+    keeper.choose("dark")
+    monkeypatch.setattr(QAccessibilityHints, "contrastPreference", lambda _hints: Qt.ContrastPreference.HighContrast)
+    assert keeper.theme.name == "dark"
+    keeper.choose("system")
+    assert keeper.theme.name.startswith("contrast-")
 
 
 @pytest.mark.parametrize("name", THEMES)
@@ -106,6 +149,17 @@ def test_text_zoom_scales_every_size(keeper: ThemeKeeper) -> None:
     assert keeper.theme.px(14) == 11
     keeper.zoom(0)
     assert keeper.theme.px(14) == 14
+
+
+def test_compact_takes_less_room_and_is_told_once(keeper: ThemeKeeper) -> None:
+    told: list[bool] = []
+    keeper.changed.connect(lambda: told.append(keeper.theme.is_compact))
+    assert [keeper.theme.space(pixels) for pixels in (4, 8, 12, 16, 24)] == [4, 8, 12, 16, 24]
+    keeper.set_density("compact")
+    keeper.set_density("compact")
+    assert [keeper.theme.space(pixels) for pixels in (1, 4, 8, 12, 16, 24)] == [1, 2, 6, 8, 10, 16]
+    assert keeper.theme.px(14) == 14
+    assert told == [True]
 
 
 def test_another_theme_is_told_once(keeper: ThemeKeeper) -> None:
