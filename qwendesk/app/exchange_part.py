@@ -13,7 +13,7 @@ from qwendesk.services.chat.exchange.values import ExportFormat
 from qwendesk.ui.chat.chat_page import ChatPage
 from qwendesk.ui.chats.sidebar import Sidebar
 from qwendesk.ui.kit.tasks import Tasks
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 
 class ExchangePart(QObject):
@@ -52,8 +52,7 @@ class ExchangePart(QObject):
         except QwenDeskError as trouble:
             self._page.report(trouble.title, trouble.sentence)
         else:
-            text = tr("Exported 1 chat to {0}", path.name) if count == 1 else ""
-            self._sidebar.note(text or tr("Exported {0} chats to {1}", count, path.name))
+            self._sidebar.note(tr_n("Exported {0} chat to {1}", "Exported {0} chats to {1}", count, path.name))
 
     async def _import(self, path: Path) -> None:
         self._sidebar.note(tr("Importing {0}…", path.name))

@@ -28,6 +28,7 @@ from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.frame.opening import OpenedBySystem
 from qwendesk.ui.frame.single_instance import SingleInstance
+from qwendesk.ui.kit.language import show_language
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 from qwendesk.ui.thread.highlight import warm_up
@@ -67,6 +68,7 @@ def main(argv: Sequence[str]) -> int:
 async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
     keeper = ThemeKeeper(app, options.theme or "system")
     engines, settings = engines_here(), SettingsService(is_safe=options.safe)
+    show_language(app, settings.options.language)
     client = WorkerClient(environment=engines.environment)
     decide = decide_safely if options.safe else None
     parts = build(client, keeper, engines=engines, settings=settings, decide=decide)

@@ -9,7 +9,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.services.engine.safer import Safer
 from qwendesk.ui.kit.labels import is_demo
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 BannerAction = Literal["safer", "restart", "demo", "choose"]
 
@@ -67,9 +67,11 @@ def safer_words(step: Safer) -> tuple[str, str]:
         case "pictures_on_cpu":
             return tr("Pictures on the CPU"), tr("a picture takes seconds to read; answers are as fast as before.")
         case "experts_on_cpu":
-            return tr("{0} expert layers on the CPU", step.amount), tr("answers come slower, the context stays whole.")
+            layers = tr_n("{0} expert layer on the CPU", "{0} expert layers on the CPU", step.amount)
+            return layers, tr("answers come slower, the context stays whole.")
         case "fewer_layers":
-            return tr("{0} layers on the GPU", step.amount), tr("answers come slower, the context stays whole.")
+            layers = tr_n("{0} layer on the GPU", "{0} layers on the GPU", step.amount)
+            return layers, tr("answers come slower, the context stays whole.")
         case "shorter_context":
             return tr("Context of {0} tokens", f"{step.amount:,}"), tr("long chats are full sooner; the speed stays.")
         case "cpu_only":

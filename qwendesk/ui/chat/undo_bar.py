@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 
@@ -35,5 +35,5 @@ class UndoBar(QFrame):
         self.hide()
 
     def show_deleted(self, messages: int) -> None:
-        self._words.setText(tr("1 message deleted") if messages == 1 else tr("{0} messages deleted", messages))
+        self._words.setText(tr_n("{0} message deleted", "{0} messages deleted", messages))
         self.show()

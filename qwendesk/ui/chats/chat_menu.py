@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QWidget
 from qwendesk.core.chats import ChatSummary
 from qwendesk.ui.bridges.chats import ChatsBridge
 from qwendesk.ui.chats.rows import Heading
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 ExportFormat = Literal["markdown", "markdown_thoughts", "json", "html"]
 
@@ -48,7 +48,13 @@ def chats_menu(
     menu.addMenu(export_menu(menu, tr("Export"), lambda kind: export(kind, ids)))
     menu.addSeparator()
     count = len(chats)
-    _add(menu, "delete", tr("Delete") if count == 1 else tr("Delete {0} chats", count), delete, "Del")
+    _add(
+        menu,
+        "delete",
+        tr("Delete") if count == 1 else tr_n("Delete {0} chat", "Delete {0} chats", count),
+        delete,
+        "Del",
+    )
     return menu
 
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QObject, 
 
 from qwendesk.core.chats import ChatSummary
 from qwendesk.ui.chats.rows import Heading, Row
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 Index = QModelIndex | QPersistentModelIndex
@@ -126,5 +126,5 @@ def _key(row: Row) -> str:
 
 def _spoken(row: Row) -> str:
     if isinstance(row, Heading):
-        return tr("Folder {0}, {1} chats", row.text, row.count) if row.folder_id else row.text
+        return tr_n("Folder {1}, {0} chat", "Folder {1}, {0} chats", row.count, row.text) if row.folder_id else row.text
     return tr("{0}, pinned", row.title) if row.pinned else row.title

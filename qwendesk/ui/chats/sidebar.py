@@ -18,7 +18,7 @@ from qwendesk.ui.chats.undo_toast import UndoToast
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
 from qwendesk.ui.kit.tasks import Tasks
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 WIDTH = 260
@@ -95,7 +95,8 @@ class Sidebar(QFrame):
         if not chats:
             return
         self._bridge.delete(chat.id for chat in chats)
-        text = tr("Deleted “{0}”", chats[0].title) if len(chats) == 1 else tr("Deleted {0} chats", len(chats))
+        many = tr_n("Deleted {0} chat", "Deleted {0} chats", len(chats))
+        text = tr("Deleted “{0}”", chats[0].title) if len(chats) == 1 else many
         self.toast.say(text, can_undo=True)
 
     def note(self, text: str) -> None:

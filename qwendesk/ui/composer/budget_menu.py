@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 BUDGETS = (256, 512, 2048, 8192)
 CUSTOM_BUDGET = -2
@@ -23,7 +23,7 @@ class BudgetMenu(QMenu):
         self._actions: dict[int, QAction] = {}
         self._add(-1, "unlimited", tr("Unlimited"), tr("The model thinks as long as it wants"))
         for tokens in BUDGETS:
-            text = tr("{0} tokens", f"{tokens:,}")
+            text = tr_n("{0} token", "{0} tokens", tokens)
             self._add(tokens, str(tokens), text, tr("After {0} tokens of thought it must answer", f"{tokens:,}"))
         self._add(CUSTOM_BUDGET, "custom", tr("Custom…"), tr("Another number of tokens"))
 

@@ -9,7 +9,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.services.documents.page_range import parse_pages
 from qwendesk.services.documents.pdf import MOST_PICTURES, PdfFacts
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 
@@ -73,7 +73,12 @@ class PdfSheet(QDialog):
 
     def _about(self, *, can_see: bool) -> QLabel:
         facts = self._facts
-        words = tr("{0} pages, {1} characters of text.", f"{facts.pages:,}", f"{facts.characters:,}")
+        words = tr_n(
+            "{0} page, {1} characters of text.",
+            "{0} pages, {1} characters of text.",
+            facts.pages,
+            f"{facts.characters:,}",
+        )
         if facts.looks_scanned:
             advice = (
                 tr("It looks scanned: there is next to no text in it, so take its pages as pictures.")

@@ -10,7 +10,7 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.units import show_duration, show_tokens
 from qwendesk.engine.protocol import LoadReport, PictureCost
 from qwendesk.engine.state import EngineState, Phase
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 _QUANT = re.compile(r"(?:UD-)?(?:I?Q\d(?:_[A-Z0-9]{1,3})*|MXFP4(?:_MOE)?|BF16|F16|F32)(?=$|[-.])", re.IGNORECASE)
 
@@ -82,14 +82,23 @@ def stats_tooltip(answer: Answer) -> str:
     """Every number of one answer, a line each."""
     stats = answer.stats
     lines = [
-        tr("Answer: {0} tokens", f"{stats.answer_tokens:,}"),
-        tr("Thought: {0} tokens", f"{stats.reasoning_tokens:,}") if stats.reasoning_tokens else "",
+        tr_n("Answer: {0} token", "Answer: {0} tokens", stats.answer_tokens),
+        tr_n("Thought: {0} token", "Thought: {0} tokens", stats.reasoning_tokens) if stats.reasoning_tokens else "",
         tr("First token after {0}", _duration(stats.ttft_s)),
-        tr("Re-read {0} of {1} prompt tokens", f"{stats.reread_tokens:,}", f"{stats.prompt_tokens:,}"),
-        tr("Pictures: {0} tokens", f"{stats.image_tokens:,}") if stats.image_tokens else "",
+        tr_n(
+            "Re-read {1} of {0} prompt token",
+            "Re-read {1} of {0} prompt tokens",
+            stats.prompt_tokens,
+            f"{stats.reread_tokens:,}",
+        ),
+        tr_n("Pictures: {0} token", "Pictures: {0} tokens", stats.image_tokens) if stats.image_tokens else "",
         tr("Ended: {0}", stop_text(answer.stop_reason)),
         stats.cache_note,
-        tr("Left out because the context was full: {0} oldest messages", stats.dropped_messages)
+        tr_n(
+            "Left out because the context was full: {0} oldest message",
+            "Left out because the context was full: {0} oldest messages",
+            stats.dropped_messages,
+        )
         if stats.dropped_messages
         else "",
     ]
@@ -110,29 +119,31 @@ def stop_text(reason: StopReason | None) -> str:
 def thought_text(seconds: float, tokens: int) -> str:
     """ "Thought for 12 s · 431 tokens"; the count is left out while it is not known (0)."""
     duration = _duration(seconds)
-    return tr("Thought for {0} · {1} tokens", duration, f"{tokens:,}") if tokens else tr("Thought for {0}", duration)
+    if not tokens:
+        return tr("Thought for {0}", duration)
+    return tr_n("Thought for {1} · {0} token", "Thought for {1} · {0} tokens", tokens, duration)
 
 
 def picture_text(cost: PictureCost, n_ctx: int) -> str:
     """ "1024×768 → 788 tokens, 1.2% of context"."""
     size = f"{cost.width}×{cost.height}"
-    return tr("{0} → {1} tokens, {2}% of context", size, f"{cost.tokens:,}", _percent(cost.tokens, n_ctx))
+    return tr("{0} → {1}", size, share_text(cost.tokens, n_ctx))
 
 
 def share_text(tokens: int, n_ctx: int) -> str:
     """ "788 tokens, 1.2% of context"."""
-    return tr("{0} tokens, {1}% of context", f"{tokens:,}", _percent(tokens, n_ctx))
+    return tr_n("{0} token, {1}% of context", "{0} tokens, {1}% of context", tokens, _percent(tokens, n_ctx))
 
 
 def document_text(document: DocumentPart, *, with_tokens: bool = False) -> str:
     """ "12 pages" or "128 lines"; with the tokens it fills, if asked for and known."""
     if document.pages:
-        size = tr("1 page") if document.pages == 1 else tr("{0} pages", f"{document.pages:,}")
+        size = tr_n("{0} page", "{0} pages", document.pages)
     else:
         lines = document.text.count("\n") + (not document.text.endswith("\n"))
-        size = tr("1 line") if lines == 1 else tr("{0} lines", f"{lines:,}")
+        size = tr_n("{0} line", "{0} lines", lines)
     if with_tokens and document.tokens:
-        return tr("{0} · {1} tokens", size, f"{document.tokens:,}")
+        return tr("{0} · {1}", size, tr_n("{0} token", "{0} tokens", document.tokens))
     return size
 
 

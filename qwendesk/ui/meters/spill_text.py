@@ -8,7 +8,7 @@ from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_tokens
 from qwendesk.hardware.spill import SpillState
 from qwendesk.services.meters.bars import Meters, Spill, Taker
 from qwendesk.services.meters.relief import Fix, FixId, Relief
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 BannerButton = FixId | Literal["load_again", "stop_waiting"]
 
@@ -89,14 +89,13 @@ def _words(fix: Fix) -> tuple[str, str]:
     """A button's text and tooltip."""
     layers = fix.expert_layers
     if fix.id == "experts":
-        text = tr("1 expert layer to CPU") if layers == 1 else tr("{0} expert layers to CPU", layers)
+        text = tr_n("{0} expert layer to CPU", "{0} expert layers to CPU", layers)
         return text, tr("Keeps everything else on the GPU, and the whole chat")
     if fix.id == "both":
-        one = tr("Pictures + 1 expert layer to CPU")
-        text = one if layers == 1 else tr("Pictures + {0} expert layers to CPU", layers)
+        text = tr_n("Pictures + {0} expert layer to CPU", "Pictures + {0} expert layers to CPU", layers)
         return text, tr("Neither is enough alone; everything else stays on the GPU, and the whole chat")
     if fix.id == "layers":
-        text = tr("1 layer to CPU") if fix.cpu_layers == 1 else tr("{0} layers to CPU", fix.cpu_layers)
+        text = tr_n("{0} layer to CPU", "{0} layers to CPU", fix.cpu_layers)
         return text, tr("Nothing gentler is enough; the whole chat stays")
     if fix.id == "context":
         n_ctx = fix.options.n_ctx if fix.options is not None else 0

@@ -7,7 +7,7 @@ from qwendesk.hardware.snapshot import GpuReading, SystemReading
 from qwendesk.hardware.spill import SpillState
 from qwendesk.services.engine.measured import Comparison
 from qwendesk.services.meters.bars import GpuBar, Meters, SegmentKind
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 SEGMENT_ROLES: tuple[tuple[SegmentKind, str], ...] = (
     ("weights", "meter_weights"),
@@ -166,9 +166,7 @@ def gpu_tooltip(gpu: GpuReading | None) -> str:
 
 def cpu_text(meters: Meters) -> str:
     """ "8 threads", for a model on the CPU; "" while it is not known."""
-    if meters.threads == 1:
-        return tr("1 thread")
-    return tr("{0} threads", meters.threads) if meters.threads else ""
+    return tr_n("{0} thread", "{0} threads", meters.threads) if meters.threads else ""
 
 
 def rate_text(tok_s: float) -> str:

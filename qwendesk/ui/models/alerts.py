@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.model_texts import button_text, fix_hint, place, work_text
 from qwendesk.ui.models.state_chip import StateChip
@@ -77,7 +77,7 @@ class Alerts(QWidget):
         for index, card in enumerate(self._cards):
             card.show_entry(alerts[index] if index < len(alerts) else None)
         left = len(alerts) - _MOST
-        text = tr("1 more file needs attention") if left == 1 else tr("{0} more files need attention", left)
+        text = tr_n("{0} more file needs attention", "{0} more files need attention", left)
         self._more.setText(text)
         self._more.setAccessibleName(text)
         self._more.setVisible(left > 0)

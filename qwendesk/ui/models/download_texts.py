@@ -8,7 +8,7 @@ from qwendesk.core.units import show_bytes
 from qwendesk.hub.network import Trouble
 from qwendesk.hub.queue_state import DownloadItem, Kept
 from qwendesk.services.models.downloads import DownloadsState
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 NextStep = Literal["retry", "page", "token", "folders", "online"]
 
@@ -51,7 +51,7 @@ def what_it_brings(kept: Kept) -> str:
     n_parts = len(names) - n_pictures
     parts = [
         first.repo,
-        tr("{0} parts", n_parts) if n_parts > 1 else "",
+        tr_n("{0} part", "{0} parts", n_parts) if n_parts > 1 else "",
         tr("with picture file") if n_pictures else "",
     ]
     return " · ".join(part for part in parts if part)
@@ -89,7 +89,7 @@ def total_text(state: DownloadsState) -> str:
     total, unfinished = state.total, len(state.unfinished)
     if not unfinished:
         return tr("All downloads are finished")
-    parts = [tr("1 download") if unfinished == 1 else tr("{0} downloads", unfinished)]
+    parts = [tr_n("{0} download", "{0} downloads", unfinished)]
     parts.append(tr("{0} of {1}", show_bytes(total.n_done), show_bytes(total.n_bytes)))
     parts += _pace(total.bytes_per_s, total.seconds_left)
     return " · ".join(parts)

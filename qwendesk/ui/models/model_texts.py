@@ -8,7 +8,7 @@ from qwendesk.hub.findings import Fix
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.library_places import ORIGIN_NAMES
 from qwendesk.ui.bridges.models import ModelEntry, Work
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 _MOST_NAMES = 4
 
@@ -18,7 +18,7 @@ def details(model: LibraryModel) -> str:
     facts, kind = model.facts, model.facts.kind if model.facts is not None else ""
     parts = [facts.quant if facts is not None else "", show_bytes(model.n_bytes)]
     if len(model.files) > 1:
-        parts.append(tr("{0} parts", len(model.files)))
+        parts.append(tr_n("{0} part", "{0} parts", len(model.files)))
     if kind == "mmproj":
         parts.append(tr("picture file"))
     elif kind and kind != "model":
@@ -66,11 +66,7 @@ def total_text(entries: tuple[ModelEntry, ...]) -> str:
     if not entries:
         return ""
     n_bytes = sum(entry.model.n_bytes for entry in entries)
-    return (
-        tr("1 file set · {0}", show_bytes(n_bytes))
-        if len(entries) == 1
-        else tr("{0} models and files · {1}", len(entries), show_bytes(n_bytes))
-    )
+    return tr_n("{0} file set · {1}", "{0} models and files · {1}", len(entries), show_bytes(n_bytes))
 
 
 def deletion_text(deletion: Deletion, *, permanently: bool) -> str:

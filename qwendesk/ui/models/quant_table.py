@@ -5,12 +5,12 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from qwendesk.services.models.ranking import Offer, QuantOffer
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import mark, tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
 from qwendesk.ui.models.wording import fit_details, fit_text, quality_short, quality_text, size_text
 
-_BUTTON_TEXTS = {"away": "Download", "coming": "Coming", "here": "Use"}
+_BUTTON_TEXTS = {"away": mark("Download"), "coming": mark("Coming"), "here": mark("Use")}
 
 
 class QuantTable(QWidget):

@@ -7,7 +7,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.services.models.search import Opened, RepoItem
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
 from qwendesk.ui.models.wording import fit_details, fit_text
@@ -105,7 +105,7 @@ class RepoView(QFrame):
         size = show_bytes(item.n_bytes + item.mmproj_bytes)
         words = tr("{0} with pictures", size) if item.mmproj_bytes else size
         if item.n_parts > 1:
-            words = tr("{0}, {1} parts", words, item.n_parts)
+            words = tr_n("{1}, {0} part", "{1}, {0} parts", item.n_parts, words)
         text, tone = fit_text(item.fit) if item.fit is not None else ("", "plain")
         fit = QLabel(text)
         fit.setVisible(bool(text))
@@ -152,8 +152,8 @@ def _header_text(facts: ModelFacts) -> str:
     parts = [
         facts.name,
         facts.architecture,
-        tr("{0} layers", facts.block_count) if facts.block_count else "",
-        tr("{0} experts", facts.expert_count) if facts.expert_count else "",
+        tr_n("{0} layer", "{0} layers", facts.block_count) if facts.block_count else "",
+        tr_n("{0} expert", "{0} experts", facts.expert_count) if facts.expert_count else "",
         tr("context {0}", show_tokens(facts.context_length)) if facts.context_length else "",
     ]
     return " · ".join(part for part in parts if part)

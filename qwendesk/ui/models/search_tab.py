@@ -9,17 +9,17 @@ from qwendesk.hub.remote import Sort
 from qwendesk.services.models.search import Hit, RepoItem, SearchState
 from qwendesk.ui.bridges.search import SearchBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import mark, tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
 from qwendesk.ui.models.repo_view import RepoView, marks_text
 
 _FIRST_QUERY = "Qwen3.5"
 _SORTS: Final[dict[Sort, str]] = {
-    "downloads": "Most downloaded",
-    "trending_score": "Trending",
-    "likes": "Most liked",
-    "last_modified": "Newest",
+    "downloads": mark("Most downloaded"),
+    "trending_score": mark("Trending"),
+    "likes": mark("Most liked"),
+    "last_modified": mark("Newest"),
 }
 
 
@@ -163,7 +163,12 @@ class SearchTab(QWidget):
             row.addWidget(chip, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
         about = QLabel(
-            tr("{0} downloads · {1} likes · {2}", f"{found.downloads:,}", found.likes, (found.date or "")[:10])
+            tr(
+                "{0} · {1} · {2}",
+                tr_n("{0} download", "{0} downloads", found.downloads),
+                tr_n("{0} like", "{0} likes", found.likes),
+                (found.date or "")[:10],
+            )
         )
         about.setProperty("kind", "small")
         row.addWidget(about)
@@ -199,7 +204,7 @@ def status_text(state: SearchState) -> str:
             return tr("{0} The tab For this PC works without it.", state.problem)
     if not state.hits:
         return tr("Nothing with GGUF files is called “{0}”. Try fewer words.", state.query)
-    return tr("{0} repositories with GGUF files", len(state.hits))
+    return tr_n("{0} repository with GGUF files", "{0} repositories with GGUF files", len(state.hits))
 
 
 def _chips(hit: Hit) -> list[tuple[str, str]]:

@@ -7,17 +7,17 @@ from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from qwendesk.services.models.states import ModelState, StateKind
 from qwendesk.ui.kit.buttons import restyle
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import mark, tr
 
 _WORDS: Final[Mapping[StateKind, str]] = {
-    "checking": "Looking…",
-    "verified": "Verified",
-    "not_verified": "Not verified",
-    "outdated": "Outdated",
-    "corrupt": "Corrupt",
-    "missing_shard": "Missing shard",
-    "broken_template": "Broken template",
-    "not_recommended": "Not recommended",
+    "checking": mark("Looking…"),
+    "verified": mark("Verified"),
+    "not_verified": mark("Not verified"),
+    "outdated": mark("Outdated"),
+    "corrupt": mark("Corrupt"),
+    "missing_shard": mark("Missing shard"),
+    "broken_template": mark("Broken template"),
+    "not_recommended": mark("Not recommended"),
 }
 
 

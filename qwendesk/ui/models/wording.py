@@ -7,7 +7,7 @@ from qwendesk.hub.catalog_schema import Model, Quality
 from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.services.models.fitting import FitLabel, Pc
 from qwendesk.services.models.ranking import Offer, QuantOffer, Speed
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 ASSUMED_BYTES_PER_S = 50_000_000
 """Where no download has been measured: a common fast line (400 Mbit/s). Said together with the number."""
@@ -139,7 +139,7 @@ def time_text(n_bytes: int, measured_bytes_per_s: float = 0.0) -> str:
     shown = f"{speed / 1e6:.0f}" if speed >= 1e6 else f"{speed / 1e6:.1f}"
     if minutes >= 90:
         return tr("About {0} hours at {1} MB/s ({2}).", f"{minutes / 60:.1f}", shown, label)
-    unit = tr("1 minute") if minutes == 1 else tr("{0} minutes", minutes)
+    unit = tr_n("{0} minute", "{0} minutes", minutes)
     return tr("About {0} at {1} MB/s ({2}).", unit, shown, label)
 
 

@@ -13,27 +13,27 @@ from qwendesk.services.privacy import Holding
 from qwendesk.ui.bridges.privacy import PrivacyBridge
 from qwendesk.ui.frame.actions import COMMANDS, keys_text
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import mark, tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.section import Section
 
 WORDS = "privacy telemetry delete everything data stored incognito logs crash reports where chats files tracking"
 KIND_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "chats": "Chats and drafts",
-        "attachments": "Pictures and documents of chats",
-        "settings": "Settings, profiles and prompts",
-        "token": "Access token, where there is no keyring",
-        "measured": "Measured speeds and the last model",
-        "downloads": "Queue of downloads",
-        "catalog": "Updates of the catalog",
-        "templates": "Repaired chat templates",
-        "engines": "Engines that were fetched",
-        "models": "Models in the app's own folder",
-        "logs": "Logs, without message text",
-        "crashes": "Crash reports, without message text",
-        "cache": "Cache",
-        "other": "Everything else",
+        "chats": mark("Chats and drafts"),
+        "attachments": mark("Pictures and documents of chats"),
+        "settings": mark("Settings, profiles and prompts"),
+        "token": mark("Access token, where there is no keyring"),
+        "measured": mark("Measured speeds and the last model"),
+        "downloads": mark("Queue of downloads"),
+        "catalog": mark("Updates of the catalog"),
+        "templates": mark("Repaired chat templates"),
+        "engines": mark("Engines that were fetched"),
+        "models": mark("Models in the app's own folder"),
+        "logs": mark("Logs, without message text"),
+        "crashes": mark("Crash reports, without message text"),
+        "cache": mark("Cache"),
+        "other": mark("Everything else"),
     }
 )
 
@@ -62,9 +62,8 @@ class PrivacySection(Section):
             _text(
                 "settings.privacy.incognito",
                 tr(
-                    "An incognito chat ({0}) is never saved: no message, no draft. It is gone when you open another "
-                    "chat or close the app. Only a picture that you paste into it lies in the cache, as in every "
-                    "chat, until the cache is emptied.",
+                    "An incognito chat ({0}) is never saved: no message, no draft, no picture or page that you put "
+                    "into it. All of it is in memory only, and gone when you open another chat or close the app.",
                     keys_text(COMMANDS["new_incognito"].shortcut),
                 ),
             )

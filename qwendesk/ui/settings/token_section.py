@@ -8,16 +8,16 @@ from qwendesk.hub.token import TokenPlace
 from qwendesk.services.models.network import TokenTest
 from qwendesk.ui.bridges.places import TokenBridge
 from qwendesk.ui.kit.buttons import TextButton, describe, restyle
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import mark, tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.section import Section
 
 WORDS = "access token hugging face gated login account keyring password key"
 _PLACES: Final[dict[TokenPlace, str]] = {
-    "environment": "A token for {0} comes from HF_TOKEN in the environment, which goes before a saved one.",
-    "keyring": "A token for {0} is kept in this system's keyring.",
-    "file": "A token for {0} is kept in a file that only you can read; this system has no usable keyring.",
-    "nowhere": "No token for {0}. Only gated and private repositories need one.",
+    "environment": mark("A token for {0} comes from HF_TOKEN in the environment, which goes before a saved one."),
+    "keyring": mark("A token for {0} is kept in this system's keyring."),
+    "file": mark("A token for {0} is kept in a file that only you can read; this system has no usable keyring."),
+    "nowhere": mark("No token for {0}. Only gated and private repositories need one."),
 }
 
 

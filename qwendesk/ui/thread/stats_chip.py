@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QToolButton, QToolTip
 
 from qwendesk.core.conversation import Answer
 from qwendesk.ui.kit.labels import stats_text, stats_tooltip
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 
 
 class StatsChip(QToolButton):
@@ -21,7 +21,8 @@ class StatsChip(QToolButton):
         self.clicked.connect(self._show_all)
 
     def show_answer(self, answer: Answer) -> None:
-        text = stats_text(answer) or tr("{0} tokens", answer.stats.reasoning_tokens + answer.stats.answer_tokens)
+        tokens = answer.stats.reasoning_tokens + answer.stats.answer_tokens
+        text = stats_text(answer) or tr_n("{0} token", "{0} tokens", tokens)
         self.setText(text)
         tip = stats_tooltip(answer)
         self.setToolTip(tip)

@@ -30,10 +30,10 @@ class ChoiceRow(SettingRow):
 
     def _make_buttons(self) -> None:
         for choice in self.entry.choices:
-            button = TextButton(self.keeper, choice_text(choice), kind="tab")
+            button = TextButton(self.keeper, self.text_of(choice), kind="tab")
             button.setCheckable(True)
             self.put_editor(button, str(choice))
-            button.setAccessibleName(tr("{0}: {1}", tr(self.entry.setting.label), choice_text(choice)))
+            button.setAccessibleName(tr("{0}: {1}", tr(self.entry.setting.label), self.text_of(choice)))
             button.clicked.connect(lambda _checked=False, choice=choice: self._choose(choice))
             self._buttons[choice] = button
 
@@ -44,11 +44,15 @@ class ChoiceRow(SettingRow):
         self.put_editor(self._open)
         self._menu = QMenu(self)
         for choice in self.entry.choices:
-            action = self._menu.addAction(choice_text(choice))
+            action = self._menu.addAction(self.text_of(choice))
             action.setObjectName(f"{self.name}.{choice}")
             action.setCheckable(True)
             action.triggered.connect(lambda _checked=False, choice=choice: self._choose(choice))
             self._actions[choice] = action
+
+    def text_of(self, choice: Any) -> str:
+        """What a choice is called."""
+        return choice_text(choice)
 
     def _open_menu(self) -> None:
         self._menu.popup(self._open.mapToGlobal(QPoint(0, self._open.height())))
@@ -66,15 +70,15 @@ class ChoiceRow(SettingRow):
 
     def show_auto(self, text: str) -> None:
         if "auto" in self._buttons:
-            self._buttons["auto"].setText(text or choice_text("auto"))
+            self._buttons["auto"].setText(text or self.text_of("auto"))
         elif self._actions and text:
             self._open.setText(text)
 
     def _show(self, value: Any) -> None:
         self._check(value)
         if self._actions:
-            self._open.setText(choice_text(value))
+            self._open.setText(self.text_of(value))
             describe(
-                self._open, self.name, tr("{0}: {1}", tr(self.entry.setting.label), choice_text(value)),
+                self._open, self.name, tr("{0}: {1}", tr(self.entry.setting.label), self.text_of(value)),
                 self._open.toolTip(),
             )  # fmt: skip

@@ -4,6 +4,7 @@ from qwendesk.core.settings import Entry
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.rows.bool_row import BoolRow
 from qwendesk.ui.settings.rows.choice_row import ChoiceRow
+from qwendesk.ui.settings.rows.language_row import LanguageRow
 from qwendesk.ui.settings.rows.row import SettingRow
 from qwendesk.ui.settings.rows.text_row import ListRow, NumberRow, TextRow
 from qwendesk.ui.settings.rows.words import is_list, is_number
@@ -11,6 +12,8 @@ from qwendesk.ui.settings.rows.words import is_list, is_number
 
 def make_row(keeper: ThemeKeeper, entry: Entry, prefix: str) -> SettingRow:
     """A row that shows and changes a value of `entry`; it shows nothing until `show_value`."""
+    if entry.key == "language":
+        return LanguageRow(keeper, entry, prefix)
     if entry.type is bool:
         return BoolRow(keeper, entry, prefix)
     if is_list(entry):

@@ -4,24 +4,27 @@ import typing
 from typing import Any
 
 from qwendesk.core.settings import Entry
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import mark, tr
 
 _CHOICES = {
-    "auto": "Auto",
-    "on": "On",
-    "off": "Off",
-    "system": "As the system",
-    "dark": "Dark",
-    "light": "Light",
-    "gpu": "GPU",
-    "cpu": "CPU",
-    "all": "All",
-    "none": "None",
-    "speed": "Speed",
-    "balanced": "Balanced",
-    "long_context": "Long context",
-    "stop": "Stop",
-    "drop_oldest": "Drop the oldest",
+    "auto": mark("Auto"),
+    "on": mark("On"),
+    "off": mark("Off"),
+    "system": mark("As the system"),
+    "dark": mark("Dark"),
+    "light": mark("Light"),
+    "contrast": mark("High contrast"),
+    "comfortable": mark("Comfortable"),
+    "compact": mark("Compact"),
+    "gpu": mark("GPU"),
+    "cpu": mark("CPU"),
+    "all": mark("All"),
+    "none": mark("None"),
+    "speed": mark("Speed"),
+    "balanced": mark("Balanced"),
+    "long_context": mark("Long context"),
+    "stop": mark("Stop"),
+    "drop_oldest": mark("Drop the oldest"),
 }
 """Words for choices that are not the field's own terms; q8_0, mmap and yarn stay as they are."""
 
