@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from qwendesk.app.engines_part import EnginesPart
 from qwendesk.engine.contract import EngineClient
 from qwendesk.services.engine.engines import EnginesService
 from qwendesk.services.engine.service import EngineService
@@ -24,10 +25,14 @@ MakeClient = Callable[[], Awaitable[EngineClient]]
 class EnginePart(msgspec.Struct):
     page: EnginePage
     testing: TestingBridge
+    engines: EnginesPart | None = None
+    """None where there is no choice: a window on a made-up engine."""
     stop_listening: Callable[[], None] = lambda: None
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self.stop_listening()
+        if self.engines is not None:
+            await self.engines.close()
 
 
 def build_engine_page(
@@ -38,6 +43,7 @@ def build_engine_page(
     window: MainWindow,
     make_client: MakeClient,
     engines: EnginesService | None,
+    engines_part: EnginesPart | None,
 ) -> EnginePart:
     """The page in the window's rail. `make_client` starts the worker of a test; `engines` are those of this PC."""
     testing = TestingBridge(lambda: _examined(make_client), tasks)
@@ -48,10 +54,11 @@ def build_engine_page(
     testing.changed.connect(lambda: page.show_test(testing.diagnosis, running=testing.running))
     window.add_page("engine", "engine", tr("Engine"), COMMANDS["page_engine"].shortcut, page)
     install(window, {"test_engine": lambda: _test(window, testing), "copy_diagnostics": page.copy_all})
-    if engines is None:
+    if engines is None or engines_part is None:
         return EnginePart(page, testing)
+    page.put_list(engines_part.view)
     page.show_engines(engines.engines)
-    return EnginePart(page, testing, engines.subscribe(page.show_engines))
+    return EnginePart(page, testing, engines_part, engines.subscribe(page.show_engines))
 
 
 def _test(window: MainWindow, testing: TestingBridge) -> None:

@@ -5,6 +5,7 @@ import msgspec
 from qwendesk.app.around_part import AroundPart, build_around
 from qwendesk.app.chats_part import ChatList, ChatsPart
 from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
+from qwendesk.app.engines_part import build_engines
 from qwendesk.app.help_part import HelpPart, build_help
 from qwendesk.app.inspector_part import InspectorPart, build_inspector
 from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
@@ -12,6 +13,7 @@ from qwendesk.app.models_part import ModelsPart, build_models
 from qwendesk.app.prompt_part import build_prompt_part
 from qwendesk.app.settings_part import SettingsPart, build_settings
 from qwendesk.app.start_part import StartPart, build_start
+from qwendesk.core.engines import EnginePack
 from qwendesk.engine.client import EngineClient
 from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatService
@@ -66,12 +68,13 @@ class Parts(msgspec.Struct):
         """End the answer, the tasks and the worker; nothing runs afterwards."""
         self.window.hide()
         self.help.close()
+        self.around.close()
         await self.chat.close()
         await self.tasks.close()
         await self.chats.close()
         await self.meters.close()
         await self.inspector.close()
-        self.engine_page.close()
+        await self.engine_page.close()
         await self.first.close()
         self.settings_page.close()
         await self.models.close()
@@ -88,6 +91,7 @@ def build(
     make_client: MakeClient = client_here,
     engines: EnginesService | None = None,
     settings: SettingsService | None = None,
+    packs: tuple[EnginePack, ...] | None = None,
 ) -> Parts:
     """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
     answers = AnswerMeter()
@@ -108,7 +112,10 @@ def build(
     window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
     source = meter_source or MeterSource()
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, source, measured)
-    engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines)
+    engine_list = None if engines is None else build_engines(
+        keeper, tasks, engines, packs, settings, engine_service, engine, meters.bridge, models
+    )  # fmt: skip
+    engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines, engine_list)
     engine.changed.connect(lambda: engine_page.page.show_plan(planner.latest))
     meters.measuring.subscribe(engine_page.page.show_compared)
     settings_page = build_settings(keeper, tasks, settings, models, window)
@@ -118,6 +125,10 @@ def build(
     )  # fmt: skip
     build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window, inspector.open_prompt)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window, chat)
+    guide = build_help(keeper, window, models, first, meters)
+    if engine_list is not None:
+        engine_list.join_first_start(first.view)
+        engine_list.view.help_asked.connect(lambda: guide.open("engine", "my-graphics-card-is-not-used"))
     return Parts(
         window,
         engine,
@@ -131,6 +142,6 @@ def build(
         meters=meters,
         engine_page=engine_page,
         inspector=inspector,
-        around=build_around(keeper, tasks, window, chats, settings_page.page),
-        help=build_help(keeper, window, models, first, meters),
+        around=build_around(keeper, tasks, window, chats, settings_page, models),
+        help=guide,
     )

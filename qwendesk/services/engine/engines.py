@@ -3,30 +3,33 @@
 import asyncio
 import importlib.metadata
 import importlib.util
-import logging
+import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.engines import BrokenEngine
-from qwendesk.core.files import write_whole
+from qwendesk.core.engines import Backend, BrokenEngine
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.folders import find_engines, library_environment
+from qwendesk.engine.folders import find_engines, library_environment, wrong_files
 from qwendesk.hardware.cpu_features import cpu_features
+from qwendesk.services.engine.crash_counts import CrashCounts
 from qwendesk.services.engine.trial import Trial, try_engine, why_not_here
 from qwendesk.services.settings import SettingsService
-
-_logger = logging.getLogger(__name__)
 
 INSTALLED = "installed"
 """Name of the engine that came with the Python package, where there is one: in a source tree."""
 MOST_CRASHES = 2
 """An engine that crashed so often at its start is not started again until somebody asks for it."""
-_BEST_FIRST = ("cuda", "rocm", "metal", "vulkan", "cpu")
+_BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
+_LIBRARY_OF: tuple[tuple[str, Backend], ...] = (
+    ("cuda", "cuda"), ("hip", "rocm"), ("metal", "metal"), ("vulkan", "vulkan"),
+)  # fmt: skip
+"""A word in the name of a ggml library, and the backend that it is."""
 
 
 class Engines(msgspec.Struct, frozen=True):
@@ -37,10 +40,15 @@ class Engines(msgspec.Struct, frozen=True):
     """Name of the one that is used; "" before the first choice, and when none runs here."""
     note: str = ""
     """Why it is not the one the person asked for, in a sentence; "" if it is."""
+    trying: str = ""
+    """Name of the one that is being tried now."""
 
     @property
     def current(self) -> Trial | None:
-        return next((trial for trial in self.trials if trial.name == self.chosen), None)
+        return self.named(self.chosen)
+
+    def named(self, name: str) -> Trial | None:
+        return next((trial for trial in self.trials if trial.name == name), None)
 
 
 def engines_here() -> "EnginesService":
@@ -49,9 +57,24 @@ def engines_here() -> "EnginesService":
     libraries = Path(package.origin).parent / "lib" if package is not None and package.origin else None
     return EnginesService(
         paths.engine_places(),
-        importlib.metadata.version("llama_cpp_python"),
+        package_version(),
         has_installed=libraries is not None and libraries.is_dir(),
+        installed_backend=backend_in(libraries) if libraries is not None else "cpu",
     )
+
+
+def package_version() -> str:
+    """Of the llama-cpp-python that this app was made with."""
+    return importlib.metadata.version("llama_cpp_python")
+
+
+def backend_in(libraries: Path) -> Backend:
+    """What an installed engine was built for, by the names of its libraries; "cpu" if nothing tells more."""
+    try:
+        names = " ".join(each.name for each in libraries.iterdir())
+    except OSError:
+        return "cpu"
+    return next((backend for word, backend in _LIBRARY_OF if f"ggml-{word}" in names), "cpu")
 
 
 async def client_here() -> EngineClient:
@@ -70,16 +93,18 @@ class EnginesService:
         package_version: str,
         *,
         has_installed: bool,
+        installed_backend: Backend = "cpu",
         try_one: Callable[..., Awaitable[Trial]] = try_engine,
         features: Callable[[], Collection[str] | None] = cpu_features,
         crash_file: Path | None = None,
     ) -> None:
+        """The last of `places` is the person's own: what lies there may be deleted."""
         self._places = tuple(places)
         self._package_version = package_version
-        self._has_installed = has_installed
+        self._installed_backend: Backend | None = installed_backend if has_installed else None
         self._try_one = try_one
         self._features = features
-        self._crash_file = crash_file or paths.data_folder() / "engine-crashes.json"
+        self._crashes = CrashCounts(crash_file or paths.data_folder() / "engine-crashes.json")
         self._engines = Engines()
         self._subscribers = Subscribers[Engines]()
         self._one_choice = asyncio.Lock()
@@ -87,6 +112,25 @@ class EnginesService:
     @property
     def engines(self) -> Engines:
         return self._engines
+
+    @property
+    def package_version(self) -> str:
+        """The release of llama-cpp-python that an engine must belong to."""
+        return self._package_version
+
+    @property
+    def own_place(self) -> Path:
+        """The folder that engines of the person's own lie in. It may not exist yet."""
+        return self._places[-1]
+
+    async def make_own_place(self) -> Path:
+        """`own_place`, made if it was not there. Raises QwenDeskError when it cannot be made."""
+        try:
+            await asyncio.to_thread(lambda: self.own_place.mkdir(parents=True, exist_ok=True))
+        except OSError as error:
+            sentence = f"{self.own_place} cannot be made: {error.strerror or error}."
+            raise QwenDeskError("No folder for engines", sentence) from error
+        return self.own_place
 
     def subscribe(self, callback: Callable[[Engines], None]) -> Callable[[], None]:
         """Call `callback` each time something is known better. Returns what ends it."""
@@ -108,72 +152,129 @@ class EnginesService:
         """
         async with self._one_choice:
             if try_again:
-                self._keep_crashes({})
+                self._crashes.forget_all()
             candidates = await asyncio.to_thread(self._candidates)
             if is_safe:
                 candidates = [trial for trial in candidates if trial.backend == "cpu"] or candidates
             if [trial.name for trial in candidates] == [INSTALLED] and not try_all:
                 # The app would not start the only one there is any differently after a trial.
                 return self._know(Engines((candidates[0],), INSTALLED, _note(wanted, INSTALLED, candidates)))
-            candidates.sort(key=lambda trial: (trial.name != wanted, *_rank(trial)))
+            order = sorted(candidates, key=lambda trial: (trial.name != wanted, *_rank(trial)))
             done: list[Trial] = []
             chosen = ""
-            for candidate in candidates:
-                if chosen and not try_all:
-                    done.append(candidate)
-                    continue
-                trial = await self._tried(candidate)
-                done.append(trial)
-                chosen = chosen or (trial.name if trial.usable else "")
+            try:
+                for candidate in order:
+                    if chosen and not try_all:
+                        done.append(self._as_known(candidate))
+                        continue
+                    trial = await self._tried(candidate)
+                    done.append(trial)
+                    chosen = chosen or (trial.name if trial.usable else "")
+            finally:
+                self._show_trying("")
             return self._know(Engines(tuple(sorted(done, key=_rank)), chosen, _note(wanted, chosen, done)))
+
+    async def try_again(self, name: str) -> Trial | None:
+        """Try this one, whatever it did before, and read its files whole. The choice stays; None if it is gone."""
+        async with self._one_choice:
+            self._crashes.forget(name)
+            candidates = await asyncio.to_thread(self._candidates)
+            candidate = next((each for each in candidates if each.name == name), None)
+            tried = None
+            try:
+                if candidate is not None:
+                    self._show_trying(name)
+                    tried = await self._tried(await asyncio.to_thread(_whole, candidate))
+            finally:
+                self._show_trying("")
+            known = [tried if tried is not None and each.name == name else self._as_known(each) for each in candidates]
+            trials = tuple(sorted(known, key=_rank))
+            self._know(msgspec.structs.replace(self._engines, trials=trials))
+            return tried
+
+    async def delete(self, name: str) -> None:
+        """Take away a folder of the person's own. No worker may use it. Raises QwenDeskError when that fails."""
+        async with self._one_choice:
+            trial = self._engines.named(name)
+            if trial is None or not trial.is_own:
+                raise QwenDeskError("Not deleted", "This engine belongs to the app and is not deleted here.")
+            try:
+                await asyncio.to_thread(shutil.rmtree, trial.folder)
+            except OSError as error:
+                sentence = (
+                    f"{trial.folder} could not be deleted: {error.strerror or error}. Another program may use it: "
+                    "close other windows of QwenDesk and try again."
+                )
+                raise QwenDeskError("Not deleted", sentence) from error
+            self._crashes.forget(name)
+            left = tuple(each for each in self._engines.trials if each.name != name)
+            chosen = self._engines.chosen if self._engines.chosen != name else ""
+            self._know(msgspec.structs.replace(self._engines, trials=left, chosen=chosen))
 
     def _know(self, engines: Engines) -> Engines:
         self._engines = engines
         self._subscribers.notify(engines)
         return engines
 
+    def _show_trying(self, name: str) -> None:
+        if self._engines.trying != name:
+            self._know(msgspec.structs.replace(self._engines, trying=name))
+
+    def _as_known(self, candidate: Trial) -> Trial:
+        """What an earlier trial of this session said of it, if it is still the same folder."""
+        before = self._engines.named(candidate.name)
+        is_same = before is not None and before.engine == candidate.engine and not candidate.reason
+        return before if before is not None and is_same else candidate
+
     def _candidates(self) -> list[Trial]:
         """Every engine, those that may not even be started with their reason."""
         features = self._features()
         found = []
-        if self._has_installed:
-            found.append(Trial(name=INSTALLED, backend="cpu"))
+        if self._installed_backend is not None:
+            found.append(Trial(name=INSTALLED, backend=self._installed_backend))
         for each in find_engines(self._places):
+            is_own = Path(each.path).parent == self.own_place
             if isinstance(each, BrokenEngine):
-                found.append(Trial(name=each.name, backend="cpu", reason=each.sentence))
+                found.append(
+                    Trial(name=each.name, backend="cpu", folder=each.path, is_own=is_own, reason=each.sentence)
+                )
             else:
                 reason = why_not_here(each, self._package_version, features)
-                found.append(Trial(name=each.name, backend=each.manifest.backend, engine=each, reason=reason))
+                found.append(
+                    Trial(
+                        name=each.name, backend=each.manifest.backend, engine=each, folder=each.path, is_own=is_own,
+                        reason=reason,
+                    )
+                )  # fmt: skip
         return found
 
     async def _tried(self, candidate: Trial) -> Trial:
         if candidate.reason:
             return candidate
-        crashes = self._crashes()
-        if crashes.get(candidate.name, 0) >= MOST_CRASHES:
+        name, count = candidate.name, self._crashes.of(candidate.name)
+        if count >= MOST_CRASHES:
             sentence = f"It crashed {MOST_CRASHES} times and was set aside. Try it again after a driver update."
-            return msgspec.structs.replace(candidate, reason=sentence)
+            return msgspec.structs.replace(candidate, reason=sentence, is_set_aside=True)
+        self._show_trying(name)
         # Counted before it is known: an engine that takes the whole PC down must not be started for ever.
-        self._keep_crashes({**crashes, candidate.name: crashes.get(candidate.name, 0) + 1})
-        trial = await self._try_one(candidate.name, candidate.backend, candidate.engine)
+        self._crashes.put(name, count + 1)
+        trial = await self._try_one(name, candidate.backend, candidate.engine)
+        trial = msgspec.structs.replace(trial, folder=candidate.folder, is_own=candidate.is_own)
         if not trial.crashed:
-            self._keep_crashes({key: count for key, count in crashes.items() if key != candidate.name})
-        return trial
+            self._crashes.forget(name)
+            return trial
+        damaged = await asyncio.to_thread(_whole, candidate)
+        return msgspec.structs.replace(trial, reason=damaged.reason or trial.reason)
 
-    def _crashes(self) -> dict[str, int]:
-        try:
-            return msgspec.json.decode(self._crash_file.read_bytes(), type=dict[str, int])
-        except FileNotFoundError:
-            return {}
-        except (OSError, msgspec.DecodeError) as error:
-            _logger.warning("%s cannot be used, no engine counts as crashed: %s", self._crash_file, error)
-            return {}
 
-    def _keep_crashes(self, crashes: Mapping[str, int]) -> None:
-        try:
-            write_whole(self._crash_file, msgspec.json.encode(crashes))
-        except OSError as error:
-            _logger.warning("%s cannot be written: %s", self._crash_file, error)
+def _whole(candidate: Trial) -> Trial:
+    """With a reason if the content of its files is not what its manifest says. Reads everything."""
+    if candidate.engine is None or candidate.reason:
+        return candidate
+    wrong = wrong_files(candidate.engine)
+    if not wrong:
+        return candidate
+    return msgspec.structs.replace(candidate, reason=f"{', '.join(wrong)} was changed or is damaged: fetch it again.")
 
 
 def _rank(trial: Trial) -> tuple[int, int, str]:

@@ -11,18 +11,25 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.engines import MANIFEST_NAME, EngineFile, EngineManifest, EnginePack, PackArchive
+from qwendesk.core.engines import MANIFEST_NAME, EngineFile, EngineFolder, EngineManifest, EnginePack, PackArchive
 from qwendesk.core.files import write_whole
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.engine.folders import read_engine
 from qwendesk.hub.addresses import Addresses
 from qwendesk.hub.download import FileProgress, download_file
-from qwendesk.hub.download_control import Control
+from qwendesk.hub.download_control import Control, SpeedLimit
+from qwendesk.hub.download_part import part_of
 from qwendesk.hub.network import HubTrouble, Network
+from qwendesk.hub.queue_state import Speed
 from qwendesk.hub.remote import RemoteFile
+
+PackPhase = Literal["", "checking", "downloading", "waiting", "unpacking"]
 
 _LARGEST_MEMBER_BYTES = 4 * 1024**3
 """cublasLt alone is 0.7 GB; more than this is no library."""
@@ -41,15 +48,21 @@ class PackState(msgspec.Struct, frozen=True):
 
     pack: EnginePack
     is_here: bool = False
+    """Its engine folder is there, whole by its files' sizes, and of this app's release."""
     is_running: bool = False
     done_bytes: int = 0
+    """Downloaded so far; more than 0 while nothing runs: it goes on from there."""
+    phase: PackPhase = ""
+    bytes_per_s: float = 0.0
     problem: str = ""
     """Why the last try failed, in a sentence."""
+    is_offline: bool = False
+    """The last try failed because the app is set to offline."""
 
 
-def read_packs() -> tuple[EnginePack, ...]:
+def read_packs(file: Path | None = None) -> tuple[EnginePack, ...]:
     """All packs that this version of the app knows of. Raises msgspec.DecodeError if its own file is broken."""
-    text = (paths.resources_folder() / "engine_packs.json").read_bytes()
+    text = (file or paths.resources_folder() / "engine_packs.json").read_bytes()
     return msgspec.json.decode(text, type=PackList).packs
 
 
@@ -70,13 +83,16 @@ class PacksService:
         network: Callable[[], Network],
         folder: Path | None = None,
         on_platform: str = "",
+        limit_bytes_per_s: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`network` says how connections are to be made now; its token is never used."""
         self._folder = folder or paths.data_folder() / "engines"
-        self._network = network
+        self._network, self._limit_bytes_per_s = network, limit_bytes_per_s
         here = on_platform or this_platform()
         fitting = [pack for pack in packs if pack.platform == here and pack.package_version == package_version]
-        self._states = {pack.name: PackState(pack, self._is_here(pack)) for pack in fitting}
+        self._states = {pack.name: self._looked_at(PackState(pack)) for pack in fitting}
         self._controls: dict[str, Control] = {}
+        self._speeds: dict[str, Speed] = {}
         self._threads: dict[str, asyncio.Task[None]] = {}
         self._subscribers = Subscribers[tuple[PackState, ...]]()
 
@@ -88,27 +104,42 @@ class PacksService:
         """Call `callback` with all states each time one changed. Returns what ends it."""
         return self._subscribers.add(callback)
 
+    def look(self) -> None:
+        """See again which packs are there: a folder may have been deleted or put there by hand."""
+        self._states = {
+            name: state if state.is_running else self._looked_at(state) for name, state in self._states.items()
+        }
+        self._subscribers.notify(self.states)
+
     async def fetch(self, name: str) -> PackState:
         """Download what is missing of this pack, check it, and make its engine folder. Goes on where it was cut."""
         state = self._states[name]
         if state.is_running or state.is_here:
             return state
-        control = self._controls[name] = Control()
+        control = self._controls[name] = Control(SpeedLimit(self._limit_bytes_per_s()))
+        self._speeds[name] = Speed()
         loop = asyncio.get_running_loop()
 
-        def report(done_bytes: int) -> None:
-            loop.call_soon_threadsafe(self._progress, name, done_bytes)
+        def report(phase: PackPhase, done_bytes: int) -> None:
+            loop.call_soon_threadsafe(self._progress, name, phase, done_bytes)
 
-        self._set(name, is_running=True, problem="", done_bytes=0)
+        self._set(name, is_running=True, problem="", is_offline=False, phase="checking")
         self._threads[name] = thread = asyncio.create_task(asyncio.to_thread(self._fetch, state.pack, control, report))
+        problem, is_offline = "", False
         try:
             await thread
         except HubTrouble as trouble:
-            self._set(name, is_running=False, problem="" if trouble.kind == "stopped" else trouble.sentence)
-        except (OSError, zipfile.BadZipFile) as error:
-            self._set(name, is_running=False, problem=f"The engine could not be unpacked: {error}.")
-        else:
-            self._set(name, is_running=False, is_here=True)
+            problem, is_offline = _sentence(trouble), trouble.kind == "offline"
+        except zipfile.BadZipFile as error:
+            problem = f"What came cannot be unpacked: {error}."
+        except OSError as error:
+            what = error.strerror or str(error)
+            problem = f"The engine could not be put into {self._folder}: {what}. Make room there, or try again later."
+        rested = msgspec.structs.replace(
+            self._states[name], is_running=False, phase="", bytes_per_s=0.0, problem=problem, is_offline=is_offline
+        )
+        self._states[name] = self._looked_at(rested)
+        self._subscribers.notify(self.states)
         return self._states[name]
 
     def cancel(self, name: str) -> None:
@@ -116,10 +147,17 @@ class PacksService:
         if name in self._controls:
             self._controls[name].stop()
 
+    async def discard(self, name: str) -> None:
+        """Throw away what was downloaded and not unpacked. Nothing while it runs."""
+        if not self._states[name].is_running:
+            await asyncio.to_thread(shutil.rmtree, self._cache(self._states[name].pack), ignore_errors=True)
+            self._set(name, problem="", is_offline=False)
+            self.look()
+
     async def delete(self, name: str) -> None:
         """Take the engine's folder away. Raises OSError when a file of it is in use."""
         await asyncio.to_thread(shutil.rmtree, self._folder / name)
-        self._set(name, is_here=False)
+        self.look()
 
     async def close(self) -> None:
         """Stop everything; nothing runs afterwards."""
@@ -127,32 +165,42 @@ class PacksService:
             control.stop()
         await asyncio.gather(*self._threads.values(), return_exceptions=True)
 
-    def _fetch(self, pack: EnginePack, control: Control, report: Callable[[int], None]) -> None:
+    def _fetch(self, pack: EnginePack, control: Control, report: Callable[[PackPhase, int], None]) -> None:
         """On another thread."""
-        cache = paths.cache_folder() / "engines" / pack.name
-        addresses = {_file_name(each): each.url for each in pack.archives}
-        source = Addresses(self._network(), addresses, lambda: self._network().offline)
-        done_bytes = 0
+        cache, done_bytes = self._cache(pack), 0
         for archive in pack.archives:
 
             def on_progress(progress: FileProgress, before: int = done_bytes) -> None:
-                report(before + progress.n_bytes)
+                report(progress.phase, before + progress.n_bytes)
 
-            file = RemoteFile(pack.title, _file_name(archive), "", archive.n_bytes, archive.sha256, "", None)
-            download_file(source, file, cache / _file_name(archive), on_progress, control)
+            name = _file_name(archive)
+            source = Addresses(self._network_for(archive), {name: archive.url}, lambda: self._network().offline)
+            file = RemoteFile(pack.title, name, "", archive.n_bytes, archive.sha256, "", None)
+            download_file(source, file, cache / name, on_progress, control)
             done_bytes += archive.n_bytes
-        self._unpack(pack, cache)
+        report("unpacking", done_bytes)
+        self._unpack(pack, cache, control)
         shutil.rmtree(cache, ignore_errors=True)
 
-    def _unpack(self, pack: EnginePack, cache: Path) -> None:
+    def _network_for(self, archive: PackArchive) -> Network:
+        """Troubles are told of the archive's own server, and nobody's token goes there."""
+        address = urlsplit(archive.url)
+        return msgspec.structs.replace(self._network(), endpoint=f"{address.scheme}://{address.netloc}", token="")
+
+    def _cache(self, pack: EnginePack) -> Path:
+        return paths.cache_folder() / "engines" / f"{pack.name}-{pack.package_version}"
+
+    def _unpack(self, pack: EnginePack, cache: Path, control: Control) -> None:
         """The folder appears whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        for left in self._folder.glob(f"{pack.name}.*"):  # of an app that was killed while it unpacked
+            shutil.rmtree(left, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix=f"{pack.name}.", dir=self._folder))
         try:
             files = [
                 file
                 for archive in pack.archives
-                for file in _unpack_archive(cache / _file_name(archive), archive.keep, fresh)
+                for file in _unpack_archive(cache / _file_name(archive), archive.keep, fresh, control)
             ]
             manifest = EngineManifest(
                 name=pack.name,
@@ -170,23 +218,49 @@ class PacksService:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
-    def _is_here(self, pack: EnginePack) -> bool:
-        return (self._folder / pack.name / MANIFEST_NAME).is_file()
+    def _looked_at(self, state: PackState) -> PackState:
+        pack = state.pack
+        engine = read_engine(self._folder / pack.name)
+        is_here = isinstance(engine, EngineFolder) and engine.manifest.package_version == pack.package_version
+        targets = [self._cache(pack) / _file_name(each) for each in pack.archives]
+        done_bytes = 0 if is_here else sum(map(_size_on_disk, targets))
+        return msgspec.structs.replace(state, is_here=is_here, done_bytes=done_bytes)
 
-    def _progress(self, name: str, done_bytes: int) -> None:
+    def _progress(self, name: str, phase: PackPhase, done_bytes: int) -> None:
         if self._states[name].is_running:
-            self._set(name, done_bytes=done_bytes)
+            speed = self._speeds[name]
+            if phase == "downloading":
+                speed.see(done_bytes)
+            self._set(name, done_bytes=done_bytes, phase=phase, bytes_per_s=speed.bytes_per_s)
 
     def _set(self, name: str, **changes: object) -> None:
         self._states[name] = msgspec.structs.replace(self._states[name], **changes)
         self._subscribers.notify(self.states)
 
 
+def _sentence(trouble: HubTrouble) -> str:
+    if trouble.kind == "stopped":
+        return ""
+    if trouble.kind == "offline":
+        return "QwenDesk is set to offline, so no engine is fetched."
+    return trouble.sentence
+
+
 def _file_name(archive: PackArchive) -> str:
     return PurePosixPath(archive.url.split("?")[0]).name
 
 
-def _unpack_archive(path: Path, keep: tuple[str, ...], folder: Path) -> list[EngineFile]:
+def _size_on_disk(target: Path) -> int:
+    """Of a download: what is whole, or what came of it so far."""
+    for path in (target, part_of(target)):
+        try:
+            return path.stat().st_size
+        except OSError:
+            continue
+    return 0
+
+
+def _unpack_archive(path: Path, keep: tuple[str, ...], folder: Path, control: Control) -> list[EngineFile]:
     """The members that match, without their folders. Raises OSError, or BadZipFile when a member is damaged."""
     files = []
     with zipfile.ZipFile(path) as archive:
@@ -199,9 +273,12 @@ def _unpack_archive(path: Path, keep: tuple[str, ...], folder: Path) -> list[Eng
             digest, target = hashlib.sha256(), folder / name
             with archive.open(member) as source, target.open("xb") as file:
                 while piece := source.read(1024 * 1024):
+                    control.check()
                     digest.update(piece)
                     file.write(piece)
                 file.flush()
                 os.fsync(file.fileno())
             files.append(EngineFile(name, member.file_size, digest.hexdigest()))
+    if not files:
+        raise zipfile.BadZipFile(f"{path.name} holds none of the libraries that were expected")
     return files

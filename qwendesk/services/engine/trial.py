@@ -40,11 +40,17 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend
     engine: EngineFolder | None = None
     """None: the one installed with the package, or a folder that cannot even be read."""
+    folder: str = ""
+    """Where it lies; "" for the one installed with the package."""
+    is_own: bool = False
+    """It lies in this person's own folder of engines, and so may be deleted."""
     usable: bool = False
     reason: str = ""
     """Why it cannot be used, in a sentence; "" if it can."""
     crashed: bool = False
     """It was started and died: twice, and it is set aside."""
+    is_set_aside: bool = False
+    """It crashed so often that it is not started before somebody asks for it."""
     devices: tuple[DeviceInfo, ...] = ()
 
     @property

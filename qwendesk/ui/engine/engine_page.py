@@ -60,6 +60,10 @@ class EnginePage(QScrollArea):
         self._column.insertWidget(self._column.count() - 1, card)
         self._n_others += 1
 
+    def put_list(self, engines: QWidget) -> None:
+        """The engines to choose from, before the sections."""
+        self._column.insertWidget(self._column.indexOf(self._result) + 1, engines)
+
     def show_state(self, state: EngineState) -> None:
         self._learn(state=state)
 

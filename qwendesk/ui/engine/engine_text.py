@@ -40,7 +40,7 @@ def sections(known: Known, *, platform: str) -> tuple[Section, ...]:
     state, snapshot, diagnosis = known.state, known.snapshot, known.diagnosis
     devices = state.devices or (diagnosis.devices if diagnosis is not None else ())
     return (
-        Section("build", tr("Engine"), _build(state, diagnosis) + _engines(known.engines)),
+        Section("build", tr("Engine"), _build(state, diagnosis)),
         Section("plan", tr("Plan of the loaded model"), _plan(known)),
         Section("devices", tr("Devices"), tuple(_device(device) for device in devices) or _no_devices()),
         Section("hardware", tr("Hardware and drivers"), _hardware(snapshot, platform)),
@@ -70,6 +70,8 @@ def diagnostics(known: Known, versions: dict[str, str], platform: str) -> str:
     """The whole page as text for a bug report."""
     state, diagnosis = known.state, known.diagnosis
     parts = [Section("versions", tr("Versions"), tuple(versions.items()))]
+    if known.engines.trials:
+        parts.append(Section("engines", tr("Engines"), _engines(known.engines)))
     parts += sections(known, platform=platform)
     blocks = ["\n".join([part.title, *(f"  {label}: {value}" for label, value in part.rows)]) for part in parts]
     if diagnosis is not None:

@@ -18,6 +18,8 @@ from qwendesk.services.models.ranking import Offer
 from qwendesk.services.models.starting import Start
 from qwendesk.ui.bridges.offers import OffersBridge
 from qwendesk.ui.bridges.start import StartBridge
+from qwendesk.ui.engine.pack_row import PackRow
+from qwendesk.ui.engine.row_texts import PackLine
 from qwendesk.ui.kit.buttons import TextButton, describe, restyle
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -42,10 +44,15 @@ class FirstStart(QWidget):
     use_asked = Signal(str)
     """Path of a model on this PC."""
     engine_help_asked = Signal()
+    pack_asked = Signal(str, str)
+    """The engine to fetch, and what: get, online, pause or discard."""
 
     def __init__(self, keeper: ThemeKeeper, start: StartBridge, offers: OffersBridge) -> None:
         super().__init__()
         self._keeper, self._bridge, self._offers = keeper, start, offers
+        self._unused: tuple[str, ...] = ()
+        self._pack: PackLine | None = None
+        self._trouble = ""
         self.setProperty("kind", "page")
         self.setObjectName("start")
         self._pc = _label("lead", "start.pc")
@@ -92,23 +99,48 @@ class FirstStart(QWidget):
 
     def show_unused_gpus(self, names: tuple[str, ...]) -> None:
         """Say that these cards are here and not used; nothing without any."""
+        self._unused = names
+        self._show_gpu_row()
+
+    def show_pack(self, pack: PackLine | None, trouble: str) -> None:
+        """The engine that can be fetched for these cards; `trouble` is why one that is here cannot use them."""
+        self._pack, self._trouble = pack, trouble
+        self._show_gpu_row()
+
+    def _show_gpu_row(self) -> None:
+        names, pack = tr(" and ").join(self._unused), self._pack
         self._gpu_row.setVisible(bool(names))
-        if names:
-            text = tr(
-                "{0} is in this PC, but the engine that is installed cannot use it. Everything works, slower, and is "
-                "counted for the processor.",
-                tr(" and ").join(names),
-            )
-            self._gpu.setText(text)
+        self._pack_row.setVisible(pack is not None)
+        self._gpu_help.setVisible(pack is None)
+        if pack is not None:
+            self._gpu.setText(
+                tr("{0} needs an engine of its own, fetched once. What suits it is worked out again then; until then "
+                   "everything below is counted for the processor.", names)
+            )  # fmt: skip
+            self._pack_row.show_line(pack, is_main=True)
+            return
+        text = tr(
+            "{0} is in this PC, but the engine that is installed cannot use it. Everything works, slower, and is "
+            "counted for the processor.",
+            names,
+        )
+        self._gpu.setText(tr("{0} {1}", text, self._trouble) if self._trouble else text)
 
     def _unused_gpu_row(self) -> QWidget:
         self._gpu = _label("", "start.gpu")
         more = TextButton(self._keeper, tr("How to use it"), kind="link")
         describe(more, "start.gpu.help", tr("How to use it"), tr("Open the guide where it says how to get an engine"))
         more.clicked.connect(self.engine_help_asked)
-        holder = _framed(row := QHBoxLayout(), "modelcard")
+        self._gpu_help = more
+        self._pack_row = PackRow(self._keeper, "start.pack")
+        self._pack_row.asked.connect(self._on_pack)
+        row = QHBoxLayout()
         row.addWidget(self._gpu, 1)
         row.addWidget(more)
+        holder = _framed(column := QVBoxLayout(), "modelcard")
+        column.addLayout(row)
+        column.addWidget(self._pack_row)
+        self._pack_row.hide()
         holder.hide()
         return holder
 
@@ -261,6 +293,10 @@ class FirstStart(QWidget):
         self._get.setEnabled(item is not None or not missing)
         self._get.setText(_button_text(start, hero))
         self._get.setAccessibleName(self._get.text())
+
+    def _on_pack(self, what: str) -> None:
+        if self._pack is not None:
+            self.pack_asked.emit(self._pack.name, what)
 
     def _on_get(self) -> None:
         hero = self._bridge.start.offers.hero

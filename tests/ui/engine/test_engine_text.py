@@ -89,19 +89,18 @@ def test_the_engines_of_this_pc_and_why_one_is_not_used() -> None:
         Trial(name="vulkan", backend="vulkan", usable=True),
         Trial(name="cpu-avx2", backend="cpu", usable=True),
     )
-    found = rows(Known(engines=Engines(trials=trials, chosen="vulkan", note="You asked for cuda-12.")))
-    assert "too old" in found["Engine “cuda-12”"]
-    assert found["Engine “vulkan”"] == "in use"
-    assert found["Engine “cpu-avx2”"] == "usable, not chosen"
-    assert found["Note"] == "You asked for cuda-12."
+    engines = Engines(trials=trials, chosen="vulkan", note="You asked for cuda-12.")
+    text = diagnostics(Known(engines=engines), {}, platform="linux")
+    assert "Engine “cuda-12”: The graphics driver is too old" in text
+    assert "Engine “vulkan”: in use" in text
+    assert "Engine “cpu-avx2”: usable, not chosen" in text
+    assert "Note: You asked for cuda-12." in text
 
 
 def test_engines_that_were_not_tried_say_so() -> None:
-    alone = rows(Known(engines=Engines(trials=(Trial(name="installed", backend="cpu"),), chosen="installed")))
-    assert alone["Engine “installed”"] == "in use"
     trials = (Trial(name="cpu-avx2", backend="cpu", usable=True), Trial(name="cpu-sse42", backend="cpu"))
-    found = rows(Known(engines=Engines(trials=trials, chosen="cpu-avx2")))
-    assert found["Engine “cpu-sse42”"] == "not tried, because a better one runs"
+    text = diagnostics(Known(engines=Engines(trials=trials, chosen="cpu-avx2")), {}, platform="linux")
+    assert "Engine “cpu-sse42”: not tried, because a better one runs" in text
 
 
 def test_a_running_engine_with_its_devices() -> None:
