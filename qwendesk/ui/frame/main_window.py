@@ -16,6 +16,7 @@ from qwendesk.ui.frame.actions import COMMANDS, install
 from qwendesk.ui.frame.rail import Rail
 from qwendesk.ui.frame.top_bar import TopBar
 from qwendesk.ui.kit.icons import icon
+from qwendesk.ui.kit.tab_order import focus_next
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -186,6 +187,9 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        return focus_next(self, self.focusWidget(), forward=forward)
+
         self.chat_page.drop_target.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:

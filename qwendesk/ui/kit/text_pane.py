@@ -1,11 +1,16 @@
 """Text as tall as its content: selectable, by keyboard too, without scroll bars of its own."""
 
-from PySide6.QtCore import QSize, Qt, QUrl
+from PySide6.QtCore import QPoint, QSize, Qt, QUrl
 from PySide6.QtGui import (
     QAction,
     QCursor,
     QDesktopServices,
+    QFocusEvent,
     QGuiApplication,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
     QResizeEvent,
     QTextOption,
     QWheelEvent,
@@ -15,12 +20,16 @@ from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QTextBrowser, QWidget
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.thread.inline_writer import is_web_address
 
+_FOCUS_WIDTH = 2
+"""Pixels of the bar at the left of a pane that the keyboard is on."""
+
 
 class TextPane(QTextBrowser):
     """A QTextBrowser whose height follows its document. The page around it scrolls."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._by_key = self._pressed = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -61,6 +70,39 @@ class TextPane(QTextBrowser):
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._by_key and self.hasFocus():
+            painter = QPainter(self.viewport())
+            bar = self.viewport().rect()
+            bar.setWidth(_FOCUS_WIDTH)
+            painter.fillRect(bar, self.palette().color(QPalette.ColorRole.Accent))
+            painter.end()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Reached by key, it shows where the focus is; a click on text needs no such mark."""
+        super().focusInEvent(event)
+        by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if by_key or event.reason() is Qt.FocusReason.MouseFocusReason:
+            self._by_key = by_key
+        self.viewport().update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._pressed = True
+        super().keyPressEvent(event)
+        self._pressed = False
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """From link to link, then on. What stands in this pane, as the buttons of code do, has no part in the links."""
+        parent = self.parentWidget()
+        if self.hasFocus() or parent is None:
+            return super().focusNextPrevChild(forward)
+        return parent.focusNextPrevChild(forward)
+
     def _ask_to_open(self, url: QUrl) -> None:
         """Show where a link leads before anything is opened."""
         address = url.toString()
@@ -77,7 +119,13 @@ class TextPane(QTextBrowser):
             action.setToolTip(address)
             action.triggered.connect(run)
             menu.addAction(action)
-        menu.popup(QCursor.pos())
+        menu.popup(self._place_of_link())
+
+    def _place_of_link(self) -> QPoint:
+        """Under the pointer, or below the link that the keyboard is on."""
+        if self._pressed:
+            return self.viewport().mapToGlobal(self.cursorRect().bottomLeft())
+        return QCursor.pos()
 
 
 def paint_growth_only(widget: QWidget) -> None:

@@ -158,6 +158,7 @@ class AssistantMessage(QWidget):
         words = TextPane()
         words.document().setDefaultFont(self._keeper.theme.font(13))
         words.setPlainText(sentence)
+        words.setObjectName(f"thread.failure.text.{self._turn_id}")
         words.setAccessibleName(tr("What went wrong"))
         again = TextButton(self._keeper, " " + tr("Try again"), icon_name="again", role="text")
         describe(again, f"thread.again.{self._turn_id}", tr("Try again"), tr("Answer the same question again"))

@@ -46,6 +46,7 @@ class UserMessage(QWidget):
             inside.addWidget(DocumentChip(keeper, document, number), 0, Qt.AlignmentFlag.AlignLeft)
         self._text = TextPane()
         self._text.setAccessibleName(tr("Your question"))
+        self._text.setObjectName("thread.question.text")
         inside.addWidget(self._text)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -81,6 +82,7 @@ class UserMessage(QWidget):
             path = Path(image.path)
             thumbnail = Thumbnail(self._keeper, path, largest)
             thumbnail.opened.connect(self.picture_opened)
+            thumbnail.setObjectName(f"thread.picture.{index + 1}")
             drag_out(thumbnail, path)
             if image.longest_side:
                 thumbnail.note = tr("sent with at most {0} px", f"{image.longest_side:,}")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 from PySide6.QtCore import QMimeData, QRect, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextTable
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextTable
 from PySide6.QtWidgets import QTextEdit, QToolButton, QWidget
 
 from qwendesk.ui.kit.text import tr
@@ -22,6 +22,8 @@ _BUTTON_HEIGHT = 24
 _NARROWEST_COLUMN = 140
 """Pixels per column below which a table scrolls instead of wrapping its cells further."""
 _SAY_COPIED_MS = 1500
+_TABLE_STEP = 48
+"""Pixels that an arrow key scrolls a wide table."""
 
 
 class SavedBlock(msgspec.Struct, frozen=True):
@@ -67,7 +69,9 @@ class SectionPane(TextPane):
         self._open_code: CodeSection | None = None
         self._open_buttons: list[QToolButton] = []
         self._writer = MarkdownWriter(self.document(), keeper.theme, formulas)
+        self.setObjectName("thread.text")
         self.setAccessibleName(tr("Answer"))
+        self.horizontalScrollBar().valueChanged.connect(self.viewport().update)
         self.anchorClicked.connect(self._on_anchor)
 
     @property
@@ -213,8 +217,8 @@ class SectionPane(TextPane):
                 self._buttons += [(button, section) for button in self._new_buttons(section)]
 
     def _new_buttons(self, section: CodeSection) -> list[QToolButton]:
-        copy = self._button(tr("Copy"), tr("Copy this code"))
-        save = self._button(tr("Save"), tr("Save this code as a file"))
+        copy = self._button("thread.code.copy", tr("Copy"), tr("Copy this code"))
+        save = self._button("thread.code.save", tr("Save"), tr("Save this code as a file"))
 
         def copy_code() -> None:
             QGuiApplication.clipboard().setText(self.whole_code(section).removesuffix("\n"))
@@ -225,8 +229,9 @@ class SectionPane(TextPane):
         save.clicked.connect(lambda: self.code_saved.emit(self.whole_code(section), section.language))
         return [copy, save]
 
-    def _button(self, text: str, tooltip: str) -> QToolButton:
+    def _button(self, name: str, text: str, tooltip: str) -> QToolButton:
         button = QToolButton(self.viewport())
+        button.setObjectName(name)
         button.setProperty("kind", "code")
         button.setText(text)
         button.setToolTip(tooltip)
@@ -268,6 +273,15 @@ class SectionPane(TextPane):
             self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         else:
             self.document().setTextWidth(self.viewport().width())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and Right scroll a table that is too wide; with Shift they select."""
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        bar = self.horizontalScrollBar()
+        if step and bar.maximum() and not event.modifiers():
+            bar.setValue(bar.value() + step * _TABLE_STEP)
+            return
+        super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         if self.is_wide and event.size().width() != event.oldSize().width():

@@ -35,6 +35,7 @@ class ThinkBlock(QWidget):
         self._header.toggled.connect(self._on_toggled)
         self._preview = _LastWords(keeper)
         self._body = TextPane()
+        self._body.setObjectName(f"thread.think.text.{turn_id}")
         self._body.setAccessibleName(tr("Text of the thought"))
         self._body_box = QWidget()
         box = QVBoxLayout(self._body_box)

@@ -1,0 +1,173 @@
+"""Looks at a window as somebody without a mouse or a screen does: names, the way of the Tab key, its order."""
+
+from itertools import pairwise
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollBar,
+    QTextBrowser,
+    QTextEdit,
+    QWidget,
+)
+
+CONTROLS = (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextEdit,
+)
+_MOST_STOPS, _MOST_LINKS = 900, 60
+
+
+def complaints(root: QWidget, *, where: str) -> list[str]:
+    """What is wrong with everything on screen in `root`'s window, a line each."""
+    controls = [each for each in root.findChildren(QWidget) if _is_control(each) and each.window() is root.window()]
+    found = [f"{where}: {_called(each)} {trouble}" for each in controls for trouble in _unnamed(each)]
+    way, trapped = walk(root)
+    reached = set(way)
+    found += [f"{where}: {trouble}" for trouble in trapped]
+    found += [
+        f"{where}: {_called(each)} is not reached by Tab"
+        for each in controls
+        if each.isEnabled() and each not in reached and each.focusProxy() not in reached and not _is_part(each)
+    ]
+    found += [f"{where}: Tab goes to {_called(each)}, which is no control" for each in way if not _unnamed_kind(each)]
+    found += [
+        f"{where}: Tab goes back from {_called(first)} to {_called(second)}"
+        for first, second in pairwise(_from_the_top(way))
+        if _goes_back(first, second)
+    ]
+    return found
+
+
+def walk(root: QWidget) -> tuple[list[QWidget], list[str]]:
+    """Every stop of the Tab key from the first one on, and what is wrong with the way itself."""
+    window = root.window()
+    first = window.focusWidget()
+    if first is None:
+        QTest.keyClick(window, Qt.Key.Key_Tab)
+        first = window.focusWidget()
+    if first is None:
+        return [], []
+    way: list[QWidget] = []
+    here = first
+    while here not in way and len(way) < _MOST_STOPS:
+        way.append(here)
+        if not here.isVisible():
+            return way, [f"Tab goes to {_called(here)}, which is hidden"]
+        after = _after(here)
+        if after is None:
+            return way, [f"the focus is nowhere after {_called(here)}"]
+        here = after
+    troubles = [] if here is first else [f"Tab comes back to {_called(here)}, not to {_called(first)}"]
+    if len(way) > 1 and not troubles:
+        QTest.keyClick(here, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+        back = window.focusWidget()
+        if back is not way[-1]:
+            troubles.append(f"Shift+Tab leads from {_called(first)} to {_called(back)}, not to {_called(way[-1])}")
+    return way, troubles
+
+
+def _after(here: QWidget) -> QWidget | None:
+    """Where the next stop is. Text with links keeps the focus while Tab goes from link to link."""
+    for _ in range(_MOST_LINKS if isinstance(here, QTextBrowser) else 1):
+        QTest.keyClick(here, Qt.Key.Key_Tab)
+        after: QWidget | None = here.window().focusWidget()
+        if after is not here:
+            return after
+    return here
+
+
+def _is_control(widget: QWidget) -> bool:
+    return widget.isVisible() and isinstance(widget, CONTROLS) and not _is_part(widget)
+
+
+def _is_part(widget: QWidget) -> bool:
+    """A piece of a control of Qt's own."""
+    return widget.objectName().startswith("qt_") or isinstance(widget, QScrollBar) or _inside_field(widget)
+
+
+def _inside_field(widget: QWidget) -> bool:
+    parent = widget.parentWidget()
+    return isinstance(parent, QLineEdit | QAbstractSpinBox | QComboBox) or (
+        isinstance(widget, QAbstractItemView) and widget.window() is not widget and parent is None
+    )
+
+
+def _unnamed_kind(widget: QWidget) -> bool:
+    return isinstance(widget, CONTROLS) or bool(widget.accessibleName())
+
+
+def _unnamed(control: QWidget) -> list[str]:
+    missing = []
+    if not control.objectName():
+        missing.append("has no objectName")
+    if not control.accessibleName():
+        missing.append("has no accessible name")
+    is_text = isinstance(control, QTextEdit) or (isinstance(control, QPlainTextEdit) and control.isReadOnly())
+    if not is_text and not control.toolTip():
+        missing.append("has no tooltip")
+    return missing
+
+
+def _goes_back(first: QWidget, second: QWidget) -> bool:
+    """Whether `second` stands before `first` where people read: above it, or left of it in the same line."""
+    mine, theirs = _line_up(first), _line_up(second)
+    common = next((each for each in mine if each in theirs), None)
+    if common is None or common in (first, second):
+        return False
+    one, other = mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
+    a, b = _place(one, common), _place(other, common)
+    if b.bottom() <= a.top():
+        return True
+    same_line = min(a.bottom(), b.bottom()) - max(a.top(), b.top()) > min(a.height(), b.height()) / 2
+    return same_line and b.right() <= a.left()
+
+
+def _from_the_top(way: list[QWidget]) -> list[QWidget]:
+    """The same round, begun where people begin to read."""
+    if not way:
+        return []
+    window = way[0].window()
+    places = [_place(each, window) for each in way]
+    begin = min(range(len(way)), key=lambda index: (places[index].top(), places[index].left()))
+    return [*way[begin:], *way[:begin]]
+
+
+def _line_up(widget: QWidget) -> list[QWidget]:
+    """The widget and all it stands in, from the inside."""
+    line: list[QWidget] = []
+    each: QWidget | None = widget
+    while each is not None:
+        line.append(each)
+        each = None if each.isWindow() else each.parentWidget()
+    return line
+
+
+def _place(widget: QWidget, inside: QWidget) -> QRect:
+    return QRect(widget.mapTo(inside, QPoint(0, 0)), widget.size())
+
+
+def _called(widget: QWidget | None) -> str:
+    if widget is None:
+        return "nothing"
+    name = widget.objectName() or widget.accessibleName()
+    inside = next((each.objectName() for each in _line_up(widget)[1:] if each.objectName()), "")
+    return f"{type(widget).__name__} {name or '(no name)'}" + ("" if name else f" in {inside}")
+
+
+def focused() -> QWidget | None:
+    return QApplication.focusWidget()
