@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.app.chats_part import ChatsPart
+from qwendesk.app.models_part import ModelsPart
+from qwendesk.app.settings_part import SettingsPart
 from qwendesk.services.system_motion import motion_is_reduced
 from qwendesk.ui.bridges.privacy import PrivacyBridge
 from qwendesk.ui.frame.actions import install
@@ -14,10 +16,11 @@ from qwendesk.ui.frame.finder import Finder
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.frame.opening import Opening
 from qwendesk.ui.frame.single_instance import Handover
+from qwendesk.ui.frame.tray import Tray, no_tray_sentence
 from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.privacy_section import PrivacySection
-from qwendesk.ui.settings.settings_page import SettingsPage
 
 
 class AroundPart(msgspec.Struct):
@@ -29,10 +32,15 @@ class AroundPart(msgspec.Struct):
     tasks: Tasks
     privacy: PrivacyBridge
     keeper: ThemeKeeper
+    tray: Tray
 
     def start(self) -> None:
         """Ask the system what it wants of us."""
         self.tasks.start(self._follow_motion())
+
+    def close(self) -> None:
+        """No icon stays behind."""
+        self.tray.close()
 
     async def _follow_motion(self) -> None:
         self.keeper.motion.set_system(await asyncio.to_thread(motion_is_reduced))
@@ -53,16 +61,36 @@ class AroundPart(msgspec.Struct):
 
 
 def build_around(
-    keeper: ThemeKeeper, tasks: Tasks, window: MainWindow, chats: ChatsPart, settings: SettingsPage
+    keeper: ThemeKeeper,
+    tasks: Tasks,
+    window: MainWindow,
+    chats: ChatsPart,
+    settings_part: SettingsPart,
+    models: ModelsPart,
 ) -> AroundPart:
     """Everything is in the window afterwards; nothing runs."""
+    settings = settings_part.page
     privacy = PrivacyBridge(tasks, window)
     settings.add_privacy(PrivacySection(keeper, privacy))
-    privacy.deletion_wanted.connect(window.close)
+    privacy.deletion_wanted.connect(window.end)
 
     def open_privacy() -> None:
         window.show_page("settings")
         settings.open_at("privacy")
 
     install(window, {"privacy": open_privacy})
-    return AroundPart(Opening(keeper, window), Finder(keeper, window), chats, tasks, privacy, keeper)
+    opening, tray = Opening(keeper, window), Tray(keeper, window, settings_part.bridge)
+    _connect_tray(tray, opening, chats, settings_part, models)
+    return AroundPart(opening, Finder(keeper, window), chats, tasks, privacy, keeper, tray)
+
+
+def _connect_tray(tray: Tray, opening: Opening, chats: ChatsPart, settings: SettingsPart, models: ModelsPart) -> None:
+    def say_if_missing() -> None:
+        if tray.is_missing:
+            settings.page.remark("keep_in_tray", no_tray_sentence())
+
+    tray.open_asked.connect(opening.bring_to_front)
+    chats.done_alert.ended.connect(lambda: tray.tell(tr("An answer has ended.")))
+    models.fetching.finished.connect(lambda file: tray.tell(tr("{0} is downloaded.", Path(file).name)))
+    settings.bridge.changed.connect(say_if_missing)
+    say_if_missing()

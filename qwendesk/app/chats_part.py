@@ -63,7 +63,7 @@ class ChatsPart(QObject):
         self.bridge = ChatsBridge(chats.service, tasks)
         self.sidebar = Sidebar(theme, self.bridge, tasks)
         self.exchange = ExchangePart(self.sidebar, self._page, chats.service, tasks)
-        self._done_alert = DoneAlert(chat, window)
+        self.done_alert = DoneAlert(chat, window)
         room = window.chat_room
         room.set_sidebar(self.sidebar)
         install(

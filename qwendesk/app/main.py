@@ -79,7 +79,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
     keep_collector_quick()
     remembers = not options.demo_tour and not options.safe
     if remembers:
-        restore_window(parts.window, parts.around.finder, read_window_state())
+        restore_window(parts.window, parts.around.finder, parts.around.tray, read_window_state())
     parts.window.show()
     reports = None if options.demo_tour else CrashReports()
     if reports is not None:
@@ -111,7 +111,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         if instance is not None:
             instance.end()
         if remembers:
-            write_window_state(window_state(parts.window, parts.around.finder))
+            write_window_state(window_state(parts.window, parts.around.finder, parts.around.tray))
         await parts.close()
         restore()
         if reports is not None:
@@ -132,7 +132,7 @@ def _delete_if_wanted(parts: Parts) -> None:
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    themes: tuple[ThemeChoice, ...] = ("dark", "light", "system")
+    themes: tuple[ThemeChoice, ...] = ("dark", "light", "contrast", "system")
     parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5 and 3.6 at home, in a window.")
     parser.add_argument("--theme", choices=themes, help="the window's colours (default: as in the settings)")
     parser.add_argument(

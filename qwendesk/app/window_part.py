@@ -6,16 +6,20 @@ from PySide6.QtGui import QGuiApplication
 from qwendesk.services.window_state import WindowState
 from qwendesk.ui.frame.finder import Finder
 from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.frame.tray import Tray
 
 _SEEN = 100
 """Logical pixels of the window, each way, that must be on a screen that is there."""
 
 
-def restore_window(window: MainWindow, finder: Finder, state: WindowState) -> None:
+def restore_window(window: MainWindow, finder: Finder, tray: Tray, state: WindowState) -> None:
     """Before it is shown. A place on a screen that is gone is passed over, the size is kept."""
     finder.remember(state.recent)
     if not state.has_sidebar:
         window.chat_room.toggle_sidebar()
+    tray.is_known = state.knows_tray
+    if state.has_inspector:
+        window.chat_room.show_inspector()
     if state.page:
         window.show_page(state.page)
     if not state.width or not state.height:
@@ -29,7 +33,7 @@ def restore_window(window: MainWindow, finder: Finder, state: WindowState) -> No
         window.showMaximized()
 
 
-def window_state(window: MainWindow, finder: Finder) -> WindowState:
+def window_state(window: MainWindow, finder: Finder, tray: Tray) -> WindowState:
     """As it is now; of a maximised window the place it goes back to."""
     place = window.normalGeometry() if window.isMaximized() else QRect(window.pos(), window.size())
     return WindowState(
@@ -39,6 +43,8 @@ def window_state(window: MainWindow, finder: Finder) -> WindowState:
         height=place.height(),
         is_maximised=window.isMaximized(),
         page=window.page,
+        has_inspector=window.chat_room.is_inspector_wanted,
+        knows_tray=tray.is_known,
         has_sidebar=window.chat_room.is_sidebar_wanted,
         recent=finder.recent,
     )

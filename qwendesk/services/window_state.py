@@ -21,6 +21,9 @@ class WindowState(msgspec.Struct, frozen=True, kw_only=True):
     is_maximised: bool = False
     page: str = ""
     has_sidebar: bool = True
+    has_inspector: bool = False
+    knows_tray: bool = False
+    """The person was told once that closing only hides the window."""
     recent: tuple[str, ...] = ()
     """Commands chosen in the palette, the last one first."""
 

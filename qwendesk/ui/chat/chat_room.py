@@ -35,6 +35,11 @@ class ChatRoom(QWidget):
         """Whether the list is beside the page where there is room."""
         return self._wanted
 
+    @property
+    def is_inspector_wanted(self) -> bool:
+        """Whether it is open."""
+        return self._inspects
+
     def set_sidebar(self, sidebar: QWidget) -> None:
         self._sidebar = sidebar
         sidebar.setParent(self)

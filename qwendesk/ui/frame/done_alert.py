@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.ui.bridges.chat import ChatBridge
@@ -17,7 +17,10 @@ def _alert(window: QWidget) -> None:
 
 
 class DoneAlert(QObject):
-    """The window's icon flashes in the task bar; nothing pops up and nothing is read out."""
+    """The window's icon flashes in the task bar; what else tells of it (the tray) listens to `ended`."""
+
+    ended = Signal()
+    """A long answer ended, and the person does not look at the window."""
 
     def __init__(
         self,
@@ -39,3 +42,4 @@ class DoneAlert(QObject):
         begun = self._begun.pop(turn_id, None)
         if begun is not None and self._now() - begun >= LONG_S and not self._window.isActiveWindow():
             self._alert(self._window)
+            self.ended.emit()

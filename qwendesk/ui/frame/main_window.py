@@ -24,7 +24,7 @@ from qwendesk.ui.meters.meter_bar import MeterBar
 
 
 class MainWindow(QMainWindow):
-    """`closed` when the person closes it; the app then ends the engine."""
+    """`closed` when the app is to end, which ends the engine too."""
 
     closed = Signal()
     seen = Signal(bool)
@@ -35,6 +35,8 @@ class MainWindow(QMainWindow):
     def __init__(self, keeper: ThemeKeeper, engine: EngineBridge, chat: ChatBridge, tasks: Tasks) -> None:
         super().__init__()
         self._keeper, self._engine, self._chat = keeper, engine, chat
+        self._may_hide: Callable[[], bool] = lambda: False
+        self._is_ending = False
         self.setWindowTitle("QwenDesk")
         self.setWindowIcon(icon("logo", keeper.theme["accent"], 64))
         self.setAcceptDrops(True)
@@ -152,12 +154,21 @@ class MainWindow(QMainWindow):
                 "zoom_in": lambda: self._keeper.zoom(1),
                 "zoom_out": lambda: self._keeper.zoom(-1),
                 "zoom_reset": lambda: self._keeper.zoom(0),
-                "quit": self._quit,
+                "quit": self.end,
             },
         )
 
-    def _quit(self) -> None:
-        self.close()
+    def hide_on_close(self, may_hide: Callable[[], bool]) -> None:
+        """Closing the window only hides it while `may_hide` says so; `end` always ends."""
+        self._may_hide = may_hide
+
+    def end(self) -> None:
+        """Quit: also from the tray, where there is no window to close."""
+        self._is_ending = True
+        if not self.isHidden():
+            self.close()
+        else:
+            self.closed.emit()
 
     def _on_engine(self) -> None:
         state = self._engine.state
@@ -176,6 +187,9 @@ class MainWindow(QMainWindow):
         dialog.fileSelected.connect(chosen)
         dialog.open()
 
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        return focus_next(self, self.focusWidget(), forward=forward)
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         mime = event.mimeData()
         if mime.hasFormat(OWN_DRAG):
@@ -187,9 +201,6 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
-    def focusNextPrevChild(self, forward: bool) -> bool:
-        return focus_next(self, self.focusWidget(), forward=forward)
-
         self.chat_page.drop_target.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
@@ -216,6 +227,10 @@ class MainWindow(QMainWindow):
             self.seen.emit(not self.isMinimized())
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self._may_hide() and not self._is_ending:
+            event.ignore()
+            self.hide()
+            return
         self.closed.emit()
         super().closeEvent(event)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
@@ -19,9 +19,12 @@ NOTICE = "opening"
 class Opening(QObject):
     """Pictures and documents go to the composer; a model file is offered to load, never loaded unasked."""
 
+    quit_asked = Signal()
+
     def __init__(self, keeper: ThemeKeeper, window: MainWindow) -> None:
         super().__init__(window)
         self._keeper, self._window = keeper, window
+        self.quit_asked.connect(window.end)
         window.models_dropped.connect(self.open)
 
     def open(self, files: Sequence[Path]) -> None:
@@ -74,6 +77,10 @@ class OpenedBySystem(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FileOpen and isinstance(event, QFileOpenEvent) and event.file():
             self._opening.open([Path(event.file())])
+            return True
+        if event.type() == QEvent.Type.Quit:
+            # From the system's own menu (macOS): Qt would close the window, which may only hide it.
+            self._opening.quit_asked.emit()
             return True
         return super().eventFilter(watched, event)
 

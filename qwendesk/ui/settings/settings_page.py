@@ -67,6 +67,10 @@ class SettingsPage(QWidget):
         self._column.insertWidget(self._column.count() - 1, section)
         self._filter()
 
+    def remark(self, key: str, sentence: str) -> None:
+        """Why the value of an option cannot hold; until values are shown again."""
+        self._rows[key].refuse(sentence)
+
     def open_at(self, part: str) -> None:
         """Show one part: "token", "folders" or "privacy"."""
         self._search.clear()
