@@ -12,13 +12,15 @@ class TextPart(msgspec.Struct, frozen=True, tag="text"):
     text: str
 
 
-class ImagePart(msgspec.Struct, frozen=True, tag="image"):
+class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
     """A picture in a message, by file. `sha256` is the lower-case hex digest of the file's bytes."""
 
     path: str
     sha256: str
     longest_side: int = 0
     """Pixels of the longer side that the model sees: a copy is made for it. 0: the picture as it is."""
+    data: bytes = b""
+    """The file's bytes where there must be no file; only on the way to the engine, and of a chat that is not kept."""
 
 
 class DocumentPart(msgspec.Struct, frozen=True, tag="document"):

@@ -55,7 +55,13 @@ class LoadFailed(msgspec.Struct, frozen=True):
     failure: LoadFailure
 
 
-EngineNews = AnyEvent | WorkerStarting | WorkerEnded | LoadAsked | LoadFailed
+class Rested(msgspec.Struct, frozen=True):
+    """The model is ejected because nobody asked it anything; None: what rested is not wanted any more."""
+
+    options: LoadOptions | None
+
+
+EngineNews = AnyEvent | WorkerStarting | WorkerEnded | LoadAsked | LoadFailed | Rested
 """Everything that can change the state: what the worker says, and what the client sees happen to it."""
 
 
@@ -65,6 +71,8 @@ class EngineState(msgspec.Struct, frozen=True):
     """What is being loaded, or was asked for last; a restarted engine loads it again."""
     report: LoadReport | None = None
     """What is loaded; None outside READY and ANSWERING."""
+    resting: LoadOptions | None = None
+    """What was ejected to free memory and is loaded again by the next question."""
     load_fraction: float = 0.0
     load_stage: str = ""
     failure: LoadFailure | None = None
@@ -88,8 +96,11 @@ def reduce(state: EngineState, news: EngineNews) -> EngineState:
             return replace(state, devices=devices, cpu_features=cpu_features)
         case LoadAsked(options=options):
             return replace(
-                state, phase=Phase.LOADING, wanted=options, report=None, failure=None, load_fraction=0.0, load_stage=""
-            )
+                state, phase=Phase.LOADING, wanted=options, report=None, resting=None, failure=None,
+                load_fraction=0.0, load_stage="",
+            )  # fmt: skip
+        case Rested(options=options):
+            return replace(state, resting=options)
         case LoadProgress(stage=stage, fraction=fraction) if state.phase is Phase.LOADING:
             return replace(state, load_stage=stage, load_fraction=fraction)
         case Loaded(report=report):

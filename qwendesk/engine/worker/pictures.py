@@ -63,7 +63,7 @@ def read(part: ImagePart) -> Picture:
 
 def _read(part: ImagePart) -> bytes:
     try:
-        raw = Path(part.path).read_bytes()
+        raw = part.data or Path(part.path).read_bytes()
     except OSError as error:
         raise BadRequest(
             "Picture not found", f"{_name(part)} cannot be read: {error.strerror}. Attach it again."

@@ -14,6 +14,7 @@ from qwendesk.core.failures import EngineDeath
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
 from qwendesk.services.chat.draft import Draft
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.services.chat.keeping import ChatKeeper
 from qwendesk.services.chat.news import ChatNews, PromptRead, Wrote
 from qwendesk.services.chat.pictures import as_sent
@@ -31,8 +32,10 @@ class Answering:
         engine: EngineService,
         keeper: ChatKeeper,
         notify: Callable[[ChatNews], None],
+        held: HeldPictures | None = None,
     ) -> None:
-        self.draft = draft
+        """With `held` no picture of this request becomes a file."""
+        self.draft, self._held = draft, held
         self._client, self._engine, self._keeper, self._notify = client, engine, keeper, notify
         self._stream: AnswerStream | None = None
         self._task: asyncio.Task[ChatNode] | None = None
@@ -65,8 +68,11 @@ class Answering:
         draft = self.draft
         try:
             conversation = await prepare()
+            woken = self._engine.wake()
             await self._engine.settled()
-            report = self._engine.state.report
+            report, failure = self._engine.state.report, self._engine.state.failure
+            if woken and report is None and failure is not None:
+                return draft.node(error=failure.sentence)
             options = request_options(settings, report, thinking=thinking)
         except QwenDeskError as error:
             return draft.node(error=error.sentence)
@@ -74,7 +80,7 @@ class Answering:
         draft.made_with(model=model, options_json=msgspec.json.encode(options).decode())
         messages = request_messages(conversation, settings, today=datetime.date.today(), model=model)
         try:
-            messages = await as_sent(messages)
+            messages = await as_sent(messages, self._held)
         except BadRequest as error:
             return draft.node(error=error.sentence)
         begun = None if draft.begun.is_empty else draft.begun

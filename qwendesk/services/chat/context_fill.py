@@ -54,7 +54,8 @@ class ContextGauge:
         name = model_name(self._engine.state.report)
         # The next question will be the last: so all turns count as older ones.
         open_end = msgspec.structs.replace(conversation, turns=(*conversation.turns, _next_turn()))
-        messages = await as_sent(request_messages(open_end, settings, today=datetime.date.today(), model=name))
+        asked = request_messages(open_end, settings, today=datetime.date.today(), model=name)
+        messages = await as_sent(asked, self._chat.held_only)
         counts: list[int] = []
         n_ctx = 0
         for part in (messages, _without_thoughts(messages), _without_pictures(messages), _without_system(messages)):

@@ -11,6 +11,7 @@ from qwendesk.core.messages import DocumentPart, Message, TextPart, text_message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import Measured, PictureCost, RequestFailed
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.services.chat.pictures import as_sent, image_part, scaled
 
 Uncounted = RequestFailed | EngineDeath
@@ -30,10 +31,14 @@ class Room(msgspec.Struct, frozen=True):
 
 
 async def count_picture(
-    client: EngineClient, path: Path, longest_side: int, options: GenerationOptions
+    client: EngineClient,
+    path: Path,
+    longest_side: int,
+    options: GenerationOptions,
+    held: HeldPictures | None = None,
 ) -> PictureCost | Uncounted:
     """What a picture would fill in the size that was chosen. Raises BadRequest when its file cannot be read."""
-    part = await asyncio.to_thread(lambda: scaled(image_part(path, longest_side)))
+    part = await asyncio.to_thread(lambda: scaled(image_part(path, longest_side, held), held))
     measured = await client.measure((), (part,), options)
     return measured.pictures[0] if isinstance(measured, Measured) else measured
 
@@ -51,8 +56,8 @@ async def count_document(client: EngineClient, document: DocumentPart, options: 
 
 
 async def count_request(
-    client: EngineClient, messages: Sequence[Message], options: GenerationOptions
+    client: EngineClient, messages: Sequence[Message], options: GenerationOptions, held: HeldPictures | None = None
 ) -> Room | Uncounted:
     """What a whole request fills. Raises BadRequest when a picture cannot be read."""
-    measured = await client.measure(await as_sent(messages), (), options)
+    measured = await client.measure(await as_sent(messages, held), (), options)
     return Room(measured.prompt_tokens, measured.n_ctx) if isinstance(measured, Measured) else measured

@@ -67,6 +67,12 @@ class ChatKeeper(Protocol):
     def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
         """What the chat has of its own; for one without a message it is saved with its first."""
 
+    def leave_out(self, chat_id: str) -> None:
+        """Write nothing of this chat from now on (incognito)."""
+
+    def is_left_out(self, chat_id: str) -> bool:
+        """Whether nothing of this chat is written."""
+
     async def settled(self) -> None:
         """Returns when everything asked for so far is on the disk, or could not be saved."""
 
@@ -88,6 +94,13 @@ class NothingKept:
 
     def save_settings(self, chat_id: str, settings: ChatSettings) -> None:
         pass
+
+    def leave_out(self, chat_id: str) -> None:
+        pass
+
+    def is_left_out(self, chat_id: str) -> bool:
+        """Not kept is not secret: smaller copies of pictures may lie in the cache."""
+        return False
 
     async def settled(self) -> None:
         pass

@@ -25,6 +25,7 @@ from qwendesk.services.chat.branching import copied_path, edited_answer, last_id
 from qwendesk.services.chat.chat import OpenChat, Part, settings_for_new
 from qwendesk.services.chat.counting import Room, Uncounted, count_document, count_picture, count_request
 from qwendesk.services.chat.draft import Draft
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.services.chat.keeping import ChatKeeper, NothingKept
 from qwendesk.services.chat.news import (
     ChatNews,
@@ -62,6 +63,18 @@ class ChatService:
         self._numbers: dict[str, int] = {}
         self._chat = OpenChat(self._keeper, self._numbers)
         self._answering: Answering | None = None
+        self.held = HeldPictures()
+        """The pictures of an incognito chat that came as bytes; forgotten with it."""
+
+    @property
+    def is_incognito(self) -> bool:
+        """Whether nothing of the open chat may be written to a disk."""
+        return self._keeper.is_left_out(self._chat.id)
+
+    @property
+    def held_only(self) -> HeldPictures | None:
+        """`held` while no picture may become a file, else None."""
+        return self.held if self.is_incognito else None
 
     @property
     def chat_id(self) -> str:
@@ -220,18 +233,23 @@ class ChatService:
         """Open a new chat with a copy of all turns up to this one; the old one stays as it is. Returns its id."""
         _, turn = self._find(turn_id)
         tree = copied_path(self._chat.tree, turn.answer_id or turn.question_id)
-        self._replace(OpenChat(self._keeper, self._numbers, tree, self._chat.settings))
+        branched = OpenChat(self._keeper, self._numbers, tree, self._chat.settings)
+        if self.is_incognito:
+            self._keeper.leave_out(branched.id)
+        self._replace(branched)
         self._chat.save_all()
         return self._chat.id
 
     def open(self, chat_id: str, tree: ChatTree, settings: ChatSettings) -> None:
         """Show a chat that was kept. An answer that is being made in another ends there, with what it said."""
         self._replace(OpenChat(self._keeper, self._numbers, tree, settings, chat_id))
+        self.held.forget()
 
     def new_chat(self, chat_id: str = "") -> None:
         """Begin an empty chat; an answer that is being made ends. Style and thinking stay, the system prompt not."""
         settings = settings_for_new(self._chat.settings)
         self._replace(OpenChat(self._keeper, self._numbers, settings=settings, chat_id=chat_id or new_id()))
+        self.held.forget()
 
     async def stop(self) -> None:
         """End the answer that is being made; what it said so far stays."""
@@ -245,7 +263,7 @@ class ChatService:
 
     async def picture_cost(self, path: Path, longest_side: int = 0) -> PictureCost | Uncounted:
         """What a picture would fill of the context. Raises BadRequest when its file cannot be read."""
-        return await count_picture(self._client, path, longest_side, self.options())
+        return await count_picture(self._client, path, longest_side, self.options(), self.held_only)
 
     async def document_cost(self, document: DocumentPart) -> Room | Uncounted:
         """What a document would add to a question."""
@@ -256,12 +274,12 @@ class ChatService:
     ) -> Room | Uncounted:
         """What the whole next request would fill, with all that is sent again of this chat. Raises BadRequest."""
         chat = self._chat.conversation
-        images = await asyncio.to_thread(lambda: [_read(part) for part in pictures])
+        images = await asyncio.to_thread(lambda: [_read(part, self.held) for part in pictures])
         question = sending.question(text, images, documents)
         asked = Conversation((*chat.turns, Turn(0, question)), chat.system_prompt)
         name = sending.model_name(self._engine.state.report)
         messages = sending.request_messages(asked, self._chat.settings, today=datetime.date.today(), model=name)
-        return await count_request(self._client, messages, self.options())
+        return await count_request(self._client, messages, self.options(), self.held_only)
 
     async def _ask(self, parent_id: str, message: Message, kept: int | None = None) -> Turn:
         self._refuse_while_busy()
@@ -281,7 +299,7 @@ class ChatService:
         chat.put(node, save=False)
         draft = Draft(chat.id, chat.turn_id(question.id), node)
         answering = self._answering = Answering(
-            draft, self._client, self._engine, self._keeper, self._subscribers.notify
+            draft, self._client, self._engine, self._keeper, self._subscribers.notify, self.held_only
         )
         thinking = self.thinking if draft.begun.is_empty else bool(draft.begun.reasoning)
         task = answering.start(lambda: self._prepare(chat, question, node), chat.settings, thinking=thinking)
@@ -308,7 +326,7 @@ class ChatService:
         """Names the question's pictures by their bytes and saves it."""
         message = question.message
         if any(not part.sha256 for part in message.images):
-            read = await asyncio.to_thread(lambda: [_read(part) for part in message.images])
+            read = await asyncio.to_thread(lambda: [_read(part, self.held) for part in message.images])
             read_message = sending.question(message.text, read, message.documents)
             question = msgspec.structs.replace(question, message=read_message)
         chat.put(question)
@@ -335,8 +353,8 @@ class ChatService:
         self._subscribers.notify(SettingsChanged())
 
 
-def _read(part: ImagePart) -> ImagePart:
-    return part if part.sha256 else image_part(Path(part.path), part.longest_side)
+def _read(part: ImagePart, held: HeldPictures) -> ImagePart:
+    return part if part.sha256 else image_part(Path(part.path), part.longest_side, held)
 
 
 def _cancelled_from_outside() -> bool:

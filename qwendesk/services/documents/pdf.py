@@ -3,6 +3,7 @@
 PDFium is not safe for several threads: all calls go through one lock.
 """
 
+import io
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -67,12 +68,24 @@ def pdf_text(path: Path, numbers: Sequence[int] = ()) -> tuple[str, int]:
 def pdf_pictures(path: Path, folder: Path, pages: tuple[int, ...]) -> tuple[Path, ...]:
     """Draws the pages with these numbers (from 1) as PNG files into `folder`, and returns them in order.
 
+    Raises BadRequest as `draw_pages` does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for number, data in zip(pages, draw_pages(path, pages), strict=True):
+        target = folder / f"{path.stem}-{number}.png"
+        target.write_bytes(data)
+        drawn.append(target)
+    return tuple(drawn)
+
+
+def draw_pages(path: Path, pages: tuple[int, ...]) -> Iterator[bytes]:
+    """The pages with these numbers (from 1), each as the bytes of a PNG file, one after the other.
+
     Raises BadRequest when the file cannot be read, a page is not there, or they are too many at once.
     """
     if len(pages) > MOST_PICTURES:
         raise BadRequest("Too many pages", f"At most {MOST_PICTURES} pages can be attached as pictures at once.")
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = []
     with _opened(path) as document:
         for number in pages:
             if not 1 <= number <= len(document):
@@ -81,10 +94,9 @@ def pdf_pictures(path: Path, folder: Path, pages: tuple[int, ...]) -> tuple[Path
             width, height = page.get_size()
             picture = page.render(scale=_PAGE_PIXELS / max(width, height, 1.0)).to_pil()
             page.close()
-            target = folder / f"{path.stem}-{number}.png"
-            picture.save(target)
-            drawn.append(target)
-    return tuple(drawn)
+            data = io.BytesIO()
+            picture.save(data, "PNG")
+            yield data.getvalue()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Frees the memory when nobody has asked anything for a while."""
+"""Frees the memory when nobody has asked anything for a while. The next question loads the model again."""
 
 import asyncio
 from collections.abc import Callable
@@ -42,6 +42,12 @@ class IdleEject:
         if self._ejecting is not None:
             await self._ejecting
 
+    def eject(self) -> None:
+        """The time is over: ejects the model, unless it is busy."""
+        self._stop()
+        if self._engine.state.phase is Phase.READY:
+            self._ejecting = asyncio.get_running_loop().create_task(self._engine.rest())
+
     def _on_engine(self, state: EngineState) -> None:
         if state.phase is not self._phase:
             self._phase = state.phase
@@ -56,14 +62,9 @@ class IdleEject:
         """Wait from now on, if there is something to eject and nothing is being done."""
         self._stop()
         if self._minutes and self._phase is Phase.READY:
-            self._waiting = self._later(self._minutes * 60.0, self._eject)
+            self._waiting = self._later(self._minutes * 60.0, self.eject)
 
     def _stop(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
-
-    def _eject(self) -> None:
-        self._waiting = None
-        if self._engine.state.phase is Phase.READY:
-            self._ejecting = asyncio.get_running_loop().create_task(self._engine.eject())

@@ -15,7 +15,7 @@ from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.failures import cancelled_load, classify_load
 from qwendesk.engine.protocol import Devices, LoadReport, Welcome
-from qwendesk.engine.state import EngineNews, EngineState, LoadAsked, LoadFailed, WorkerEnded, reduce
+from qwendesk.engine.state import EngineNews, EngineState, LoadAsked, LoadFailed, Rested, WorkerEnded, reduce
 from qwendesk.services.engine.beside import mmproj_beside
 from qwendesk.services.engine.deciding import decide as decide_by_header
 from qwendesk.services.engine.deciding import facts_for
@@ -57,7 +57,8 @@ class EngineService:
         self._loads = 0
         self._settled = asyncio.Event()
         self._settled.set()
-        self._restart: asyncio.Task[LoadReport | LoadFailure] | None = None
+        self._own_load: asyncio.Task[LoadReport | LoadFailure] | None = None
+        """After a death, or for a question to a model that rested."""
         self._unsubscribe = client.subscribe(self._on_news)
 
     @property
@@ -119,9 +120,25 @@ class EngineService:
 
     async def eject(self) -> None:
         """Unload the model by ending the worker: all its memory is free afterwards."""
+        self._apply(Rested(None))
         self._wanted = None
         await self.cancel_load()
         await self._client.unload()
+
+    async def rest(self) -> None:
+        """Unload the model as `eject` does, until the next question: `wake` loads it again."""
+        if self._state.report is None:
+            return
+        self._apply(Rested(self._asked_with))
+        self._wanted = None
+        await self._client.unload()
+
+    def wake(self) -> bool:
+        """Begin to load a model that rests, if one does, as it was asked for; `settled` tells when that has ended."""
+        if self._state.resting is None:
+            return False
+        self._load_by_itself(self._state.resting)
+        return True
 
     async def settled(self) -> None:
         """Wait until nothing is being loaded or restarted."""
@@ -131,9 +148,9 @@ class EngineService:
         """End everything, for good."""
         self._wanted = None
         self._asked += 1
-        if self._restart is not None:
-            self._restart.cancel()
-            await asyncio.gather(self._restart, return_exceptions=True)
+        if self._own_load is not None:
+            self._own_load.cancel()
+            await asyncio.gather(self._own_load, return_exceptions=True)
         self._settled.set()
         await self._client.close()
         self._unsubscribe()
@@ -178,8 +195,7 @@ class EngineService:
     def _restart_after(self, death: EngineDeath, wanted: LoadOptions) -> WorkerEnded:
         """Starts again unless that happened too often. Returns the news as people should hear it."""
         if self._restarts.allow(asyncio.get_running_loop().time()):
-            self._settled.clear()
-            self._restart = asyncio.create_task(self.load(wanted))
+            self._load_by_itself(wanted)
             return WorkerEnded(death)
         self._wanted = None
         sentence = (
@@ -187,6 +203,11 @@ class EngineService:
             "was not started again: load the model once more to try, or choose other settings."
         )
         return WorkerEnded(msgspec.structs.replace(death, sentence=sentence))
+
+    def _load_by_itself(self, options: LoadOptions) -> None:
+        """Nobody waits for the load, and whoever asks for `settled` from now on waits for its end."""
+        self._settled.clear()
+        self._own_load = asyncio.create_task(self.load(options))
 
     def _apply(self, news: EngineNews) -> None:
         state = reduce(self._state, news)

@@ -14,6 +14,7 @@ from qwendesk.core.presets import Style
 from qwendesk.engine.protocol import PictureCost
 from qwendesk.services.chat.chat import Part
 from qwendesk.services.chat.counting import Room, Uncounted
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.services.chat.service import (
     ChatNews,
     ChatService,
@@ -62,6 +63,16 @@ class ChatBridge(QObject):
     @property
     def conversation(self) -> Conversation:
         return self._service.conversation
+
+    @property
+    def held(self) -> HeldPictures:
+        """The pictures of an incognito chat that are no files."""
+        return self._service.held
+
+    @property
+    def is_incognito(self) -> bool:
+        """Whether nothing of the open chat may be written to a disk."""
+        return self._service.is_incognito
 
     @property
     def busy(self) -> bool:

@@ -14,9 +14,10 @@ from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.paths import cache_folder
 from qwendesk.engine.protocol import PictureCost, RequestFailed
 from qwendesk.services.chat.counting import Room
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.services.documents.languages import LANGUAGE_OF, PDF_ENDING, is_pdf
 from qwendesk.services.documents.page_range import parse_pages, show_pages
-from qwendesk.services.documents.pdf import pdf_facts, pdf_pictures
+from qwendesk.services.documents.pdf import draw_pages, pdf_facts, pdf_pictures
 from qwendesk.services.documents.reading import is_document, read_document
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -127,9 +128,10 @@ class AttachingPart(QObject):
             self._composer.text.insertPlainText(intake.text)
             return
         files = list(intake.files)
+        held = self._chat.held if self._chat.is_incognito else None
         if intake.image is not None:
-            files.append(await asyncio.to_thread(keep_pasted, intake.image))
-        files += await asyncio.to_thread(lambda: [keep_data(data) for data in intake.data])
+            files.append(await asyncio.to_thread(keep_pasted, intake.image, held))
+        files += await asyncio.to_thread(lambda: [keep_data(data, held) for data in intake.data])
         await self._attach_all([str(path) for path in files], question, ask=True)
         self._composer.text.setFocus()
 
@@ -186,7 +188,8 @@ class AttachingPart(QObject):
         if choice is None:
             return
         if choice.as_pictures:
-            for page in await asyncio.to_thread(_drawn, path, choice.pages):
+            held = self._chat.held if self._chat.is_incognito else None
+            for page in await asyncio.to_thread(_drawn, path, choice.pages, held):
                 await self._attach_picture(page, question)
             return
         is_whole = len(choice.pages) == facts.pages
@@ -277,8 +280,11 @@ def _kind_of(path: Path) -> str:
     raise BadRequest("Unknown kind", sentence)
 
 
-def _drawn(path: Path, pages: Sequence[int]) -> tuple[Path, ...]:
-    """The pages as pictures in the cache, in a folder of this very file. Blocks."""
+def _drawn(path: Path, pages: Sequence[int], held: HeldPictures | None) -> tuple[Path, ...]:
+    """The pages as pictures in the cache, in a folder of this very file; or in memory, by `held`. Blocks."""
+    if held is not None:
+        drawn = draw_pages(path, tuple(pages))
+        return tuple(held.hold(data, f"{path.stem}-{number}.png") for number, data in zip(pages, drawn, strict=True))
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

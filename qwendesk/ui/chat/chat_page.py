@@ -45,7 +45,7 @@ class ChatPage(QWidget):
         self._keeper, self._engine, self._chat, self._tasks = keeper, engine, chat, tasks
         self._story = EngineStory()
         self._first_start: QWidget | None = None
-        self._shelf = PictureShelf()
+        self._shelf = PictureShelf(chat.held)
         self.setProperty("kind", "page")
         self.banner = Banner(keeper)
         self.thread_view = ThreadView(keeper, self._shelf, tasks)
@@ -88,7 +88,7 @@ class ChatPage(QWidget):
 
     def ask(self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()) -> None:
         """Send a question; a sentence says why when that is not possible now."""
-        if self._engine.state.phase not in _WITH_MODEL:
+        if not self._can_answer():
             self.composer.say(tr("No model is loaded. Choose one with the button at the top (Ctrl+L)."))
             return
         if pictures and self.attaching.refuses_pictures():
@@ -122,6 +122,11 @@ class ChatPage(QWidget):
         self.composer.clear()
         self._chat.send(text, pictures, documents)
 
+    def _can_answer(self) -> bool:
+        """A model is loaded or on its way; one that rests is loaded by the question."""
+        state = self._engine.state
+        return state.phase in _WITH_MODEL or state.resting is not None
+
     def stop(self) -> None:
         """Stop the answer, if one is being made."""
         if self._chat.busy:
@@ -151,7 +156,8 @@ class ChatPage(QWidget):
         of_chat = list(dict.fromkeys(Path(image.path) for turn in turns for image in turn.question.images))
         of_composer = [Path(part.path) for part in self.composer.attachments.pictures]
         group = next((each for each in (of_composer, of_chat) if chosen in each), [chosen])
-        PictureViewer(self._keeper, group, group.index(chosen), self._tasks, self).open()
+        chat_held = self._chat.held
+        PictureViewer(self._keeper, group, group.index(chosen), self._tasks, self, chat_held).open()
 
     def _connect(self) -> None:
         self._engine.changed.connect(self._on_engine)
@@ -255,11 +261,12 @@ class ChatPage(QWidget):
         self._show_empty()
         self.composer.set_busy(busy=self._chat.busy)
         self.attaching.forget()
+        self._shelf.forget_held()
         self.composer.clear()
 
     def _on_try_again(self, turn_id: int) -> None:
         """The same question gets another answer; it is not asked a second time."""
-        if self._engine.state.phase in _WITH_MODEL:
+        if self._can_answer():
             self._chat.regenerate(turn_id)
         else:
             self.composer.say(tr("No model is loaded. Choose one with the button at the top (Ctrl+L)."))

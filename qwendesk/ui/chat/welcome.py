@@ -1,8 +1,10 @@
 """The empty chat: what to try now, and how to get a real model."""
 
 import html
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.engine.state import EngineState, Phase
@@ -20,11 +22,12 @@ DEMO_QUESTIONS = (
     "Write a Python function",
 )
 """Questions that the built-in demo was trained on."""
+_WIDEST, _SIDE = 680, 24
 REAL_QUESTIONS = (
-    "Explain how a mixture of experts saves memory",
-    "Write a Python script that renames my screenshots by date",
-    "Plan a weekend LAN party for eight people",
-    "Summarise the rules of a board game I describe",
+    "How does a mixture of experts work?",
+    "Rename my screenshots with Python",
+    "Plan a LAN party for eight people",
+    "Explain a board game's rules to me",
 )
 
 
@@ -37,7 +40,7 @@ class Welcome(QWidget):
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
         self._keeper = keeper
-        self._shown: tuple[str, ...] = ()
+        self._shown: tuple[str, ...] | None = None
         self.setProperty("kind", "page")
         self._title = QLabel(tr("Welcome to QwenDesk"))
         self._title.setProperty("kind", "title")
@@ -50,6 +53,7 @@ class Welcome(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
         self._chips: list[TextButton] = []
+        self._columns = 0
         self._make_chips()
         choose = TextButton(
             keeper, " " + tr("Choose a real model (GGUF file)…"), kind="link", icon_name="folder", role="text_link"
@@ -58,7 +62,9 @@ class Welcome(QWidget):
             choose, "welcome.choose", tr("Choose a real model"), tr("Choose a Qwen3.5 or Qwen3.6 GGUF file on this PC")
         )
         choose.clicked.connect(self.model_asked)
+        self._choose = choose
         column = QVBoxLayout()
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
         column.addStretch(5)
         column.addWidget(self._title)
@@ -69,18 +75,25 @@ class Welcome(QWidget):
         column.addWidget(choose, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(6)
         holder = QWidget()
-        holder.setMaximumWidth(680)
+        holder.setMaximumWidth(_WIDEST)
         holder.setLayout(column)
         row = QHBoxLayout(self)
-        row.setContentsMargins(24, 0, 24, 0)
+        row.setContentsMargins(_SIDE, 0, _SIDE, 0)
         row.addStretch(1)
         row.addWidget(holder, 1000)
         row.addStretch(1)
         self.show_state(EngineState())
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange_chips()
+
     def show_state(self, state: EngineState) -> None:
         model = state.wanted.model if state.wanted is not None else ""
         active = state.report is not None or state.phase in (Phase.STARTING, Phase.LOADING)
+        has_real = active and not is_demo(model)
+        self._choose.setVisible(not has_real)
+        self._title.setText(tr("What shall we do?") if has_real else tr("Welcome to QwenDesk"))
         if active and is_demo(model):
             self._say(
                 tr(
@@ -95,6 +108,10 @@ class Welcome(QWidget):
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is being loaded.", name)
             self._say(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
             self._suggest(REAL_QUESTIONS)
+        elif state.resting is not None:
+            name = Path(model).stem
+            self._say(tr("{0} was ejected to free memory. It loads again when you ask.", name))
+            self._suggest(DEMO_QUESTIONS if is_demo(model) else REAL_QUESTIONS)
         else:
             self._say(
                 tr(
@@ -114,7 +131,20 @@ class Welcome(QWidget):
             chip.setObjectName(f"welcome.suggestion.{index}")
             chip.clicked.connect(lambda _checked=False, chip=chip: self.asked.emit(chip.text()))
             self._chips.append(chip)
-            self._grid.addWidget(chip, index // 2, index % 2)
+        self._arrange_chips()
+
+    def _arrange_chips(self) -> None:
+        """In two columns, or in one where the longest question would be cut."""
+        widest = max((chip.sizeHint().width() for chip in self._chips if chip.text()), default=0)
+        room = min(_WIDEST, self.width() - 2 * _SIDE)
+        columns = 2 if 2 * widest + self._grid.spacing() <= room else 1
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for index, chip in enumerate(self._chips):
+            self._grid.addWidget(chip, index // columns, index % columns)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setColumnStretch(1, columns - 1)
 
     def _suggest(self, questions: tuple[str, ...]) -> None:
         if questions == self._shown:
@@ -127,4 +157,5 @@ class Welcome(QWidget):
             chip.setText(question)
             describe(chip, chip.objectName(), question, tr("Ask this"))
             chip.setVisible(bool(question))
+        self._arrange_chips()
         self._box.setVisible(bool(questions))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
 
@@ -87,9 +87,12 @@ class Card(QFrame):
         dragging.DragStart(self.handle, self._drag)
 
     def _drag(self) -> None:
-        mime = dragging.files_mime(self.path)
+        mime = self._mime()
         mime.setData(OWN_DRAG, str(self.number).encode())
         dragging.run_drag(self, mime)
+
+    def _mime(self) -> QMimeData:
+        return dragging.files_mime(self.path)
 
 
 class PictureCard(Card):
@@ -125,6 +128,9 @@ class PictureCard(Card):
     @property
     def handle(self) -> QWidget:
         return self._thumbnail
+
+    def _mime(self) -> QMimeData:
+        return dragging.picture_mime(self.path, self.picture.data)
 
     @property
     def part(self) -> ImagePart:

@@ -47,6 +47,8 @@ class ModelButton(QPushButton):
         tip = tr("Choose a model")
         if state.report is not None:
             tip = tr("{0}\nClick to choose another model", state.report.options.model)
+        elif state.resting is not None:
+            tip = tr("Ejected to free memory; loads again when you ask.\nClick to choose another model")
         describe(self, "model.button", tr("Model: {0}", label), tip, COMMANDS["model_menu"].shortcut)
         if label != self.text():
             self.setText(label)

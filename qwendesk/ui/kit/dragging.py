@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QUrl
-from PySide6.QtGui import QDrag, QMouseEvent, QPixmap
+from PySide6.QtGui import QDrag, QImage, QMouseEvent, QPixmap
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 _SIDE = 96
@@ -49,6 +49,15 @@ def files_mime(*paths: Path) -> QMimeData:
     return mime
 
 
+def picture_mime(path: Path, data: bytes | None) -> QMimeData:
+    """A picture file; with `data`, which are its bytes where there is no file, its pixels."""
+    if not data:
+        return files_mime(path)
+    mime = QMimeData()
+    mime.setImageData(QImage.fromData(data))
+    return mime
+
+
 def run_drag(source: QWidget, mime: QMimeData, actions: Qt.DropAction = Qt.DropAction.CopyAction) -> None:
     """Drag `mime` with a small picture of `source` at the mouse, until it is dropped somewhere."""
     drag = QDrag(source)
@@ -62,7 +71,7 @@ def run_drag(source: QWidget, mime: QMimeData, actions: Qt.DropAction = Qt.DropA
     drag.exec(actions)
 
 
-def drag_out(widget: QWidget, path: Path) -> DragStart:
-    """Lets people drag the file at `path` from `widget` into other programs."""
+def drag_out(widget: QWidget, mime: Callable[[], QMimeData]) -> DragStart:
+    """Lets people drag from `widget` into other programs what `mime` makes then."""
     # Looked up when it happens, so that a test can see it.
-    return DragStart(widget, lambda: run_drag(widget, files_mime(path)))
+    return DragStart(widget, lambda: run_drag(widget, mime()))

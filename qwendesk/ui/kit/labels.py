@@ -39,9 +39,14 @@ def model_label(state: EngineState) -> str:
         parts = (model_name(state.report), quant_of(state.report.options.model), show_tokens(state.report.n_ctx))
         return " · ".join(part for part in parts if part)
     if state.phase in (Phase.STARTING, Phase.LOADING) and state.wanted is not None:
-        name = tr("built-in demo") if is_demo(state.wanted.model) else Path(state.wanted.model).stem
-        return tr("Loading {0} · {1}%", name, round(state.load_fraction * 100))
+        return tr("Loading {0} · {1}%", _name_of(state.wanted.model), round(state.load_fraction * 100))
+    if state.resting is not None:
+        return tr("{0} · loads when you ask", _name_of(state.resting.model))
     return tr("Choose a model")
+
+
+def _name_of(model: str) -> str:
+    return tr("built-in demo") if is_demo(model) else Path(model).stem
 
 
 def engine_text(state: EngineState) -> tuple[str, str]:
@@ -57,6 +62,8 @@ def engine_text(state: EngineState) -> tuple[str, str]:
             return tr("Starting"), "accent"
         case Phase.LOADING:
             return tr("Loading {0}%", round(state.load_fraction * 100)), "accent"
+        case _ if state.resting is not None:
+            return tr("Ejected to free memory"), "plain"
         case _:
             return (tr("Not loaded"), "bad") if state.failure is not None else (tr("No model"), "plain")
 

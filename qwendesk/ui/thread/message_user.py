@@ -1,6 +1,7 @@
 """A question: a quiet card at the right, with its pictures and documents."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -83,7 +84,7 @@ class UserMessage(QWidget):
             thumbnail = Thumbnail(self._keeper, path, largest)
             thumbnail.opened.connect(self.picture_opened)
             thumbnail.setObjectName(f"thread.picture.{index + 1}")
-            drag_out(thumbnail, path)
+            drag_out(thumbnail, partial(shelf.mime, path))
             if image.longest_side:
                 thumbnail.note = tr("sent with at most {0} px", f"{image.longest_side:,}")
             grid.addWidget(thumbnail, index // _IN_A_ROW, index % _IN_A_ROW, Qt.AlignmentFlag.AlignTop)

@@ -10,8 +10,9 @@ from PySide6.QtGui import QGuiApplication, QImage, QKeyEvent, QKeySequence, QSho
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
-from qwendesk.ui.kit.dragging import files_mime
+from qwendesk.ui.kit.dragging import picture_mime
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -28,8 +29,17 @@ class PictureViewer(QDialog):
     shown = Signal(str)
     """The path of the picture that is there now."""
 
-    def __init__(self, keeper: ThemeKeeper, paths: Sequence[Path], index: int, tasks: Tasks, parent: QWidget) -> None:
+    def __init__(
+        self,
+        keeper: ThemeKeeper,
+        paths: Sequence[Path],
+        index: int,
+        tasks: Tasks,
+        parent: QWidget,
+        held: HeldPictures | None = None,
+    ) -> None:
         super().__init__(parent)
+        self._held = held or HeldPictures()
         self._keeper, self._tasks = keeper, tasks
         self._paths, self._index = tuple(paths), index
         self._image: QImage | None = None
@@ -71,7 +81,7 @@ class PictureViewer(QDialog):
     def copy(self) -> None:
         """As pixels and as a file, for whatever is pasted into."""
         if self._image is not None:
-            mime = files_mime(self.path)
+            mime = picture_mime(self.path, self._held.get(self.path))
             mime.setImageData(self._image)
             QGuiApplication.clipboard().setMimeData(mime)
 
@@ -83,7 +93,9 @@ class PictureViewer(QDialog):
         dialog.setDefaultSuffix(self.path.suffix[1:])
         dialog.selectFile(_short(self.path.name))
         source = self.path
-        dialog.fileSelected.connect(lambda target: self._tasks.start(_save(source, Path(target))))
+        dialog.fileSelected.connect(
+            lambda target: self._tasks.start(_save(source, Path(target), self._held.get(source)))
+        )
         dialog.open()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -114,7 +126,7 @@ class PictureViewer(QDialog):
 
     async def _load(self, path: Path) -> None:
         try:
-            image, width, height = await asyncio.to_thread(load_full, path, _LONGEST_SIDE)
+            image, width, height = await asyncio.to_thread(load_full, path, _LONGEST_SIDE, self._held.get(path))
         except BadRequest as error:
             if path == self.path:
                 self.canvas.say(error.sentence)
@@ -168,10 +180,13 @@ class PictureViewer(QDialog):
         return row
 
 
-async def _save(source: Path, target: Path) -> None:
+async def _save(source: Path, target: Path, data: bytes | None) -> None:
     """Raises BadRequest when it cannot be written."""
     try:
-        await asyncio.to_thread(shutil.copyfile, source, target)
+        if data is not None:
+            await asyncio.to_thread(target.write_bytes, data)
+        else:
+            await asyncio.to_thread(shutil.copyfile, source, target)
     except shutil.SameFileError:
         return
     except OSError as error:

@@ -16,6 +16,7 @@ from PySide6.QtGui import QImage
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import write_whole
 from qwendesk.core.paths import cache_folder
+from qwendesk.services.chat.held import HeldPictures
 from qwendesk.ui.kit.text import tr
 
 FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
@@ -34,18 +35,23 @@ class Picture(msgspec.Struct, frozen=True):
     height: int
     thumbnail: QImage | None
     """None for one too large to draw quickly."""
+    data: bytes = b""
+    """Of a picture that is no file: `path` only stands for it."""
 
 
-def look_at(path: Path) -> Picture:
-    """Open a picture file. Raises BadRequest, with a sentence to show, when it is not one of the five formats."""
+def look_at(path: Path, data: bytes | None = None) -> Picture:
+    """Open a picture file, or the bytes of one.
+
+    Raises BadRequest, with a sentence to show, when it is not one of the five formats.
+    """
     try:
-        with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as image:
+        with warnings.catch_warnings(), Image.open(_source(path, data), formats=FORMATS) as image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             width, height = image.size
             if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):
                 width, height = height, width
             small = _thumbnail(image) if width * height <= _MOST_PIXELS else None
-            return Picture(path, width, height, small)
+            return Picture(path, width, height, small, data or b"")
     except FileNotFoundError as error:
         raise BadRequest(tr("File not found"), tr('"{0}" is not there any more.', path.name)) from error
     except (UnidentifiedImageError, Image.DecompressionBombError) as error:
@@ -56,18 +62,18 @@ def look_at(path: Path) -> Picture:
         raise BadRequest(tr("Picture not readable"), sentence) from error
 
 
-def keep_pasted(image: QImage) -> Path:
-    """Save a picture from the clipboard as PNG in the app's cache, under its content hash.
+def keep_pasted(image: QImage, held: HeldPictures | None = None) -> Path:
+    """Save a picture from the clipboard as PNG in the app's cache, under its content hash; or in memory, by `held`.
 
     Raises BadRequest when it cannot be saved.
     """
-    return keep_data(_png(image))
+    return keep_data(_png(image), held)
 
 
-def keep_data(data: bytes) -> Path:
+def keep_data(data: bytes, held: HeldPictures | None = None) -> Path:
     """Save a picture file that came as bytes in the app's cache, under its content hash, with an ending that fits.
 
-    Raises BadRequest when it cannot be saved, or is no picture.
+    With `held` it is put there and no file is made. Raises BadRequest when it cannot be saved, or is no picture.
     """
     try:
         with warnings.catch_warnings(), Image.open(io.BytesIO(data), formats=FORMATS) as image:
@@ -75,6 +81,8 @@ def keep_data(data: bytes) -> Path:
             ending = str(image.format).lower()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadRequest(tr("Not a picture"), tr("What was pasted is not a picture that can be read.")) from error
+    if held is not None:
+        return held.hold(data, f"pasted.{ending}")
     path = cache_folder() / "pasted" / f"{hashlib.sha256(data).hexdigest()}.{ending}"
     try:
         if not path.exists():
@@ -92,13 +100,13 @@ def _png(image: QImage) -> bytes:
     return data.getvalue()
 
 
-def load_full(path: Path, longest_side: int) -> tuple[QImage, int, int]:
+def load_full(path: Path, longest_side: int, data: bytes | None = None) -> tuple[QImage, int, int]:
     """The picture for the viewer, reduced to `longest_side` pixels if larger, and the file's own width and height.
 
     Raises BadRequest as `look_at` does.
     """
     try:
-        with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as image:
+        with warnings.catch_warnings(), Image.open(_source(path, data), formats=FORMATS) as image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             width, height = image.size
             if image.getexif().get(0x0112, 1) in (5, 6, 7, 8):
@@ -106,6 +114,10 @@ def load_full(path: Path, longest_side: int) -> tuple[QImage, int, int]:
             return _reduced(image, longest_side), width, height
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadRequest(tr("Picture not readable"), tr('"{0}" cannot be read: {1}', path.name, error)) from error
+
+
+def _source(path: Path, data: bytes | None) -> Path | io.BytesIO:
+    return path if data is None else io.BytesIO(data)
 
 
 def _thumbnail(image: Image.Image) -> QImage:

@@ -3,11 +3,13 @@
 import asyncio
 from pathlib import Path
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolButton
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.services.chat.held import HeldPictures
+from qwendesk.ui.kit.dragging import picture_mime
 from qwendesk.ui.kit.icons import pixmap
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -17,14 +19,26 @@ from qwendesk.ui.thread.pictures import Picture, look_at
 class PictureShelf:
     """Remembers the pictures that were looked at, so that a thumbnail is made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: HeldPictures | None = None) -> None:
+        """`held` are those that are no files."""
+        self.held = held or HeldPictures()
         self._pictures: dict[Path, Picture] = {}
 
     async def look_at(self, path: Path) -> Picture:
         """The picture at `path`. Raises BadRequest when it is none."""
         if path not in self._pictures:
-            self._pictures[path] = await asyncio.to_thread(look_at, path)
+            self._pictures[path] = await asyncio.to_thread(look_at, path, self.held.get(path))
         return self._pictures[path]
+
+    def mime(self, path: Path) -> QMimeData:
+        """The picture as other programs take it: as a file, or as pixels where there is none."""
+        return picture_mime(path, self.held.get(path))
+
+    def forget_held(self) -> None:
+        """Nothing stays of pictures that were no files and are not held any more."""
+        self._pictures = {
+            path: picture for path, picture in self._pictures.items() if not picture.data or self.held.get(path)
+        }
 
 
 class Thumbnail(QToolButton):

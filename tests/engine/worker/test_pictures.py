@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ImagePart
+from qwendesk.engine.protocol import Measure, decode_request, encode_line
 from qwendesk.engine.worker import pictures
 
 
@@ -29,6 +31,19 @@ def test_reads_every_promised_format(tmp_path: Path, suffix: str) -> None:
     assert pixels.shape == (30, 40, 3)
     assert np.abs(pixels.astype(int) - (200, 30, 30)).max() < 12
     assert pictures.size_of(image) == (40, 30)
+
+
+def test_a_picture_that_is_no_file_comes_as_its_bytes(tmp_path: Path) -> None:
+    image = saved(Image.new("RGB", (40, 30), "red"), tmp_path / "a.png")
+    raw = Path(image.path).read_bytes()
+    Path(image.path).unlink()
+    held = msgspec.structs.replace(image, path="(in memory)/a.png", data=raw)
+    request = decode_request(encode_line(Measure(id=1, pictures=(held,))))
+    assert isinstance(request, Measure)
+    assert pictures.read(request.pictures[0]).pixels.shape == (30, 40, 3)
+    changed = msgspec.structs.replace(held, data=raw + b"0")
+    with pytest.raises(BadRequest, match="changed since"):
+        pictures.read(changed)
 
 
 def test_honours_the_orientation_a_phone_writes(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Begun, Generate
+from qwendesk.services.chat.keeping import NothingKept
 from qwendesk.services.chat.news import ConversationReplaced, Deleted, TurnEnded, TurnsReplaced, TurnStarted, Wrote
 from qwendesk.services.chat.service import ChatService
 from tests.fakes.engine import ScriptedAnswer
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.asyncio
 OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
 
 
-class Disk:
+class Disk(NothingKept):
     """A keeper that holds what a database would: refuses a message whose parent it does not know."""
 
     def __init__(self) -> None:

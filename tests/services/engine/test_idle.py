@@ -1,10 +1,12 @@
 """The memory is freed when nobody has asked for so long, and never while somebody waits for an answer."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
 from qwendesk.services.engine.idle import IdleEject
@@ -83,3 +85,46 @@ async def test_never_is_never_and_a_change_holds_at_once(desk: Desk, settings: S
     settings.change({"eject_after_min": 0})
     assert clock.set_alarms == []
     await idle.close()
+
+
+async def test_the_next_question_loads_the_model_again_as_it_was_asked_for(desk: Desk) -> None:
+    options = LoadOptions(model="/models/a.gguf", n_ctx=4096)
+    await desk.engine.load(options)
+    await desk.engine.rest()
+    assert desk.engine.state.report is None
+    assert desk.engine.state.resting == options
+    turn = await desk.chat.send("Still there?")
+    assert turn.answer.text
+    assert not turn.answer.error
+    assert desk.engine.state.resting is None
+    assert desk.engine.state.report is not None
+    assert desk.engine.state.report.options.n_ctx == 4096
+
+
+async def test_a_load_that_fails_then_says_why_in_the_answer(desk: Desk) -> None:
+    await desk.engine.load(LoadOptions(model="/models/a.gguf"))
+    await desk.engine.rest()
+    desk.client.load_result = LoadFailure("out_of_vram", "Not enough memory", "A game has it now. Close the game.")
+    turn = await desk.chat.send("Still there?")
+    assert turn.answer.error == "A game has it now. Close the game."
+
+
+async def test_what_a_person_ejects_stays_ejected(desk: Desk) -> None:
+    await desk.engine.load(LoadOptions(model="/models/a.gguf"))
+    await desk.engine.rest()
+    await desk.engine.eject()
+    turn = await desk.chat.send("Still there?")
+    assert turn.answer.error
+    assert desk.engine.state.report is None
+
+
+async def test_a_stop_while_it_loads_ends_the_question_and_not_the_load(desk: Desk) -> None:
+    await desk.engine.load(LoadOptions(model="/models/a.gguf"))
+    await desk.engine.rest()
+    question = asyncio.create_task(desk.chat.send("Still there?"))
+    await desk.until(lambda: desk.engine.state.phase is Phase.LOADING)
+    await desk.chat.stop()
+    turn = await question
+    assert turn.answer.stop_reason == "cancelled"
+    await desk.engine.settled()
+    assert desk.engine.state.report is not None

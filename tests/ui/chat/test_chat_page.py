@@ -287,3 +287,21 @@ async def test_no_other_window_flashes_up_while_a_question_is_answered(desk: Des
     await desk.ask("Show me")
     app.removeEventFilter(watch)
     assert shown == []
+
+
+async def test_a_model_that_rests_says_so_and_is_loaded_again_by_the_question(desk: Desk) -> None:
+    desk.parts.first.idle_eject.eject()
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.OFF)
+    assert "loads when you ask" in desk.text_of("model.button")
+    assert "Ejected to free memory" in desk.find("model.button", QWidget).toolTip()
+    shown: list[str] = []
+    desk.parts.engine.changed.connect(
+        lambda: shown.extend(
+            (desk.text_of("model.button"), desk.has("thread.status.1") and desk.text_of("thread.status.1"))
+        )
+    )
+    await desk.ask("Are you there?")
+    assert any("Loading" in text for text in shown if text)
+    assert any("Waiting for the model" in text for text in shown if text)
+    assert "You said: Are you there?" in words_in(desk, "thread.message.1")
+    assert "loads when you ask" not in desk.text_of("model.button")
