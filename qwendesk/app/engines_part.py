@@ -28,7 +28,7 @@ from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.first_start import FirstStart
 
 
-class EnginesPart(msgspec.Struct):
+class EnginesPart(msgspec.Struct, weakref=True):
     """The engines of this PC, joined to their list. `first` is the first start's view, once it is there."""
 
     bridge: EnginesBridge
