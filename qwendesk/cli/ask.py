@@ -9,16 +9,18 @@ from typing import Any
 import msgspec
 
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.option_rules import load_options_of
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
-from qwendesk.core.settings import apply_assignments, table
+from qwendesk.core.settings import table
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
+from qwendesk.services.chat.sending import checked
 from qwendesk.services.chat.service import ChatNews, ChatService, Wrote
 from qwendesk.services.engine.beside import mmproj_beside
 from qwendesk.services.engine.engines import client_here
@@ -69,7 +71,7 @@ def request_of(options: argparse.Namespace) -> AskRequest:
         if not equals:
             raise BadOption("Bad option", f'--set takes KEY=VALUE, not "{assignment}".')
         (for_load if _belongs_to_load(key.strip()) else overrides)[key.strip()] = value
-    apply_assignments(GenerationOptions(), overrides)
+    checked(ChatSettings(overrides=overrides))
     missing = [str(path) for path in options.image if not path.is_file()]
     if missing:
         raise QwenDeskError("No such picture", f"There is no file {missing[0]}.")

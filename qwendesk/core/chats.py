@@ -11,9 +11,13 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: str = ""
     preset: str = ""
     """Style of sampling; see core/presets.py."""
+    preset_name: str = ""
+    """Of the person's own preset that was chosen; its style is "custom"."""
+    preset_values: dict[str, str] = {}
+    """What that preset said when it was chosen, as `--set` takes it: the chat stays as it is when it is changed."""
     thinking: bool | None = None
     overrides: dict[str, str] = {}
-    """GenerationOptions set by hand, as `--set` takes them."""
+    """GenerationOptions set by hand, as `--set` takes them; they win over the preset."""
     model: str = ""
     """Path of the model file this chat was last answered by."""
     json_schema: str = ""
@@ -22,6 +26,8 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """So many of the oldest turns are kept here but not sent."""
     leave_out_old_pictures: bool = False
     """Only the last question's pictures are sent."""
+    leave_out_old_documents: bool = False
+    """Only the last question's documents are sent."""
     leave_out_thoughts: bool = False
     """Earlier thoughts are not sent, even where the options keep them."""
 
@@ -108,4 +114,6 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     """Pieces of the text around what was found, each with whether it is what was found."""
     is_answer: bool = False
     in_reasoning: bool = False
+    in_document: bool = False
+    """In the text of a document that is attached to the question."""
     created_s: float = 0.0

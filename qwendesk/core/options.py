@@ -302,7 +302,10 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         str, Setting("JSON schema", "--json-schema", "The answer follows this schema (JSON text).", _OUTPUT)
     ] = ""
     grammar: Annotated[
-        str, Setting("Grammar", "--grammar", "The answer follows this GBNF grammar.", _OUTPUT)
+        str,
+        Setting("Grammar", "--grammar",
+                "The answer follows this GBNF grammar from its rule root on. Not together with a JSON schema.",
+                _OUTPUT, is_block=True),
     ] = ""
     enable_thinking: Annotated[
         bool, Setting("Thinking", "--reasoning", "Reason before answering: better on hard questions, slower.",
@@ -322,7 +325,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     thinking_close: Annotated[
         str,
         Setting("Closing text of a cut thought", "--reasoning-budget-message",
-                "Inserted when the budget is used up or you press Answer now.", _THINKING),
+                "Inserted when the budget is used up or you press Answer now. It must hold </think>.", _THINKING,
+                pattern=r"[\s\S]*</think>[\s\S]*", example="a text with </think> in it", is_block=True),
     ] = "\n</think>\n\n"
     context_overflow: Annotated[
         Literal["stop", "drop_oldest"],

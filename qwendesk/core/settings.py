@@ -35,6 +35,8 @@ class Setting(msgspec.Struct, frozen=True):
     """A text must match this regular expression as a whole; "" for any text."""
     example: str = ""
     """What such a text looks like; needed where there is a pattern."""
+    is_block: bool = False
+    """A text of several lines, taken as it was typed: blanks and line ends at its ends mean something."""
     basic: bool = False
     """On the first level of the settings; everything else is under Advanced."""
     ollama: str = ""
@@ -88,7 +90,8 @@ def apply_assignments(options: OptionsT, assignments: Mapping[str, str]) -> Opti
 
 def parse(entry: Entry, text: str) -> Any:
     """The value `text` stands for. Lists are separated by commas (by semicolons where items hold commas)."""
-    text = text.strip()
+    if not entry.setting.is_block:
+        text = text.strip()
     try:
         value = _convert(entry.type, text)
     except (ValueError, msgspec.ValidationError):

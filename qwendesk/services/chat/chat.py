@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-import msgspec
-
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, conversation_of
@@ -120,8 +118,16 @@ class OpenChat:
 
 
 def settings_for_new(settings: ChatSettings) -> ChatSettings:
-    """What a new chat takes over from the one before: how it answers, not what it is about."""
-    return msgspec.structs.replace(
-        settings, system_prompt="", json_schema="", left_out_turns=0, leave_out_old_pictures=False,
-        leave_out_thoughts=False,
-    )  # fmt: skip
+    """What a new chat takes over from the one before: how it answers, not what it is about.
+
+    That is thinking, its budget, the preset and what was set by hand; not the system prompt, the schema, the grammar,
+    the model (which is the one that is loaded) and what is left out of the context.
+    """
+    overrides = {key: text for key, text in settings.overrides.items() if key != "grammar"}
+    return ChatSettings(
+        preset=settings.preset,
+        preset_name=settings.preset_name,
+        preset_values=settings.preset_values,
+        thinking=settings.thinking,
+        overrides=overrides,
+    )

@@ -10,11 +10,12 @@ import msgspec
 from qwendesk.core import presets
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
-from qwendesk.core.errors import BadRequest
+from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.services.chat.grammar_check import check_grammar
 from qwendesk.services.chat.schema_check import check_schema
 from qwendesk.services.chat.variables import fill
 
@@ -33,19 +34,54 @@ def model_name(report: LoadReport | None) -> str:
 
 
 def request_options(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> GenerationOptions:
-    """The preset of the model's family, then what the chat set by hand. Raises BadOption and BadRequest."""
+    """The preset of the model's family or the chat's own one, then what was set by hand. For `checked` settings."""
     thinks = thinking and (report is None or report.can_think)
     family = "other" if report is None else _family(report)
     options = presets.preset(GenerationOptions(), family, style_of(settings), thinking=thinks)
-    options = apply_assignments(options, settings.overrides)
+    options = apply_assignments(options, {**settings.preset_values, **settings.overrides})
     if settings.json_schema.strip():
-        check_schema(settings.json_schema)
-        if options.grammar:
-            raise BadRequest("Two grammars", "This chat has a JSON schema and a grammar. Take one of them away.")
         options = msgspec.structs.replace(options, json_schema=settings.json_schema)
     if settings.leave_out_thoughts:
         options = msgspec.structs.replace(options, preserve_thinking=False)
     return options
+
+
+def checked(settings: ChatSettings) -> ChatSettings:
+    """The same settings. Raises BadOption and BadRequest for what no request could be made of."""
+    options = apply_assignments(GenerationOptions(), {**settings.preset_values, **settings.overrides})
+    schema = settings.json_schema.strip() or options.json_schema.strip()
+    check_schema(schema)
+    check_grammar(options.grammar)
+    if schema and options.grammar.strip():
+        sentence = "Answers follow either a JSON schema or a grammar, and both are set. Take one of them away first."
+        raise BadRequest("Two grammars", sentence)
+    return settings
+
+
+def usable(settings: ChatSettings) -> ChatSettings:
+    """`settings` without what cannot be used here: a newer version or a hand may have written them."""
+    try:
+        return checked(settings)
+    except QwenDeskError:
+        pass
+    for name in ("overrides", "preset_values"):
+        given = getattr(settings, name).items()
+        kept = {key: text for key, text in given if _is_fine(ChatSettings(overrides={key: text}))}
+        settings = msgspec.structs.replace(settings, **{name: kept})
+    if not _is_fine(msgspec.structs.replace(settings, overrides={}, preset_values={})):
+        settings = msgspec.structs.replace(settings, json_schema="")
+    if not _is_fine(settings):
+        rest = {key: text for key, text in settings.overrides.items() if key != "grammar"}
+        settings = msgspec.structs.replace(settings, overrides=rest, preset_values={})
+    return settings
+
+
+def _is_fine(settings: ChatSettings) -> bool:
+    try:
+        checked(settings)
+    except QwenDeskError:
+        return False
+    return True
 
 
 def request_messages(

@@ -15,7 +15,6 @@ from qwendesk.core.conversation import Conversation, Turn, answer_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.options import GenerationOptions
-from qwendesk.core.settings import apply_assignments
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import PictureCost
@@ -39,7 +38,6 @@ from qwendesk.services.chat.news import (
     Wrote,
 )
 from qwendesk.services.chat.pictures import image_part
-from qwendesk.services.chat.schema_check import check_schema
 from qwendesk.services.engine.service import EngineService
 
 __all__ = [
@@ -115,8 +113,8 @@ class ChatService:
         self._change(preset=style)
 
     def set_overrides(self, assignments: Mapping[str, str]) -> None:
-        """Options that win over the presets, as `--set` takes them. Raises BadOption; then nothing changes."""
-        apply_assignments(GenerationOptions(), assignments)
+        """Options that win over the presets, as `--set` takes them. Raises BadOption or BadRequest."""
+        sending.checked(msgspec.structs.replace(self._chat.settings, overrides=dict(assignments)))
         self._change(overrides=dict(assignments))
 
     def set_system_prompt(self, text: str) -> None:
@@ -124,8 +122,7 @@ class ChatService:
 
     def change_settings(self, settings: ChatSettings) -> None:
         """All that the chat has of its own. Raises BadOption or BadRequest for what cannot be used."""
-        apply_assignments(GenerationOptions(), settings.overrides)
-        check_schema(settings.json_schema)
+        sending.checked(settings)
         if settings != self._chat.settings:
             self._chat.change(settings)
             self._subscribers.notify(SettingsChanged())
@@ -242,7 +239,7 @@ class ChatService:
 
     def open(self, chat_id: str, tree: ChatTree, settings: ChatSettings) -> None:
         """Show a chat that was kept. An answer that is being made in another ends there, with what it said."""
-        self._replace(OpenChat(self._keeper, self._numbers, tree, settings, chat_id))
+        self._replace(OpenChat(self._keeper, self._numbers, tree, sending.usable(settings), chat_id))
         self.held.forget()
 
     def new_chat(self, chat_id: str = "") -> None:
@@ -285,7 +282,6 @@ class ChatService:
         self._refuse_while_busy()
         if not message.text.strip() and not message.images and not message.documents:
             raise BadRequest("Nothing to send", "Write a question, or attach a picture or a document.")
-        check_schema(self._chat.settings.json_schema)
         question = new_question(parent_id, message)
         return await self._answer(question, new_answer(question.id), kept=kept)
 

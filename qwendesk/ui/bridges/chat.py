@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from qwendesk.core.chats import ChatSettings
@@ -11,10 +12,13 @@ from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.presets import Style
+from qwendesk.core.settings import parse, table
 from qwendesk.engine.protocol import PictureCost
 from qwendesk.services.chat.chat import Part
 from qwendesk.services.chat.counting import Room, Uncounted
 from qwendesk.services.chat.held import HeldPictures
+from qwendesk.services.chat.preset_file import PRESET_KEYS
+from qwendesk.services.chat.presets import is_changed
 from qwendesk.services.chat.service import (
     ChatNews,
     ChatService,
@@ -131,18 +135,37 @@ class ChatBridge(QObject):
         self._service.set_thinking(not self._service.thinking)
 
     def choose_style(self, style: Style) -> None:
-        """One of the presets; what was set by hand is dropped, but for the thinking budget."""
-        self._service.set_overrides(self._budget())
-        self._service.set_style(style)
+        """One of the model card's; what was set by hand is dropped, but for the thinking budget and a grammar."""
+        settings = self._service.settings
+        kept = {key: text for key, text in settings.overrides.items() if key not in PRESET_KEYS}
+        self._service.change_settings(
+            msgspec.structs.replace(settings, preset=style, preset_name="", preset_values={}, overrides=kept)
+        )
 
     def choose_custom(self, assignments: dict[str, str]) -> None:
-        """Sampling values set by hand, as option name to text. Raises BadOption for a value that cannot be used."""
-        self._service.set_overrides({**self._budget(), **assignments})
-        self._service.set_style("custom")
+        """Sampling values set by hand, as option name to text, on top of those that hold. An own preset stays chosen.
 
-    def _budget(self) -> dict[str, str]:
-        overrides = self._service.settings.overrides
-        return {_BUDGET: overrides[_BUDGET]} if _BUDGET in overrides else {}
+        Raises BadOption for a value that cannot be used.
+        """
+        settings, base, rows = self._service.settings, self._service.preset_options(), table(GenerationOptions)
+        overrides = {**settings.overrides, **assignments}
+        if settings.preset_name:
+            overrides = {
+                key: text for key, text in overrides.items() if parse(rows[key], text) != getattr(base, key)
+            }  # fmt: skip
+        elif settings.preset != "custom":
+            overrides = {"min_p": str(base.min_p), "repeat_penalty": str(base.repeat_penalty), **overrides}
+        self._service.change_settings(msgspec.structs.replace(settings, preset="custom", overrides=overrides))
+
+    @property
+    def preset_name(self) -> str:
+        """The person's own preset that this chat uses; "" for none."""
+        return self._service.settings.preset_name
+
+    @property
+    def is_preset_changed(self) -> bool:
+        """Whether something was set by hand on top of it."""
+        return is_changed(self._service.settings)
 
     @property
     def settings(self) -> ChatSettings:

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest
 from qwendesk.core.options import LoadOptions
@@ -82,8 +83,24 @@ async def test_a_schema_goes_to_the_engine_and_a_bad_one_is_never_set(desk):
     desk.chat.change_settings(ChatSettings(json_schema='{"type": "object"}'))
     await desk.chat.send("Hi")
     assert last_request(desk).options.json_schema == '{"type": "object"}'
-    desk.chat.change_settings(ChatSettings(json_schema="{}", overrides={"grammar": 'root ::= "a"'}))
-    assert "grammar" in (await desk.chat.send("Again")).answer.error
+    with pytest.raises(BadRequest, match="either a JSON schema or a grammar"):
+        desk.chat.set_overrides({"grammar": 'root ::= "a"'})
+    assert desk.chat.settings.overrides == {}
+
+
+def test_what_a_newer_version_wrote_is_left_out_and_the_rest_holds(desk):
+    written = ChatSettings(
+        overrides={"temperature": "0.3", "warp_speed": "9"}, preset="custom", preset_values={"top_k": "many"},
+        json_schema="{", system_prompt="Be kind.",
+    )  # fmt: skip
+    desk.chat.open("0" * 32, ChatTree(), written)
+    assert desk.chat.settings == ChatSettings(
+        overrides={"temperature": "0.3"}, preset="custom", system_prompt="Be kind."
+    )
+    both = ChatSettings(overrides={"grammar": 'root ::= "a"', "top_k": "7"}, json_schema='{"type": "object"}')
+    desk.chat.open("1" * 32, ChatTree(), both)
+    assert (desk.chat.options().json_schema, desk.chat.options().grammar) == (both.json_schema, "")
+    assert desk.chat.options().top_k == 7
 
 
 @pytest.mark.asyncio
