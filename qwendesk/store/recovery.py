@@ -15,6 +15,7 @@ import msgspec
 from qwendesk.core.chats import title_of
 from qwendesk.store import rows
 from qwendesk.store.database import Database, connect
+from qwendesk.store.migrations.m002_documents import FILL
 
 _TABLES = (
     "folders",
@@ -137,6 +138,7 @@ def _mend(target: sqlite3.Connection) -> None:
     target.execute("DELETE FROM shown WHERE child_id NOT IN (SELECT id FROM messages)")
     target.execute("DELETE FROM shown WHERE chat_id NOT IN (SELECT id FROM chats)")
     target.execute("DELETE FROM message_attachments WHERE message_id NOT IN (SELECT id FROM messages)")
+    target.execute(FILL)
     _blank_undecodable(target)
     _name_chats(target)
 

@@ -30,11 +30,12 @@ SELECT_NODES = """SELECT messages.id, coalesce(parent_id, ''), role, text, reaso
     FROM messages LEFT JOIN options ON options.id = options_id WHERE chat_id = ? ORDER BY seq"""
 
 SAVE_NODE = """INSERT INTO messages (id, chat_id, parent_id, role, text, reasoning, more, created_s, stop_reason, stats,
-    thought_s, error, model, options_id, indexed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    thought_s, error, model, options_id, indexed, documents)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET role = excluded.role, text = excluded.text, reasoning = excluded.reasoning,
     more = excluded.more, created_s = excluded.created_s, stop_reason = excluded.stop_reason, stats = excluded.stats,
     thought_s = excluded.thought_s, error = excluded.error, model = excluded.model, options_id = excluded.options_id,
-    indexed = excluded.indexed"""
+    indexed = excluded.indexed, documents = excluded.documents"""
 
 
 def encode(value: object) -> str:
@@ -68,6 +69,7 @@ def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool
         node.model,
         option_id,
         indexed,
+        "\n\n".join(storable(document.text) for document in message.documents),
     )
 
 
@@ -80,7 +82,7 @@ def _storable_part(part: Part) -> Part:
 
 
 def _searched(message: Message) -> str:
-    """The text that a search looks through; beside it, documents are found by their names."""
+    """The text that a search looks through, with the names of documents; their text has a column of its own."""
     return "\n".join((message.text, *(document.name for document in message.documents)))
 
 

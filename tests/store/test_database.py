@@ -139,6 +139,13 @@ def test_the_oldest_schema_is_read_by_today(tmp_path: Path) -> None:
     path = tmp_path / "chats.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(OLDEST.read_text(encoding="utf-8"))
+        more = '{"parts":[{"type":"document","name":"lease.pdf","text":"The tenant keeps a heron."}]}'
+        connection.execute(
+            """INSERT INTO messages (id, chat_id, parent_id, role, text, more, created_s, indexed)
+            VALUES ('q2', 'c', 'a1', 'user', 'lease.pdf', ?, 3.0, 1)""",
+            (more,),
+        )
+        connection.commit()
 
     database = Database(path)
 
@@ -147,6 +154,12 @@ def test_the_oldest_schema_is_read_by_today(tmp_path: Path) -> None:
 
     (chat,) = ChatStore(database).list()
     assert chat.title == "Why is the sky blue?"
-    assert [node.message.text for node in ChatStore(database).load(chat.id).path()] == ["Why is the sky blue?", "Air."]
+    assert [node.message.text for node in ChatStore(database).load(chat.id).path()][:2] == [
+        "Why is the sky blue?",
+        "Air.",
+    ]
     assert [hit.node_id for hit in ChatSearch(database).find("air")] == ["a1"]
+    (hit,) = ChatSearch(database).find("heron")
+    assert (hit.node_id, hit.in_document) == ("q2", True)
+    assert value(path, "SELECT count(*) FROM messages_fts WHERE messages_fts MATCH 'lease'") == 1
     database.close()

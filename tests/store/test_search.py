@@ -1,5 +1,7 @@
 """Words lead to the chats and messages that have them."""
 
+import sqlite3
+
 import pytest
 
 from qwendesk.core.chat_tree import ChatNode
@@ -7,7 +9,7 @@ from qwendesk.core.chats import ChatSummary, SearchHit
 from qwendesk.core.messages import DocumentPart, Message, TextPart, text_message
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import Database
-from qwendesk.store.search import ChatSearch
+from qwendesk.store.search import _DOCUMENTS, _MESSAGES, ChatSearch
 from tests.store.chat_nodes import node
 
 
@@ -113,3 +115,58 @@ def test_a_question_is_found_by_the_name_of_its_document_and_stays_as_it_was(
     summary = store.summary("c9")
     assert summary is not None
     assert summary.title == "quarterly_ledger.csv"
+
+
+LEASE = "The landlord may not enter. " * 30 + "Concatenated: a cat is allowed, and a Gürteltier too. " + "End. " * 50
+
+
+def lease(name: str = "q9", text: str = LEASE) -> ChatNode:
+    document = DocumentPart("lease.pdf", text)
+    return ChatNode(id=name, message=Message("user", (document, TextPart("May I?"))), created_s=9.0)
+
+
+@pytest.mark.parametrize(("query", "marked"), [("allowed", "allowed"), ("cat", "cat"), ("gurtel", "Gürtel")])
+def test_the_text_of_documents_is_searched_with_a_snippet(
+    search: ChatSearch, store: ChatStore, query: str, marked: str
+) -> None:
+    store.save_node("home", lease()).result()
+    (hit,) = search.find(query)
+
+    assert (hit.chat_id, hit.node_id, hit.in_document, hit.is_answer) == ("home", "q9", True, False)
+    (before, _), (found, is_found), _ = hit.snippet
+    assert (found, is_found) == (marked, True)
+    assert before.startswith("…")
+    assert not before[-1].isalnum(), "in the middle of another word"
+
+
+def test_a_message_is_found_once_and_newer_ones_come_first(search: ChatSearch, store: ChatStore) -> None:
+    store.save_node("home", lease("q7", "About the sky."))
+    store.save_node("home", node("q8", text="The sky again"))
+    store.save_node("home", lease("q9", "May I? Yes: the sky.")).result()
+
+    assert where(search.find("sky"))[1:] == ["q9", "q8", "q7", "q1"]
+    hits = search.find("may")
+    assert [(hit.node_id, hit.in_document) for hit in hits if hit.node_id] == [("q9", False), ("q7", False)]
+
+
+def test_documents_are_forgotten_with_their_message(search: ChatSearch, store: ChatStore) -> None:
+    store.save_node("home", lease())
+    store.save_node("home", lease())
+    store.save_node("home", lease(text="Nothing 租约 here.")).result()
+    assert where(search.find("landlord")) == []
+    assert where(search.find("租约")) == ["title of zh", "q9", "q3"]
+    store.delete_node("home", "q9").result()
+    assert where(search.find("nothing")) == []
+
+
+@pytest.mark.parametrize("statement", [_MESSAGES, _DOCUMENTS])
+def test_a_search_reads_only_what_it_shows(database: Database, statement: str) -> None:
+    def plan(connection: sqlite3.Connection) -> str:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", ("sky", 100))
+        return "\n".join(str(row[3]) for row in rows)
+
+    words = database.read(plan)
+    assert "VIRTUAL TABLE INDEX" in words
+    assert "SEARCH messages USING INTEGER PRIMARY KEY" in words
+    assert "SCAN messages" not in words.replace("SCAN messages_fts VIRTUAL", "")
+    assert "TEMP B-TREE" not in words

@@ -7,8 +7,8 @@ version N - 1 to version N, which SQLite keeps as `user_version`; 0 is an empty 
 import sqlite3
 from collections.abc import Callable
 
-from qwendesk.store.migrations import m001_first
+from qwendesk.store.migrations import m001_first, m002_documents
 
 Migration = Callable[[sqlite3.Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m001_first.apply,)
+MIGRATIONS: tuple[Migration, ...] = (m001_first.apply, m002_documents.apply)

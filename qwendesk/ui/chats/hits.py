@@ -64,6 +64,8 @@ def where(hit: SearchHit) -> str:
         return tr("Title")
     if hit.in_reasoning:
         return tr("Thought")
+    if hit.in_document:
+        return tr("Document")
     return tr("Answer") if hit.is_answer else tr("Question")
 
 
