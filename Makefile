@@ -2,6 +2,8 @@
 
 # auto, cpu, cuda, vulkan or metal: see README.md.
 ENGINE ?= auto
+# The bundle's engine for graphics cards: auto, yes or no.
+VULKAN ?= auto
 # The first Python here that is new enough; tools/setup says what is wrong if none is.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.version_info < (3, 11) and sys.exit(1); print(sys.executable)' 2>/dev/null && exit; \
@@ -10,7 +12,7 @@ VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak format screenshot bundle bundle-test clean environment environment-test
+.PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test
 
 help:
 	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
@@ -20,9 +22,11 @@ help:
 	@echo "make format      lay out the code and sort the imports"
 	@echo "make screenshot  take the pictures of the guide and the README again"
 	@echo "make bundle      the app as one folder in dist/, with its engines; make bundle-test tries it as a stranger would"
+	@echo "make deb         the bundle as a Debian package; make appimage: as one file (docs/release.md says what it needs)"
 	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine"
 	@echo
 	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
+	@echo "VULKAN=auto|yes|no says whether the bundle has an engine for graphics cards; auto: if it can be built here"
 
 environment:
 	@"$(PYTHON)" -m tools.setup --for run --engine "$(ENGINE)"
@@ -60,10 +64,16 @@ screenshot: environment-test
 	@$(VENV_PYTHON) -m tools.screenshots
 
 bundle: environment-test
-	@$(VENV_PYTHON) -m tools.bundle
+	@$(VENV_PYTHON) -m tools.bundle --vulkan "$(VULKAN)"
 
 bundle-test: environment-test
 	@$(VENV_PYTHON) -m tools.bundle.smoke
+
+deb: environment-test
+	@$(VENV_PYTHON) -m tools.bundle.deb
+
+appimage: environment-test
+	@$(VENV_PYTHON) -m tools.bundle.appimage
 
 clean:
 	rm -rf .venv .work .pytest_cache .mypy_cache .ruff_cache .hypothesis

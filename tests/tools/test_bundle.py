@@ -13,18 +13,23 @@ import pytest
 
 from qwendesk.core.engines import EngineFolder
 from qwendesk.engine.folders import read_engine, wrong_files
+from tools.bundle.__main__ import chosen_engines
+from tools.bundle.appimage import make_appimage
 from tools.bundle.deb import logo_image, logo_svg, make_deb
-from tools.bundle.engines import make_engine_folder
+from tools.bundle.engines import CPU_ENGINES, VULKAN, lacks_matrix_shaders, make_engine_folder, same_files
 from tools.bundle.licences import collect_licences
 from tools.bundle.size import report
+from tools.setup import engine as engine_setup
+from tools.setup import system_packages
 from tools.setup.project import SetupError
+from tools.setup.system_packages import Need
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the libraries' names are Linux's")
 
 
-def make_wheel(path: Path) -> Path:
+def make_wheel(path: Path, *more: str) -> Path:
     with zipfile.ZipFile(path, "w") as wheel:
-        for library in ("ggml", "ggml-base", "ggml-cpu", "llama", "mtmd"):
+        for library in ("ggml", "ggml-base", "ggml-cpu", "llama", "mtmd", *more):
             for ending in (".so", ".so.0", ".so.0.25.3"):
                 wheel.writestr(f"llama_cpp/lib/lib{library}{ending}", f"library {library}")
         wheel.writestr("llama_cpp/__init__.py", "")
@@ -34,7 +39,7 @@ def make_wheel(path: Path) -> Path:
 
 @LINUX
 def test_an_engine_folder_has_each_library_once_and_is_sound(tmp_path: Path) -> None:
-    manifest = make_engine_folder(make_wheel(tmp_path / "a.whl"), tmp_path / "cpu-avx2", "cpu", "0.3.36")
+    manifest = make_engine_folder(make_wheel(tmp_path / "a.whl"), tmp_path / "cpu-avx2", CPU_ENGINES[0], "0.3.36")
     assert {file.name for file in manifest.files} == {
         "libllama.so", "libmtmd.so", "libggml.so.0", "libggml-base.so.0", "libggml-cpu.so.0",
     }  # fmt: skip
@@ -42,6 +47,44 @@ def test_an_engine_folder_has_each_library_once_and_is_sound(tmp_path: Path) -> 
     engine = read_engine(tmp_path / "cpu-avx2")
     assert isinstance(engine, EngineFolder)
     assert wrong_files(engine) == ()
+
+
+@LINUX
+def test_the_vulkan_engine_is_one_for_graphics_cards_and_new_processors(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "a.whl", "ggml-vulkan")
+    manifest = make_engine_folder(wheel, tmp_path / "vulkan", VULKAN, "0.3.36")
+    assert (manifest.backend, "avx2" in manifest.cpu_needs) == ("vulkan", True)
+    assert "libggml-vulkan.so.0" in {file.name for file in manifest.files}
+    assert lacks_matrix_shaders(tmp_path / "vulkan")
+    cpu = make_engine_folder(make_wheel(tmp_path / "b.whl"), tmp_path / "cpu-avx2", CPU_ENGINES[0], "0.3.36")
+    assert {file.name for file in manifest.files} - {file.name for file in same_files(manifest, cpu)} == {
+        "libggml-vulkan.so.0"
+    }
+
+
+@pytest.fixture
+def without_glslc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_setup, "kept_wheel", lambda _backend, _version: None)
+    monkeypatch.setattr(system_packages, "missing", lambda _wanted: [Need("program", "glslc", "glslc")])
+
+
+@pytest.mark.usefixtures("without_glslc")
+def test_a_bundle_that_cannot_have_vulkan_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert chosen_engines("auto", "0.3.36") == CPU_ENGINES
+    assert "Without Vulkan, which cannot be built here: glslc (missing)." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_glslc")
+def test_a_release_stops_where_vulkan_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SetupError, match="glslc"):
+        chosen_engines("yes", "0.3.36")
+
+
+def test_a_kept_vulkan_engine_is_taken_without_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_setup, "kept_wheel", lambda _backend, _version: Path("kept.whl"))
+    assert VULKAN in chosen_engines("auto", "0.3.36")
+    assert VULKAN not in chosen_engines("no", "0.3.36")
 
 
 def contents(tmp_path: Path, *sources: Path) -> Path:
@@ -76,9 +119,14 @@ def test_the_report_counts_every_byte_once(tmp_path: Path) -> None:
     (tmp_path / "_internal" / "PySide6" / "lib.so").write_bytes(bytes(3_000_000))
     (tmp_path / "QwenDesk").write_bytes(bytes(1_000))
     (tmp_path / "link").symlink_to("QwenDesk")
-    total, table = report(tmp_path)
-    assert total == 3_001_000
+    vulkan = tmp_path / "_internal" / "engines" / "vulkan" / "libggml-vulkan.so.0"
+    vulkan.parent.mkdir(parents=True)
+    vulkan.write_bytes(bytes(2_000_000))
+    sizes, table = report(tmp_path)
+    assert (sizes.cpu_bytes, sizes.all_bytes, sizes.fits) == (3_001_000, 5_001_000, True)
     assert "2.9 MiB  _internal/PySide6" in table
+    assert "2.9 MiB  in all, for a processor (at most 250)" in table
+    assert "4.8 MiB  in all, with Vulkan" in table
 
 
 def test_the_logo_is_drawn_in_its_colour() -> None:
@@ -104,3 +152,33 @@ def test_the_package_holds_the_bundle_and_what_a_desktop_needs(tmp_path: Path) -
         "./usr/share/icons/hicolor/256x256/apps/qwendesk.png",
     ):
         assert name in listed
+
+
+@pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="no mksquashfs here")
+def test_an_appimage_is_its_runtime_with_an_image_that_has_all_a_desktop_needs(tmp_path: Path) -> None:
+    bundle = tmp_path / "QwenDesk"
+    bundle.mkdir()
+    (bundle / "QwenDesk").write_bytes(b"program")
+    runtime = tmp_path / "runtime"
+    runtime.write_bytes(b"\x7fELF0000AI\x02" + bytes(4085))
+    made = make_appimage(bundle, runtime, tmp_path, tmp_path / "work")
+    assert made.stat().st_mode & 0o111
+    assert made.read_bytes()[:4096] == runtime.read_bytes()
+    command = ["unsquashfs", "-offset", "4096", "-lls", str(made)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for name in (
+        "/AppRun -> usr/lib/qwendesk/QwenDesk",
+        "/.DirIcon -> qwendesk.png",
+        "/qwendesk.desktop",
+        "/qwendesk.png",
+        "/usr/lib/qwendesk/QwenDesk",
+        "/usr/share/mime/packages/qwendesk.xml",
+    ):
+        assert name in listed
+
+
+@pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="no mksquashfs here")
+def test_a_program_that_is_no_appimage_runtime_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "QwenDesk").mkdir()
+    with pytest.raises(SetupError, match="no AppImage runtime"):
+        make_appimage(tmp_path / "QwenDesk", Path(sys.executable), tmp_path, tmp_path / "work")

@@ -38,7 +38,8 @@ def test_a_backend_asked_for_by_name_is_taken(backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "word"), [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, vulkan, metal"), ("metal", "macOS")]
+    ("wanted", "word"),
+    [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, cuda-avx2, vulkan, vulkan-avx2, metal"), ("metal", "macOS")],
 )
 def test_what_cannot_be_had_is_refused_with_a_sentence(wanted: str, word: str) -> None:
     with pytest.raises(SetupError, match=word):
@@ -76,6 +77,8 @@ def test_an_engine_for_other_pcs_uses_no_instruction_that_its_name_does_not_say(
     avx2, sse42 = set(cmake_flags("cpu-avx2")), set(cmake_flags("cpu-sse42"))
     assert "-DGGML_NATIVE=OFF" in avx2 & sse42
     assert "-DGGML_AVX2=ON" in avx2
+    for graphics, flag in (("vulkan-avx2", "-DGGML_VULKAN=ON"), ("cuda-avx2", "-DGGML_CUDA=ON")):
+        assert avx2 - {"-DGGML_METAL=OFF"} | {flag} <= set(cmake_flags(graphics))
     assert {f"-DGGML_{name}=OFF" for name in ("AVX", "AVX2", "FMA", "F16C", "BMI2")} <= sse42
 
 

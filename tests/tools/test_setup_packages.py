@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +91,23 @@ def test_only_the_tests_need_an_x_server_and_only_a_build_needs_a_compiler() -> 
 
 def test_windows_needs_nothing_of_the_system() -> None:
     assert needs(["run", "test", "build"], "Windows") == []
+
+
+def test_a_vulkan_engine_needs_its_compiler_and_headers() -> None:
+    assert {need.debian_package for need in needs(["vulkan"], "Linux")} == {"glslc", "libvulkan-dev", "spirv-headers"}
+    assert [need.name for need in needs(["vulkan"], "Windows")] == ["glslc"]
+
+
+def test_headers_that_are_too_old_are_not_asked_for_again(
+    tmp_path: Path, said: list[str], apt: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = tmp_path / "include" / "vulkan" / "vulkan_core.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define VK_HEADER_VERSION 239\n")
+    monkeypatch.setenv("VULKAN_SDK", str(tmp_path))
+    need = Need("header", "vulkan/vulkan_core.h", "libvulkan-dev", "VK_EXT_layer_settings")
+    with pytest.raises(SetupError, match=r"vulkan_core\.h is too old .* VULKAN_SDK"):
+        provide([need], say=said.append)
+    assert apt == []
+    header.write_text("#define VK_EXT_layer_settings 1\n")
+    assert missing([need]) == []

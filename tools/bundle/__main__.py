@@ -1,52 +1,105 @@
 """`make bundle`: engines, programs, licences, size."""
 
+import argparse
+import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from tools.bundle.engines import make_engine_folder
+from qwendesk.core.engines import EngineManifest
+from tools.bundle.engines import (
+    CPU_ENGINES,
+    VULKAN,
+    BundledEngine,
+    lacks_matrix_shaders,
+    make_engine_folder,
+    same_files,
+)
 from tools.bundle.licences import collect_licences
-from tools.bundle.size import MOST_BYTES, report
-from tools.setup import engine
-from tools.setup.backends import Backend
+from tools.bundle.size import report
+from tools.setup import engine, system_packages
 from tools.setup.project import ROOT, WORK, SetupError, engine_version
 
 DIST = ROOT / "dist"
 BUNDLE = DIST / "QwenDesk"
-_CPU_ENGINES: tuple[Backend, ...] = ("cpu-avx2", "cpu-sse42")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Returns 0, or 1 with a sentence when something is missing or the bundle is too large."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bundle", description="Makes the app in dist/QwenDesk.")
+    parser.add_argument(
+        "--vulkan", choices=["auto", "yes", "no"], default="auto",
+        help="the engine for graphics cards: auto leaves it out where it cannot be built, yes fails then",
+    )  # fmt: skip
     try:
-        _make()
+        _make(parser.parse_args(arguments).vulkan)
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
-def _make() -> None:
+def chosen_engines(vulkan: str, version: str) -> tuple[BundledEngine, ...]:
+    """The engines of this bundle; says in a sentence when and why the Vulkan engine is left out.
+
+    Raises SetupError when it must be in and cannot be built.
+    """
+    if vulkan == "no":
+        _say("Without Vulkan, as asked: this bundle computes on the processor only.")
+        return CPU_ENGINES
+    missing = system_packages.missing(system_packages.needs(VULKAN.purposes, platform.system()))
+    if engine.kept_wheel(VULKAN.build, version) is None and missing:
+        if vulkan == "yes":
+            system_packages.provide(missing, say=_say)
+        else:
+            names = ", ".join(
+                f"{need.name} ({'too old' if system_packages.is_outdated(need) else 'missing'})" for need in missing
+            )
+            _say(f"Without Vulkan, which cannot be built here: {names}. docs/release.md says what it needs.")
+            return CPU_ENGINES
+    return (*CPU_ENGINES, VULKAN)
+
+
+def _make(vulkan: str) -> None:
     shutil.rmtree(BUNDLE, ignore_errors=True)
     version = engine_version()
-    wheels = {backend: _wheel(backend, version) for backend in _CPU_ENGINES}
-    print("Freezing the app", flush=True)
+    wheels = {each: _wheel(each, version) for each in chosen_engines(vulkan, version)}
+    _say("Freezing the app")
     spec = ROOT / "packaging" / "qwendesk.spec"
     places = ["--distpath", str(DIST), "--workpath", str(WORK / "bundle")]
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "WARN", *places]
     if subprocess.run([*command, str(spec)], cwd=ROOT, check=False).returncode:
         raise SetupError("PyInstaller failed; what it printed is above.")
     _strip_python()
-    for backend, wheel in wheels.items():
-        manifest = make_engine_folder(wheel, _inside() / "engines" / backend, "cpu", version)
-        print(f"Engine {manifest.name}: {sum(file.n_bytes for file in manifest.files) / 2**20:.1f} MiB", flush=True)
+    _add_engines(wheels, version)
     parts = collect_licences(WORK / "bundle" / "contents.json", BUNDLE / "licences")
-    print(f"Licences of {len(parts)} parts", flush=True)
-    total, table = report(BUNDLE)
-    print(table, flush=True)
-    if sys.platform.startswith("linux") and total > MOST_BYTES:
+    _say(f"Licences of {len(parts)} parts")
+    sizes, table = report(BUNDLE)
+    _say(table)
+    if sys.platform.startswith("linux") and not sizes.fits:
         raise SetupError("The bundle is too large.")
+    _say(f"The app is in {BUNDLE.relative_to(ROOT)}. Try it: make bundle-test")
+
+
+def _add_engines(wheels: dict[BundledEngine, Path], version: str) -> None:
+    first: EngineManifest | None = None
+    for each, wheel in wheels.items():
+        folder = _inside() / "engines" / each.name
+        manifest = make_engine_folder(wheel, folder, each, version)
+        first = first or manifest
+        n_bytes = sum(file.n_bytes for file in manifest.files)
+        same = sum(file.n_bytes for file in same_files(manifest, first)) if manifest is not first else 0
+        also = f", of which {_mib(same)} are the same as in {first.name}" if same else ""
+        _say(f"Engine {each.name}: {_mib(n_bytes)}{also}")
+        if each.backend == "vulkan" and lacks_matrix_shaders(folder):
+            _say(
+                "  Its shaders were compiled by a glslc that knows no cooperative matrices: long prompts are read more "
+                "slowly on cards with matrix cores. A release is built with the Vulkan SDK's glslc (docs/release.md)."
+            )
 
 
 def _strip_python() -> None:
@@ -66,13 +119,21 @@ def _inside() -> Path:
     return BUNDLE / "_internal"
 
 
-def _wheel(backend: Backend, version: str) -> Path:
-    kept = engine.kept_wheel(backend, version)
+def _wheel(each: BundledEngine, version: str) -> Path:
+    kept = engine.kept_wheel(each.build, version)
     if kept is not None:
         return kept
-    print(f"Building the engine {backend}, about 9 minutes on two cores", flush=True)
-    return engine.build(backend, version, Path(sys.executable))
+    _say(f"Building the engine {each.name}, about {each.minutes} minutes on two cores")
+    return engine.build(each.build, version, Path(sys.executable))
+
+
+def _mib(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:.1f} MiB"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -24,9 +24,9 @@ Version: {version}
 Architecture: {architecture}
 Maintainer: The QwenDesk authors <qwendesk@example.invalid>
 Installed-Size: {kilobytes}
-Depends: libc6 (>= {glibc}), libegl1, libgl1, libxkbcommon-x11-0, libxcb-cursor0, libxcb-icccm4, libxcb-keysyms1,\
- libxcb-shape0, libdbus-1-3, libfontconfig1
-Recommends: fonts-noto-core
+Depends: libc6 (>= {glibc}), libstdc++6, libgcc-s1, libegl1, libgl1, libxkbcommon-x11-0, libxcb-cursor0,\
+ libxcb-icccm4, libxcb-keysyms1, libxcb-shape0, libdbus-1-3, libfontconfig1
+Recommends: fonts-noto-core, libvulkan1
 Section: utils
 Priority: optional
 Description: Run Qwen 3.5 and 3.6 at home

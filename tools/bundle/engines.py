@@ -5,41 +5,76 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from qwendesk.core.engines import MANIFEST_NAME, Backend, EngineFile, EngineManifest
+from tools.setup import backends
 
-NEEDS = {"cpu-avx2": ("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2"), "cpu-sse42": ("sse4_2",)}
-"""Processor features that each engine uses without asking, as it is built (tools/setup/backends.py)."""
-
+_AVX2 = ("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2")
 _LOADED_BY_NAME = ("libllama.so", "libmtmd.so")
 """llama-cpp-python opens these two; they find the others by their versioned name."""
 
 
-def make_engine_folder(wheel: Path, folder: Path, backend: Backend, package_version: str) -> EngineManifest:
+@dataclass(frozen=True)
+class BundledEngine:
+    """One engine folder: what it is called, how it is built, and what its code uses without asking."""
+
+    name: str
+    build: backends.Backend
+    backend: Backend
+    cpu_needs: tuple[str, ...]
+    purposes: tuple[str, ...] = ("build",)
+    """What building it needs, as tools/setup/system_packages.py calls it."""
+    minutes: int = 9
+    """About how long building it takes on two slow cores."""
+
+
+CPU_ENGINES = (
+    BundledEngine("cpu-avx2", "cpu-avx2", "cpu", _AVX2),
+    BundledEngine("cpu-sse42", "cpu-sse42", "cpu", ("sse4_2",)),
+)
+VULKAN = BundledEngine("vulkan", "vulkan-avx2", "vulkan", _AVX2, ("build", "vulkan"), minutes=30)
+_MATRIX_SHADERS = b"_cm1"
+"""Ends the names of ggml's shaders for cooperative matrices, which an old glslc cannot compile."""
+
+
+def make_engine_folder(wheel: Path, folder: Path, engine: BundledEngine, package_version: str) -> EngineManifest:
     """Unpacks the wheel's libraries into `folder` (made new), each once, and writes the manifest."""
     folder.mkdir(parents=True)
     files = []
     with zipfile.ZipFile(wheel) as archive:
-        for name in _libraries(archive):
+        for name in library_names(archive):
             content = archive.read(name)
             short = PurePosixPath(name).name
             (folder / short).write_bytes(content)
             files.append(EngineFile(short, len(content), hashlib.sha256(content).hexdigest()))
     manifest = EngineManifest(
-        name=folder.name,
+        name=engine.name,
         package_version=package_version,
-        backend=backend,
-        cpu_needs=NEEDS.get(folder.name, ()),
+        backend=engine.backend,
+        cpu_needs=engine.cpu_needs,
         files=tuple(sorted(files, key=lambda file: file.name)),
     )
     (folder / MANIFEST_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
     return manifest
 
 
-def _libraries(archive: zipfile.ZipFile) -> Iterator[str]:
+def same_files(manifest: EngineManifest, others: EngineManifest) -> tuple[EngineFile, ...]:
+    """The files of one engine that another has byte for byte."""
+    known = {file.sha256 for file in others.files}
+    return tuple(file for file in manifest.files if file.sha256 in known)
+
+
+def lacks_matrix_shaders(folder: Path) -> bool:
+    """Whether a Vulkan engine was compiled without the shaders for the matrix cores of today's cards."""
+    libraries = [path for path in folder.iterdir() if "ggml-vulkan" in path.name]
+    return not any(_MATRIX_SHADERS in library.read_bytes() for library in libraries)
+
+
+def library_names(archive: zipfile.ZipFile) -> Iterator[str]:
     """The wheel holds each Linux library three times (libx.so, libx.so.0, libx.so.0.1.2): those that are asked for."""
     for name in archive.namelist():
         path = PurePosixPath(name)

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from tools.setup import system_packages
 from tools.setup.project import SetupError
 
-Backend = Literal["cpu", "cpu-avx2", "cpu-sse42", "cuda", "vulkan", "metal"]
-"""The two with an instruction set are for other PCs than this one; see tools/bundle."""
+Backend = Literal["cpu", "cpu-avx2", "cpu-sse42", "cuda", "cuda-avx2", "vulkan", "vulkan-avx2", "metal"]
+"""Those with an instruction set in their name are for other PCs than this one; see tools/bundle."""
 WANTED = ("auto", *get_args(Backend))
 
 _AVX2 = ("AVX", "AVX2", "FMA", "F16C", "BMI2")
 """What ggml's build calls the instruction sets that came with AVX2; without a native build it turns them all on."""
+CUDA_ARCHITECTURES = ("75-real", "80-real", "86-real", "89-real", "90-virtual", "120a-real")
+"""GeForce RTX 20, 30, 40, 50 and A100 with code of their own; H100 and its kind compile theirs at the first start."""
 _NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 _TOOLS = ("nvidia-smi", "nvcc", "glslc")
 _PREBUILT_CUDA = ("132", "131", "130", "129", "128", "126", "125", "124", "123", "122", "121", "118")
@@ -74,17 +77,19 @@ def cmake_flags(backend: Backend) -> list[str]:
     """The CMake arguments of a build."""
     # Without OpenSSL: the engine opens no network connection, and the library may be missing where it runs.
     flags = ["-DLLAMA_OPENSSL=OFF"]
+    if backend.endswith("-avx2"):
+        flags += ["-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=True)]
     match backend:
         case "cuda":
             flags.append("-DGGML_CUDA=ON")
-        case "vulkan":
+        case "cuda-avx2":
+            flags += ["-DGGML_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(CUDA_ARCHITECTURES)}"]
+        case "vulkan" | "vulkan-avx2":
             flags.append("-DGGML_VULKAN=ON")
         case "metal":
             flags.append("-DGGML_METAL=ON")
-        case "cpu":
+        case "cpu" | "cpu-avx2":
             flags.append("-DGGML_METAL=OFF")  # on a Mac it is on by default
-        case "cpu-avx2":
-            flags += ["-DGGML_METAL=OFF", "-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=True)]
         case "cpu-sse42":
             flags += ["-DGGML_METAL=OFF", "-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=False), "-DGGML_SSE42=ON"]
     return flags
@@ -136,7 +141,7 @@ def look_at_machine(*, prebuilt: bool) -> Machine:
         loader = Path(os.environ.get("SYSTEMROOT", "C:/Windows"), "System32", "vulkan-1.dll").is_file()
         vulkan, any_gpu = loader, loader
     else:
-        vulkan = shutil.which("glslc") is not None and _vulkan_headers()
+        vulkan = not system_packages.missing(system_packages.needs(["vulkan"], system))
         any_gpu = nvidia or any(Path("/dev/dri").glob("renderD*"))
     return Machine(
         system=system,
@@ -171,10 +176,3 @@ def _nvidia_gpus() -> int:
     except (OSError, subprocess.TimeoutExpired):
         return 0  # a driver that does not answer is no driver to build for
     return sum(line.startswith("GPU ") for line in listed.splitlines())
-
-
-def _vulkan_headers() -> bool:
-    sdk = os.environ.get("VULKAN_SDK")
-    folders = [Path(sdk, "include")] if sdk else []
-    folders += [Path("/usr/include"), Path("/usr/local/include"), Path("/opt/homebrew/include")]
-    return any((folder / "vulkan" / "vulkan.h").is_file() for folder in folders)

@@ -70,7 +70,8 @@ def _wheel(backend: backends.Backend, *, prebuilt: bool) -> Path:
         return kept
     if prebuilt:
         return engine.fetch_prebuilt(backend, version, venv_python(), _say)
-    system_packages.provide(system_packages.needs(["build"], platform.system()), say=_say)
+    purposes = ["build", "vulkan"] if backend.startswith("vulkan") else ["build"]
+    system_packages.provide(system_packages.needs(purposes, platform.system()), say=_say)
     _say(f"Building the engine {version} for {backend}. This is done once: about 4 minutes for a CPU, more for a GPU.")
     return engine.build(backend, version, venv_python())
 

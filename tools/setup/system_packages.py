@@ -12,16 +12,18 @@ from typing import Literal
 
 from tools.setup.project import SetupError
 
-Kind = Literal["library", "program", "font", "module"]
+Kind = Literal["library", "program", "font", "module", "header"]
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing the system must have. `name` is a library's file, a program, or a Python module."""
+    """One thing the system must have. `name` is a library's file, a program, a Python module or a C header."""
 
     kind: Kind
     name: str
     debian_package: str
+    word: str = ""
+    """What a header that is new enough has in it."""
 
 
 _RUN = (
@@ -42,15 +44,25 @@ _RUN = (
 )
 _TEST = (Need("program", "Xvfb", "xvfb"), Need("program", "xdotool", "xdotool"))
 _BUILD = (Need("program", "c++", "g++"),)
+_VULKAN = (
+    Need("program", "glslc", "glslc"),
+    # Newer than Debian 12's: release 1.3.275 of January 2024 is new enough.
+    Need("header", "vulkan/vulkan_core.h", "libvulkan-dev", "VK_EXT_layer_settings"),
+    Need("header", "spirv/unified1/spirv.hpp", "spirv-headers"),
+)
+"""What the Vulkan backend is compiled with. Where it comes in one piece, as the Vulkan SDK, the first tells of it."""
+_SDK = "the Vulkan SDK (https://vulkan.lunarg.com)"
+_HEADER_FOLDERS = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
 
 
 def needs(purposes: Sequence[str], system: str) -> list[Need]:
-    """What these purposes ("run", "test", "build") need on this system ("Linux", "Darwin", "Windows")."""
+    """What these purposes ("run", "test", "build", "vulkan") need on this system ("Linux", "Darwin", "Windows")."""
     if system == "Linux":
-        table = {"run": _RUN, "test": _TEST, "build": _BUILD}
-        return [need for purpose in purposes for need in table[purpose]]
-    return list(_BUILD) if system == "Darwin" and "build" in purposes else []
+        table = {"run": _RUN, "test": _TEST, "build": _BUILD, "vulkan": _VULKAN}
+    else:
+        table = {"build": _BUILD if system == "Darwin" else (), "vulkan": _VULKAN[:1]}
+    return [need for purpose in purposes for need in table.get(purpose, ())]
 
 
 def missing(wanted: Sequence[Need]) -> list[Need]:
@@ -66,7 +78,11 @@ def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
     absent = missing(wanted)
     if not absent:
         return
+    _refuse_old_headers(absent)
     packages = " ".join(sorted({need.debian_package for need in absent}))
+    if not sys.platform.startswith("linux") and any(need in _VULKAN for need in absent):
+        names = ", ".join(need.name for need in absent)
+        raise SetupError(f"Missing to build a Vulkan engine: {names}. Install {_SDK}.")
     if sys.platform == "darwin":
         raise SetupError("The C++ compiler is missing. Run: xcode-select --install")
     if shutil.which("apt-get") is None:
@@ -78,9 +94,31 @@ def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
     _apt("update")
     _apt("install", "--yes", "--no-install-recommends", *packages.split())
     still = missing(absent)
+    _refuse_old_headers(still)
     if still:
         names = ", ".join(need.name for need in still)
         raise SetupError(f"Still missing after installing {packages}: {names}.")
+
+
+def is_outdated(need: Need) -> bool:
+    """Whether this header is here, but in a release that is too old."""
+    return need.kind == "header" and _header(need.name) is not None and not _present(need)
+
+
+def _refuse_old_headers(wanted: Sequence[Need]) -> None:
+    old = [need.name for need in wanted if is_outdated(need)]
+    if old:
+        raise SetupError(
+            f"This system's {', '.join(old)} is too old for this engine. Install {_SDK}, "
+            "and set the variable VULKAN_SDK to its folder."
+        )
+
+
+def _header(name: str) -> Path | None:
+    """The file a compiler would take: of the Vulkan SDK that VULKAN_SDK names, else of the system."""
+    sdk = os.environ.get("VULKAN_SDK")
+    folders = [*([Path(sdk, "include")] if sdk else []), *map(Path, _HEADER_FOLDERS)]
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 def _apt(*arguments: str) -> None:
@@ -99,6 +137,9 @@ def _present(need: Need) -> bool:
             return shutil.which(need.name) is not None
         case "module":
             return _imports(need.name)
+        case "header":
+            header = _header(need.name)
+            return header is not None and need.word in header.read_text(encoding="utf-8", errors="replace")
         case "font":
             folders = (Path(folder).expanduser() for folder in _FONT_FOLDERS)
             return any(next(folder.rglob("*.[ot]tf"), None) for folder in folders if folder.is_dir())

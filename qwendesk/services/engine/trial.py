@@ -1,7 +1,7 @@
 """Whether one engine runs on this PC: tried in a process of its own, with a plain reason if it does not."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -16,13 +16,22 @@ from qwendesk.engine.folders import library_environment
 LONGEST_TRIAL_S = 60.0
 """A GPU engine brings in up to 2 GB of libraries from a cold disk, and its driver wakes the card."""
 
-_REASONS = (
+_NOT_ON_THIS_PC = (
     ("driver version is insufficient", "The graphics driver is too old for it: install the newest one."),
     ("no cuda-capable device", "There is no NVIDIA GPU here."),
     ("libcuda", "There is no NVIDIA driver here."),
     ("nvcuda", "There is no NVIDIA driver here."),
-    ("libvulkan", "The Vulkan loader is missing: install your graphics driver."),
+    (
+        "libvulkan",
+        "The Vulkan loader is missing: install your graphics driver, and the package libvulkan1 (or vulkan-loader).",
+    ),
     ("vulkan-1", "The Vulkan loader is missing: install your graphics driver."),
+)
+"""Words in the last lines of an engine that did not start, in lower case, for what this PC lacks. First match decides.
+
+Such an engine did not crash: it is tried again at each start, because a driver may have come.
+"""
+_BROKEN = (
     ("libcudart", "A library of NVIDIA's CUDA is missing from the engine's folder: fetch the engine again."),
     ("cudart", "A library of NVIDIA's CUDA is missing from the engine's folder: fetch the engine again."),
     ("cublas", "A library of NVIDIA's CUDA is missing from the engine's folder: fetch the engine again."),
@@ -30,7 +39,7 @@ _REASONS = (
     ("failed to load shared library", "One of its libraries cannot be loaded: fetch the engine again."),
     ("cannot open shared object", "One of its libraries is missing: fetch the engine again."),
 )
-"""Words in the last lines of an engine that did not start, in lower case, and what they mean. First match decides."""
+"""The same for an engine whose own files are at fault."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +103,8 @@ async def try_engine(
     finally:
         await client.close()
     if isinstance(devices, EngineDeath):
-        return Trial(name=name, backend=backend, engine=engine, reason=death_reason(devices), crashed=True)
+        crashed = not _first(_NOT_ON_THIS_PC, devices)
+        return Trial(name=name, backend=backend, engine=engine, reason=death_reason(devices), crashed=crashed)
     gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
     reason = "" if gpus or backend == "cpu" else "It runs, but finds no graphics card that it can use."
     return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
@@ -104,5 +114,9 @@ def death_reason(death: EngineDeath) -> str:
     """Why an engine died at its start, in a sentence."""
     if death.exit_code is not None and exits.unsigned(death.exit_code) in exits.ILLEGAL_INSTRUCTION_CODES:
         return "It uses instructions that this processor does not have."
+    return _first(_NOT_ON_THIS_PC, death) or _first(_BROKEN, death) or death.sentence
+
+
+def _first(reasons: Sequence[tuple[str, str]], death: EngineDeath) -> str:
     words = "\n".join(death.engine_lines).lower()
-    return next((reason for pattern, reason in _REASONS if pattern in words), death.sentence)
+    return next((reason for pattern, reason in reasons if pattern in words), "")

@@ -1,52 +1,19 @@
 """Which engine is used: made-up engine folders, some broken, and workers that die in known ways."""
 
-import hashlib
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.engines import Backend, BrokenEngine, EngineFile, EngineFolder, EngineManifest
+from qwendesk.core.engines import BrokenEngine, EngineFile, EngineFolder
 from qwendesk.core.failures import EngineDeath
 from qwendesk.engine.client import Patience, WorkerClient
 from qwendesk.engine.folders import read_engine, wrong_files
 from qwendesk.services.engine.engines import INSTALLED, Engines, EnginesService
 from qwendesk.services.engine.trial import Trial, death_reason, try_engine
+from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
 
 pytestmark = pytest.mark.asyncio
-VERSION = "0.3.36"
-GPU = DeviceInfo("CUDA0", "GPU", "gpu", "CUDA")
-CPU = DeviceInfo("CPU", "CPU", "cpu", "CPU")
-
-
-def make_engine(place: Path, name: str, backend: Backend = "cpu", needs: tuple[str, ...] = (), **other: object) -> Path:
-    folder = place / name
-    folder.mkdir(parents=True)
-    content = b"library of " + name.encode()
-    (folder / "libllama.so").write_bytes(content)
-    file = EngineFile("libllama.so", len(content), hashlib.sha256(content).hexdigest())
-    manifest = EngineManifest(name=name, package_version=VERSION, backend=backend, cpu_needs=needs, files=(file,))
-    manifest = msgspec.structs.replace(manifest, **other)
-    (folder / "engine.json").write_bytes(msgspec.json.encode(manifest))
-    return folder
-
-
-class Tries:
-    """Stands in for trying: which engines run, and which were started."""
-
-    def __init__(self, **runs: Trial | str) -> None:
-        self.runs = runs
-        self.started: list[str] = []
-
-    async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
-        self.started.append(name)
-        fate = self.runs.get(name.replace("-", "_"), "")
-        if fate == "crash":
-            return Trial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)
-        devices = (CPU,) if backend == "cpu" else (GPU, CPU)
-        return Trial(name=name, backend=backend, engine=engine, usable=not fate, reason=str(fate), devices=devices)
 
 
 def service(place: Path, tries: Tries, features: tuple[str, ...] = ("avx2", "sse4_2")) -> EnginesService:
@@ -204,6 +171,15 @@ async def test_changed_bytes_of_the_right_size_are_found(tmp_path: Path) -> None
 )
 async def test_why_an_engine_died_is_said_plainly(death: EngineDeath, says: str) -> None:
     assert says in death_reason(death)
+
+
+async def test_what_this_pc_lacks_is_no_crash_so_that_a_new_driver_is_noticed(tmp_path: Path) -> None:
+    script = tmp_path / "dies.py"
+    script.write_text("import sys\nsys.exit('OSError: libvulkan.so.1: cannot open shared object file')\n")
+    client = WorkerClient((sys.executable, str(script)), Patience(start_s=60, stop_s=1))
+    trial = await try_engine("vulkan", "vulkan", None, lambda _engine: client)
+    assert (trial.usable, trial.crashed) == (False, False)
+    assert "libvulkan1" in trial.reason
 
 
 async def test_the_installed_engine_really_runs() -> None:
