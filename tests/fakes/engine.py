@@ -179,7 +179,7 @@ class FakeEngineClient:
             return RequestFailed(id=request.id, title="No model", sentence="No model is loaded.")
         return Measured(
             id=request.id,
-            prompt_tokens=_prompt_tokens(messages),
+            prompt_tokens=_prompt_tokens(messages, thoughts=options.preserve_thinking),
             pictures=tuple(PictureCost(each.sha256, 256, 256, PICTURE_TOKENS) for each in pictures),
             n_ctx=self.report.n_ctx,
         )
@@ -336,5 +336,6 @@ def _in_chunks(text: str, words: int) -> list[tuple[str, int]]:
     return [("".join(group), len(group)) for group in groups]
 
 
-def _prompt_tokens(messages: Sequence[Message]) -> int:
-    return sum(len(each.text.split()) + len(each.images) * PICTURE_TOKENS + 4 for each in messages)
+def _prompt_tokens(messages: Sequence[Message], *, thoughts: bool = False) -> int:
+    thought = sum(len(each.reasoning.split()) for each in messages) if thoughts else 0
+    return thought + sum(len(each.text.split()) + len(each.images) * PICTURE_TOKENS + 4 for each in messages)

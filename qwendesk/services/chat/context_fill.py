@@ -1,6 +1,7 @@
 """What fills the context of the next question, counted by the engine, and what can be left out of it."""
 
 import datetime
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -22,13 +23,17 @@ _PROBE = text_message("user", "?")
 
 
 class ContextFill(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens of the next request, without the question to come. Each part is the difference of two counts."""
+    """Tokens of the next request, without the question to come. The parts add up to `total`.
+
+    Each is what the count falls by when it is taken away after those below it: thoughts, pictures, documents, system.
+    """
 
     n_ctx: int
     system: int = 0
     history: int = 0
     """Questions and answers, and what the template writes around all."""
     pictures: int = 0
+    documents: int = 0
     thoughts: int = 0
     """Earlier thoughts that are sent again; 0 where the template drops them."""
     turns: int = 0
@@ -38,7 +43,12 @@ class ContextFill(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        return self.system + self.history + self.pictures + self.thoughts
+        return self.system + self.history + self.pictures + self.documents + self.thoughts
+
+    @property
+    def free(self) -> int:
+        """What is left for the question to come and its answer."""
+        return max(0, self.n_ctx - self.total)
 
 
 class ContextGauge:
@@ -54,25 +64,30 @@ class ContextGauge:
         name = model_name(self._engine.state.report)
         # The next question will be the last: so all turns count as older ones.
         open_end = msgspec.structs.replace(conversation, turns=(*conversation.turns, _next_turn()))
-        asked = request_messages(open_end, settings, today=datetime.date.today(), model=name)
-        messages = await as_sent(asked, self._chat.held_only)
+        today = datetime.date.today()
+        asked = request_messages(open_end, settings, today=today, model=name)
+        whole = await as_sent(asked, self._chat.held_only)
+        no_thoughts = _without_thoughts(whole)
+        no_documents = _without_pictures(
+            _without_thoughts(request_messages(open_end, settings, today=today, model=name, documents=False))
+        )
         counts: list[int] = []
         n_ctx = 0
-        for part in (messages, _without_thoughts(messages), _without_pictures(messages), _without_system(messages)):
+        for part in (whole, no_thoughts, _without_pictures(no_thoughts), no_documents, _without_system(no_documents)):
             measured = await self._count(part, options)
             if not isinstance(measured, Measured):
                 return measured
             counts.append(measured.prompt_tokens)
             n_ctx = measured.n_ctx
-        total = counts[0]
-        thoughts, pictures, system = (max(0, total - count) for count in counts[1:])
+        thoughts, pictures, documents, system = (max(0, more - less) for more, less in itertools.pairwise(counts))
         left_out = max(0, min(settings.left_out_turns, len(conversation.turns)))
         return ContextFill(
             n_ctx=n_ctx,
             system=system,
             thoughts=thoughts,
             pictures=pictures,
-            history=max(0, total - system - thoughts - pictures),
+            documents=documents,
+            history=max(0, counts[0] - system - thoughts - pictures - documents),
             turns=len(conversation.turns) - left_out,
             left_out_turns=left_out,
         )
@@ -83,6 +98,9 @@ class ContextGauge:
 
     def leave_out_old_pictures(self, *, leave_out: bool) -> None:
         self._change(leave_out_old_pictures=leave_out)
+
+    def leave_out_old_documents(self, *, leave_out: bool) -> None:
+        self._change(leave_out_old_documents=leave_out)
 
     def leave_out_thoughts(self, *, leave_out: bool) -> None:
         self._change(leave_out_thoughts=leave_out)

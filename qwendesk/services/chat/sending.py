@@ -21,6 +21,7 @@ from qwendesk.services.chat.variables import fill
 
 PICTURE_LEFT_OUT = "[A picture was here.]"
 """What the model reads in place of an older picture that is left out, so that its own words about it make sense."""
+DOCUMENT_LEFT_OUT = "[The document {0} was here.]"
 
 
 def style_of(settings: ChatSettings) -> presets.Style:
@@ -85,12 +86,14 @@ def _is_fine(settings: ChatSettings) -> bool:
 
 
 def request_messages(
-    conversation: Conversation, settings: ChatSettings, *, today: datetime.date, model: str
+    conversation: Conversation, settings: ChatSettings, *, today: datetime.date, model: str, documents: bool = True
 ) -> tuple[Message, ...]:
-    """What the engine gets of a conversation whose last question is to be answered."""
+    """What the engine gets of a conversation whose last question is to be answered; to count, without documents."""
     turns = conversation.turns[_n_left_out(conversation, settings) :]
-    if settings.leave_out_old_pictures:
-        turns = (*(_without_pictures(turn) for turn in turns[:-1]), *turns[-1:])
+    older = (_trimmed(turn, settings) for turn in turns[:-1])
+    turns = (*older, *turns[-1:])
+    if not documents:
+        turns = tuple(_without_documents(turn) for turn in turns)
     system = fill(conversation.system_prompt, today=today, model=model)
     return tuple(message.for_engine() for message in Conversation(turns, system).messages())
 
@@ -109,13 +112,25 @@ def _n_left_out(conversation: Conversation, settings: ChatSettings) -> int:
     return max(0, min(settings.left_out_turns, len(conversation.turns) - 1))
 
 
-def _without_pictures(turn: Turn) -> Turn:
-    if not turn.question.images:
-        return turn
-    parts: tuple[Part, ...] = tuple(
-        TextPart(PICTURE_LEFT_OUT + "\n") if isinstance(part, ImagePart) else part for part in turn.question.parts
+def _trimmed(turn: Turn, settings: ChatSettings) -> Turn:
+    """An older turn without the files that are left out; a sentence stands where each was."""
+    kinds: tuple[type, ...] = (
+        *((ImagePart,) if settings.leave_out_old_pictures else ()),
+        *((DocumentPart,) if settings.leave_out_old_documents else ()),
     )
+    if not kinds or not any(isinstance(part, kinds) for part in turn.question.parts):
+        return turn
+    parts = tuple(TextPart(_stand_in(part)) if isinstance(part, kinds) else part for part in turn.question.parts)
     return msgspec.structs.replace(turn, question=msgspec.structs.replace(turn.question, parts=parts))
+
+
+def _without_documents(turn: Turn) -> Turn:
+    parts = tuple(part for part in turn.question.parts if not isinstance(part, DocumentPart))
+    return msgspec.structs.replace(turn, question=msgspec.structs.replace(turn.question, parts=parts))
+
+
+def _stand_in(part: Part) -> str:
+    return DOCUMENT_LEFT_OUT.format(part.name) + "\n" if isinstance(part, DocumentPart) else PICTURE_LEFT_OUT + "\n"
 
 
 def _family(report: LoadReport) -> presets.Family:

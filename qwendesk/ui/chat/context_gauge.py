@@ -42,7 +42,9 @@ class ContextSheet(QFrame):
                 ("system", tr("System prompt")),
                 ("history", tr("Questions and answers")),
                 ("pictures", tr("Pictures")),
+                ("documents", tr("Documents")),
                 ("thoughts", tr("Earlier thoughts")),
+                ("free", tr("Free for question and answer")),
             )
         ):
             number = self._numbers[key] = QLabel("–")
@@ -55,11 +57,12 @@ class ContextSheet(QFrame):
         column.addLayout(self._grid)
         self._turns = self._trim(keeper, "turns", self._toggle_turns)
         self._pictures = self._trim(keeper, "oldpictures", self._toggle_pictures)
+        self._documents = self._trim(keeper, "olddocuments", self._toggle_documents)
         self._thoughts = self._trim(keeper, "oldthoughts", self._toggle_thoughts)
         prompt = TextButton(keeper, tr("System prompt and JSON schema…"), kind="link")
         describe(prompt, "context.prompt", tr("System prompt and JSON schema…"), tr("What this chat is told first"))
         prompt.clicked.connect(self._ask_prompt)
-        for button in (self._turns, self._pictures, self._thoughts, prompt):
+        for button in (self._turns, self._pictures, self._documents, self._thoughts, prompt):
             column.addWidget(button)
         note = QLabel(tr("Left out is only what is sent: the chat keeps everything."))
         note.setProperty("kind", "small")
@@ -115,6 +118,13 @@ class ContextSheet(QFrame):
                 tr("In their place the model reads that a picture was there"),
             ),
             (
+                self._documents,
+                tr("Send older documents again")
+                if settings.leave_out_old_documents
+                else tr("Leave out documents of older turns"),
+                tr("In their place the model reads their names"),
+            ),
+            (
                 self._thoughts,
                 tr("Keep earlier thoughts again")
                 if settings.leave_out_thoughts
@@ -125,7 +135,10 @@ class ContextSheet(QFrame):
         for button, text, tip in texts:
             button.setText(text)
             describe(button, button.objectName(), text, tip)
-        self._turns.setEnabled(n_turns > 0)
+        questions = [turn.question for turn in self._chat.conversation.turns]
+        self._turns.setEnabled(n_turns > 0 or settings.left_out_turns > 0)
+        self._pictures.setEnabled(settings.leave_out_old_pictures or any(each.images for each in questions))
+        self._documents.setEnabled(settings.leave_out_old_documents or any(each.documents for each in questions))
 
     def _toggle_turns(self) -> None:
         n_turns = len(self._chat.conversation.turns)
@@ -134,6 +147,10 @@ class ContextSheet(QFrame):
 
     def _toggle_pictures(self) -> None:
         self._gauge.leave_out_old_pictures(leave_out=not self._chat.settings.leave_out_old_pictures)
+        self._count()
+
+    def _toggle_documents(self) -> None:
+        self._gauge.leave_out_old_documents(leave_out=not self._chat.settings.leave_out_old_documents)
         self._count()
 
     def _toggle_thoughts(self) -> None:

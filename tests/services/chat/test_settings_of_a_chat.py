@@ -7,6 +7,7 @@ import pytest
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest
+from qwendesk.core.messages import DocumentPart
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, RequestFailed
 from qwendesk.services.chat.context_fill import ContextFill, ContextGauge
@@ -155,3 +156,36 @@ async def test_the_gauge_tells_what_fills_the_context(desk, tmp_path):
     assert isinstance(less, ContextFill)
     assert (less.turns, less.left_out_turns) == (0, 1)
     assert less.total == fill.total - PICTURE_TOKENS - (3 + 4) - (2 + 4)
+
+
+@pytest.mark.asyncio
+async def test_the_parts_add_up_and_each_trim_takes_its_own(desk, tmp_path):
+    await desk.engine.load(OPTIONS)
+    desk.chat.change_settings(ChatSettings(system_prompt="Be brief.", overrides={"preserve_thinking": "on"}))
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"x")
+    document = DocumentPart("notes.txt", "one two three four five six seven eight nine ten\n" * 4)
+    desk.client.answers = [ScriptedAnswer(reasoning="Let me see it first.", text="A dot.")]
+    await desk.chat.send("What is this?", [picture], [document])
+    gauge = ContextGauge(desk.client, desk.engine, desk.chat)
+    whole = await gauge.measure()
+    assert (whole.system, whole.pictures, whole.thoughts) == (2 + 4, PICTURE_TOKENS, 5)
+    assert whole.documents > 40
+    whole_request = await desk.chat.question_cost("?")
+    assert whole.total == whole_request.tokens
+    assert whole.free == whole.n_ctx - whole.total
+    trims = {
+        "pictures": gauge.leave_out_old_pictures,
+        "documents": gauge.leave_out_old_documents,
+        "thoughts": gauge.leave_out_thoughts,
+    }
+    for part, trim in trims.items():
+        trim(leave_out=True)
+        less = await gauge.measure()
+        assert getattr(less, part) == 0, part
+        assert {each: getattr(less, each) for each in trims if each != part} == {
+            each: getattr(whole, each) for each in trims if each != part
+        }
+        assert less.total < whole.total
+        trim(leave_out=False)
+        assert await gauge.measure() == whole, f"{part} come back whole"
