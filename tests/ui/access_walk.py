@@ -1,15 +1,16 @@
 """Looks at a window as somebody without a mouse or a screen does: names, the way of the Tab key, its order."""
 
+import re
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractSlider,
     QAbstractSpinBox,
-    QApplication,
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
@@ -19,6 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from qwendesk.ui.kit.tab_order import give_focus
+
+EXEMPT = re.compile(r"^(palette\.list|inspector\.price\.\d+\.bar)$")
+"""The palette's list is moved through by the arrow keys of the field above it; the bar is a drawing with its words."""
 CONTROLS = (
     QAbstractButton,
     QAbstractItemView,
@@ -34,23 +39,45 @@ _MOST_STOPS, _MOST_LINKS = 900, 60
 
 def complaints(root: QWidget, *, where: str) -> list[str]:
     """What is wrong with everything on screen in `root`'s window, a line each."""
+    begin = root.window().focusWidget()
     controls = [each for each in root.findChildren(QWidget) if _is_control(each) and each.window() is root.window()]
     found = [f"{where}: {_called(each)} {trouble}" for each in controls for trouble in _unnamed(each)]
     way, trapped = walk(root)
     reached = set(way)
     found += [f"{where}: {trouble}" for trouble in trapped]
-    found += [
-        f"{where}: {_called(each)} is not reached by Tab"
-        for each in controls
-        if each.isEnabled() and each not in reached and each.focusProxy() not in reached and not _is_part(each)
+    missed = [
+        each for each in controls if each.isEnabled() and each not in reached and each.focusProxy() not in reached
     ]
+    found += [
+        f"{where}: {_called(each)} is not reached by Tab" for each in missed if not EXEMPT.search(each.objectName())
+    ]
+    found += unseen_focus([each for each in way if not each.isWindow()], where=where)
     found += [f"{where}: Tab goes to {_called(each)}, which is no control" for each in way if not _unnamed_kind(each)]
-    found += [
-        f"{where}: Tab goes back from {_called(first)} to {_called(second)}"
-        for first, second in pairwise(_from_the_top(way))
-        if _goes_back(first, second)
-    ]
+    back = [pair for pair in pairwise([*way, *way[:1]]) if _goes_back(*pair)]
+    if len(back) > 1:  # one is the way from the end to the beginning
+        found += [f"{where}: Tab goes back from {_called(first)} to {_called(second)}" for first, second in back]
+    if begin is not None:
+        begin.setFocus()
     return found
+
+
+def unseen_focus(way: list[QWidget], *, where: str) -> list[str]:
+    """The stops that look the same with the focus and without."""
+    found = []
+    for index, each in enumerate(way):
+        other = way[index - 1]
+        give_focus(each, forward=True)
+        with_focus = _picture(each)
+        other.setFocus(Qt.FocusReason.OtherFocusReason) if other is not each else each.clearFocus()
+        if each.isVisible() and with_focus == _picture(each):
+            found.append(f"{where}: {_called(each)} does not show that it has the focus")
+    return found
+
+
+def _picture(widget: QWidget) -> QImage:
+    """With what stands around it: the composer's card shows the focus of the text in it."""
+    frame = widget.parentWidget() if isinstance(widget, QPlainTextEdit) else None
+    return (frame or widget).grab().toImage()
 
 
 def walk(root: QWidget) -> tuple[list[QWidget], list[str]]:
@@ -137,16 +164,6 @@ def _goes_back(first: QWidget, second: QWidget) -> bool:
     return same_line and b.right() <= a.left()
 
 
-def _from_the_top(way: list[QWidget]) -> list[QWidget]:
-    """The same round, begun where people begin to read."""
-    if not way:
-        return []
-    window = way[0].window()
-    places = [_place(each, window) for each in way]
-    begin = min(range(len(way)), key=lambda index: (places[index].top(), places[index].left()))
-    return [*way[begin:], *way[:begin]]
-
-
 def _line_up(widget: QWidget) -> list[QWidget]:
     """The widget and all it stands in, from the inside."""
     line: list[QWidget] = []
@@ -167,7 +184,3 @@ def _called(widget: QWidget | None) -> str:
     name = widget.objectName() or widget.accessibleName()
     inside = next((each.objectName() for each in _line_up(widget)[1:] if each.objectName()), "")
     return f"{type(widget).__name__} {name or '(no name)'}" + ("" if name else f" in {inside}")
-
-
-def focused() -> QWidget | None:
-    return QApplication.focusWidget()

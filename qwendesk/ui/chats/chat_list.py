@@ -1,7 +1,7 @@
 """The view of the list of chats: opens, renames in place, folds folders, and asks to delete."""
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView
 
 from qwendesk.core.chats import ChatSummary
@@ -72,6 +72,14 @@ class ChatList(QListView):
 
     def rename_current(self) -> None:
         self.edit(self.currentIndex())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """By Tab on the open chat, else on the first one: the arrow keys begin where it can be seen."""
+        if not self.currentIndex().isValid():  # or Qt takes the first row, which is a heading
+            index = self._model.index_of(self._delegate.current_id)
+            index = index if index.isValid() else self._model.index(min(1, len(self._model.rows) - 1), 0)
+            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        super().focusInEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         match event.key():

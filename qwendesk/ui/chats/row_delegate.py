@@ -91,6 +91,8 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(theme.color("text_dim"))
         painter.setFont(theme.font(11, QFont.Weight.DemiBold))
         if not heading.folder_id:
+            self._paint_focus(painter, box, state)
+            painter.setPen(theme.color("text_dim"))
             painter.drawText(text, int(Qt.AlignmentFlag.AlignBottom), heading.text)
             return
         if state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver):

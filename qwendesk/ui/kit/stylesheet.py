@@ -47,6 +47,8 @@ QLabel[kind="mark"] { color: @text_link; font-size: @11; }
 QLabel[kind="badge"] {
     background: @fill; color: @on_fill; border-radius: 9px; padding: 0px 5px; font-size: @11; font-weight: 600;
 }
+QLabel:focus { color: @text_link; text-decoration: underline; }
+QScrollArea:focus { border: 1px solid @focus; border-radius: 8px; }
 QLabel[kind="strong"] { font-weight: 600; }
 QLabel[kind="flag"] { color: @text_dim; font-family: monospace; font-size: @11; }
 QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px solid @divider; }
@@ -174,6 +176,7 @@ QLineEdit[kind="rename"] {
 }
 QToolButton[kind="framed"] { background: @card; border: 1px solid @border; border-radius: 8px; }
 QToolButton[kind="framed"]:hover { background: @card_hover; }
+QToolButton[kind="framed"]:focus, QToolButton[kind="round"]:focus { border: 1px solid @focus; }
 QFrame[kind="toast"] { background: @card; border: 1px solid @border; border-radius: 10px; }
 
 QFrame[kind="composer"] { background: @field; border: 1px solid @border; border-radius: 16px; }
@@ -205,6 +208,7 @@ QPlainTextEdit[kind="details"] {
     background: @code_background; color: @code_text; border: 1px solid @code_border; border-radius: 8px;
     padding: @s8; font-size: @12;
 }
+QPlainTextEdit[kind="details"]:focus { border: 1px solid @focus; }
 QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
 QFrame[kind="modelcard"] { background: @field; border: 1px solid @border; border-radius: 12px; }
 QFrame[kind="hero"] { background: @field; border: 1px solid @pill_on_border; border-radius: 12px; }

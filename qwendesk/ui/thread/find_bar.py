@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QLineEdit, QWidget
+from shiboken6 import isValid
 
 from qwendesk.ui.kit.buttons import IconButton, describe
 from qwendesk.ui.kit.text import tr
@@ -30,6 +31,8 @@ class FindBar(QFrame):
         self._matches: list[Match] = []
         self._current = -1
         self._next_row = 0
+        self._before: QWidget | None = None
+        """Who had the focus when it was opened."""
         self._slow = QTimer(self, singleShot=True, interval=0)
         self._slow.timeout.connect(self._search_some)
         self.setProperty("kind", "popover")
@@ -37,7 +40,6 @@ class FindBar(QFrame):
         self.text = QLineEdit()
         self.text.setPlaceholderText(tr("Find in this chat"))
         describe(self.text, "thread.find.text", tr("Find in this chat"), shortcut="Ctrl+F")
-        self.text.installEventFilter(self)
         self.count = QLabel()
         self.count.setProperty("kind", "small")
         self.count.setObjectName("thread.find.count")
@@ -57,6 +59,8 @@ class FindBar(QFrame):
             describe(button, f"thread.find.{name}", text, shortcut=shortcut)
             button.clicked.connect(run)
             row.addWidget(button)
+        for control in (self.text, *self.findChildren(IconButton)):
+            control.installEventFilter(self)
         self.text.textChanged.connect(self.search_again)
         keeper.changed.connect(self._mark_all)
         self.hide()
@@ -72,6 +76,8 @@ class FindBar(QFrame):
 
     def open(self) -> None:
         """Show it, with its words selected, ready to type."""
+        if self.isHidden():
+            self._before = QApplication.focusWidget()
         self.show()
         self.place()
         self.raise_()
@@ -85,7 +91,11 @@ class FindBar(QFrame):
         self._matches, self._current = [], -1
         self._mark_all()
         self.hide()
-        self._thread.setFocus()
+        before, self._before = self._before, None
+        if before is not None and isValid(before) and before.isVisible():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            self._thread.setFocus()
 
     def place(self) -> None:
         width = min(420, max(260, self._thread.width() - 48))
@@ -166,13 +176,13 @@ class FindBar(QFrame):
         self.count.setAccessibleName(self.count.text())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is not self.text or not isinstance(event, QKeyEvent):
+        if not isinstance(event, QKeyEvent):
             return super().eventFilter(watched, event)
         if event.type() is QEvent.Type.ShortcutOverride and event.key() == Qt.Key.Key_Escape:
             event.accept()  # the window's own Esc, which stops an answer, waits
             return True
         if event.type() is QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if watched is self.text and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self.step(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
                 return True
             if event.key() == Qt.Key.Key_Escape:

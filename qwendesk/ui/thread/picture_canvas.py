@@ -1,7 +1,7 @@
 """A picture that can be zoomed and moved with mouse and keys."""
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.ui.kit.dragging import is_drag
@@ -25,6 +25,7 @@ class PictureCanvas(QWidget):
         self._image: QImage | None = None
         self._width = self._height = 0
         self._sentence = ""
+        self._by_key = False
         self._scale: float | None = None
         """Logical pixels of the window for one of the picture; None fits it into the window."""
         self._centre = QPointF()
@@ -74,6 +75,11 @@ class PictureCanvas(QWidget):
         """By so many pixels of the window."""
         self._centre += QPointF(across, down) / self.scale
         self._changed()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """A ring shows the focus that came by Tab; a viewer that just opened needs none."""
+        super().focusInEvent(event)
+        self._by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self._image is not None and event.angleDelta().y():
@@ -139,6 +145,9 @@ class PictureCanvas(QWidget):
             # Single pixels are to be seen as such when they are large.
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self.scale < 4)
             painter.drawImage(self._target(), self._image)
+        if self._by_key and self.hasFocus():
+            painter.setPen(theme.color("focus"))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
         painter.end()
 
     def _fitting(self) -> float:

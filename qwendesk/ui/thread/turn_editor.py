@@ -164,7 +164,9 @@ def edit_in_place(
         message.setProperty(EDITED, False)
         for widget in shown:
             widget.show()
-        shown[-1].setFocus()
+        back = message.findChild(QWidget, f"thread.{'question.' if question else ''}edit.{turn.id}")
+        if back is not None:
+            back.setFocus(Qt.FocusReason.OtherFocusReason)  # where it was when the editor opened
         column.removeWidget(editor)
         editor.hide()
         editor.deleteLater()
