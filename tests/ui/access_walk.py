@@ -67,6 +67,7 @@ def unseen_focus(way: list[QWidget], *, where: str) -> list[str]:
     for index, each in enumerate(way):
         other = way[index - 1]
         give_focus(each, forward=True)
+        each.window().setAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)  # as when the key was really pressed
         with_focus = _picture(each)
         other.setFocus(Qt.FocusReason.OtherFocusReason) if other is not each else each.clearFocus()
         if each.isVisible() and with_focus == _picture(each):

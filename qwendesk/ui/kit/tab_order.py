@@ -40,7 +40,6 @@ def focus_next(root: QWidget, here: QWidget | None, *, forward: bool) -> bool:
 
 def give_focus(widget: QWidget, *, forward: bool) -> None:
     """As the Tab key does: a field selects its text then, and what is scrolled away comes into view."""
-    widget.window().setAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)  # lists draw their focus only then
     widget.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
     parent = widget.parentWidget()
     while parent is not None:
