@@ -9,6 +9,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.engine.estimating import ask_engine
 from qwendesk.engine.protocol import Estimated
 from qwendesk.services.chat.library import PromptLibrary
+from qwendesk.services.chat.presets import PresetsService
+from qwendesk.services.chat.service import ChatService
 from qwendesk.services.engine.draft import LoadDraft
 from qwendesk.services.engine.engines import EnginesService
 from qwendesk.services.engine.exact import Ask
@@ -19,6 +21,7 @@ from qwendesk.services.profiles import ProfilesService
 from qwendesk.services.settings import SettingsService
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.draft import DraftBridge
+from qwendesk.ui.bridges.presets import PresetsBridge
 from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.inspector.command_card import engine_card
@@ -54,6 +57,7 @@ def build_inspector(
     answers: AnswerMeter,
     measured: MeasuredLoads,
     engines: EnginesService | None,
+    chat_service: ChatService,
     chat: ChatBridge,
     models: ModelsPart,
     settings_page: SettingsPart,
@@ -73,7 +77,8 @@ def build_inspector(
     bridge = DraftBridge(draft, tasks)
     load = LoadPart(keeper, bridge, settings_page.bridge, lambda: chat.options)
     load.model_asked.connect(window.choose_model)
-    sampling = SamplingPart(keeper, chat)
+    presets = PresetsBridge(PresetsService(chat_service), window)
+    sampling = SamplingPart(keeper, chat, presets)
     bridge.changed.connect(sampling.show_model)
     inspector = Inspector(keeper, load, sampling, SystemPart(keeper, chat, PromptLibrary()))
     inspector.close_asked.connect(window.chat_room.toggle_inspector)
@@ -85,6 +90,7 @@ def build_inspector(
         window.chat_room.toggle_inspector()
 
     install(window, {"inspector": toggle})
+    _join_composer(window, inspector, sampling, presets)
     frame, card = engine_card(keeper)
     engine_page.page.add_card(frame)
 
@@ -96,6 +102,23 @@ def build_inspector(
     chat.options_changed.connect(load.show_commands)
     show_command()
     return part
+
+
+def _join_composer(window: MainWindow, inspector: Inspector, sampling: SamplingPart, presets: PresetsBridge) -> None:
+    composer = window.chat_page.composer
+
+    def keep_values() -> None:
+        inspector.show_tab("sampling")
+        window.chat_room.show_inspector()
+        sampling.presets.begin_naming()
+
+    def show_names() -> None:
+        composer.show_presets(presets.names)
+
+    composer.preset_chosen.connect(presets.use)
+    composer.keep_asked.connect(keep_values)
+    presets.changed.connect(show_names)
+    show_names()
 
 
 def _asking(engines: EnginesService | None) -> Ask:

@@ -120,8 +120,8 @@ def build(
     meters.measuring.subscribe(engine_page.page.show_compared)
     settings_page = build_settings(keeper, tasks, settings, models, window)
     inspector = build_inspector(
-        keeper, tasks, settings, profiles, engine_service, answers, measured, engines, chat, models, settings_page,
-        engine_page, window,
+        keeper, tasks, settings, profiles, engine_service, answers, measured, engines, chat_list.chat, chat, models,
+        settings_page, engine_page, window,
     )  # fmt: skip
     build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window, inspector.open_prompt)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window, chat)

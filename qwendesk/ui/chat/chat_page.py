@@ -200,7 +200,9 @@ class ChatPage(QWidget):
         report = self._engine.state.report
         self.composer.show_thinking(on=self._chat.thinking, report=report, budget=self._chat.thinking_budget)
         thinks = self._chat.thinking and (report is None or report.can_think)
-        self.composer.show_style(self._chat.style, thinking=thinks)
+        self.composer.show_style(
+            self._chat.style, thinking=thinks, preset=self._chat.preset_name, changed=self._chat.is_preset_changed
+        )
 
     def _show_waiting(self, state: EngineState) -> None:
         """While a model loads, an asked question says so."""

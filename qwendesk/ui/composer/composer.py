@@ -1,5 +1,7 @@
 """Where the next question is written: one rounded card with attachments, text and the controls of the answer."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
@@ -14,6 +16,9 @@ from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
+_WIDEST_STYLE = 150
+"""Logical pixels for the name of a preset; a longer one is cut."""
+
 
 class Composer(QFrame):
     """Emits what the person wants; knows no service."""
@@ -24,6 +29,10 @@ class Composer(QFrame):
     answer_now_asked = Signal()
     thinking_toggled = Signal()
     style_chosen = Signal(str)
+    preset_chosen = Signal(str)
+    """One of the person's own, by its name."""
+    keep_asked = Signal()
+    """The values that hold now are to become a preset."""
     budget_chosen = Signal(int)
     """Tokens of thought, -1 without a limit, `CUSTOM_BUDGET` to ask for another number."""
     attach_asked = Signal()
@@ -94,14 +103,35 @@ class Composer(QFrame):
         describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")
 
-    def show_style(self, style: Style, *, thinking: bool) -> None:
-        """The chosen preset; "precise" is called by what it is for in this mode."""
+    def show_presets(self, names: Sequence[str]) -> None:
+        """The person's own, to choose from."""
+        for action in self._own:
+            self._style_group.removeAction(action)
+            action.deleteLater()
+        self._own.clear()
+        for name in names:
+            action = QAction(name.replace("&", "&&"), self._styles_menu)
+            action.setObjectName(f"composer.preset.own.{name}")
+            action.setCheckable(True)
+            action.setChecked(name == self._own_name)
+            action.triggered.connect(lambda _checked=False, name=name: self.preset_chosen.emit(name))
+            self._style_group.addAction(action)
+            self._styles_menu.insertAction(self._styles["custom"], action)
+            self._own.append(action)
+
+    def show_style(self, style: Style, *, thinking: bool, preset: str = "", changed: bool = False) -> None:
+        """The chosen preset; "precise" is called by what it is for in this mode. `preset` is one of the person's own,
+        `changed` whether more was set by hand."""
         precise = tr("Coding") if thinking else tr("Reasoning")
         names: dict[Style, str] = {"general": tr("General"), "precise": precise, "custom": tr("Custom")}
-        self._preset.setText(names[style] + " ▾")
-        self._preset.setAccessibleName(tr("Style of the answer: {0}", names[style]))
+        name = tr("{0}, changed", preset) if preset and changed else preset or names[style]
+        elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, self._keeper.theme.px(_WIDEST_STYLE))
+        self._preset.setText(elided.replace("&", "&&") + " ▾")
+        self._preset.setAccessibleName(tr("Style of the answer: {0}", name))
         self._styles["precise"].setText(precise)
-        self._styles[style].setChecked(True)
+        self._own_name = "" if changed else preset
+        own = next((action for action in self._own if action.objectName().endswith(f".own.{preset}")), None)
+        (own if own is not None and not changed else self._styles["custom" if preset else style]).setChecked(True)
 
     def say(self, sentence: str, *, offer_mmproj: bool = False) -> None:
         """A sentence above the text, until the text changes or something is sent; "" takes it away."""
@@ -225,9 +255,11 @@ class Composer(QFrame):
         return row
 
     def _style_menu(self) -> QMenu:
-        menu = QMenu(self)
+        menu = self._styles_menu = QMenu(self)
         menu.setToolTipsVisible(True)
-        group = QActionGroup(menu)
+        group = self._style_group = QActionGroup(menu)
+        self._own: list[QAction] = []
+        self._own_name = ""
         self._styles: dict[Style, QAction] = {}
         entries: tuple[tuple[Style, str, str], ...] = (
             ("general", tr("General"), tr("Questions and chat: the values of the model's card")),
@@ -242,6 +274,11 @@ class Composer(QFrame):
             action.triggered.connect(lambda _checked=False, style=style: self.style_chosen.emit(style))
             group.addAction(action)
             self._styles[style] = action
+        menu.addSeparator()
+        keep = menu.addAction(tr("Keep these values…"))
+        keep.setObjectName("composer.preset.keep")
+        keep.setToolTip(tr("As a preset of your own, under a name"))
+        keep.triggered.connect(self.keep_asked)
         return menu
 
 

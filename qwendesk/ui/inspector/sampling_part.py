@@ -11,6 +11,8 @@ from qwendesk.core.options import GenerationOptions
 from qwendesk.core.presets import Style
 from qwendesk.core.settings import table
 from qwendesk.ui.bridges.chat import ChatBridge
+from qwendesk.ui.bridges.presets import PresetsBridge
+from qwendesk.ui.inspector.preset_menu import PresetMenu
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -18,16 +20,15 @@ from qwendesk.ui.settings.rows.make import make_row
 from qwendesk.ui.settings.rows.row import SettingRow
 from qwendesk.ui.settings.rows.words import edit_text
 
-_ELSEWHERE = ("json_schema", "grammar", "enable_thinking", "thinking_close")
-"""The schema is in the tab System prompt, thinking in the composer. A grammar and the closing text need several lines,
-which a field of one line would lose; `qwendesk ask --set` takes them."""
+_ELSEWHERE = ("json_schema", "enable_thinking")
+"""The schema is in the tab System prompt, thinking in the composer."""
 _FIRST = ("temperature", "top_k", "top_p", "min_p", "presence_penalty", "repeat_penalty", "max_tokens", "seed")
 
 
 class SamplingPart(QWidget):
     """Follows the open chat. What is set here wins over the preset and is marked."""
 
-    def __init__(self, keeper: ThemeKeeper, chat: ChatBridge) -> None:
+    def __init__(self, keeper: ThemeKeeper, chat: ChatBridge, presets: PresetsBridge) -> None:
         super().__init__()
         self._keeper, self._chat = keeper, chat
         self.setObjectName("inspector.sampling")
@@ -41,6 +42,8 @@ class SamplingPart(QWidget):
         heading.setProperty("kind", "strong")
         self._column.addWidget(heading)
         self._column.addLayout(self._presets())
+        self.presets = PresetMenu(keeper, presets, chat)
+        self._column.addWidget(self.presets)
         self._summary = QLabel()
         self._summary.setProperty("kind", "small")
         self._summary.setWordWrap(True)
@@ -78,7 +81,7 @@ class SamplingPart(QWidget):
             row.set_default(getattr(preset, key))
             row.show_value(getattr(options, key))
         for style, button in self._styles.items():
-            button.setChecked(style == self._chat.style)
+            button.setChecked(style == self._chat.style and not settings.preset_name)
         precise = tr("Coding") if options.enable_thinking else tr("Reasoning")
         self._styles["precise"].setText(precise)
         self._reset.setVisible(bool(settings.overrides))

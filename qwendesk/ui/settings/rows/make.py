@@ -2,6 +2,7 @@
 
 from qwendesk.core.settings import Entry
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.settings.rows.block_row import BlockRow
 from qwendesk.ui.settings.rows.bool_row import BoolRow
 from qwendesk.ui.settings.rows.choice_row import ChoiceRow
 from qwendesk.ui.settings.rows.language_row import LanguageRow
@@ -20,4 +21,6 @@ def make_row(keeper: ThemeKeeper, entry: Entry, prefix: str) -> SettingRow:
         return ListRow(keeper, entry, prefix)
     if is_number(entry):
         return NumberRow(keeper, entry, prefix)
+    if entry.setting.is_block:
+        return BlockRow(keeper, entry, prefix)
     return (ChoiceRow if entry.choices else TextRow)(keeper, entry, prefix)

@@ -1,0 +1,122 @@
+"""Presets of one's own from the inspector and the composer, as a person uses them."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+
+from qwendesk.core import paths
+from qwendesk.engine.protocol import Generate
+from tests.ui.desk import Desk
+
+TEMPERATURE = "inspector.sampling.sampling.temperature"
+GRAMMAR = "inspector.sampling.output.grammar"
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("config", "data", "cache"):
+        monkeypatch.setattr(paths, f"{name}_folder", lambda name=name: tmp_path / name)
+
+
+async def open_sampling(desk: Desk) -> None:
+    choose(desk, "action.inspector")
+    await desk.until(lambda: desk.is_shown("inspector.tab.sampling"))
+    desk.click("inspector.tab.sampling")
+
+
+def choose(desk: Desk, name: str) -> None:
+    action = desk.window.findChild(QAction, name)
+    assert action is not None, name
+    assert action.isEnabled(), name
+    action.trigger()
+
+
+def has_action(desk: Desk, name: str) -> bool:
+    return desk.window.findChild(QAction, name) is not None
+
+
+def type_into(desk: Desk, name: str, text: str) -> None:
+    field = desk.find(name, QLineEdit)
+    field.selectAll()
+    QTest.keyClicks(field, text)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+
+
+async def test_values_are_kept_chosen_changed_updated_renamed_and_deleted(desk: Desk) -> None:
+    await open_sampling(desk)
+    type_into(desk, TEMPERATURE, "0.3")
+    choose(desk, "composer.preset.keep")
+    assert desk.find("inspector.presets.name", QWidget).isVisible()
+    type_into(desk, "inspector.presets.name", "General")
+    assert "one of the styles" in desk.text_of("inspector.presets.words")
+    type_into(desk, "inspector.presets.name", "Dry & cold")
+    assert not desk.is_shown("inspector.presets.name")
+    assert desk.text_of("composer.preset") == "Dry && cold ▾"
+    assert not desk.is_shown(f"{TEMPERATURE}.mark"), "it is what the preset says"
+    desk.parts.chat.new_chat()
+    desk.parts.chat.choose_style("general")
+    choose(desk, "composer.preset.own.Dry & cold")
+    await desk.ask("Hi")
+    asked = [request for request in desk.client.requests if isinstance(request, Generate)]
+    assert asked[-1].options.temperature == 0.3
+    type_into(desk, TEMPERATURE, "0.5")
+    assert desk.text_of("inspector.presets") == "Dry && cold, changed ▾"
+    choose(desk, "inspector.presets.update")
+    assert desk.text_of("inspector.presets") == "Dry && cold ▾"
+    choose(desk, "inspector.presets.rename.Dry & cold")
+    type_into(desk, "inspector.presets.name", "Cool")
+    assert desk.text_of("composer.preset") == "Cool ▾"
+    choose(desk, "inspector.presets.delete.Cool")
+    assert not has_action(desk, "inspector.presets.use.Cool")
+    assert desk.parts.chat.options.temperature == 0.5
+    desk.click("inspector.presets.undo")
+    assert has_action(desk, "inspector.presets.use.Cool")
+    await desk.until(lambda: not desk.is_shown("inspector.presets.undo"))
+    choose(desk, "inspector.presets.card.precise.instruct")
+    assert (desk.parts.chat.thinking, desk.parts.chat.style, desk.parts.chat.preset_name) == (False, "precise", "")
+
+
+async def test_a_grammar_that_does_not_parse_is_told_and_one_that_does_is_sent(desk: Desk) -> None:
+    await open_sampling(desk)
+    desk.click("inspector.sampling.advanced")
+    field = desk.find(GRAMMAR, QPlainTextEdit)
+    field.setPlainText("root ::= (")
+    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert "Line 1: a bracket" in desk.text_of(f"{GRAMMAR}.error")
+    assert field.toPlainText() == "root ::= (", "what was typed stays to be put right"
+    text = 'root ::= "yes"\n  # or\n'
+    field.setPlainText(text)
+    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert not desk.is_shown(f"{GRAMMAR}.error")
+    await desk.ask("Hi")
+    assert [request for request in desk.client.requests if isinstance(request, Generate)][-1].options.grammar == text
+    desk.click("inspector.tab.system")
+    desk.find("inspector.system.schema", QPlainTextEdit).setPlainText("{}")
+    desk.click("inspector.system.apply")
+    assert "either a JSON schema or a grammar" in desk.text_of("inspector.system.complaint")
+    desk.parts.chat.choose_style("precise")
+    assert desk.parts.chat.options.grammar == text, "a style is no reason to lose it"
+    desk.parts.chat.new_chat()
+    assert (desk.parts.chat.options.grammar, field.toPlainText()) == ("", "")
+
+
+async def test_a_closing_text_must_close_the_thought(desk: Desk) -> None:
+    await open_sampling(desk)
+    desk.click("inspector.sampling.advanced")
+    name = "inspector.sampling.thinking.thinking_close"
+    field = desk.find(name, QPlainTextEdit)
+    before = desk.parts.chat.options.thinking_close
+    assert field.toPlainText() == before
+    field.setPlainText("Enough.")
+    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert "</think>" in desk.text_of(f"{name}.error")
+    assert desk.parts.chat.options.thinking_close == before
+    QTest.keyClick(field, Qt.Key.Key_Escape)
+    assert field.toPlainText() == before
+    field.setPlainText("Enough.\n</think>\n\n")
+    QTest.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert desk.parts.chat.options.thinking_close == "Enough.\n</think>\n\n"
