@@ -1,5 +1,6 @@
 """Builds the tab Hugging Face: search, one repository, and downloads from there."""
 
+from qwendesk.app.have_part import join_have
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.services.models.downloads import DownloadsService
 from qwendesk.services.models.network import NetworkService
@@ -7,11 +8,11 @@ from qwendesk.services.models.offers import OffersService
 from qwendesk.services.models.search import SearchService
 from qwendesk.services.models.service import ModelsService
 from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.bridges.models import ModelsBridge
 from qwendesk.ui.bridges.search import SearchBridge
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
-from qwendesk.ui.models.have import have_of
 from qwendesk.ui.models.models_page import ModelsPage
 from qwendesk.ui.models.search_tab import SearchTab
 
@@ -25,6 +26,7 @@ def add_search_tab(
     network: NetworkService,
     downloads: DownloadsService,
     offers: OffersService,
+    library: ModelsBridge,
 ) -> SearchBridge:
     """The tab, joined to what it asks. The bridge is to be closed with the page."""
     bridge = SearchBridge(SearchService(network, lambda: offers.offers.pc), tasks)
@@ -38,13 +40,7 @@ def add_search_tab(
         except QwenDeskError as trouble:
             tab.say(trouble.sentence)
 
-    def show_have(_news: object) -> None:
-        first = (item.kept.files[0].file for item in downloads.state.unfinished)
-        tab.show_have(have_of(models.library, ((file.repo, file.path) for file in first)))
-
-    tab.use_asked.connect(engine.load_model)
     tab.download_asked.connect(lambda repo, path: tasks.start(add(repo, path)))
-    models.subscribe_library(show_have)
-    downloads.subscribe(show_have)
+    join_have(tab, models, downloads, library, engine, page, tasks)
     page.add_tab("hub", tr("Hugging Face"), tab)
     return bridge

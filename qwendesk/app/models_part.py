@@ -3,6 +3,7 @@
 import msgspec
 
 from qwendesk.app.downloads_part import add_downloads_tab
+from qwendesk.app.have_part import join_have
 from qwendesk.app.hub_part import add_search_tab
 from qwendesk.app.library_part import LibraryPart, build_library
 from qwendesk.core.errors import QwenDeskError
@@ -22,7 +23,6 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.downloads_tab import DownloadsTab
 from qwendesk.ui.models.for_this_pc import ForThisPc
-from qwendesk.ui.models.have import have_of
 from qwendesk.ui.models.models_page import ModelsPage
 from qwendesk.ui.models.wording import pc_text
 
@@ -76,11 +76,12 @@ def build_models(
     page = ModelsPage()
     for_this_pc = ForThisPc(keeper, offers)
     page.add_tab("pc", tr("For this PC"), for_this_pc)
-    _connect_for_this_pc(for_this_pc, models, downloads, engine, tasks)
     offers.changed.connect(lambda: page.show_machine(pc_text(offers.offers.pc)))
     fetching, downloads_tab = add_downloads_tab(keeper, tasks, page, engine, downloads, network)
     library = build_library(keeper, tasks, settings, profiles, models, network, downloads, engine, page)
-    search = add_search_tab(keeper, tasks, page, engine, models, network, downloads, offers_service)
+    search = add_search_tab(keeper, tasks, page, engine, models, network, downloads, offers_service, library.bridge)
+    _connect_downloads(for_this_pc, downloads, tasks)
+    join_have(for_this_pc, models, downloads, library.bridge, engine, page, tasks)
     engine_service.options_for = library.services.loading.options_for
     library.bridge.search_asked.connect(lambda words: _look_for(words, page, search))
     return ModelsPart(
@@ -98,9 +99,7 @@ def _look_for(words: str, page: ModelsPage, search: SearchBridge) -> None:
         search.search(words, "downloads")
 
 
-def _connect_for_this_pc(
-    tab: ForThisPc, models: ModelsService, downloads: DownloadsService, engine: EngineBridge, tasks: Tasks
-) -> None:
+def _connect_downloads(tab: ForThisPc, downloads: DownloadsService, tasks: Tasks) -> None:
     async def add(repo: str, path: str, with_mmproj: bool) -> None:
         """The queue takes it, or the tab says why not."""
         try:
@@ -109,11 +108,4 @@ def _connect_for_this_pc(
         except QwenDeskError as trouble:
             tab.say(trouble.sentence)
 
-    def show_have(_news: object) -> None:
-        first = (item.kept.files[0].file for item in downloads.state.unfinished)
-        tab.show_have(have_of(models.library, ((file.repo, file.path) for file in first)))
-
-    tab.use_asked.connect(engine.load_model)
     tab.download_asked.connect(lambda *what: tasks.start(add(*what)))
-    models.subscribe_library(show_have)
-    downloads.subscribe(show_have)

@@ -20,6 +20,10 @@ class ForThisPc(QWidget):
     """Repository, path in it, with its picture file."""
     use_asked = Signal(str)
     """Path of a model on this PC."""
+    resume_asked = Signal(str)
+    """Id of a download that stopped."""
+    fix_asked = Signal()
+    """Something is wrong with a file that is here."""
 
     def __init__(self, keeper: ThemeKeeper, offers: OffersBridge) -> None:
         super().__init__()
@@ -92,11 +96,16 @@ class ForThisPc(QWidget):
                 card.toggle_table()
 
     def _on_wanted(self, quant: QuantOffer) -> None:
-        path = self._have.here.get((quant.repo, quant.path))
-        if path is not None:
-            self.use_asked.emit(path)
-        else:
-            self.download_asked.emit(quant.repo, quant.path, self._bridge.offers.with_pictures)
+        file = (quant.repo, quant.path)
+        match self._have.presence(*file):
+            case "paused" | "failed":
+                self.resume_asked.emit(self._have.stopped[file].id)
+            case "flagged":
+                self.fix_asked.emit()
+            case "here":
+                self.use_asked.emit(self._have.here[file])
+            case _:
+                self.download_asked.emit(quant.repo, quant.path, self._bridge.offers.with_pictures)
 
 
 def status_text(offers: Offers) -> str:

@@ -59,10 +59,7 @@ class OfferCard(QFrame):
         self._have = have
         quant = self._offer.recommended
         if quant is not None:
-            presence = have.presence(quant.repo, quant.path)
-            texts = {"away": tr("Download"), "coming": tr("Coming"), "here": tr("Use")}
-            self._get.setText(texts[presence])
-            self._get.setEnabled(presence != "coming")
+            have.show_on(self._get, quant.repo, quant.path)
         if self._table is not None:
             self._table.show_have(have)
 

@@ -5,12 +5,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from qwendesk.services.models.ranking import Offer, QuantOffer
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.text import mark, tr
+from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
 from qwendesk.ui.models.wording import fit_details, fit_text, quality_short, quality_text, size_text
-
-_BUTTON_TEXTS = {"away": mark("Download"), "coming": mark("Coming"), "here": mark("Use")}
 
 
 class QuantTable(QWidget):
@@ -35,9 +33,7 @@ class QuantTable(QWidget):
 
     def show_have(self, have: Have) -> None:
         for quant, button in self._buttons:
-            presence = have.presence(quant.repo, quant.path)
-            button.setText(tr(_BUTTON_TEXTS[presence]))
-            button.setEnabled(presence != "coming")
+            have.show_on(button, quant.repo, quant.path)
 
     def _add(self, keeper: ThemeKeeper, row: int, quant: QuantOffer) -> None:
         offer = self._offer

@@ -72,9 +72,7 @@ class RepoView(QFrame):
         self._have = have
         repo = self._shown.repo if self._shown is not None else ""
         for item, button in self._buttons:
-            presence = have.presence(repo, item.path)
-            button.setText({"away": tr("Download"), "coming": tr("Coming"), "here": tr("Use")}[presence])
-            button.setEnabled(presence != "coming")
+            have.show_on(button, repo, item.path)
 
     def say(self, problem: str) -> None:
         """Why a download could not be begun."""

@@ -30,6 +30,10 @@ class SearchTab(QWidget):
     """Repository, path in it."""
     use_asked = Signal(str)
     """Path of a model on this PC."""
+    resume_asked = Signal(str)
+    """Id of a download that stopped."""
+    fix_asked = Signal()
+    """Something is wrong with a file that is here."""
 
     def __init__(self, keeper: ThemeKeeper, search: SearchBridge) -> None:
         super().__init__()
@@ -186,11 +190,16 @@ class SearchTab(QWidget):
         opened = self._bridge.state.opened
         if opened is None:
             return
-        path = self._have.here.get((opened.repo, item.path))
-        if path is not None:
-            self.use_asked.emit(path)
-        else:
-            self.download_asked.emit(opened.repo, item.path)
+        file = (opened.repo, item.path)
+        match self._have.presence(*file):
+            case "paused" | "failed":
+                self.resume_asked.emit(self._have.stopped[file].id)
+            case "flagged":
+                self.fix_asked.emit()
+            case "here":
+                self.use_asked.emit(self._have.here[file])
+            case _:
+                self.download_asked.emit(opened.repo, item.path)
 
 
 def status_text(state: SearchState) -> str:

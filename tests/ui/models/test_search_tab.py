@@ -1,5 +1,6 @@
 """The tab Hugging Face, driven as a person does, against a Hub of our own."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
+from qwendesk.hub import download_part
 from tests.fakes.engine import FakeEngineClient
 from tests.gguf_files import header_of, model_values, tensor
 from tests.hub.hub_server import FakeHub, running_hub
@@ -134,6 +136,30 @@ async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_des
     item = queue.items[0]
     assert [each.file.path for each in item.kept.files] == ["Model-4B-Q4_K_M.gguf", "mmproj-F16.gguf"]
     queue.cancel(item.kept.id)
+
+
+async def test_what_failed_or_is_bad_is_not_called_coming_or_good(
+    hub: FakeHub, make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = await open_tab(make_desk)
+    models, get = desk.parts.models, "hub.get.Model-4B-Q4_K_M"
+    models.downloads.start()
+    desk.find("hub.query", QLineEdit).setText(REPO)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown(get))
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(download_part, "free_bytes", lambda _folder: 1000)
+        desk.click(get)
+        await desk.until(lambda: desk.text_of(get) == "Retry")
+        assert "more are needed" in desk.find(get, QAbstractButton).toolTip()
+    desk.click(get)
+    await desk.until(lambda: desk.text_of(get) == "Use")
+    (model,) = (each for each in models.models.library.models if each.repo == REPO)
+    os.truncate(model.path, 17_000)
+    await models.models.refresh()
+    await desk.until(lambda: desk.text_of(get) == "Fix")
+    desk.click(get)
+    await desk.until(lambda: desk.is_shown("models.my.1"))
 
 
 async def test_another_order_asks_again(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
