@@ -21,6 +21,7 @@ from qwendesk.ui.composer.composer import Composer
 from qwendesk.ui.composer.intake import Intake
 from qwendesk.ui.composer.sampling_popover import SamplingPopover
 from qwendesk.ui.kit.banner import Banner
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.drop_target import DropTarget
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
@@ -58,6 +59,7 @@ class ChatPage(QWidget):
         column = self._column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 16)
         column.setSpacing(0)
+        Airy(keeper, column)
         column.addLayout(_centred(self.banner, _COMPOSER_WIDTH))
         column.addWidget(self._middle, 1)
         column.addLayout(_centred(self.undo_bar, _COMPOSER_WIDTH))

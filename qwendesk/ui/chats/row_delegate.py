@@ -28,7 +28,7 @@ class RowDelegate(QStyledItemDelegate):
         """The open chat, which stands out."""
 
     def sizeHint(self, _option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(120, self._keeper.theme.px(13) + 23)
+        return QSize(120, self._keeper.theme.px(13) + self._keeper.theme.space(23))
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

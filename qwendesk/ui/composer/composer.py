@@ -13,6 +13,7 @@ from qwendesk.ui.composer.budget_menu import BudgetMenu
 from qwendesk.ui.composer.composer_text import ComposerText
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -55,6 +56,7 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 12, 10)
         column.setSpacing(6)
+        Airy(keeper, column)
         column.addWidget(AttachmentShelf(self.attachments))
         column.addLayout(self._notice_row())
         column.addWidget(self.text)

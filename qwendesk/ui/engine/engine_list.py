@@ -9,6 +9,7 @@ from qwendesk.ui.engine.engine_row import EngineRow
 from qwendesk.ui.engine.pack_row import PackRow
 from qwendesk.ui.engine.row_texts import EngineLine, PackLine
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -46,6 +47,7 @@ class EngineList(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 14)
         column.setSpacing(8)
+        Airy(keeper, column)
         column.addWidget(heading)
         column.addWidget(self._note)
         column.addWidget(self._best)

@@ -17,6 +17,7 @@ from qwendesk.services.engine.testing import Diagnosis
 from qwendesk.ui.engine import engine_text
 from qwendesk.ui.engine.engine_text import Known, Section
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -30,6 +31,7 @@ class EnginePage(QScrollArea):
 
     def __init__(self, keeper: ThemeKeeper, versions: Callable[[], dict[str, str]]) -> None:
         super().__init__()
+        self._keeper = keeper
         self._versions = versions
         self._known = Known()
         self._running = False
@@ -93,6 +95,7 @@ class EnginePage(QScrollArea):
         self._column = QVBoxLayout(middle)
         self._column.setContentsMargins(24, 24, 24, 24)
         self._column.setSpacing(16)
+        Airy(self._keeper, self._column)
         title = QLabel(tr("Engine"))
         title.setProperty("kind", "title")
         buttons = QHBoxLayout()

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QSizePolicy, QV
 
 from qwendesk.ui.engine.row_texts import EngineLine
 from qwendesk.ui.kit.buttons import TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -58,6 +59,7 @@ class EngineRow(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 6, 0, 6)
         column.setSpacing(2)
+        Airy(keeper, column)
         column.addLayout(first)
         column.addLayout(below)
 

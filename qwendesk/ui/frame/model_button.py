@@ -22,7 +22,8 @@ _DOTS = {
 }
 _PADDING = 14
 _DOT = 8
-_HEIGHT = 32
+_AIR = 19
+"""Above and below the text, together."""
 _WIDEST = 460
 
 
@@ -36,10 +37,18 @@ class ModelButton(QPushButton):
         self._menu = menu
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(_HEIGHT)
+        self.setFixedHeight(self._high)
         self.clicked.connect(self.open_menu)
-        keeper.changed.connect(self.updateGeometry)
+        keeper.changed.connect(self._on_theme)
         self.show_state(self._state)
+
+    @property
+    def _high(self) -> int:
+        return self._keeper.theme.px(13) + self._keeper.theme.space(_AIR)
+
+    def _on_theme(self) -> None:
+        self.setFixedHeight(self._high)
+        self.updateGeometry()
 
     def show_state(self, state: EngineState) -> None:
         self._state = state
@@ -63,10 +72,10 @@ class ModelButton(QPushButton):
 
     def sizeHint(self) -> QSize:
         text = QFontMetrics(self._keeper.theme.font(13)).horizontalAdvance(self.text())
-        return QSize(min(_WIDEST, text + 2 * _PADDING + _DOT + 8 + 22), _HEIGHT)
+        return QSize(min(_WIDEST, text + 2 * _PADDING + _DOT + 8 + 22), self._high)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(120, _HEIGHT)
+        return QSize(120, self._high)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         theme = self._keeper.theme

@@ -1,15 +1,20 @@
 """The left rail: one button per page, the look of the window at the bottom."""
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
 from PySide6.QtWidgets import QFrame, QLabel, QMenu, QToolButton, QVBoxLayout
 
 from qwendesk.ui.kit.buttons import ThemedIcon, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 
-WIDTH = 64
-_BUTTON = QSize(56, 52)
+_NARROWEST = 64
+_SIDES = 8
+"""What the rail is wider than its buttons."""
+_ICON = 20
+_AIR = 18
+"""Around icon and label of a button, above and below together."""
 _AT_BOTTOM = ("settings",)
 
 
@@ -24,16 +29,17 @@ class Rail(QFrame):
         self._pages: dict[str, tuple[QToolButton, ThemedIcon]] = {}
         self._badges: dict[str, QLabel] = {}
         self.setProperty("kind", "rail")
-        self.setFixedWidth(WIDTH)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(4, 12, 3, 12)
         self._column.setSpacing(6)
+        Airy(keeper, self._column)
         self._column.addStretch(1)
         self._theme_button, self._theme_icon = self._button("theme", tr("Theme"))
         describe(self._theme_button, "rail.theme", tr("Theme"), tr("Dark, light, high contrast or as the system"))
         self._theme_menu = self._make_theme_menu()
         self._theme_button.clicked.connect(self._open_theme_menu)
         self._column.addWidget(self._theme_button)
+        self._fit()
         keeper.changed.connect(self._refresh)
 
     def add_page(self, page: str, icon_name: str, label: str, shortcut: str) -> None:
@@ -46,6 +52,7 @@ class Rail(QFrame):
         else:
             self._column.insertWidget(sum(name not in _AT_BOTTOM for name in self._pages), button)
         self._pages[page] = (button, themed)
+        self._fit()
         if len(self._pages) == 1:
             self.show_page(page)
 
@@ -66,8 +73,7 @@ class Rail(QFrame):
             badge.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
         badge.setText(text)
-        badge.setFixedSize(max(18, badge.sizeHint().width()), 18)
-        badge.move(button.width() - badge.width() - 2, 2)
+        _place(badge, button)
         badge.setVisible(bool(text))
         button.setAccessibleName(spoken if text else button.text())
 
@@ -77,9 +83,8 @@ class Rail(QFrame):
         button.setProperty("icon_name", icon_name)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         button.setText(label)
-        button.setFixedSize(_BUTTON)
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        themed = ThemedIcon(self._keeper, button, "text_dim", 20)
+        themed = ThemedIcon(self._keeper, button, "text_dim", _ICON)
         themed.show(icon_name)
         return button, themed
 
@@ -103,10 +108,25 @@ class Rail(QFrame):
         return menu
 
     def _open_theme_menu(self) -> None:
-        height = self._theme_menu.sizeHint().height()
-        self._theme_menu.popup(self._theme_button.mapToGlobal(QPoint(_BUTTON.width() + 8, _BUTTON.height() - height)))
+        height, button = self._theme_menu.sizeHint().height(), self._theme_button.size()
+        corner = QPoint(button.width() + 8, button.height() - height)
+        self._theme_menu.popup(self._theme_button.mapToGlobal(corner))
+
+    def _fit(self) -> None:
+        """All buttons as large as the longest label needs at this size of text, and in this language."""
+        theme = self._keeper.theme
+        metrics = QFontMetrics(theme.font(11))
+        buttons = [self._theme_button, *(button for button, _ in self._pages.values())]
+        widest = max(metrics.horizontalAdvance(button.text()) for button in buttons)
+        width = max(_NARROWEST - _SIDES, widest + _SIDES)
+        self.setFixedWidth(width + _SIDES)
+        for button in buttons:
+            button.setFixedSize(QSize(width, _ICON + metrics.height() + theme.space(_AIR)))
+        for page, badge in self._badges.items():
+            _place(badge, self._pages[page][0])
 
     def _refresh(self) -> None:
+        self._fit()
         self._theme_icon.refresh()
         for _, themed in self._pages.values():
             themed.refresh()
@@ -114,3 +134,11 @@ class Rail(QFrame):
 
 def _icon_of(button: QToolButton) -> str:
     return str(button.property("icon_name"))
+
+
+def _place(badge: QLabel, button: QToolButton) -> None:
+    """In the upper corner of its button."""
+    size = badge.sizeHint()
+    high = max(18, size.height())
+    badge.setFixedSize(max(high, size.width()), high)
+    badge.move(button.width() - badge.width() - 2, 2)

@@ -12,7 +12,10 @@ from qwendesk.ui.kit.labels import is_demo
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
-HEIGHT = 48
+_AIR = 16
+"""Above and below the model button, together."""
+_LOWEST = 40
+"""Its square buttons have 34."""
 _NARROW = 900
 """Below this width the name goes and the demo tag gets shorter."""
 
@@ -31,7 +34,6 @@ class TopBar(QFrame):
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
         self.setProperty("kind", "topbar")
-        self.setFixedHeight(HEIGHT)
         self._brand = QLabel("QwenDesk")
         self._brand.setProperty("kind", "brand")
         self._menu = self._model_menu()
@@ -85,6 +87,9 @@ class TopBar(QFrame):
         grid.addWidget(self.menu_button, 0, 2, Qt.AlignmentFlag.AlignRight)
         grid.setColumnStretch(0, 1)
         grid.setColumnStretch(2, 1)
+        self._keeper = keeper
+        keeper.changed.connect(self._set_height)
+        self._set_height()
         self.show_state(EngineState())
 
     def show_state(self, state: EngineState) -> None:
@@ -97,6 +102,9 @@ class TopBar(QFrame):
         self._actions["cancel"].setVisible(loading)
         self._actions["demo"].setEnabled(not (demo and (loaded or loading)))
         self._actions["mmproj"].setEnabled(loaded and not demo)
+
+    def _set_height(self) -> None:
+        self.setFixedHeight(max(_LOWEST, self.model.height() + self._keeper.theme.space(_AIR)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QVBoxLayout, 
 
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -33,6 +34,7 @@ class Inspector(QFrame):
         tabs = QHBoxLayout()
         tabs.setContentsMargins(16, 12, 8, 4)
         tabs.setSpacing(2)
+        Airy(keeper, tabs)
         for tab, part in self._parts.items():
             button = TextButton(keeper, names[tab], kind="tab")
             button.setCheckable(True)

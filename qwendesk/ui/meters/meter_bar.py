@@ -18,7 +18,8 @@ from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.meters import texts
 from qwendesk.ui.meters.vram_bar import Sparkline, VramBar
 
-HEIGHT = 40
+_AIR = 28
+"""Above and below the text, together."""
 _CURVE_POINTS = 40
 _NARROW, _NARROWER, _NARROWEST = 1120, 900, 700
 """Below these widths the least important numbers go, in turn: RAM, GPU and curve, then the memory's numbers."""
@@ -33,7 +34,9 @@ class MeterBar(QFrame):
         super().__init__()
         self.setObjectName("meter.bar")
         self.setProperty("kind", "meterbar")
-        self.setFixedHeight(HEIGHT)
+        self._keeper = keeper
+        keeper.changed.connect(self._set_height)
+        self._set_height()
         self._memory_name = _label("meter.memory.name", "small")
         self.memory = VramBar(keeper)
         describe(self.memory, "meter.memory", tr("Memory"), tr("Click for the last five minutes"))
@@ -163,6 +166,10 @@ class MeterBar(QFrame):
             return bars[:1]
         ours = tuple(bar for bar in bars if any(each.kind not in ("other", "free") for each in bar.segments))
         return ours or bars[:1]
+
+    def _set_height(self) -> None:
+        theme = self._keeper.theme
+        self.setFixedHeight(theme.px(12) + theme.space(_AIR))
 
     def _show_what_fits(self) -> None:
         width, known = self.width(), self._meters.snapshot is not None

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.model_texts import button_text, fix_hint, place, work_text
@@ -34,6 +35,7 @@ class Alerts(QWidget):
         column = QVBoxLayout()
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
+        Airy(keeper, column)
         for card in self._cards:
             card.fix_asked.connect(self._fix)
             card.dismissed.connect(self._dismiss)
@@ -133,11 +135,13 @@ class AlertCard(QFrame):
         first.addWidget(self._name, 1)
         words = QVBoxLayout()
         words.setSpacing(6)
+        Airy(keeper, words)
         words.addLayout(first)
         words.addWidget(self._sentence)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 10, 8, 10)
         row.setSpacing(12)
+        Airy(keeper, row)
         row.addLayout(words, 1)
         row.addWidget(more)
         row.addWidget(self._fix)

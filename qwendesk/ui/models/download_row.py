@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePo
 from qwendesk.core.units import MIB, show_bytes
 from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.download_texts import (
@@ -56,6 +57,7 @@ class DownloadRow(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 12, 12)
         column.setSpacing(8)
+        Airy(keeper, column)
         column.addLayout(self._first_line())
         column.addWidget(self._bar)
         column.addLayout(self._second_line())

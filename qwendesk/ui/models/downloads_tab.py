@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLa
 
 from qwendesk.ui.bridges.downloads import DownloadsBridge, Refusal
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.download_row import DownloadRow, folder_of
@@ -36,6 +37,7 @@ class DownloadsTab(QWidget):
         self._empty = self._make_empty()
         self._list = QVBoxLayout()
         self._list.setSpacing(8)
+        Airy(keeper, self._list)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)

@@ -7,6 +7,7 @@ from qwendesk.services.models.offers import Offers
 from qwendesk.services.models.ranking import QuantOffer
 from qwendesk.ui.bridges.offers import OffersBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
@@ -54,6 +55,7 @@ class ForThisPc(QWidget):
         self._problem.hide()
         self._list = QVBoxLayout()
         self._list.setSpacing(12)
+        Airy(keeper, self._list)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from qwendesk.hub.findings import Fix
 from qwendesk.ui.bridges.models import ModelEntry
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.model_note import ModelNote
@@ -48,6 +49,7 @@ class ModelRow(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 12, 12)
         column.setSpacing(8)
+        Airy(keeper, column)
         column.addLayout(self._first_line())
         column.addLayout(self._second_line())
         self._more_lines = QVBoxLayout()

@@ -8,6 +8,8 @@ from qwendesk.hub.deleting import Deletion
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
+from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.delete_question import ask_deletion
@@ -94,8 +96,10 @@ class MyModels(QWidget):
         row.addWidget(self._search, 1)
         row.addWidget(self._total)
         row.addStretch(1)
+        tools = FlowLayout()
         for button in (self._apps, compare, folder):
-            row.addWidget(button)
+            tools.addWidget(button)
+        row.addLayout(tools)
         return row
 
     def _notice_line(self) -> QWidget:
@@ -121,6 +125,7 @@ class MyModels(QWidget):
         self._column = QVBoxLayout(inner)
         self._column.setContentsMargins(0, 0, 8, 0)
         self._column.setSpacing(10)
+        Airy(self._keeper, self._column)
         self._column.addStretch(1)
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.services.models.ranking import Offer, QuantOffer, Speed
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
@@ -42,6 +43,7 @@ class OfferCard(QFrame):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(18, 14, 18, 14)
         self._column.setSpacing(8)
+        Airy(keeper, self._column)
         self._column.addLayout(self._first_row())
         self._column.addLayout(self._second_row())
         self._column.addWidget(self._why)

@@ -7,6 +7,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.services.models.search import Opened, RepoItem
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
@@ -52,6 +53,7 @@ class RepoView(QFrame):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(18, 14, 18, 14)
         self._column.setSpacing(8)
+        Airy(keeper, self._column)
         self._column.addLayout(head)
         self._column.addWidget(self._facts)
         self._column.addWidget(self._problem)

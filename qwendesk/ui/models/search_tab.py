@@ -9,6 +9,7 @@ from qwendesk.hub.remote import Sort
 from qwendesk.services.models.search import Hit, RepoItem, SearchState
 from qwendesk.ui.bridges.search import SearchBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import mark, tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
@@ -75,6 +76,7 @@ class SearchTab(QWidget):
         self._list = QVBoxLayout(self._results)
         self._list.setContentsMargins(0, 0, 0, 0)
         self._list.setSpacing(8)
+        Airy(keeper, self._list)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
@@ -158,6 +160,7 @@ class SearchTab(QWidget):
         row = QHBoxLayout(card)
         row.setContentsMargins(16, 8, 12, 8)
         row.setSpacing(8)
+        Airy(self._keeper, row)
         name = QLabel(found.repo)
         name.setTextFormat(Qt.TextFormat.PlainText)
         row.addWidget(name)

@@ -10,6 +10,7 @@ from qwendesk.core.settings import table
 from qwendesk.ui.bridges.places import FoldersBridge, TokenBridge
 from qwendesk.ui.bridges.settings import SettingsBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.folders_section import FoldersSection
@@ -36,6 +37,7 @@ class SettingsPage(QWidget):
         super().__init__()
         self._keeper, self._settings = keeper, settings
         self.setProperty("kind", "page")
+        self._wide: list[QWidget] = []
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, Section] = {}
         self._folders = FoldersSection(keeper, folders)
@@ -53,8 +55,10 @@ class SettingsPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 16, 0, 0)
         column.setSpacing(12)
+        Airy(keeper, column)
         column.addWidget(self._centred(self._head(), right=_SCROLL_BAR))
         column.addWidget(self._area, 1)
+        keeper.changed.connect(self._on_theme)
         settings.changed.connect(self._show_values)
         settings.refused.connect(self._on_refused)
         settings.not_saved.connect(self._on_not_saved)
@@ -108,6 +112,7 @@ class SettingsPage(QWidget):
         column = self._column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(24)
+        Airy(self._keeper, column)
         column.addWidget(self._note)
         column.addWidget(self._nothing)
         for entry in table(AppOptions).values():
@@ -166,6 +171,11 @@ class SettingsPage(QWidget):
         self._note.setText(sentence)
         self._note.show()
 
+    def _on_theme(self) -> None:
+        """Larger text gets longer lines, so that what stands beside it leaves it room."""
+        for widget in self._wide:
+            widget.setMaximumWidth(self._keeper.theme.px(_WIDEST))
+
     def _scrolled(self, widget: QWidget) -> QScrollArea:
         area = QScrollArea()
         area.setWidgetResizable(True)
@@ -178,7 +188,8 @@ class SettingsPage(QWidget):
     def _centred(self, widget: QWidget, right: int = 0) -> QWidget:
         holder = QWidget()
         holder.setProperty("kind", "column")
-        widget.setMaximumWidth(_WIDEST)
+        widget.setMaximumWidth(self._keeper.theme.px(_WIDEST))
+        self._wide.append(widget)
         row = QHBoxLayout(holder)
         row.setContentsMargins(40, 4, 40 + right, 16)
         row.addStretch(1)

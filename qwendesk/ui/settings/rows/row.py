@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QSizePoli
 
 from qwendesk.core.settings import Entry
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.rows.words import help_text, search_words, section_slug, tooltip, value_text
@@ -72,16 +73,18 @@ class SettingRow(QFrame):
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(16, 10, 8, 10)
         self._row.setSpacing(24)
+        self._airs = (Airy(keeper, texts), Airy(keeper, self._row))
         self._row.addLayout(texts, 1)
         self._row.addLayout(self._editors)
         self._row.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignVCenter)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def stack(self) -> None:
         """For a narrow place: label and flag above, then the editor, then the help."""
         self._row.setDirection(QBoxLayout.Direction.TopToBottom)
         self._row.setContentsMargins(0, 8, 0, 8)
         self._row.setSpacing(6)
+        self._airs[1].take()
         self._row.removeWidget(self._reset)
         if self.entry.setting.flag:
             flag = QLabel(self.entry.setting.flag)
