@@ -1,5 +1,7 @@
 """What `make bundle` is made of, without making one."""
 
+import fnmatch
+import hashlib
 import json
 import shutil
 import subprocess
@@ -11,8 +13,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.core.engines import EngineFolder
+from qwendesk.core.engines import EngineFolder, EnginePack
 from qwendesk.engine.folders import read_engine, wrong_files
+from tools.bundle import pack
 from tools.bundle.__main__ import chosen_engines
 from tools.bundle.appimage import make_appimage
 from tools.bundle.deb import logo_image, logo_svg, make_deb
@@ -182,3 +185,29 @@ def test_a_program_that_is_no_appimage_runtime_is_refused(tmp_path: Path) -> Non
     (tmp_path / "QwenDesk").mkdir()
     with pytest.raises(SetupError, match="no AppImage runtime"):
         make_appimage(tmp_path / "QwenDesk", Path(sys.executable), tmp_path, tmp_path / "work")
+
+
+@LINUX
+def test_a_cuda_pack_is_what_its_entry_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolkit = tmp_path / "cuda"
+    (toolkit / "lib64").mkdir(parents=True)
+    (toolkit / "EULA.txt").write_text("NVIDIA")
+    for part in ("cudart", "cublas"):
+        (toolkit / "lib64" / f"lib{part}.so.12").write_bytes(b"library of NVIDIA")
+    monkeypatch.setattr(pack, "_dynamic_section", lambda _library: "RUNPATH [$ORIGIN]")
+    wheel = make_wheel(tmp_path / "a.whl", "ggml-cuda")
+    with pytest.raises(SetupError, match=r"none of lib64/libcublasLt\.so\.12"):
+        pack.make_pack(wheel, toolkit, (12, 8), "https://example.org/engines", tmp_path / "out")
+    (toolkit / "lib64" / "libcublasLt.so.12").write_bytes(b"library of NVIDIA")
+    with pytest.raises(SetupError, match="too old"):
+        pack.make_pack(wheel, toolkit, (12, 4), "https://example.org/engines", tmp_path / "out")
+    archive, entry = pack.make_pack(wheel, toolkit, (12, 8), "https://example.org/engines", tmp_path / "out")
+    said = msgspec.json.decode(entry.read_bytes(), type=EnginePack)
+    assert (said.name, said.minimum_driver, said.gpu_architectures[0]) == ("cuda-12", "525.60.13", "75")
+    assert said.gpu_architectures[-1] == "120"
+    assert said.archives[0].url == f"https://example.org/engines/{archive.name}"
+    assert said.archives[0].sha256 == hashlib.sha256(archive.read_bytes()).hexdigest()
+    with zipfile.ZipFile(archive) as packed:
+        taken = {name for name in packed.namelist() if fnmatch.fnmatch(name, said.archives[0].keep[0])}
+    assert {"engine/libllama.so", "engine/libggml-cuda.so.0", "engine/libcublasLt.so.12"} <= taken
+    assert not any("EULA" in name for name in taken)

@@ -13,7 +13,7 @@ import msgspec
 from qwendesk.core.engines import MANIFEST_NAME, Backend, EngineFile, EngineManifest
 from tools.setup import backends
 
-_AVX2 = ("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2")
+AVX2 = ("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2")
 _LOADED_BY_NAME = ("libllama.so", "libmtmd.so")
 """llama-cpp-python opens these two; they find the others by their versioned name."""
 
@@ -33,10 +33,10 @@ class BundledEngine:
 
 
 CPU_ENGINES = (
-    BundledEngine("cpu-avx2", "cpu-avx2", "cpu", _AVX2),
+    BundledEngine("cpu-avx2", "cpu-avx2", "cpu", AVX2),
     BundledEngine("cpu-sse42", "cpu-sse42", "cpu", ("sse4_2",)),
 )
-VULKAN = BundledEngine("vulkan", "vulkan-avx2", "vulkan", _AVX2, ("build", "vulkan"), minutes=30)
+VULKAN = BundledEngine("vulkan", "vulkan-avx2", "vulkan", AVX2, ("build", "vulkan"), minutes=30)
 _MATRIX_SHADERS = b"_cm1"
 """Ends the names of ggml's shaders for cooperative matrices, which an old glslc cannot compile."""
 

@@ -1,4 +1,4 @@
-"""`make bundle-test`: the bundle as a stranger would try it, on Linux.
+"""`make bundle-test`: the bundle as a stranger would try it, on Linux; with a file's name, an AppImage.
 
 Under Xvfb, from an awkward path, by a user who may not write there.
 Nothing of this checkout, its environment or its Python is in reach of the programs that are tried.
@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -22,6 +23,12 @@ from tools.setup.project import ROOT, WORK, SetupError
 _AWKWARD = "Qwen Désk 試し"
 _USER = "nobody"
 _LONGEST_S = 300.0
+_FROM_THE_SYSTEM = {"libstdc++.so.6", "libgcc_s.so.1", "libvulkan.so.1"}
+"""What an engine may ask for beside the C library: every desktop has the first two, a graphics driver brings the third.
+"""
+_C_LIBRARY = ("libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.", "ld-linux", "linux-vdso")
+_SOFTWARE_GPU = {"GGML_VK_VISIBLE_DEVICES": "0"}
+"""Makes the Vulkan engine take the first device, even one that is a program: it never does so by itself."""
 _EXPECTED = ("system ram", "red")
 """Words of the demo's answers about VRAM spill and about the red picture."""
 
@@ -30,40 +37,91 @@ def try_bundle(bundle: Path, results: Path) -> int:
     """Copies the bundle and uses it. Returns 0, or 1 with what went wrong on standard error. Needs root and Xvfb."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         raise SetupError("This test of the bundle needs Linux and root: it runs the app as another user.")
-    if not bundle.is_dir():
+    if not bundle.exists():
         raise SetupError("There is no bundle yet: run `make bundle`.")
     results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="qwendesk-") as folder:
         place = Path(folder)
         place.chmod(0o755)
         copy = place / _AWKWARD / "QwenDesk"
-        shutil.copytree(bundle, copy, symlinks=True)
+        copy.parent.mkdir()
         home = place / "home"
         home.mkdir()
         shutil.chown(home, _USER)
-        faults = [*_doctor(copy, home), *_window(copy, home, results), *_left_behind(copy)]
+        _say(f"Copying {bundle.name} to a folder with an awkward name")
+        if bundle.is_dir():
+            shutil.copytree(bundle, copy, symlinks=True)
+            faults = [*_asked_of_the_system(copy), *_used(copy / "QwenDesk", home, results), *_left_behind(copy)]
+        else:
+            shutil.copy(bundle, copy)
+            faults = [*_used(copy, home, results), *_left_behind(copy.parent)]
     for fault in faults:
         print(f"FAILED: {fault}", file=sys.stderr)
-    print(f"Screenshot: {results / 'window.png'}")
-    print("The bundle works." if not faults else f"{len(faults)} faults.")
+    _say(f"Screenshot: {results / 'window.png'}")
+    _say("The bundle works." if not faults else f"{len(faults)} faults.")
     return 1 if faults else 0
 
 
-def _doctor(copy: Path, home: Path) -> Iterator[str]:
-    done = _run([str(copy / "QwenDesk"), "doctor", "--json"], home, {})
-    if done.returncode:
-        yield f"doctor ended with {done.returncode}: {done.stderr[-2000:]}"
+def _used(program: Path, home: Path, results: Path) -> Iterator[str]:
+    yield from _doctor(program, home)
+    yield from _window(program, home, results)
+    yield from _vulkan(program, home)
+
+
+def _asked_of_the_system(copy: Path) -> Iterator[str]:
+    """Libraries that an engine needs and that neither the bundle nor every desktop has."""
+    inside = copy / "_internal"
+    for engine in sorted((inside / "engines").iterdir()):
+        environment = {"LD_LIBRARY_PATH": f"{inside}:{engine}", "PATH": os.environ["PATH"]}
+        files = [str(file) for file in engine.glob("*.so*")]
+        listed = subprocess.run(["ldd", *files], env=environment, capture_output=True, text=True, check=False).stdout
+        # Lines like "libgomp.so.1 => /lib/libgomp.so.1 (0x7f...)"; libllama.so.0 is loaded under its other name before.
+        pairs = {(line.split()[0], line.split()[2]) for line in listed.splitlines() if " => " in line}
+        outside = {name for name, path in pairs if str(copy) not in path and name != "libllama.so.0"}
+        for name in sorted(outside - _FROM_THE_SYSTEM):
+            if not name.startswith(_C_LIBRARY):
+                yield f"the engine {engine.name} needs {name} of the system"
+
+
+def _doctor(program: Path, home: Path) -> Iterator[str]:
+    _say("Its own examination")
+    said = _examined(program, home, {})
+    if isinstance(said, str):
+        yield said
         return
-    said = json.loads(done.stdout)
-    print(json.dumps(said, indent=1)[:2000])
+    _say(f"  release {said['versions']['qwendesk']}, computes on {', '.join(said['backends'])}")
+    for test in said["self_test"]:
+        _say(f"  {test['name']}: {'passed' if test['passed'] else 'FAILED'}")
 
 
-def _window(copy: Path, home: Path, results: Path) -> Iterator[str]:
+def _vulkan(program: Path, home: Path) -> Iterator[str]:
+    """The engine for graphics cards, on whatever Vulkan offers here: mostly a driver that is a program."""
+    said = _examined(program, home, _SOFTWARE_GPU)
+    if isinstance(said, str):
+        yield f"with Vulkan: {said}"
+    elif "Vulkan" in said["backends"]:
+        names = [device["description"] for device in said["devices"] if device["backend"] == "Vulkan"]
+        _say(f"The Vulkan engine answered a question and a picture on {', '.join(names)}")
+    else:
+        _say("No Vulkan engine was tried: the bundle has none, or there is no Vulkan device here, not even a program.")
+
+
+def _examined(program: Path, home: Path, more: Mapping[str, str]) -> dict[str, Any] | str:
+    """What `doctor` says, or what went wrong."""
+    done = _run([str(program), "doctor", "--json"], home, more)
+    if done.returncode:
+        return f"doctor ended with {done.returncode}: {done.stdout[-1000:]}{done.stderr[-2000:]}"
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def _window(program: Path, home: Path, results: Path) -> Iterator[str]:
+    _say("A question and a picture in its window")
     picture = home / "window.png"
     with _display() as display:
-        command = [str(copy / "QwenDesk"), "--demo-tour", "--screenshot", str(picture)]
+        command = [str(program), "--demo-tour", "--screenshot", str(picture)]
         done = _run(command, home, {"DISPLAY": display})
-    print(done.stdout)
+    _say(done.stdout.strip())
     if done.returncode:
         yield f"the demo tour ended with {done.returncode}: {done.stderr[-2000:]}"
     for word in _EXPECTED:
@@ -79,6 +137,8 @@ def _run(command: list[str], home: Path, more: Mapping[str, str]) -> subprocess.
     """As another user, with an empty PATH and a home of its own; what it prints is kept."""
     user = pwd.getpwnam(_USER)
     environment = {"HOME": str(home), "PATH": "", "LANG": "C.UTF-8", "XDG_RUNTIME_DIR": str(home), **more}
+    # Without FUSE's helper, which this test does not ask for, an AppImage unpacks itself.
+    environment["APPIMAGE_EXTRACT_AND_RUN"] = "1"
     return subprocess.run(
         command,
         env=environment,
@@ -122,8 +182,13 @@ def _display() -> Iterator[str]:
             server.terminate()
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
 if __name__ == "__main__":
     try:
-        sys.exit(try_bundle(ROOT / "dist" / "QwenDesk", WORK / "bundle-test"))
+        tried = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist" / "QwenDesk"
+        sys.exit(try_bundle(tried, WORK / "bundle-test"))
     except SetupError as error:
         sys.exit(str(error))

@@ -1,0 +1,124 @@
+"""`python -m tools.bundle.pack`: the CUDA engine as an archive that the app can fetch, and its entry for its list.
+
+Needs the CUDA toolkit, 12.8 or later, and a C++ compiler; no graphics card. Hours on a few cores.
+"""
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from qwendesk.core.engines import EnginePack, PackArchive
+from qwendesk.services.engine.packs import this_platform
+from tools.bundle.engines import AVX2, library_names
+from tools.setup import engine
+from tools.setup.backends import CUDA_ARCHITECTURES, cuda_toolkit_release
+from tools.setup.project import ROOT, SetupError, engine_version
+
+_OLDEST_TOOLKIT = (12, 8)
+"""The first that compiles for the GeForce RTX 50."""
+_OLDEST_DRIVER = {("linux-x64", 12): "525.60.13", ("windows-x64", 12): "528.33"}
+"""As NVIDIA's release notes say for a major release of CUDA: any minor one runs, as the code is compiled beforehand."""
+_PARTS = ("cudart", "cublas", "cublasLt")
+_LICENCE = "MIT (llama.cpp) and NVIDIA CUDA Toolkit EULA (cudart, cublas)"
+
+
+def make_pack(wheel: Path, toolkit: Path, release: tuple[int, int], address: str, target: Path) -> tuple[Path, Path]:
+    """Writes the archive and its entry for resources/engine_packs.json into `target`; returns both.
+
+    Raises SetupError when the toolkit is too old or something of it is missing.
+    """
+    if release < _OLDEST_TOOLKIT:
+        raise SetupError(f"The CUDA toolkit {release[0]}.{release[1]} is too old: 12.8 is the first for every card.")
+    major, where, version = release[0], this_platform(), engine_version()
+    name = f"cuda-{major}"
+    target.mkdir(parents=True, exist_ok=True)
+    archive = target / f"qwendesk-engine-{name}-{version}-{where}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        with zipfile.ZipFile(wheel) as libraries:
+            for member in library_names(libraries):
+                packed.writestr(f"engine/{PurePosixPath(member).name}", libraries.read(member))
+        for library in runtime_libraries(toolkit, major, where):
+            packed.write(library, f"engine/{library.name}")
+        packed.write(ROOT / "packaging" / "licences" / "llama.cpp.txt", "licences/llama.cpp.txt")
+        packed.write(_eula(toolkit), "licences/NVIDIA-EULA.txt")
+    with archive.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    pack = EnginePack(
+        name=name,
+        title=f"NVIDIA (CUDA {major})",
+        platform=where,
+        package_version=version,
+        backend="cuda",
+        cpu_needs=AVX2,
+        gpu_architectures=tuple(each.split("-")[0].rstrip("a") for each in CUDA_ARCHITECTURES),
+        minimum_driver=_OLDEST_DRIVER.get((where, major), ""),
+        archives=(PackArchive(f"{address}/{archive.name}", archive.stat().st_size, digest, _LICENCE, ("engine/*",)),),
+    )
+    entry = archive.with_suffix(".json")
+    entry.write_bytes(msgspec.json.format(msgspec.json.encode(pack), indent=1))
+    return archive, entry
+
+
+def runtime_libraries(toolkit: Path, major: int, where: str) -> Iterator[Path]:
+    """NVIDIA's libraries that the engine asks for. Raises SetupError when one is missing or would find no neighbour."""
+    for part in _PARTS:
+        if where.startswith("windows"):
+            names = [f"bin/x64/{part}64_{major}.dll", f"bin/{part}64_{major}.dll"]
+        else:
+            names = [f"lib64/lib{part}.so.{major}", f"targets/x86_64-linux/lib/lib{part}.so.{major}"]
+        found = next((toolkit / name for name in names if (toolkit / name).is_file()), None)
+        if found is None:
+            raise SetupError(f"The CUDA toolkit in {toolkit} has none of {', '.join(names)}.")
+        if part == "cublas" and not where.startswith("windows") and "$ORIGIN" not in _dynamic_section(found):
+            raise SetupError(f"{found} does not look beside itself for cublasLt; the engine would not start.")
+        yield found
+
+
+def _dynamic_section(library: Path) -> str:
+    return subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=False).stdout
+
+
+def _eula(toolkit: Path) -> Path:
+    places = [
+        toolkit / "EULA.txt",
+        toolkit / "doc" / "EULA.txt",
+        *Path("/usr/share/doc").glob("cuda-cudart-*/copyright"),
+    ]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise SetupError(f"The CUDA toolkit in {toolkit} has no EULA.txt, and its libraries may not go out without it.")
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns 0, or 1 with a sentence of what is missing."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bundle.pack", description="Makes the CUDA pack in dist/.")
+    parser.add_argument("--address", required=True, help="the folder on the web where the archive will lie")
+    options = parser.parse_args(arguments)
+    try:
+        release, nvcc = cuda_toolkit_release(), shutil.which("nvcc")
+        if release is None or nvcc is None:
+            raise SetupError("The CUDA toolkit is missing: nvcc is not on PATH.")
+        toolkit = Path(nvcc).resolve().parents[1]
+        version = engine_version()
+        # Before hours of work: is everything there?
+        list(runtime_libraries(toolkit, release[0], this_platform()))
+        _eula(toolkit)
+        wheel = engine.kept_wheel("cuda-avx2", version) or engine.build("cuda-avx2", version, Path(sys.executable))
+        for made in make_pack(wheel, toolkit, release, options.address.rstrip("/"), ROOT / "dist"):
+            print(made)
+    except SetupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
