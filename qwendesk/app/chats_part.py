@@ -13,7 +13,7 @@ from qwendesk.core.paths import data_folder
 from qwendesk.services.chat.chats import ChatOpened, ChatsService
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
 from qwendesk.services.chat.keeping import StoreKeeper
-from qwendesk.services.chat.service import ChatNews, ChatService, ConversationReplaced
+from qwendesk.services.chat.service import ChatNews, ChatService, ConversationReplaced, SettingsChanged
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.chats import ChatsBridge
 from qwendesk.ui.chat.reading import go_to, place_of_reader
@@ -45,6 +45,8 @@ class ChatList:
         if isinstance(news, ConversationReplaced):
             self.before_replaced()
             self.service.follow(self.chat.chat_id)
+        if isinstance(news, ConversationReplaced | SettingsChanged):
+            self.service.note_settings(self.chat.settings)
 
 
 class ChatsPart(QObject):
@@ -155,6 +157,8 @@ class ChatsPart(QObject):
                 self._chats.chat.open(opened.chat_id, opened.tree, opened.settings)
             else:
                 self._chats.chat.new_chat(opened.chat_id)
+        elif not opened.tree.nodes:
+            self._chats.chat.begin_with(opened.settings)
         elif opened.node_id:
             self._chats.chat.open(opened.chat_id, opened.tree, opened.settings)
         if opened.draft != SavedDraft() and not self._page.composer.text.toPlainText():

@@ -17,6 +17,7 @@ from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.services.chat.chats_news import ChatOpened, ChatsNews, ListChanged, StoreTold, StoreWorks
+from qwendesk.services.chat.choices import Choices
 from qwendesk.services.chat.copying import leading_to, new_id
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
 from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
@@ -47,6 +48,7 @@ class ChatsService:
         self._folded: frozenset[str] = frozenset()
         self._deleted: tuple[ChatSummary, ...] = ()
         self._current_id = current_id or new_id()
+        self._choices = Choices()
         self._opening: object = None
         self._is_open = False
         self._stale: set[str] = set()
@@ -183,6 +185,13 @@ class ChatsService:
         self._remember("")
         self._subscribers.notify(ChatOpened(chat_id, ChatTree(), ChatSettings()))
 
+    def note_settings(self, settings: ChatSettings) -> None:
+        """Those of the open chat: what a new one takes over of them is there again after a start without a chat."""
+        if self._store is not None and self._is_open and not self.is_incognito:
+            writing = self._choices.note(self._store.chats, settings)
+            if writing is not None:
+                self._write(writing)
+
     def follow(self, chat_id: str) -> None:
         """The chat service opened another chat by itself: an empty one, or a branch of the one before."""
         if chat_id != self._current_id:
@@ -304,8 +313,10 @@ class ChatsService:
     async def _open_new(self, chat_id: str) -> None:
         """The empty chat the app begins with, and the question that was half written when it ended."""
         draft = await self.drafts.get(NEW_CHAT)
-        if self._current_id == chat_id and draft != SavedDraft() and chat_id not in self._summaries:
-            self._subscribers.notify(ChatOpened(chat_id, ChatTree(), ChatSettings(), draft=draft))
+        chosen = await self._choices.get(self._store.chats) if self._store is not None else ChatSettings()
+        something = draft != SavedDraft() or chosen != ChatSettings()
+        if self._current_id == chat_id and something and chat_id not in self._summaries:
+            self._subscribers.notify(ChatOpened(chat_id, ChatTree(), chosen, draft=draft))
 
     def _change(self, chat_ids: Iterable[str], **changes: Any) -> None:
         for chat_id in chat_ids:

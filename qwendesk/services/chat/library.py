@@ -72,7 +72,8 @@ class PromptLibrary:
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file or library_file()
-        self._own = _read(self._file)
+        self._own, self.problem = _read(self._file)
+        """What is kept, and what was wrong with the file, in a sentence; "" when nothing was."""
         self._subscribers = Subscribers[tuple[SavedPrompt, ...]]()
 
     @property
@@ -128,16 +129,18 @@ def _checked(name: str) -> str:
     return name
 
 
-def _read(file: Path) -> tuple[SavedPrompt, ...]:
-    """What is kept there. A file that cannot be used is set aside under another name, and logged."""
+def _read(file: Path) -> tuple[tuple[SavedPrompt, ...], str]:
+    """What is kept there, and what is wrong. A file that cannot be used is set aside under another name, and logged."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=tuple[SavedPrompt, ...])
+        return msgspec.json.decode(file.read_bytes(), type=tuple[SavedPrompt, ...]), ""
     except FileNotFoundError:
-        return ()
-    except (OSError, msgspec.DecodeError) as error:
+        return (), ""
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _logger.warning("%s cannot be used: %s", file, error)
-        try:
-            file.replace(file.with_name(f"{file.name}.unusable"))
-        except OSError as second:
-            _logger.warning("%s could not be set aside: %s", file, second)
-        return ()
+    aside = file.with_name(f"{file.name}.unusable")
+    try:
+        file.replace(aside)
+    except OSError as second:
+        _logger.warning("%s could not be set aside: %s", file, second)
+        return (), f"The file of your prompts cannot be used: {second.strerror or second}."
+    return (), f"The file of your prompts was damaged. It lies beside the others as {aside.name}."

@@ -242,6 +242,11 @@ class ChatService:
         self._replace(OpenChat(self._keeper, self._numbers, tree, sending.usable(settings), chat_id))
         self.held.forget()
 
+    def begin_with(self, settings: ChatSettings) -> None:
+        """For the chat the app begins with: what was chosen before it ended, unless something was chosen since."""
+        if self._chat.settings == ChatSettings() and not self._chat.tree.nodes:
+            self.change_settings(sending.usable(settings))
+
     def new_chat(self, chat_id: str = "") -> None:
         """Begin an empty chat; an answer that is being made ends. Style and thinking stay, the system prompt not."""
         settings = settings_for_new(self._chat.settings)

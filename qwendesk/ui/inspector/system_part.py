@@ -1,13 +1,17 @@
 """What one chat is told first: its system prompt, with a library of kept ones, and the JSON schema of its answers."""
 
+from collections.abc import Callable
+
 import msgspec
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.services.chat.library import PromptLibrary
+from qwendesk.services.chat.library import PromptLibrary, SavedPrompt
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.choosing import ChoiceBox
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -21,9 +25,12 @@ class SystemPart(QFrame):
         super().__init__()
         self._chat, self._library = chat, library
         self._preset = ""
+        self._gone: SavedPrompt | None = None
+        """What was deleted or written over last."""
         self.setObjectName("inspector.system")
-        self._kept = QComboBox()
+        self._kept = ChoiceBox(keeper)
         describe(self._kept, "inspector.system.kept", tr("Kept prompts"), tr("Take a kept prompt into this chat"))
+        self._kept.setToolTip(tr("Take a kept prompt into this chat; F2 renames it"))
         self._text = self._field("text", tr("System prompt"))
         self._text.setPlaceholderText(
             tr("What the model should know or be in this chat. {date} and {model} are filled in.")
@@ -35,6 +42,8 @@ class SystemPart(QFrame):
         self._name = QLineEdit()
         self._name.setPlaceholderText(tr("Name"))
         describe(self._name, "inspector.system.name", tr("Name"), tr("Name under which this prompt is kept"))
+        self._name.textChanged.connect(self._show_buttons)
+        self._name.returnPressed.connect(self._on_name_entered)
         self._complaint = QLabel()
         self._complaint.setProperty("kind", "error")
         self._complaint.setObjectName("inspector.system.complaint")
@@ -43,8 +52,16 @@ class SystemPart(QFrame):
         self._used = _caption(tr("Used from the next question on."), "good")
         self._used.setObjectName("inspector.system.used")
         self._used.hide()
+        self._undo = TextButton(keeper, tr("Undo"), kind="link")
+        describe(self._undo, "inspector.system.undo", tr("Undo"), tr("Bring back the prompt that was there before"))
+        self._undo.clicked.connect(self._bring_back)
+        self._undo.hide()
         keep = self._button(keeper, "keep", tr("Keep"), tr("Keep this prompt in your library"))
         keep.clicked.connect(self._keep)
+        self._rename_button = self._button(
+            keeper, "rename", tr("Rename"), tr("Give the kept prompt the name in the field")
+        )
+        self._rename_button.clicked.connect(self._begin_rename)
         self._forget = self._button(keeper, "forget", tr("Delete"), tr("Delete this prompt from your library"))
         self._forget.clicked.connect(self._delete)
         apply = TextButton(keeper, tr("Use in this chat"), kind="primary")
@@ -59,8 +76,14 @@ class SystemPart(QFrame):
         row = QHBoxLayout()
         row.addWidget(self._name, 1)
         row.addWidget(keep)
-        row.addWidget(self._forget)
         row.setSpacing(4)
+        column.addLayout(row)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addWidget(self._rename_button)
+        row.addWidget(self._forget)
+        row.addStretch(1)
+        row.addWidget(self._undo)
         column.addLayout(row)
         column.addWidget(_caption(tr("Answers as JSON, by this schema"), "small"))
         column.addWidget(self._schema)
@@ -70,6 +93,7 @@ class SystemPart(QFrame):
         self._list()
         self._kept.activated.connect(self._take)
         self.show_settings()
+        self._say(library.problem)
         chat.options_changed.connect(self.show_settings)
 
     def show_settings(self) -> None:
@@ -80,6 +104,12 @@ class SystemPart(QFrame):
                 field.setPlainText(text)
         self._preset = settings.preset
         self._say("")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_F2:
+            self._begin_rename()
+        else:
+            super().keyPressEvent(event)
 
     def _field(self, name: str, label: str) -> QPlainTextEdit:
         field = QPlainTextEdit()
@@ -100,36 +130,82 @@ class SystemPart(QFrame):
             self._kept.addItem(tr("{0} (comes with QwenDesk)", prompt.name) if prompt.built_in else prompt.name, prompt)
         found = next((i for i, prompt in enumerate(self._library.prompts, 1) if prompt.name == name), 0)
         self._kept.setCurrentIndex(found)
-        self._show_forget()
+        self._show_buttons()
 
-    def _show_forget(self) -> None:
-        prompt = self._kept.currentData()
-        self._forget.setEnabled(prompt is not None and not prompt.built_in)
+    @property
+    def _own(self) -> SavedPrompt | None:
+        """The prompt that is chosen in the list, if it is the person's own."""
+        prompt: SavedPrompt | None = self._kept.currentData()
+        return prompt if prompt is not None and not prompt.built_in else None
+
+    def _show_buttons(self) -> None:
+        self._forget.setEnabled(self._own is not None)
+        self._rename_button.setEnabled(self._own is not None)
 
     def _take(self) -> None:
-        self._show_forget()
+        self._show_buttons()
         prompt = self._kept.currentData()
         if prompt is not None:
             self._text.setPlainText(prompt.text)
             self._name.setText("" if prompt.built_in else prompt.name)
             self._preset = prompt.preset or self._preset
 
-    def _keep(self) -> None:
-        name = " ".join(self._name.text().split())
-        try:
-            self._library.add(name, self._text.toPlainText(), self._preset)
-        except QwenDeskError as error:
-            self._say(error.sentence)
+    def _on_name_entered(self) -> None:
+        if self._own is not None and self._typed_name() != self._own.name:
+            self._begin_rename()
+        else:
+            self._keep()
+
+    def _begin_rename(self) -> None:
+        """By the name in the field; while that is still the old one, the field waits for another."""
+        own, name = self._own, self._typed_name()
+        if own is None:
             return
-        self._list(name)
-        self._say("")
+        if name in ("", own.name):
+            self._name.setText(own.name)
+            self._name.setFocus()
+            self._name.selectAll()
+        elif self._change(lambda: self._library.rename(own.name, name)):
+            self._list(name)
+            self._kept.setFocus()
+
+    def _keep(self) -> None:
+        name = self._typed_name()
+        before = next((each for each in self._library.prompts if each.name == name and not each.built_in), None)
+        if self._change(lambda: self._library.add(name, self._text.toPlainText(), self._preset)):
+            is_other = before is not None and before.text != self._text.toPlainText().strip()
+            self._offer_undo(before if is_other else None)
+            self._list(name)
 
     def _delete(self) -> None:
+        own = self._own
+        if own is not None and self._change(lambda: self._library.delete(own.name)):
+            self._offer_undo(own)
+        self._list()
+
+    def _bring_back(self) -> None:
+        gone, self._gone = self._gone, None
+        self._undo.hide()
+        if gone is not None and self._change(lambda: self._library.add(gone.name, gone.text, gone.preset)):
+            self._list(gone.name)
+            self._take()
+
+    def _offer_undo(self, gone: SavedPrompt | None) -> None:
+        self._gone = gone
+        self._undo.setVisible(gone is not None)
+
+    def _typed_name(self) -> str:
+        return " ".join(self._name.text().split())
+
+    def _change(self, intent: Callable[[], None]) -> bool:
+        """Whether the library took it; a sentence says why not."""
         try:
-            self._library.delete(self._kept.currentData().name)
+            intent()
         except QwenDeskError as error:
             self._say(error.sentence)
-        self._list()
+            return False
+        self._say("")
+        return True
 
     def _apply(self) -> None:
         settings = msgspec.structs.replace(

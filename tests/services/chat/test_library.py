@@ -64,7 +64,8 @@ def test_listeners_hear_of_each_change(file):
 def test_a_broken_file_is_set_aside(file):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("{not json")
-    assert PromptLibrary(file).prompts == BUILT_IN
+    library = PromptLibrary(file)
+    assert (library.prompts, "damaged" in library.problem) == (BUILT_IN, True)
     assert file.with_name("prompts.json.unusable").read_text() == "{not json"
 
 

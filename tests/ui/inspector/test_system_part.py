@@ -60,6 +60,24 @@ async def test_a_prompt_is_kept_taken_and_deleted(desk: Desk) -> None:
     assert text.toPlainText() == "Be kind."
     desk.click("inspector.system.forget")
     assert kept.findText(own) < 0
+    desk.click("inspector.system.undo")
+    assert kept.currentText() == own
+    assert not desk.is_shown("inspector.system.undo")
+    name = desk.find("inspector.system.name", QLineEdit)
+    QTest.keyClick(kept, Qt.Key.Key_F2)
+    assert name.selectedText() == own
+    QTest.keyClicks(name, "Short answers")
+    QTest.keyClick(name, Qt.Key.Key_Return)
+    assert "comes with the app" in desk.text_of("inspector.system.complaint")
+    name.selectAll()
+    QTest.keyClicks(name, "Renamed")
+    QTest.keyClick(name, Qt.Key.Key_Return)
+    assert (kept.currentText(), kept.findText(own)) == ("Renamed", -1)
+    text.setPlainText("Be rude.")
+    desk.click("inspector.system.keep")
+    desk.click("inspector.system.undo")
+    assert text.toPlainText() == "Be kind.", "what was written over comes back"
+    desk.click("inspector.system.forget")
     assert not desk.find("inspector.system.forget", QWidget).isEnabled(), "those of the app stay"
 
 

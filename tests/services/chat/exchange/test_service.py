@@ -88,7 +88,16 @@ async def a_full_chat(kit: Kit) -> ChatSummary:
         pinned=True,
         created_s=5.0,
         changed_s=6.0,
-        settings=ChatSettings(system_prompt="Be brief."),
+        settings=ChatSettings(
+            system_prompt="Be brief.",
+            preset="custom",
+            preset_name="Mine",
+            preset_values={"temperature": "0.3"},
+            thinking=False,
+            overrides={"thinking_budget": "512"},
+            json_schema="{}",
+            leave_out_old_documents=True,
+        ),
     )
     await kit.chats.add_as_is([(summary, tree)])
     return summary
