@@ -30,8 +30,11 @@ from qwendesk.services.models.ranking import (
 )
 from qwendesk.services.settings import SettingsService
 
-UPLOADER = "unsloth"
-"""Whose files are offered: the widest choice of quants, and the only ones with measured quality."""
+UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
+"""Whose files are offered, the first who has the model: the widest choice of quants, and measured quality, come first.
+
+As of the catalog that is always the first; the others are for a model that a newer catalog has from them alone.
+"""
 _NOT_FOR_HOME = frozenset({"BF16", "F16", "F32"})
 
 
@@ -143,13 +146,13 @@ def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer
 
 
 def _repository(catalog: Catalog, model: Model) -> Repository | None:
-    """The uploader's plain repository of `model`: not the base model, not the one for speculative decoding."""
-    found = (
-        each
-        for each in catalog.repositories
-        if each.model == model.id and each.uploader == UPLOADER and not each.is_mtp and not each.is_base
-    )
-    return next(found, None)
+    """The best uploader's plain repository of `model`: not the base model, not the one for speculative decoding."""
+    found = {
+        each.uploader: each
+        for each in reversed(catalog.repositories)
+        if each.model == model.id and each.files and not each.is_mtp and not each.is_base
+    }
+    return next((found[uploader] for uploader in UPLOADERS if uploader in found), None)
 
 
 def _offer(catalog: Catalog, model: Model, repository: Repository, pc: Pc, with_pictures: bool) -> Offer:

@@ -218,3 +218,13 @@ async def test_a_damaged_catalog_is_a_sentence(desk: Desk) -> None:
     service = OffersService(desk.engine, SettingsService(), catalog=damaged)
     offers = await service.look()
     assert (offers.state, offers.problem) == ("failed", "Install QwenDesk again.")
+
+
+def test_a_model_that_the_first_uploader_lacks_is_offered_from_another(catalog: Catalog) -> None:
+    model = "Qwen3.5-9B"
+    rest = tuple(each for each in catalog.repositories if each.model != model or each.uploader != "unsloth")
+    lacking = Catalog(msgspec.structs.replace(catalog.contents, repositories=rest))
+    offers = {offer.id: offer for offer in make_offers(lacking, a_pc(24, 64), with_pictures=True)}
+    assert {quant.repo for quant in offers[model].quants} == {"bartowski/Qwen_Qwen3.5-9B-GGUF"}
+    assert offers[model].recommended is not None
+    assert all(quant.repo.startswith("unsloth/") for quant in offers["Qwen3.5-4B"].quants)

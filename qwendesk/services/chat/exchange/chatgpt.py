@@ -1,7 +1,8 @@
 """ChatGPT's export: `conversations.json`, a list of chats, each a mapping of nodes that are a tree with branches.
 
 Its form is not documented; what is read here is what its files have had since 2023. Questions and answers are taken,
-with their branches and thoughts. Tools, hidden system texts and pictures (which are in other files) are left out.
+with their branches, thoughts and the pictures of questions. Tools with what they made, and hidden system texts, are
+left out.
 """
 
 import math
@@ -11,23 +12,27 @@ import msgspec
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, title_of
-from qwendesk.core.messages import Message, TextPart
+from qwendesk.core.messages import ImagePart, Message, Part, TextPart
 from qwendesk.services.chat.copying import leading_to, new_id
 from qwendesk.services.chat.exchange.values import BadExchange, Exchanged, ExchangedChat
+from qwendesk.services.chat.exchange.zip_pictures import Pictures
 
 
-def read_chatgpt(content: bytes) -> Exchanged:
-    """The chats of such a file. Raises BadExchange for what is no such file."""
+def read_chatgpt(content: bytes, pictures: Pictures) -> Exchanged:
+    """The chats of such a file; the bytes of their pictures stay with `pictures`.
+
+    Raises BadExchange for what is no such file.
+    """
     try:
         raws = msgspec.json.decode(content, type=list[msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadExchange("Not an export", f"This is neither an export of QwenDesk nor of ChatGPT: {error}") from error
-    chats, unreadable, pictures = [], 0, 0
+    chats, unreadable, n_named = [], 0, 0
     for raw in raws:
         try:
             read = msgspec.json.decode(raw)
-            chat = _chat(read)
-            pictures += _n_pictures(read)
+            chat = _chat(read, pictures)
+            n_named += _n_pictures(read)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             chat = None
         if chat is None:
@@ -36,7 +41,8 @@ def read_chatgpt(content: bytes) -> Exchanged:
             chats.append(chat)
     if raws and unreadable == len(raws):
         raise BadExchange("Not an export", "This is neither an export of QwenDesk nor of ChatGPT.")
-    return Exchanged(tuple(chats), unreadable=unreadable, left_out_pictures=pictures)
+    taken = sum(len(node.message.images) for chat in chats for node in chat.tree.nodes.values())
+    return Exchanged(tuple(chats), unreadable=unreadable, left_out_pictures=max(0, n_named - taken))
 
 
 def _n_pictures(read: Any) -> int:
@@ -52,7 +58,7 @@ def _n_pictures(read: Any) -> int:
     return count
 
 
-def _chat(read: Any) -> ExchangedChat | None:
+def _chat(read: Any, pictures: Pictures) -> ExchangedChat | None:
     if not isinstance(read, dict) or not isinstance(read.get("mapping"), dict):
         return None
     mapping = {key: value for key, value in read["mapping"].items() if isinstance(value, dict)}
@@ -64,7 +70,7 @@ def _chat(read: Any) -> ExchangedChat | None:
         value = mapping[key].get("message")
         said: dict[str, Any] = value if isinstance(value, dict) else {}
         thought = thoughts.get(_text(mapping[key].get("parent")), "")
-        message, thought = _message(said, thought)
+        message, thought = _message(said, thought, pictures)
         if message is None:
             ids[key], thoughts[key] = parent, thought
             continue
@@ -107,7 +113,7 @@ def _parents_first(mapping: dict[str, Any]) -> list[str]:
     return ordered
 
 
-def _message(said: dict[str, Any], thought: str) -> tuple[Message | None, str]:
+def _message(said: dict[str, Any], thought: str, pictures: Pictures) -> tuple[Message | None, str]:
     """The message, if it is one to take, and otherwise the thought that belongs to the next answer."""
     author = said.get("author")
     role = author.get("role") if isinstance(author, dict) else None
@@ -120,14 +126,36 @@ def _message(said: dict[str, Any], thought: str) -> tuple[Message | None, str]:
     metadata = said.get("metadata")
     hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
     addressed = said.get("recipient") not in (None, "all")
-    text = "" if hidden or addressed else _content_text(content)
-    if not text.strip():
+    if hidden or addressed:
         return None, thought
     if role == "user":
-        return Message("user", (TextPart(text),)), ""
+        parts = _question(content, pictures)
+        return (Message("user", parts), "") if parts else (None, thought)
+    text = _content_text(content)
+    if not text.strip():
+        return None, thought
     if role == "assistant":
         return Message("assistant", (TextPart(text),), thought), ""
     return None, thought
+
+
+def _question(content: dict[str, Any], pictures: Pictures) -> tuple[Part, ...]:
+    """Its pictures, then its text; a picture that cannot be had is a sentence in the text."""
+    if content.get("content_type") not in ("text", "multimodal_text") or not isinstance(content.get("parts"), list):
+        return ()
+    images: list[ImagePart] = []
+    texts: list[str] = []
+    for part in content["parts"]:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict) and part.get("content_type") == "image_asset_pointer":
+            found = pictures.find(_text(part.get("asset_pointer")))
+            if isinstance(found, str):
+                texts.append(found)
+            else:
+                images.append(found)
+    text = "\n".join(each for each in texts if each)
+    return (*images, *((TextPart(text),) if text.strip() else ()))
 
 
 def _content_text(content: dict[str, Any]) -> str:

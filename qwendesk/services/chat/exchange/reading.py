@@ -1,11 +1,15 @@
 """A file somebody wants to import: ours, ChatGPT's, or the ZIP that ChatGPT sends. Blocking."""
 
 import zipfile
+import zlib
 from pathlib import Path
+
+import msgspec
 
 from qwendesk.services.chat.exchange.chatgpt import read_chatgpt
 from qwendesk.services.chat.exchange.own_json import read_own_json
 from qwendesk.services.chat.exchange.values import BadExchange, Exchanged
+from qwendesk.services.chat.exchange.zip_pictures import NoPictures, ZipPictures
 
 MOST_BYTES = 1 << 30
 """Larger files are refused: they would not fit in memory beside a model."""
@@ -15,12 +19,21 @@ _IN_ZIP = "conversations.json"
 def read_exchange(path: Path, most_bytes: int = MOST_BYTES) -> Exchanged:
     """What the file holds. Raises BadExchange with a sentence for people."""
     try:
-        content = _zipped(path, most_bytes) if zipfile.is_zipfile(path) else _plain(path, most_bytes)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return _read(_zipped(archive, path.name, most_bytes), ZipPictures(archive))
+        return _read(_plain(path, most_bytes), None)
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise BadExchange("File not readable", f"“{path.name}” cannot be read: {error}") from error
+
+
+def _read(content: bytes, pictures: ZipPictures | None) -> Exchanged:
     begins = content[:1_000].removeprefix(b"\xef\xbb\xbf").lstrip()
     content = content.removeprefix(b"\xef\xbb\xbf")
-    return read_chatgpt(content) if begins.startswith(b"[") else read_own_json(content)
+    if not begins.startswith(b"["):
+        return read_own_json(content)
+    read = read_chatgpt(content, pictures or NoPictures())
+    return read if pictures is None else msgspec.structs.replace(read, files=pictures.files)
 
 
 def _plain(path: Path, most_bytes: int) -> bytes:
@@ -29,16 +42,15 @@ def _plain(path: Path, most_bytes: int) -> bytes:
     return path.read_bytes()
 
 
-def _zipped(path: Path, most_bytes: int) -> bytes:
+def _zipped(archive: zipfile.ZipFile, name: str, most_bytes: int) -> bytes:
     """Only what is read counts: what a ZIP says of its sizes may be a lie."""
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] == _IN_ZIP]
-        if not names:
-            raise BadExchange("Not an export", f"There is no {_IN_ZIP} in “{path.name}”.")
-        with archive.open(names[0]) as member:
-            content = member.read(most_bytes + 1)
+    names = [each for each in archive.namelist() if each.rsplit("/", 1)[-1] == _IN_ZIP]
+    if not names:
+        raise BadExchange("Not an export", f"There is no {_IN_ZIP} in “{name}”.")
+    with archive.open(names[0]) as member:
+        content = member.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise _too_large(path.name, most_bytes)
+        raise _too_large(name, most_bytes)
     return content
 
 

@@ -24,6 +24,7 @@ from qwendesk.services.chat.exchange.values import (
     ExchangedChat,
     ExportFormat,
     ImportReport,
+    picture_ending,
 )
 from qwendesk.services.chat.exchange.web_page import web_page_of
 
@@ -130,7 +131,7 @@ def _made(chat: ExchangedChat, folders: dict[str, str], known: frozenset[str]) -
 def _with_files(chats: list[ExchangedChat], read: Exchanged, folder: Path) -> list[ExchangedChat]:
     """Pictures that came along lie in `folder`, where the store takes them from; others have no file."""
     for sha256, content in read.files.items():
-        (folder / (sha256 + _ending(content))).write_bytes(content)
+        (folder / (sha256 + picture_ending(content))).write_bytes(content)
     places = {path.stem: str(path) for path in folder.iterdir()}
     placed = []
     for chat in chats:
@@ -148,8 +149,3 @@ def _with_files(chats: list[ExchangedChat], read: Exchanged, folder: Path) -> li
                 tree = msgspec.structs.replace(tree, nodes=nodes)
         placed.append(ExchangedChat(chat.summary, tree))
     return placed
-
-
-def _ending(content: bytes) -> str:
-    marks = ((b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"GIF8", ".gif"), (b"BM", ".bmp"), (b"RIFF", ".webp"))
-    return next((ending for mark, ending in marks if content.startswith(mark)), "")

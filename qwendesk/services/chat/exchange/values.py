@@ -30,7 +30,7 @@ class Exchanged(msgspec.Struct, frozen=True):
     unreadable: int = 0
     """So many chats of the file could not be made sense of."""
     left_out_pictures: int = 0
-    """Of ChatGPT's export: pictures are in other files there, and are not read."""
+    """Of ChatGPT's export: not in the ZIP, too large, no picture, or made by a tool."""
 
 
 class ImportReport(msgspec.Struct, frozen=True):
@@ -70,6 +70,12 @@ def picture_bytes(image: ImagePart) -> bytes:
         return Path(image.path).read_bytes() if image.path else b""
     except OSError:
         return b""
+
+
+def picture_ending(content: bytes) -> str:
+    """The ending that a picture file should have, by its first bytes; "" for what is none."""
+    marks = ((b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"GIF8", ".gif"), (b"BM", ".bmp"), (b"RIFF", ".webp"))
+    return next((ending for mark, ending in marks if content.startswith(mark)), "")
 
 
 def data_address(content: bytes) -> str:
