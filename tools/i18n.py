@@ -34,10 +34,11 @@ def sources() -> dict[str, str]:
             found.setdefault(text, f"{file.relative_to(ROOT).as_posix()}:{line}")
     for options in _OPTIONS:
         for key, entry in table(options).items():
-            for text in (entry.setting.label, entry.setting.help, entry.setting.section, entry.setting.unit):
+            said = entry.setting
+            for text in (said.label, said.help, said.section, said.unit, said.source):
                 if text:
                     found.setdefault(text, f"the option {key}")
-    for text in (*GROUPS, *(each.text for each in (*COMMANDS.values(), *FIXED_KEYS))):
+    for text in (*GROUPS, *(each.text for each in COMMANDS.values()), *(key.text for key in FIXED_KEYS)):
         found.setdefault(text, "the table of commands")
     return found
 

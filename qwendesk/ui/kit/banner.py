@@ -6,6 +6,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 
 from qwendesk.ui.chat.banner_content import BannerAction, BannerContent
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -45,6 +47,7 @@ class Banner(QWidget):
         column = QVBoxLayout(self._card)
         column.setContentsMargins(16, 12, 10, 12)
         column.setSpacing(8)
+        Airy(keeper, column)
         column.addLayout(self._first_row())
         column.addWidget(self._sentence)
         column.addLayout(self._buttons())
@@ -89,7 +92,7 @@ class Banner(QWidget):
         row.addWidget(close)
         return row
 
-    def _buttons(self) -> QHBoxLayout:
+    def _buttons(self) -> FlowLayout:
         texts: tuple[tuple[BannerAction, str, str], ...] = (
             ("safer", tr("Try again"), tr("Load again with this change")),
             ("restart", tr("Restart the engine"), tr("Start the engine and load the model again")),
@@ -97,8 +100,7 @@ class Banner(QWidget):
             ("demo", tr("Use the built-in demo"), tr("Load the built-in demo model; it knows a few topics")),
         )
         self._actions: dict[BannerAction, TextButton] = {}
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = FlowLayout()
         for action, text, tip in texts:
             button = TextButton(self._keeper, text)
             describe(button, f"banner.{action}", text, tip)
@@ -114,7 +116,6 @@ class Banner(QWidget):
         self._copy.clicked.connect(self._copy_all)
         row.addWidget(self._more)
         row.addWidget(self._copy)
-        row.addStretch(1)
         return row
 
     def _copy_all(self) -> None:

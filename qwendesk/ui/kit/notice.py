@@ -6,6 +6,8 @@ import msgspec
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout
 
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
+from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -46,6 +48,7 @@ class Notice(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 10, 12, 12)
         column.setSpacing(6)
+        Airy(keeper, column)
         column.addLayout(top)
         column.addWidget(words)
         if actions:
@@ -56,15 +59,13 @@ class Notice(QFrame):
         self.hide()
         self.deleteLater()
 
-    def _buttons(self, keeper: ThemeKeeper, actions: tuple[NoticeAction, ...]) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+    def _buttons(self, keeper: ThemeKeeper, actions: tuple[NoticeAction, ...]) -> FlowLayout:
+        row = FlowLayout()
         for action in actions:
             button = TextButton(keeper, action.text)
             describe(button, f"{self.objectName()}.{action.name}", action.text, action.tooltip)
             button.clicked.connect(lambda _checked=False, action=action: self._choose(action))
             row.addWidget(button)
-        row.addStretch(1)
         return row
 
     def _choose(self, action: NoticeAction) -> None:

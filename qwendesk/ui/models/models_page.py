@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from qwendesk.ui.kit.buttons import describe
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 
 ORDER: Final = ("pc", "mine", "hub", "downloads")
@@ -47,9 +48,7 @@ class ModelsPage(QWidget):
         tabs = QWidget()
         tabs.setObjectName("models.tabs")
         tabs.setAccessibleName(tr("Parts of the Models page"))
-        self._tabs = QHBoxLayout(tabs)
-        self._tabs.setContentsMargins(0, 0, 0, 0)
-        self._tabs.setSpacing(4)
+        self._tabs = FlowLayout(tabs, spacing=4)
         head = QHBoxLayout()
         head.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
         head.setSpacing(24)

@@ -50,7 +50,9 @@ class NoModels(QWidget):
         holder.setMaximumWidth(560)
         holder.setLayout(column)
         row = QHBoxLayout(self)
-        row.addWidget(holder, 1, Qt.AlignmentFlag.AlignHCenter)
+        row.addStretch(1)
+        row.addWidget(holder, 1000)
+        row.addStretch(1)
         self._ways_on = (self._text, offers, folder)
 
     def show_looking(self, *, is_looking: bool) -> None:

@@ -66,7 +66,7 @@ def edit_text(value: Any) -> str:
 def help_text(entry: Entry) -> str:
     """The help with its source."""
     setting = entry.setting
-    return tr("{0} Source: {1}.", tr(setting.help), setting.source) if setting.source else tr(setting.help)
+    return tr("{0} Source: {1}.", tr(setting.help), tr(setting.source)) if setting.source else tr(setting.help)
 
 
 def tooltip(entry: Entry) -> str:
