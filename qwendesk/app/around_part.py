@@ -73,6 +73,8 @@ def build_around(
     privacy = PrivacyBridge(tasks, window)
     settings.add_privacy(PrivacySection(keeper, privacy))
     privacy.deletion_wanted.connect(window.end)
+    models.fetching.finished.connect(lambda path: window.spoken.say(tr("Download finished: {0}", Path(path).name)))
+    models.fetching.refused.connect(lambda refusal: window.spoken.say(f"{refusal.title}. {refusal.sentence}"))
 
     def open_privacy() -> None:
         window.show_page("settings")

@@ -26,6 +26,8 @@ class Composer(QFrame):
 
     submitted = Signal(str, list, list)
     """Text, pictures and documents."""
+    told = Signal(str)
+    """The sentence above the text, "" when it goes."""
     stop_asked = Signal()
     answer_now_asked = Signal()
     thinking_toggled = Signal()
@@ -140,6 +142,7 @@ class Composer(QFrame):
         self._notice.setText(sentence)
         self._notice.setVisible(bool(sentence))
         self._mmproj.setVisible(bool(sentence) and offer_mmproj)
+        self.told.emit(sentence)
 
     @property
     def notice(self) -> str:

@@ -1,7 +1,7 @@
 """The text of the next question: grows to ten lines, Enter sends, pictures and files can be pasted."""
 
-from PySide6.QtCore import QMimeData, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from qwendesk.ui.composer.intake import Intake, offers_files, take
@@ -40,6 +40,15 @@ class ComposerText(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines == _MOST_LINES else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )
+
+    def event(self, event: QEvent) -> bool:
+        """At the end of the text Ctrl+End is free for the window: jump to the latest answer."""
+        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            to_end = event.matches(QKeySequence.StandardKey.MoveToEndOfDocument)
+            if to_end and self.textCursor().atEnd():
+                event.ignore()
+                return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

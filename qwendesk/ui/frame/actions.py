@@ -90,6 +90,9 @@ FIXED_KEYS: Final = (
     FixedKey("Close a dialog or a menu", "Esc"),
     FixedKey("Rename the selected chat", "F2"),
     FixedKey("Delete the selected chat", "Del"),
+    FixedKey("Remove an attached file", "Del"),
+    FixedKey("Move an attached file", "Alt+Right"),
+    FixedKey("Menu of what has the focus", "Shift+F10"),
 )
 
 _COMMANDS: Final = (
@@ -135,7 +138,7 @@ _COMMANDS: Final = (
     Command("menu", "App", "Menu", ("F10",)),
     Command("shortcuts", "App", "Keyboard shortcuts", ("F1",)),
     Command("guide", "App", "User guide", ("Shift+F1",)),
-    Command("page_settings", "App", "Settings", ("Ctrl+,",)),
+    Command("page_settings", "App", "Settings", ("Ctrl+,", "Ctrl+4")),
     Command("privacy", "App", "Privacy"),
     Command("quit", "App", "Quit", ("Ctrl+Q",)),
 )

@@ -14,6 +14,7 @@ from qwendesk.ui.chat.last_answer import LastAnswer
 from qwendesk.ui.composer.intake import OWN_DRAG, offers_files, take
 from qwendesk.ui.frame.actions import COMMANDS, install
 from qwendesk.ui.frame.rail import Rail
+from qwendesk.ui.frame.spoken import Spoken
 from qwendesk.ui.frame.top_bar import TopBar
 from qwendesk.ui.kit.icons import icon
 from qwendesk.ui.kit.tab_order import focus_next
@@ -53,6 +54,7 @@ class MainWindow(QMainWindow):
         self._notices = _Notices()
         self.add_page("chat", "chat", tr("Chat"), COMMANDS["page_chat"].shortcut, self.chat_room)
         self._place_notices()
+        self.spoken = Spoken(self, chat, engine)
         self._connect()
         self._on_engine()
         self.chat_page.composer.setFocus()
@@ -68,6 +70,8 @@ class MainWindow(QMainWindow):
         is_wanted = not notice.isHidden() or not notice.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)
         self._notices.add(notice)
         notice.setVisible(is_wanted)
+        if is_wanted:
+            self.spoken.say(notice.accessibleName())
 
     def show_page(self, page: str) -> None:
         """Open a page; nothing for one that has not joined."""
@@ -126,6 +130,8 @@ class MainWindow(QMainWindow):
         bar.cancel_asked.connect(self._engine.cancel_load)
         bar.eject_asked.connect(self._engine.eject)
         page.model_asked.connect(self.choose_model)
+        page.banner.told.connect(self.spoken.say)
+        page.composer.told.connect(self.spoken.say)
         page.mmproj_asked.connect(self.choose_mmproj)
         self.rail.page_chosen.connect(self.show_page)
         last = LastAnswer(self._chat)

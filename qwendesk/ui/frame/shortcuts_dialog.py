@@ -4,7 +4,17 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from qwendesk.ui.frame.actions import COMMANDS, FIXED_KEYS, GROUPS, ActionId, keys_text
 from qwendesk.ui.kit.buttons import describe
@@ -44,16 +54,16 @@ class ShortcutsDialog(QDialog):
         self.finished.connect(self.deleteLater)
 
 
-def rows(actions: Mapping[ActionId, QAction]) -> dict[str, list[tuple[str, str]]]:
+def rows(actions: Mapping[ActionId, QAction]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
     """Words and keys by heading; actions without a key are in the palette and not here."""
-    result: dict[str, list[tuple[str, str]]] = {}
+    result: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for group in GROUPS:
         result[tr(group)] = [
-            (action.text(), keys_text(COMMANDS[key].shortcut))
+            (action.text(), tuple(keys_text(keys) for keys in COMMANDS[key].shortcuts))
             for key, action in actions.items()
             if COMMANDS[key].group == group and COMMANDS[key].shortcut
         ]
-    result[tr("In their places")] = [(tr(each.text), keys_text(each.keys)) for each in FIXED_KEYS]
+    result[tr("In their places")] = [(tr(each.text), (keys_text(each.keys),)) for each in FIXED_KEYS]
     return {heading: lines for heading, lines in result.items() if lines}
 
 
@@ -75,13 +85,22 @@ def _content(actions: Mapping[ActionId, QAction]) -> QWidget:
         for text, keys in lines:
             words = QLabel(text)
             words.setWordWrap(True)
-            key = QLabel(keys)
-            key.setProperty("kind", "key")
             grid.addWidget(words, line, 0)
-            grid.addWidget(key, line, 1, Qt.AlignmentFlag.AlignRight)
+            grid.addLayout(_keys(keys), line, 1, Qt.AlignmentFlag.AlignRight)
             line += 1
     grid.setRowStretch(line, 1)
     return inner
+
+
+def _keys(keys: tuple[str, ...]) -> QHBoxLayout:
+    """Each of them does it."""
+    row = QHBoxLayout()
+    row.setSpacing(6)
+    for each in keys:
+        label = QLabel(each)
+        label.setProperty("kind", "key")
+        row.addWidget(label)
+    return row
 
 
 def _hinted() -> tuple[str, str]:

@@ -19,6 +19,8 @@ class Banner(QWidget):
 
     chosen = Signal(str)
     """A BannerAction's name."""
+    told = Signal(str)
+    """What it says now, in one piece."""
 
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()
@@ -82,6 +84,7 @@ class Banner(QWidget):
         self._details.setFixedHeight(lines * self._details.fontMetrics().lineSpacing() + 28)
         self._details.hide()
         self.show()
+        self.told.emit(f"{content.title}. {content.sentence}")
 
     def _first_row(self) -> QHBoxLayout:
         close = IconButton(self._keeper, "close", size=16, side=28)

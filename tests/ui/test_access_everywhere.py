@@ -1,0 +1,273 @@
+"""Every page, dialog, popover and menu by keyboard alone: named, reached by Tab in reading order, seen, left by Esc."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QListView, QMenu, QTextBrowser, QWidget
+from shiboken6 import isValid
+
+from qwendesk.core import paths
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import RequestFailed
+from qwendesk.hub.folders import ModelFolders, write_folders
+from qwendesk.ui.frame.actions import ActionId, installed
+from qwendesk.ui.frame.crash_dialog import CrashDialog
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from tests.gguf_files import model_values, tensor, write_model
+from tests.hub.hub_server import FakeHub, running_hub
+from tests.services.documents.test_reading import pdf
+from tests.ui.access_walk import complaints
+from tests.ui.desk import Desk
+
+CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+REPO = "someone/Model-4B-GGUF"
+MIXED = """# Title
+
+Words with a [link](https://example.org/a), $x^2$ and a note[^1].
+
+```python
+x = 1
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+- [ ] to do
+- [x] done
+
+```c
+int y;
+```
+
+[^1]: The note.
+"""
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    client.devices = (card, *client.devices)
+    return client
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    """A Hub of our own, and folders of this test's own with one model in them."""
+    from huggingface_hub.utils import close_session
+
+    for name in ("config", "data", "cache"):
+        monkeypatch.setattr(paths, f"{name}_folder", lambda name=name: tmp_path / name)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    write_folders(ModelFolders((str(tmp_path / "ours"),), other_apps=False))
+    (tmp_path / "ours" / REPO).mkdir(parents=True)
+    small = write_model(tmp_path / "ours" / REPO / "here-4B.gguf", model_values(), [tensor("token_embd.weight", 64)])
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        hub.add(REPO, "a-4B-Q4_K_M.gguf", small.read_bytes())
+        hub.add(REPO, "b-4B-Q8_0.gguf", small.read_bytes())
+        hub.hold.clear()
+        yield hub
+        hub.hold.set()
+        close_session()
+
+
+async def mixed_chat(desk: Desk, picture: Path, folder: Path) -> None:
+    """Two versions of an answer, a failed one, a long one; a picture, a document; a chat list; a tall window."""
+    desk.window.resize(1280, 2800)
+    desk.parts.chats.start(folder)
+    await desk.until(lambda: desk.parts.chats.service.is_open)
+    (folder / "main.py").write_bytes(b"print(1)\n")
+    desk.drop(picture, folder / "main.py")
+    await desk.until(lambda: desk.has("composer.attachment.2"))
+    failed = RequestFailed(id=1, title="No", sentence="It does not work.")
+    desk.client.answers += [
+        ScriptedAnswer(reasoning="hm", text="One"),
+        ScriptedAnswer(text="Two", fail=failed),
+        ScriptedAnswer(reasoning="hm", text=MIXED),
+        ScriptedAnswer(reasoning="hm", text="Another one"),
+    ]
+    for question in ("First", "Second", "Third"):
+        await desk.ask(question)
+    desk.parts.chat.regenerate(last_turn(desk))
+    await desk.until(lambda: desk.parts.chat.conversation.turns[-1].answer.text == "Another one")
+    await desk.until(lambda: not desk.parts.chat.busy)
+    desk.click(f"thread.earlier.{last_turn(desk)}")
+    await desk.until(lambda: desk.parts.chat.conversation.turns[-1].answer.text == MIXED)
+    desk.click(f"thread.think.{last_turn(desk)}")
+    desk.drop(picture)
+    await desk.until(lambda: bool(desk.window.chat_page.composer.attachments.items))
+    desk.window.chat_page.report("A title", "A sentence")
+    await in_front(desk.window, desk)
+
+
+def last_turn(desk: Desk) -> int:
+    return desk.parts.chat.conversation.turns[-1].id
+
+
+async def in_front(window: QWidget, desk: Desk) -> None:
+    """The window has the keys, and everything in it its place."""
+    window.activateWindow()
+    await desk.until(window.isActiveWindow)
+    await asyncio.sleep(0)
+    QApplication.processEvents()
+
+
+async def test_the_chat_page_with_all_it_can_show(
+    desk: Desk, shape_picture: Callable[..., Path], tmp_path: Path
+) -> None:
+    await mixed_chat(desk, shape_picture("red", "circle"), tmp_path)
+    desk.composer_text.setFocus()
+    assert complaints(desk.window, where="chat") == []
+    installed(desk.window)["inspector"].trigger()
+    for tab in ("load", "sampling", "system"):
+        desk.click(f"inspector.tab.{tab}")
+        await in_front(desk.window, desk)
+        assert complaints(desk.find("inspector", QWidget), where=f"inspector, {tab}") == []
+
+
+async def test_the_pages_of_models_engine_and_settings(
+    hub: FakeHub, make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    desk = make_desk()
+    desk.window.resize(1280, 1600)
+    models = desk.parts.models
+    models.downloads.start()
+    models.offers.look()
+    desk.window.show_page("models")
+    await models.models.refresh()
+    await models.library.services.checks.settled()
+    hub.faults = ["stall"]
+    models.fetching.download(REPO, "a-4B-Q4_K_M.gguf", with_mmproj=False)
+    models.search.open(REPO)
+    await desk.until(lambda: desk.has("downloads.1.pause") and desk.has("models.my.1"))
+    await desk.until(lambda: models.offers.offers.state == "ready" and models.search.state.opened is not None)
+    for tab in ("pc", "mine", "hub", "downloads"):
+        desk.click(f"models.tab.{tab}")
+        await in_front(desk.window, desk)
+        assert complaints(desk.window, where=f"models, {tab}") == []
+    for page in ("engine", "settings"):
+        desk.click(f"rail.{page}")
+        await in_front(desk.window, desk)
+        assert complaints(desk.window, where=page) == []
+
+
+async def test_the_first_start_and_the_guide(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.parts.first.begin()
+    desk.parts.models.offers.look()
+    await desk.until(lambda: desk.parts.first.bridge.start.offers.state != "looking")
+    await in_front(desk.window, desk)
+    assert complaints(desk.window, where="first start") == []
+    desk.parts.help.open()
+    guide = desk.parts.help.shown
+    assert guide is not None
+    await in_front(guide, desk)
+    assert complaints(guide, where="guide") == []
+
+
+async def test_what_opens_over_the_chat_is_walked_and_left_to_where_the_focus_was(
+    desk: Desk, shape_picture: Callable[..., Path], tmp_path: Path
+) -> None:
+    await mixed_chat(desk, shape_picture("red", "circle"), tmp_path)
+    page, last = desk.window.chat_page, last_turn(desk)
+
+    def key(key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> Callable[[], None]:
+        return lambda: desk.press(key, modifier)
+
+    def action(name: ActionId) -> Callable[[], None]:
+        return installed(desk.window)[name].trigger
+
+    def button(name: str) -> Callable[[], None]:
+        def press() -> None:
+            desk.find(name, QAbstractButton).setFocus()
+            desk.press(Qt.Key.Key_Space)
+
+        return press
+
+    (tmp_path / "a.pdf").write_bytes(pdf("Hello"))
+    ways: list[tuple[str, Callable[[], None]]] = [
+        ("shortcuts", key(Qt.Key.Key_F1)),
+        ("palette", key(Qt.Key.Key_P, CTRL | SHIFT)),
+        ("menu", key(Qt.Key.Key_F10)),
+        ("model.menu", key(Qt.Key.Key_L, CTRL)),
+        ("thread.find", key(Qt.Key.Key_F, CTRL)),
+        ("context.sheet", action("context")),
+        ("picture.viewer", button("thread.picture.1")),
+        ("document.viewer", button("thread.document.1")),
+        ("thread.copyas.menu", button(f"thread.copyas.{last}")),
+        (f"thread.editor.{last}", button(f"thread.edit.{last}")),
+        (f"thread.editor.{last}", button(f"thread.question.edit.{last}")),
+        ("chats.more_menu", button("chats.more")),
+        ("chats.menu", lambda: context_menu(desk, desk.find("chats.list", QListView))),
+        ("thread.copymenu", lambda: context_menu(desk, text_of_answer(desk, last))),
+        ("composer.custom", lambda: page.composer.style_chosen.emit("custom")),
+        ("composer.custom", lambda: page.composer.budget_chosen.emit(-2)),
+        ("meter.history", desk.window.meter_bar.history_asked.emit),
+        ("crash.dialog", lambda: CrashDialog((), desk.window).open()),
+        ("pdf.sheet", lambda: desk.drop(tmp_path / "a.pdf")),
+    ]
+    troubles: list[str] = []
+    for name, opens in ways:
+        troubles += await over_the_chat(desk, name, opens)
+    assert troubles == []
+
+
+async def over_the_chat(desk: Desk, name: str, opens: Callable[[], None]) -> list[str]:
+    """Open it, walk through it, and close it by Esc; what is wrong with that."""
+    await in_front(desk.window, desk)
+    desk.composer_text.setFocus()
+    opens()
+    await desk.until(lambda: desk.is_shown(name))
+    before = {desk.composer_text.objectName()}
+    shown = desk.find(name, QWidget)
+    window = shown.window()
+    if window.windowType() != Qt.WindowType.Popup:
+        await in_front(window, desk)
+    found = [] if isinstance(shown, QMenu) else complaints(shown, where=name)
+    QTest.keyClick(window.focusWidget() or shown, Qt.Key.Key_Escape)
+    await asyncio.sleep(0)
+    if isValid(shown) and shown.isVisible():
+        found.append(f"{name}: Esc does not close it")
+        shown.close()
+    await in_front(desk.window, desk)
+    focus = desk.window.focusWidget()
+    if focus is None or not focus.isVisible() or isinstance(focus, QMenu):
+        found.append(f"{name}: the focus is nowhere afterwards, not in {before}")
+    return found
+
+
+def context_menu(desk: Desk, widget: QWidget) -> None:
+    widget.setFocus()
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), widget.mapToGlobal(QPoint(5, 5)))
+    port = widget.viewport() if isinstance(widget, QTextBrowser) else widget
+    QApplication.sendEvent(port, event)
+
+
+def text_of_answer(desk: Desk, turn: int) -> QTextBrowser:
+    text = desk.message(turn).answer_view.findChild(QTextBrowser, "thread.text")
+    assert text is not None
+    return text
+
+
+async def test_screen_readers_hear_what_happens_and_no_token(desk: Desk) -> None:
+    said: list[str] = []
+    desk.window.spoken.said.connect(said.append)
+    desk.client.answers += [
+        ScriptedAnswer(reasoning="one two three", text="four five six"),
+        ScriptedAnswer(text="", fail=RequestFailed(id=1, title="No", sentence="It does not work.")),
+    ]
+    await desk.ask("First")
+    assert said == ["Thinking", "Answering", "Answer finished"]
+    await desk.ask("Second")
+    assert said[-1] == "It does not work."
+    desk.window.chat_page.report("A title", "A sentence.")
+    desk.window.chat_page.composer.say("Not now.")
+    desk.parts.models.fetching.finished.emit("/models/a.gguf")
+    assert said[-3:] == ["A title. A sentence.", "Not now.", "Download finished: a.gguf"]
