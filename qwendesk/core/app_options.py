@@ -24,8 +24,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Theme",
             "",
-            "Follow the system, or always dark, light or high contrast. High contrast is dark or light as the system "
-            "is; following the system takes it where the system asks for more contrast.",
+            "As the system: dark, light or high contrast, as it asks. High contrast itself is dark or light as the "
+            "system is.",
             _LOOK,
             basic=True,
         ),

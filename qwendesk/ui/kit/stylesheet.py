@@ -14,13 +14,14 @@ RADIUS = 10
 
 _RULES = """
 QWidget { color: @text; }
+QLineEdit, QPlainTextEdit { placeholder-text-color: @text_dim; }
 QMainWindow, QWidget[kind="page"], QScrollArea, QWidget[kind="column"] { background: @window; border: none; }
 QToolTip {
     background: @tooltip; color: @text; border: 1px solid @border; padding: @s6 8px; font-size: @12;
 }
 QMenu { background: @card; border: 1px solid @border; border-radius: 10px; padding: @s6; }
 QMenu::item { padding: @s7 28px @s7 12px; border-radius: 6px; }
-QMenu::item:selected { background: @card_hover; }
+QMenu::item:selected { background: @pill_on; }
 QMenu::item:disabled { color: @text_off; }
 QMenu::separator { height: 1px; background: @border; margin: 6px 4px; }
 QMenu::icon { padding-left: 8px; }
@@ -55,14 +56,28 @@ QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px so
 QWidget[kind="panel"] { background: @panel; border: none; }
 QFrame[kind="foot"] { background: @panel; border: none; border-top: 1px solid @divider; }
 QComboBox {
-    background: @field; border: 1px solid @border; border-radius: 8px; padding: @s5 10px; min-height: 20px;
+    background: @field; border: 1px solid @border; border-radius: 10px; padding: @s5 28px @s5 10px; min-height: @s20;
 }
 QComboBox:hover { background: @card_hover; }
 QComboBox:focus { border: 1px solid @focus; }
-QComboBox::drop-down { border: none; width: 20px; }
+QComboBox:disabled { color: @text_off; }
+QComboBox::drop-down { border: none; width: 28px; }
+QComboBox::down-arrow { image: none; width: 0px; }
 QComboBox QAbstractItemView {
-    background: @card; border: 1px solid @border; selection-background-color: @card_hover; selection-color: @text;
+    background: @card; border: 1px solid @border; border-radius: 8px; padding: 4px; outline: none;
+    selection-background-color: @pill_on; selection-color: @text;
 }
+QComboBox QAbstractItemView::item { min-height: @s28; padding: 0px 8px; border-radius: 6px; }
+QComboBox QAbstractItemView::item:selected { background: @pill_on; }
+QCheckBox { spacing: 9px; padding: @s3 0px; }
+QCheckBox::indicator { width: 16px; height: 16px; border: 2px solid @text_dim; border-radius: 5px; }
+QCheckBox::indicator:hover { border-color: @text; }
+QCheckBox::indicator:focus { border-color: @focus; }
+QCheckBox::indicator:checked { border-color: @fill; background: @fill; }
+QCheckBox::indicator:checked:focus { border-color: @focus; }
+QCheckBox::indicator:disabled { border-color: @text_off; background: @fill_off; }
+QCheckBox:focus { color: @text_link; }
+QCheckBox:disabled { color: @text_off; }
 QSlider { min-height: 22px; }
 QSlider::groove:horizontal { background: @meter_free; height: 4px; border-radius: 2px; }
 QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
@@ -70,6 +85,8 @@ QSlider::handle:horizontal {
     background: @text; border: 1px solid @border; width: 14px; height: 14px; margin: -6px 0px; border-radius: 8px;
 }
 QSlider::handle:horizontal:hover { border: 1px solid @focus; }
+QSlider::handle:horizontal:disabled { background: @text_off; }
+QSlider::sub-page:horizontal:disabled { background: @scroll_handle; }
 QSlider:focus { border: 1px solid @focus; border-radius: 6px; }
 QFrame[kind="settingrow"] { background: transparent; border: none; }
 
@@ -158,7 +175,8 @@ QToolButton[kind="rail"]:checked {
 QToolButton[kind="rail"]:checked:focus { border: 1px solid @focus; border-left: 2px solid @accent; }
 QToolButton[kind="code"] { color: @text_dim; font-size: @12; padding: 2px 6px; border-radius: 6px; }
 QToolButton[kind="code"]:hover { color: @text; }
-QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: @s3 6px; border-radius: 6px; }
+QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: @s3 6px @s3 0px; border-radius: 6px; }
+QToolButton[kind="stats"]:hover { background: transparent; color: @text; }
 QToolButton[kind="round"] { background: @card; border: 1px solid @border; border-radius: 18px; }
 QToolButton[kind="round"]:hover { background: @card_hover; }
 
@@ -201,14 +219,20 @@ QFrame[kind="banner"][tone="warn"] {
     background: @banner_warn; border: 1px solid @banner_warn_border; border-radius: 12px;
 }
 QFrame[kind="notice"] { background: @panel; border: none; border-bottom: 1px solid @divider; }
+QLabel[kind="notice"] { background: transparent; border: none; }
 QFrame[kind="alert"] { background: @field; border-radius: 12px; }
 QFrame[kind="alert"][tone="bad"] { border: 1px solid @banner_bad_border; }
 QFrame[kind="alert"][tone="warn"] { border: 1px solid @banner_warn_border; }
 QPlainTextEdit[kind="details"] {
     background: @code_background; color: @code_text; border: 1px solid @code_border; border-radius: 8px;
     padding: @s8; font-size: @12;
-}
 QPlainTextEdit[kind="details"]:focus { border: 1px solid @focus; }
+}
+QPlainTextEdit[kind="editor"] {
+    background: @code_background; border: 1px solid @code_border; border-radius: 8px; padding: @s8; font-size: @14;
+    selection-background-color: @selection; selection-color: @selection_text;
+}
+QPlainTextEdit[kind="editor"]:focus { border: 1px solid @focus; }
 QFrame[kind="drop"] { background: @drop; border: 2px dashed @drop_border; border-radius: 16px; }
 QFrame[kind="modelcard"] { background: @field; border: 1px solid @border; border-radius: 12px; }
 QFrame[kind="hero"] { background: @field; border: 1px solid @pill_on_border; border-radius: 12px; }
@@ -216,15 +240,16 @@ QFrame[kind="rule"] { background: @divider; border: none; max-height: 1px; }
 QDialog { background: @window; }
 QFrame[kind="popover"] { background: @card; border: 1px solid @border; border-radius: 12px; }
 QAbstractSpinBox {
-    background: @field; border: 1px solid @border; border-radius: 8px; padding: 0px 6px;
-    min-height: 28px;
+    background: @field; border: 1px solid @border; border-radius: 8px; padding: 0px 8px;
+    min-height: @s28;
     selection-background-color: @selection; selection-color: @selection_text;
 }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: 0px; border: none; }
+QAbstractSpinBox:disabled { color: @text_off; }
 QAbstractSpinBox:focus { border: 1px solid @focus; }
 
 QLineEdit {
-    background: @field; border: 1px solid @border; border-radius: 10px; padding: 0px 10px; min-height: 30px;
+    background: @field; border: 1px solid @border; border-radius: 10px; padding: 0px 10px; min-height: @s30;
     selection-background-color: @selection; selection-color: @selection_text;
 }
 QLineEdit:focus { border: 1px solid @focus; }

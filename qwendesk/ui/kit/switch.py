@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QAbstractButton
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 _WIDTH, _HEIGHT, _EDGE = 40, 22, 3
+_RING = 4
+"""Room around the track for the ring of the focus, with a gap: on the accent it could not be told from it."""
 
 
 class Switch(QAbstractButton):
@@ -24,7 +26,7 @@ class Switch(QAbstractButton):
         keeper.changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
-        return QSize(_WIDTH + 4, _HEIGHT + 4)
+        return QSize(_WIDTH + 2 * _RING, _HEIGHT + 2 * _RING)
 
     @property
     def knob_place(self) -> float:
@@ -41,7 +43,7 @@ class Switch(QAbstractButton):
         theme = self._keeper.theme
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        track = QRectF(2, 2, _WIDTH, _HEIGHT)
+        track = QRectF(_RING, _RING, _WIDTH, _HEIGHT)
         on, works = self.isChecked(), self.isEnabled()
         ground = ("fill" if works else "fill_off") if on else "card"
         knob = ("on_fill" if works else "on_fill_off") if on else "text_dim"
@@ -54,10 +56,9 @@ class Switch(QAbstractButton):
         painter.setBrush(QColor(theme[knob]))
         painter.drawEllipse(QRectF(left, track.top() + _EDGE, side, side))
         if self.hasFocus():
-            # Outside of the track: on the filled one a ring in the accent could not be told from it.
             painter.setPen(QPen(QColor(theme["focus"]), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(track.adjusted(-1, -1, 1, 1), _HEIGHT / 2 + 1, _HEIGHT / 2 + 1)
+            painter.drawRoundedRect(track.adjusted(-3, -3, 3, 3), _HEIGHT / 2 + 3, _HEIGHT / 2 + 3)
         painter.end()
 
     def _on_toggled(self, on: bool) -> None:

@@ -6,13 +6,14 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.units import show_bytes
 from qwendesk.services.privacy import Holding
 from qwendesk.ui.bridges.privacy import PrivacyBridge
 from qwendesk.ui.frame.actions import COMMANDS, keys_text
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.choosing import CheckBox
 from qwendesk.ui.kit.text import mark, tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.section import Section
@@ -125,7 +126,7 @@ class DeleteQuestion(QDialog):
         there = [each for each in holdings if each.places and each.kind != "models"]
         lines = "\n".join(f"•  {tr(KIND_TEXTS[each.kind])} ({show_bytes(each.n_bytes)})" for each in there)
         models = next((each for each in holdings if each.kind == "models"), Holding("models"))
-        self._models = QCheckBox(tr("Also the models in {0} ({1})", *_where(models)))
+        self._models = CheckBox(keeper, tr("Also the models in {0} ({1})", *_where(models)))
         describe(self._models, "privacy.models", self._models.text(), tr("Downloads of many GB; off keeps them"))
         self._models.setVisible(bool(models.places))
         yes = TextButton(keeper, tr("Delete and close"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessibilityHints
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 import qwendesk.ui
 from qwendesk.ui.kit.icons import icon, pixmap
@@ -186,3 +186,10 @@ def test_every_icon_that_is_named_has_a_drawing(app: QApplication) -> None:
     assert "attach" in named
     for name in named:
         assert not icon(name, "#000000").isNull()
+
+
+def test_a_placeholder_is_readable_too(keeper: ThemeKeeper) -> None:
+    """Where the stylesheet says nothing, Qt takes the text's colour at half its strength."""
+    field = QLineEdit()
+    field.ensurePolished()
+    assert field.palette().placeholderText().color() == keeper.theme.color("text_dim")

@@ -1,0 +1,45 @@
+"""The marks of lists and check boxes can be seen."""
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QWidget
+
+from qwendesk.ui.kit.choosing import CheckBox, ChoiceBox
+from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+
+
+@pytest.fixture
+def holder(keeper: ThemeKeeper) -> Iterator[QWidget]:
+    holder = QWidget()
+    yield holder
+    holder.deleteLater()
+
+
+def colours(widget: QWidget, part: QRect) -> set[str]:
+    image = widget.grab(part).toImage()
+    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+
+
+def test_a_list_says_that_it_opens(keeper: ThemeKeeper, holder: QWidget) -> None:
+    box = ChoiceBox(keeper)
+    box.setParent(holder)
+    box.addItems(["One", "Two"])
+    box.resize(200, 32)
+    edge = QRect(200 - 24, 4, 20, 24)
+    assert keeper.theme["text_dim"].lower() in colours(box, edge)
+    box.setEnabled(False)
+    assert keeper.theme["text_dim"].lower() not in colours(box, edge)
+
+
+def test_only_a_checked_box_has_a_mark(keeper: ThemeKeeper, holder: QWidget) -> None:
+    box = CheckBox(keeper, "Models too")
+    box.setParent(holder)
+    box.adjustSize()
+    square = QRect(3, 0, 14, box.height())
+    assert keeper.theme["fill"].lower() not in colours(box, square)
+    box.setChecked(True)
+    found = colours(box, square)
+    assert keeper.theme["fill"].lower() in found
+    assert keeper.theme["on_fill"].lower() in found
