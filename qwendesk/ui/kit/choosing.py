@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QStyle, QStyledItemDelegate,
 from qwendesk.ui.kit.icons import pixmap
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
-_ARROW, _MARK, _EDGE = 14, 12, 8
+_ARROW, _MARK, _EDGE = 14, 14, 8
 
 
 class ChoiceBox(QComboBox):
