@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -111,7 +111,7 @@ def backup_path(path: Path, version: int) -> Path:
 
 
 def _open(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
-    with _translated():
+    with _translated(_NOT_OPEN):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = connect(path)
         try:
@@ -138,7 +138,7 @@ def _check(connection: sqlite3.Connection, newest: int) -> None:
         )
     (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
-        raise DamagedStore("Chats are damaged", f"The file of your chats is damaged: {answer}")
+        raise DamagedStore("Chats are damaged", f"The file of your chats is damaged ({answer}).")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
@@ -155,7 +155,9 @@ def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mi
             connection.execute(f"PRAGMA user_version = {number}")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # A full disk may have ended the transaction already.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
 
 
@@ -175,38 +177,48 @@ def _in_transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Conn
 def _close_writer(connection: sqlite3.Connection) -> None:
     """The planner's statistics are renewed where that pays; closing folds the WAL back into the file."""
     try:
-        connection.execute("PRAGMA optimize")
+        # A disk that is full or gone keeps nobody from leaving; what was saved is in the file or in the WAL beside it.
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA optimize")
     finally:
         connection.close()
 
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LATER = "The chat goes on; what waits is saved with the next message."
+_NOT_OPEN = (
+    "Your chats are as they were. When that is put right, start QwenDesk again: until then none of them is shown, and "
+    "what you write is not kept."
+)
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(then: str = _LATER) -> Iterator[None]:
+    """What went wrong as a sentence, with what to do, and `then` what that means for what is written meanwhile."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _DAMAGE:
-            raise DamagedStore("Chats are damaged", f"The file of your chats is damaged: {error}") from error
-        raise StoreFailure("Chats cannot be saved", _sentence(code, error)) from error
+            sentence = f"The file of your chats is damaged ({error}). What can be read is recovered at the next start."
+            raise DamagedStore("Chats are damaged", sentence) from error
+        raise StoreFailure("Chats cannot be saved", f"{_sentence(code, error)} {then}") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreFailure(
-            "Chats cannot be saved", f"The folder of your chats cannot be used: {reason}. Look at its disk and rights."
+            "Chats cannot be saved",
+            f"The folder of your chats cannot be used: {reason}. Look at its disk and rights. {then}",
         ) from error
 
 
 def _sentence(code: int, error: sqlite3.Error) -> str:
     match code:
         case sqlite3.SQLITE_FULL:
-            return "The disk is full. Free some space; the chat goes on and is saved again with the next message."
+            return "The disk is full. Free some space."
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return "The folder of your chats cannot be written. Look at its rights, or whether the disk is full."
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "Another program keeps the file of your chats busy. Close it and try again."
         case sqlite3.SQLITE_IOERR:
             return f"The disk reported an error ({error}). Look at the disk's health and its free space."
-    return f"The file of your chats could not be used: {error}."
+    return f"The file of your chats could not be used: {error}. Look at its disk and rights."

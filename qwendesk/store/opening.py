@@ -11,6 +11,8 @@ from qwendesk.store.recovery import carry_over, set_aside
 from qwendesk.store.search import ChatSearch
 
 FILE_NAME = "chats.db"
+RECOVERING = "chats.db.recovering"
+"""What could be read of a damaged file, until that one is out of the way."""
 
 
 class StoreReport(msgspec.Struct, frozen=True):
@@ -42,30 +44,70 @@ def open_store(folder: Path) -> tuple[Store | None, StoreReport | None]:
     """
     path = folder / FILE_NAME
     try:
+        finish_recovery(path)
         try:
             store, report = Store(Database(path), folder), None
-        except DamagedStore as damage:
-            store, report = _recovered(path, folder, damage)
+        except DamagedStore:
+            store, report = _recovered(path, folder)
         store.chats.finish_index()
         return store, report
     except StoreFailure as failure:
         return None, StoreReport(failure.title, failure.sentence)
 
 
-def _recovered(path: Path, folder: Path, damage: DamagedStore) -> tuple[Store, StoreReport]:
+def _recovered(path: Path, folder: Path) -> tuple[Store, StoreReport]:
+    """The new file is whole before the damaged one is moved: if this ends half way, the next start begins anew."""
+    fresh = path.with_name(RECOVERING)
+    _remove(fresh)
+    database = Database(fresh)
+    try:
+        recovered = carry_over(path, database)
+    finally:
+        database.close()
     try:
         aside = set_aside(path)
     except OSError as error:
-        sentence = f"{damage.sentence}. It could not be moved away either ({error.strerror}), so nothing can be saved."
-        raise StoreFailure(damage.title, sentence) from error
-    database = Database(path)
-    try:
-        recovered = carry_over(aside / path.name, database)
-    except BaseException:
-        database.close()
-        raise
+        sentence = (
+            f"The file of your chats is damaged, and could not be moved away ({error.strerror}). It is as it was, and "
+            f"what you write is not kept. Look at the rights of {folder}, and whether another program uses {path.name}; "
+            "then start QwenDesk again."
+        )
+        raise StoreFailure("Chats are damaged", sentence) from error
+    finish_recovery(path)
     sentence = (
-        f"The file of your chats was damaged. {recovered.chats} chats with {recovered.messages} messages could be read "
-        f"and are here. The damaged file is kept in {aside}."
+        f"The file of your chats was damaged. {_count(recovered.chats, 'chat')} with "
+        f"{_count(recovered.messages, 'message')} could be read and are here. The damaged file is kept in {aside}: "
+        f"delete that folder when nothing is missing. If you have a copy of {path.name} from before, close QwenDesk "
+        f"and put it into {folder}."
     )
-    return Store(database, folder), StoreReport("Chats recovered", sentence)
+    return Store(Database(path), folder), StoreReport("Chats recovered", sentence)
+
+
+def finish_recovery(path: Path) -> None:
+    """Gives the recovered file its name, if the damaged one has been moved away. Raises StoreFailure."""
+    fresh = path.with_name(RECOVERING)
+    if path.exists() or not fresh.exists():
+        return
+    try:
+        fresh.replace(path)
+    except OSError as error:
+        sentence = (
+            f"{fresh} could not be renamed to {path.name}: {error.strerror}. Start QwenDesk again to try once more."
+        )
+        raise StoreFailure("Chats cannot be saved", sentence) from error
+
+
+def _remove(database: Path) -> None:
+    """What an earlier try left. Raises StoreFailure."""
+    try:
+        for ending in ("", "-wal", "-shm"):
+            database.with_name(database.name + ending).unlink(missing_ok=True)
+    except OSError as error:
+        sentence = (
+            f"{database} is in the way and cannot be deleted: {error.strerror}. Delete it and start QwenDesk again."
+        )
+        raise StoreFailure("Chats are damaged", sentence) from error
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.chats import ChatSettings, ChatSummary, SavedDraft
+from qwendesk.store import opening
+from qwendesk.store.database import Database, StoreFailure
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.recovery import set_aside
 from tests.store.chat_nodes import node
@@ -108,6 +110,38 @@ def test_a_file_of_rubbish_is_set_aside_and_the_app_goes_on(tmp_path: Path, cont
     store.close()
     (kept,) = tmp_path.glob("damaged-*/chats.db")
     assert kept.read_bytes() == content
+
+
+def test_a_recovery_that_ends_half_way_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fill(tmp_path)
+    path.write_bytes(path.read_bytes()[:-40_000])
+    damaged = path.read_bytes()
+
+    def full_disk(_damaged: Path, _database: Database) -> None:
+        raise StoreFailure("Chats cannot be saved", "The disk is full. Free some space.")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(opening, "carry_over", full_disk)
+        store, report = open_store(tmp_path)
+    assert store is None
+    assert report is not None
+    assert "disk is full" in report.sentence
+    assert path.read_bytes() == damaged, "it must lie where the next start looks for it"
+
+    def power_cut(_path: Path) -> None:
+        if not path.exists() and list(tmp_path.glob("damaged-*")):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(opening, "finish_recovery", power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            open_store(tmp_path)
+    assert not path.exists()
+
+    store, report = open_store(tmp_path)
+    assert report is None
+    assert len(store.chats.list()) >= CHATS // 2
+    store.close()
 
 
 def test_half_a_file_gives_what_is_in_that_half(tmp_path: Path) -> None:
