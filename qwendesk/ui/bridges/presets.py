@@ -59,6 +59,10 @@ class PresetsBridge(QObject):
             return self._say(error.sentence, is_bad=True)
         return self._say(tr_n("{0} preset added.", "{0} presets added.", added), is_bad=False)
 
+    def hush(self) -> None:
+        """What was done last is of no interest any more; what is wrong with the file is."""
+        self._say(self._service.problem, is_bad=bool(self._service.problem))
+
     def close(self) -> None:
         self._unsubscribe()
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
 
 from qwendesk.core.presets import Style
@@ -46,6 +46,9 @@ class Composer(QFrame):
         super().__init__()
         self._keeper = keeper
         self._busy = self._sending = False
+        self._own: list[QAction] = []
+        self._own_name = ""
+        self._style: Style = "general"
         self.setProperty("kind", "composer")
         self.setObjectName("composer")
         self.attachments = Attachments(keeper)
@@ -110,32 +113,48 @@ class Composer(QFrame):
     def show_presets(self, names: Sequence[str]) -> None:
         """The person's own, to choose from."""
         for action in self._own:
-            self._style_group.removeAction(action)
+            self._styles_menu.removeAction(action)
             action.deleteLater()
         self._own.clear()
         for name in names:
             action = QAction(name.replace("&", "&&"), self._styles_menu)
             action.setObjectName(f"composer.preset.own.{name}")
             action.setCheckable(True)
-            action.setChecked(name == self._own_name)
-            action.triggered.connect(lambda _checked=False, name=name: self.preset_chosen.emit(name))
-            self._style_group.addAction(action)
+            action.triggered.connect(lambda _checked=False, name=name: self._on_preset(name))
             self._styles_menu.insertAction(self._styles["custom"], action)
             self._own.append(action)
+        self._mark_style()
+
+    def _on_preset(self, name: str) -> None:
+        self.preset_chosen.emit(name)
+        self._mark_style()
+
+    def _on_style(self, style: Style) -> None:
+        self.style_chosen.emit(style)
+        self._mark_style()
+
+    def _mark_style(self) -> None:
+        """Exactly one is marked in the menu; a click on it takes the mark away and must not."""
+        own = f"composer.preset.own.{self._own_name}"
+        is_own = any(action.objectName() == own for action in self._own)
+        marked = own if is_own else f"composer.preset.{self._style}"
+        for action in (*self._styles.values(), *self._own):
+            action.setChecked(action.objectName() == marked)
 
     def show_style(self, style: Style, *, thinking: bool, preset: str = "", changed: bool = False) -> None:
         """The chosen preset; "precise" is called by what it is for in this mode. `preset` is one of the person's own,
         `changed` whether more was set by hand."""
         precise = tr("Coding") if thinking else tr("Reasoning")
         names: dict[Style, str] = {"general": tr("General"), "precise": precise, "custom": tr("Custom")}
-        name = tr("{0}, changed", preset) if preset and changed else preset or names[style]
-        elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, self._keeper.theme.px(_WIDEST_STYLE))
-        self._preset.setText(elided.replace("&", "&&") + " ▾")
-        self._preset.setAccessibleName(tr("Style of the answer: {0}", name))
+        name, widest = preset or names[style], self._keeper.theme.px(_WIDEST_STYLE)
+        elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, widest).replace("&", "&&")
+        is_changed = bool(preset and changed)
+        self._preset.setText((tr("{0}, changed", elided) if is_changed else elided) + " ▾")
+        spoken = tr("{0}, changed", name) if is_changed else name
+        self._preset.setAccessibleName(tr("Style of the answer: {0}", spoken))
         self._styles["precise"].setText(precise)
-        self._own_name = "" if changed else preset
-        own = next((action for action in self._own if action.objectName().endswith(f".own.{preset}")), None)
-        (own if own is not None and not changed else self._styles["custom" if preset else style]).setChecked(True)
+        self._own_name, self._style = "" if changed else preset, "custom" if preset else style
+        self._mark_style()
 
     def say(self, sentence: str, *, offer_mmproj: bool = False) -> None:
         """A sentence above the text, until the text changes or something is sent; "" takes it away."""
@@ -262,9 +281,6 @@ class Composer(QFrame):
     def _style_menu(self) -> QMenu:
         menu = self._styles_menu = QMenu(self)
         menu.setToolTipsVisible(True)
-        group = self._style_group = QActionGroup(menu)
-        self._own: list[QAction] = []
-        self._own_name = ""
         self._styles: dict[Style, QAction] = {}
         entries: tuple[tuple[Style, str, str], ...] = (
             ("general", tr("General"), tr("Questions and chat: the values of the model's card")),
@@ -276,8 +292,7 @@ class Composer(QFrame):
             action.setObjectName(f"composer.preset.{style}")
             action.setCheckable(True)
             action.setToolTip(tip)
-            action.triggered.connect(lambda _checked=False, style=style: self.style_chosen.emit(style))
-            group.addAction(action)
+            action.triggered.connect(lambda _checked=False, style=style: self._on_style(style))
             self._styles[style] = action
         menu.addSeparator()
         keep = menu.addAction(tr("Keep these values…"))

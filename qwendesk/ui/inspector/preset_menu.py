@@ -12,6 +12,8 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 _NAME = "inspector.presets"
+_WIDEST = 170
+"""Logical pixels for a name on the button; a longer one is cut."""
 
 
 class PresetMenu(QWidget):
@@ -21,7 +23,8 @@ class PresetMenu(QWidget):
         super().__init__()
         self._presets, self._chat = presets, chat
         self._renamed = ""
-        self._button = TextButton(keeper, kind="quiet")
+        self._keeper = keeper
+        self._button = TextButton(keeper)
         describe(self._button, _NAME, tr("My presets"), tr("Sampling values under names of your own"))
         self._menu = QMenu(self)
         self._button.setMenu(self._menu)
@@ -36,13 +39,16 @@ class PresetMenu(QWidget):
         column.addWidget(self._note_row(keeper))
         presets.changed.connect(self.show_presets)
         chat.options_changed.connect(self.show_presets)
-        chat.replaced.connect(self._end_naming)
+        chat.replaced.connect(self._on_replaced)
         self.show_presets()
 
     def show_presets(self) -> None:
         name, is_changed = self._chat.preset_name, self._chat.is_preset_changed
         shown = tr("{0}, changed", name) if name and is_changed else name
-        self._button.setText((shown or tr("My presets")).replace("&", "&&") + " ▾")
+        widest = self._keeper.theme.px(_WIDEST)
+        elided = self.fontMetrics().elidedText(name or tr("My presets"), Qt.TextElideMode.ElideRight, widest)
+        elided = elided.replace("&", "&&")
+        self._button.setText((tr("{0}, changed", elided) if name and is_changed else elided) + " ▾")
         self._button.setAccessibleName(tr("My presets: {0}", shown) if name else tr("My presets"))
         self._note.setVisible(bool(self._presets.words))
         self._words.setText(self._presets.words)
@@ -157,6 +163,10 @@ class PresetMenu(QWidget):
         if done:
             self._end_naming()
             self._button.setFocus()
+
+    def _on_replaced(self) -> None:
+        self._end_naming()
+        self._presets.hush()
 
     def _end_naming(self) -> None:
         self._name.clear()

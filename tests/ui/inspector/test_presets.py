@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QWidget
 
 from qwendesk.core import paths
 from qwendesk.engine.protocol import Generate
@@ -35,6 +35,12 @@ def choose(desk: Desk, name: str) -> None:
     action.trigger()
 
 
+def checked(desk: Desk) -> list[str]:
+    """What the composer's menu marks."""
+    actions = desk.find("composer.preset", QPushButton).menu().actions()
+    return [action.objectName() for action in actions if action.isChecked()]
+
+
 def has_action(desk: Desk, name: str) -> bool:
     return desk.window.findChild(QAction, name) is not None
 
@@ -59,12 +65,15 @@ async def test_values_are_kept_chosen_changed_updated_renamed_and_deleted(desk: 
     assert not desk.is_shown(f"{TEMPERATURE}.mark"), "it is what the preset says"
     desk.parts.chat.new_chat()
     desk.parts.chat.choose_style("general")
+    assert checked(desk) == ["composer.preset.general"]
     choose(desk, "composer.preset.own.Dry & cold")
+    assert checked(desk) == ["composer.preset.own.Dry & cold"]
     await desk.ask("Hi")
     asked = [request for request in desk.client.requests if isinstance(request, Generate)]
     assert asked[-1].options.temperature == 0.3
     type_into(desk, TEMPERATURE, "0.5")
-    assert desk.text_of("inspector.presets") == "Dry && cold, changed ▾"
+    assert desk.text_of("inspector.presets") == desk.text_of("composer.preset") == "Dry && cold, changed ▾"
+    assert checked(desk) == ["composer.preset.custom"]
     choose(desk, "inspector.presets.update")
     assert desk.text_of("inspector.presets") == "Dry && cold ▾"
     choose(desk, "inspector.presets.rename.Dry & cold")
