@@ -69,8 +69,8 @@ def _recovered(path: Path, folder: Path) -> tuple[Store, StoreReport]:
     except OSError as error:
         sentence = (
             f"The file of your chats is damaged, and could not be moved away ({error.strerror}). It is as it was, and "
-            f"what you write is not kept. Look at the rights of {folder}, and whether another program uses {path.name}; "
-            "then start QwenDesk again."
+            f"nothing you write is kept. Look at the rights of {folder}, and whether another program uses {path.name}, "
+            "and start QwenDesk again."
         )
         raise StoreFailure("Chats are damaged", sentence) from error
     finish_recovery(path)
