@@ -2,7 +2,7 @@
 
 Widgets say what they are through the dynamic property `kind` (a quiet button, a pill, a card); what that looks
 like is decided here and nowhere else. `@role` stands for a colour, `@N` for a text size of N pixels,
-`@sN` for a space of N pixels at the chosen density.
+`@sN` for a space of N pixels at the chosen density, `@hN` for a least height.
 """
 
 import re
@@ -56,7 +56,7 @@ QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px so
 QWidget[kind="panel"] { background: @panel; border: none; }
 QFrame[kind="foot"] { background: @panel; border: none; border-top: 1px solid @divider; }
 QComboBox {
-    background: @field; border: 1px solid @border; border-radius: 10px; padding: @s5 28px @s5 10px; min-height: @s20;
+    background: @field; border: 1px solid @border; border-radius: 10px; padding: @s5 28px @s5 10px; min-height: 20px;
 }
 QComboBox:hover { background: @card_hover; }
 QComboBox:focus { border: 1px solid @focus; }
@@ -67,7 +67,7 @@ QComboBox QAbstractItemView {
     background: @card; border: 1px solid @border; border-radius: 8px; padding: 4px; outline: none;
     selection-background-color: @pill_on; selection-color: @text;
 }
-QComboBox QAbstractItemView::item { min-height: @s28; padding: 0px 8px; border-radius: 6px; }
+QComboBox QAbstractItemView::item { min-height: @h28; padding: 0px 8px; border-radius: 6px; }
 QComboBox QAbstractItemView::item:selected { background: @pill_on; }
 QCheckBox { spacing: 9px; padding: @s3 0px; }
 QCheckBox::indicator { width: 16px; height: 16px; border: 2px solid @text_dim; border-radius: 5px; }
@@ -241,7 +241,7 @@ QDialog { background: @window; }
 QFrame[kind="popover"] { background: @card; border: 1px solid @border; border-radius: 12px; }
 QAbstractSpinBox {
     background: @field; border: 1px solid @border; border-radius: 8px; padding: 0px 8px;
-    min-height: @s28;
+    min-height: @h28;
     selection-background-color: @selection; selection-color: @selection_text;
 }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: 0px; border: none; }
@@ -249,7 +249,7 @@ QAbstractSpinBox:disabled { color: @text_off; }
 QAbstractSpinBox:focus { border: 1px solid @focus; }
 
 QLineEdit {
-    background: @field; border: 1px solid @border; border-radius: 10px; padding: 0px 10px; min-height: @s30;
+    background: @field; border: 1px solid @border; border-radius: 10px; padding: 0px 10px; min-height: @h30;
     selection-background-color: @selection; selection-color: @selection_text;
 }
 QLineEdit:focus { border: 1px solid @focus; }
@@ -277,8 +277,9 @@ def stylesheet(theme: Theme) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
-        if name[0] == "s" and name[1:].isdigit():
-            return f"{theme.space(int(name[1:]))}px"
+        if name[1:].isdigit() and name[0] in "sh":
+            measure = theme.space if name[0] == "s" else theme.height
+            return f"{measure(int(name[1:]))}px"
         return f"{theme.px(int(name))}px" if name.isdigit() else theme[name]
 
     return re.sub(r"@(\w+)", value, _RULES)
