@@ -1,6 +1,6 @@
 """Builds the list of engines: on the Engine page, and where the first start offers one for the card of this PC."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 from PySide6.QtCore import QUrl
@@ -131,6 +131,7 @@ def build_engines(
     engine: EngineBridge,
     meters: MeterBridge,
     models: ModelsPart,
+    stop_answer: Callable[[], Awaitable[None]],
 ) -> EnginesPart:
     """The list and what stands behind it. `packs` None: those that this version of the app knows."""
     known = read_packs() if packs is None else packs
@@ -139,13 +140,13 @@ def build_engines(
         known, engines.package_version, network.without_token, folder=engines.own_place,
         limit_bytes_per_s=lambda: network.connection.limit_bytes_per_s,
     )  # fmt: skip
-    switch = EngineSwitch(engines, service, engine_service, settings)
+    switch = EngineSwitch(engines, service, engine_service, settings, stop_answer)
     bridge = EnginesBridge(engines, service, switch, tasks)
     view = EngineList(keeper)
     part = EnginesPart(bridge, engine, meters, view, str(engines.own_place))
     for signal in (bridge.changed, engine.changed, meters.changed):
         signal.connect(part.show)
-    bridge.switched.connect(models.offers.look)
+    bridge.switched.connect(models.offers.look_again)
     bridge.folder_ready.connect(lambda folder: QDesktopServices.openUrl(QUrl.fromLocalFile(folder)))
     view.use_asked.connect(part.ask_use)
     view.try_asked.connect(bridge.try_again)

@@ -113,7 +113,7 @@ def build(
     source = meter_source or MeterSource()
     meters = build_meters(keeper, tasks, settings, engine_service, answers, window, source, measured)
     engine_list = None if engines is None else build_engines(
-        keeper, tasks, engines, packs, settings, engine_service, engine, meters.bridge, models
+        keeper, tasks, engines, packs, settings, engine_service, engine, meters.bridge, models, chat_list.chat.stop
     )  # fmt: skip
     engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines, engine_list)
     engine.changed.connect(lambda: engine_page.page.show_plan(planner.latest))

@@ -31,6 +31,8 @@ from qwendesk.hub.remote import RemoteFile
 
 PackPhase = Literal["", "checking", "downloading", "waiting", "unpacking"]
 
+_FETCHING = ".fetching"
+"""Archives lie there until they are unpacked: on the drive of the engines, and no engine itself."""
 _LARGEST_MEMBER_BYTES = 4 * 1024**3
 """cublasLt alone is 0.7 GB; more than this is no library."""
 
@@ -175,7 +177,7 @@ class PacksService:
 
             name = _file_name(archive)
             source = Addresses(self._network_for(archive), {name: archive.url}, lambda: self._network().offline)
-            file = RemoteFile(pack.title, name, "", archive.n_bytes, archive.sha256, "", None)
+            file = RemoteFile(pack.title, name, "", archive.n_bytes, archive.sha256, archive.sha256, None)
             download_file(source, file, cache / name, on_progress, control)
             done_bytes += archive.n_bytes
         report("unpacking", done_bytes)
@@ -188,7 +190,7 @@ class PacksService:
         return msgspec.structs.replace(self._network(), endpoint=f"{address.scheme}://{address.netloc}", token="")
 
     def _cache(self, pack: EnginePack) -> Path:
-        return paths.cache_folder() / "engines" / f"{pack.name}-{pack.package_version}"
+        return self._folder / _FETCHING / f"{pack.name}-{pack.package_version}"
 
     def _unpack(self, pack: EnginePack, cache: Path, control: Control) -> None:
         """The folder appears whole or not at all."""

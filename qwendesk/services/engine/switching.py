@@ -1,7 +1,7 @@
 """Another engine for this window: chosen, fetched or deleted; the model that was loaded comes back on it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
@@ -17,8 +17,15 @@ class EngineSwitch:
     """Joins the choice, the packs and the loaded model. Methods are called on the event loop's thread."""
 
     def __init__(
-        self, engines: EnginesService, packs: PacksService, engine: EngineService, settings: SettingsService
+        self,
+        engines: EnginesService,
+        packs: PacksService,
+        engine: EngineService,
+        settings: SettingsService,
+        stop_answer: Callable[[], Awaitable[None]],
     ) -> None:
+        """`stop_answer` ends the answer that is being written; what it said so far stays."""
+        self._stop_answer = stop_answer
         self._engines, self._packs, self._engine, self._settings = engines, packs, engine, settings
         self._one_change = asyncio.Lock()
         self._waits = 0
@@ -101,8 +108,9 @@ class EngineSwitch:
                     await self._begin_again(again)
 
     async def _choose(self, *, at_once: bool) -> None:
-        if not at_once:
-            await self._end_of_answer()
+        if at_once and self.is_answering:
+            await self._stop_answer()
+        await self._end_of_answer()
         before = self._engines.environment(), self._engines.engines.chosen
         await self._engines.choose(self.wanted)
         if (self._engines.environment(), self._engines.engines.chosen) != before:
