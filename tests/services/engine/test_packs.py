@@ -1,100 +1,24 @@
 """Engines fetched from a server of our own."""
 
 import asyncio
-import hashlib
-import io
-import threading
-import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from qwendesk.core.engines import EngineFolder, EnginePack, PackArchive
+from qwendesk.core.engines import EngineFolder, EnginePack
 from qwendesk.engine.folders import read_engine, wrong_files
 from qwendesk.hub.network import Network
 from qwendesk.services.engine.packs import PacksService, read_packs, this_platform
+from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
 
 pytestmark = pytest.mark.asyncio
 
 
-class Server:
-    """Serves archives, with ranges; may break a connection off once."""
-
-    def __init__(self) -> None:
-        self.archives: dict[str, bytes] = {}
-        self.cut_after: int | None = None
-        self.ranges: list[str] = []
-        self.address = ""
-
-
-def wheel(**libraries: bytes) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in libraries.items():
-            archive.writestr(f"llama_cpp/lib/lib{name}.so", content)
-        archive.writestr("llama_cpp/llama.py", "print('not a library')")
-    return stream.getvalue()
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    served = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self._answer(with_body=False)
-
-        def do_GET(self) -> None:
-            self._answer(with_body=True)
-
-        def _answer(self, *, with_body: bool) -> None:
-            content = served.archives.get(self.path)
-            if content is None:
-                self.send_error(404)
-                return
-            asked = self.headers.get("Range", "")
-            start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
-            if with_body:
-                served.ranges.append(asked)
-            self.send_response(206 if asked else 200)
-            if asked:
-                self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-            self.send_header("Content-Length", str(len(content) - start))
-            self.end_headers()
-            if with_body:
-                cut, served.cut_after = served.cut_after, None
-                self.wfile.write(content[start : start + cut] if cut is not None else content[start:])
-                self.close_connection = True
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    served.address = f"http://127.0.0.1:{http.server_port}"
-    yield served
-    http.shutdown()
-    thread.join()
-    http.server_close()
-
-
-def pack_of(server: Server, **changes: object) -> EnginePack:
-    """A pack of two archives that the server has."""
-    parts = {"/engine.whl": wheel(llama=b"llama" * 50_000, mtmd=b"mtmd"), "/runtime.whl": wheel(cudart=b"cuda" * 1000)}
-    server.archives |= parts
-    archives = tuple(
-        PackArchive(server.address + path, len(content), hashlib.sha256(content).hexdigest(), "MIT", ("*.so",))
-        for path, content in parts.items()
-    )
-    pack = EnginePack(
-        name="cuda-12", title="NVIDIA (CUDA 12)", platform="linux-x64", package_version="1.0", backend="cuda",
-        gpu_architectures=("86",), minimum_driver="525", archives=archives,
-    )  # fmt: skip
-    return msgspec.structs.replace(pack, **changes)
+def server() -> Iterator[PackServer]:
+    with running_pack_server() as server:
+        yield server
 
 
 def service(tmp_path: Path, *packs: EnginePack, network: Network | None = None) -> PacksService:
@@ -102,7 +26,7 @@ def service(tmp_path: Path, *packs: EnginePack, network: Network | None = None) 
     return PacksService(packs, "1.0", lambda: made, folder=tmp_path / "engines", on_platform="linux-x64")
 
 
-async def test_a_pack_becomes_an_engine_folder(server: Server, tmp_path: Path) -> None:
+async def test_a_pack_becomes_an_engine_folder(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     packs = service(tmp_path, pack)
     told: list[int] = []
@@ -117,14 +41,14 @@ async def test_a_pack_becomes_an_engine_folder(server: Server, tmp_path: Path) -
     assert service(tmp_path, pack).states[0].is_here
 
 
-async def test_a_cut_connection_is_resumed(server: Server, tmp_path: Path) -> None:
+async def test_a_cut_connection_is_resumed(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     server.cut_after = 1000
     assert (await service(tmp_path, pack).fetch("cuda-12")).is_here
     assert "bytes=1000-" in server.ranges
 
 
-async def test_wrong_content_of_the_right_size_never_becomes_an_engine(server: Server, tmp_path: Path) -> None:
+async def test_wrong_content_of_the_right_size_never_becomes_an_engine(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     server.archives["/engine.whl"] = bytes(len(server.archives["/engine.whl"]))
     state = await service(tmp_path, pack).fetch("cuda-12")
@@ -133,7 +57,7 @@ async def test_wrong_content_of_the_right_size_never_becomes_an_engine(server: S
     assert not (tmp_path / "engines" / "cuda-12").exists()
 
 
-async def test_an_archive_that_is_gone_says_so(server: Server, tmp_path: Path) -> None:
+async def test_an_archive_that_is_gone_says_so(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     del server.archives["/runtime.whl"]
     state = await service(tmp_path, pack).fetch("cuda-12")
@@ -141,14 +65,14 @@ async def test_an_archive_that_is_gone_says_so(server: Server, tmp_path: Path) -
     assert state.problem
 
 
-async def test_offline_means_no_connection(server: Server, tmp_path: Path) -> None:
+async def test_offline_means_no_connection(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     state = await service(tmp_path, pack, network=Network(offline=True)).fetch("cuda-12")
     assert "offline" in state.problem.lower()
     assert server.ranges == []
 
 
-async def test_stopped_and_taken_up_again(server: Server, tmp_path: Path) -> None:
+async def test_stopped_and_taken_up_again(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
     packs = service(tmp_path, pack)
     first = asyncio.create_task(packs.fetch("cuda-12"))
@@ -164,7 +88,7 @@ async def test_stopped_and_taken_up_again(server: Server, tmp_path: Path) -> Non
     await packs.close()
 
 
-async def test_only_packs_for_this_pc_and_this_version_are_offered(server: Server, tmp_path: Path) -> None:
+async def test_only_packs_for_this_pc_and_this_version_are_offered(server: PackServer, tmp_path: Path) -> None:
     fitting = pack_of(server)
     others = (pack_of(server, name="a", platform="windows-x64"), pack_of(server, name="b", package_version="0.9"))
     assert [state.pack.name for state in service(tmp_path, fitting, *others).states] == ["cuda-12"]

@@ -1,0 +1,42 @@
+"""Made-up engine folders, and a stand-in for trying them."""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engines import Backend, EngineFile, EngineFolder, EngineManifest
+from qwendesk.services.engine.trial import Trial
+
+VERSION = "0.3.36"
+GPU = DeviceInfo("CUDA0", "GPU", "gpu", "CUDA")
+CPU = DeviceInfo("CPU", "CPU", "cpu", "CPU")
+
+
+def make_engine(place: Path, name: str, backend: Backend = "cpu", needs: tuple[str, ...] = (), **other: object) -> Path:
+    folder = place / name
+    folder.mkdir(parents=True)
+    content = b"library of " + name.encode()
+    (folder / "libllama.so").write_bytes(content)
+    file = EngineFile("libllama.so", len(content), hashlib.sha256(content).hexdigest())
+    manifest = EngineManifest(name=name, package_version=VERSION, backend=backend, cpu_needs=needs, files=(file,))
+    manifest = msgspec.structs.replace(manifest, **other)
+    (folder / "engine.json").write_bytes(msgspec.json.encode(manifest))
+    return folder
+
+
+class Tries:
+    """Stands in for trying: which engines run, and which were started."""
+
+    def __init__(self, **runs: Trial | str) -> None:
+        self.runs = runs
+        self.started: list[str] = []
+
+    async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
+        self.started.append(name)
+        fate = self.runs.get(name.replace("-", "_"), "")
+        if fate == "crash":
+            return Trial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)
+        devices = (CPU,) if backend == "cpu" else (GPU, CPU)
+        return Trial(name=name, backend=backend, engine=engine, usable=not fate, reason=str(fate), devices=devices)
