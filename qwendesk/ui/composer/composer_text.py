@@ -5,6 +5,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from qwendesk.ui.composer.intake import Intake, offers_files, take
+from qwendesk.ui.kit.direction import follow_letters
 from qwendesk.ui.kit.text import tr
 
 _MOST_LINES = 10
@@ -31,6 +32,7 @@ class ComposerText(QPlainTextEdit):
         self.viewport().setAcceptDrops(False)
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(2)
+        follow_letters(self)
         self.textChanged.connect(self.fit_height)
         self.fit_height()
 

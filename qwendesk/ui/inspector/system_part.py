@@ -12,6 +12,7 @@ from qwendesk.services.chat.library import PromptLibrary, SavedPrompt
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.choosing import ChoiceBox
+from qwendesk.ui.kit.direction import follow_letters
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -115,6 +116,7 @@ class SystemPart(QFrame):
         field = QPlainTextEdit()
         field.setProperty("kind", "details")
         field.setTabChangesFocus(True)
+        follow_letters(field)
         describe(field, f"inspector.system.{name}", label)
         return field
 

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 
 from qwendesk.core.conversation import Turn
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.direction import follow_letters
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.turn_intents import TurnIntents
@@ -27,6 +28,7 @@ class _Field(QPlainTextEdit):
         self.setProperty("kind", "details")
         self.setTabChangesFocus(True)
         self.document().setDefaultFont(keeper.theme.font(14))
+        follow_letters(self)
         self.setPlainText(text)
         self.moveCursor(QTextCursor.MoveOperation.End)
         self.textChanged.connect(self._fit)
