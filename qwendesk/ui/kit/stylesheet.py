@@ -2,7 +2,7 @@
 
 Widgets say what they are through the dynamic property `kind` (a quiet button, a pill, a card); what that looks
 like is decided here and nowhere else. `@role` stands for a colour, `@N` for a text size of N pixels,
-`@sN` for a space of N pixels at the chosen density, `@hN` for a least height.
+`@sN` for a space of N pixels at the chosen density (`@sN-2` for 2 less), `@hN` for a least height.
 """
 
 import re
@@ -116,7 +116,7 @@ QPushButton::menu-indicator { image: none; width: 0px; }
 QPushButton[kind="primary"] { background: @fill; color: @on_fill; border: 1px solid @fill; font-weight: 600; }
 QPushButton[kind="primary"]:hover { background: @fill_hover; }
 QPushButton[kind="primary"]:pressed { background: @fill_pressed; }
-QPushButton[kind="primary"]:focus { border: 3px double @focus_on_fill; padding: @s5 10px; }
+QPushButton[kind="primary"]:focus { border: 3px double @focus_on_fill; padding: @s7-2 10px; }
 QPushButton[kind="primary"]:disabled { background: @fill_off; color: @on_fill_off; border-color: @fill_off; }
 
 QPushButton[kind="quiet"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
@@ -279,7 +279,7 @@ def stylesheet(theme: Theme) -> str:
         name = match[1]
         if name[1:].isdigit() and name[0] in "sh":
             measure = theme.space if name[0] == "s" else theme.height
-            return f"{measure(int(name[1:]))}px"
+            return f"{measure(int(name[1:])) + int(match[2] or 0)}px"
         return f"{theme.px(int(name))}px" if name.isdigit() else theme[name]
 
-    return re.sub(r"@(\w+)", value, _RULES)
+    return re.sub(r"@(\w+)(-\d)?", value, _RULES)

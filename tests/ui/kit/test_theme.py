@@ -4,15 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAccessibilityHints
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QStyle, QStyleOptionButton
 
 import qwendesk.ui
 from qwendesk.ui.kit.icons import icon, pixmap
 from qwendesk.ui.kit.stylesheet import stylesheet
 from qwendesk.ui.kit.theme import contrast, load_theme, mix, resolve, theme_folder
-from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.kit.theme_keeper import Density, ThemeKeeper
 
 UI_FOLDER = Path(qwendesk.ui.__file__).parent
 THEMES = sorted(path.stem for path in theme_folder().glob("*.toml"))
@@ -193,3 +193,21 @@ def test_a_placeholder_is_readable_too(keeper: ThemeKeeper) -> None:
     field = QLineEdit()
     field.ensurePolished()
     assert field.palette().placeholderText().color() == keeper.theme.color("text_dim")
+
+
+@pytest.mark.parametrize("density", ["comfortable", "compact"])
+def test_a_button_keeps_its_size_when_the_focus_comes(keeper: ThemeKeeper, density: Density) -> None:
+    keeper.set_density(density)
+    button = QPushButton("Download")
+    button.setProperty("kind", "primary")
+    button.ensurePolished()
+    option = QStyleOptionButton()
+    button.initStyleOption(option)
+
+    def size() -> QSize:
+        return button.style().sizeFromContents(QStyle.ContentsType.CT_PushButton, option, QSize(60, 16), button)
+
+    before = size()
+    option.state |= QStyle.StateFlag.State_HasFocus
+    assert size() == before
+    assert before.height() > 16
