@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,13 @@ from qwendesk.services.chat.chats_news import ChatOpened, ChatsNews, ListChanged
 from qwendesk.services.chat.choices import Choices
 from qwendesk.services.chat.copying import leading_to, new_id
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
+from qwendesk.services.chat.fresh_rows import FreshRows
 from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store, StoreReport, open_store
 
 _LAST_CHAT = "last_chat"
 _FOLDED = "folded_folders"
-
-
 __all__ = ["ChatOpened", "ChatsNews", "ChatsService", "ListChanged", "StoreTold", "StoreWorks"]
 
 
@@ -47,12 +47,12 @@ class ChatsService:
         self._folders: tuple[Folder, ...] = ()
         self._folded: frozenset[str] = frozenset()
         self._deleted: tuple[ChatSummary, ...] = ()
+        self._undo: Callable[[], None] | None = None
         self._current_id = current_id or new_id()
         self._choices = Choices()
         self._opening: object = None
         self._is_open = False
-        self._stale: set[str] = set()
-        self._refreshing: asyncio.Task[None] | None = None
+        self._fresh = FreshRows(self._take_row, self._tell)
         self._pending: set[asyncio.Future[Any]] = set()
         self._subscribers = Subscribers[ChatsNews]()
         self._unsubscribe = keeper.subscribe(self._on_kept)
@@ -136,8 +136,7 @@ class ChatsService:
         await self.drafts.close()
         self._keeper.close()
         await self._keeper.settled()
-        if self._refreshing is not None:
-            await asyncio.wait([self._refreshing])
+        await self._fresh.settled()
         if self._store is not None and self._deleted:
             self._write(self._store.chats.purge(self._now() + 1))
             self._write(self._store.attachments.clean())
@@ -238,49 +237,54 @@ class ChatsService:
         self._change(chat_ids, pinned=pinned)
 
     def archive(self, chat_ids: Iterable[str], *, archived: bool) -> None:
-        self._change(chat_ids, archived=archived)
+        """Until `undo`."""
+        self._change_for_now(tuple(chat_ids), archived=archived)
 
     def move(self, chat_ids: Iterable[str], folder_id: str) -> None:
-        """Into a folder, or out of all of them ("")."""
-        self._change(chat_ids, folder_id=folder_id)
+        """Into a folder, or out of all of them (""), until `undo`."""
+        self._change_for_now(tuple(chat_ids), folder_id=folder_id)
 
     def delete(self, chat_ids: Iterable[str]) -> None:
-        """Takes chats out of the list; `undo_delete` brings the last ones back, until the app ends."""
+        """Takes chats out of the list; `undo` brings the last ones back, until the app ends."""
         gone = tuple(self._summaries.pop(chat_id) for chat_id in tuple(chat_ids) if chat_id in self._summaries)
         if not gone or self._store is None:
             return
-        self._deleted = gone
+        self._deleted, self._undo = gone, self._bring_back
         self._write(self._store.chats.set_deleted([each.id for each in gone], self._now()))
         if any(each.id == self._current_id for each in gone):
             self.new()
         self._subscribers.notify(ListChanged())
 
-    def undo_delete(self) -> None:
+    def undo(self) -> None:
+        """Takes back the last deletion, archiving, move, or removal of a folder; nothing when there is none."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def _bring_back(self) -> None:
         back, self._deleted = self._deleted, ()
-        if not back or self._store is None:
-            return
-        self._write(self._store.chats.set_deleted([each.id for each in back], None))
-        self._summaries |= {each.id: each for each in back}
-        self._subscribers.notify(ListChanged())
+        if back and self._store is not None:
+            self._write(self._store.chats.set_deleted([each.id for each in back], None))
+            self._summaries |= {each.id: each for each in back}
+            self._subscribers.notify(ListChanged())
 
     def add_folder(self, name: str) -> Folder:
-        folder = Folder(new_id(), " ".join(name.split()))
-        self._save_folder(folder)
-        return folder
+        return self._save_folder(Folder(new_id(), " ".join(name.split())))
 
     def rename_folder(self, folder_id: str, name: str) -> None:
         if name.strip():
             self._save_folder(Folder(folder_id, " ".join(name.split())))
 
     def delete_folder(self, folder_id: str) -> None:
-        """Its chats stay."""
+        """Its chats stay. It comes back by `undo`."""
+        gone = next((each for each in self._folders if each.id == folder_id), None)
+        inside = tuple(each for each in self._summaries.values() if each.folder_id == folder_id)
+        if gone is not None:
+            self._undo = partial(self._put_back, inside, gone)
         self._folders = tuple(each for each in self._folders if each.id != folder_id)
         if self._store is not None:
             self._write(self._store.chats.delete_folder(folder_id))
-        for key, each in self._summaries.items():
-            if each.folder_id == folder_id:
-                self._summaries[key] = msgspec.structs.replace(each, folder_id="")
-        self._subscribers.notify(ListChanged())
+        self._change((each.id for each in inside), folder_id="")
 
     async def search(self, query: str, *, reasoning: bool = False) -> tuple[SearchHit, ...]:
         """Where these words are; see store/search.py. Nothing while there is no store."""
@@ -329,12 +333,25 @@ class ChatsService:
                 self._write(self._store.chats.save_row(after))
         self._subscribers.notify(ListChanged())
 
-    def _save_folder(self, folder: Folder) -> None:
+    def _change_for_now(self, chat_ids: tuple[str, ...], **changes: Any) -> None:
+        before = tuple(self._summaries[chat_id] for chat_id in chat_ids if chat_id in self._summaries)
+        self._undo = partial(self._put_back, before)
+        self._change(chat_ids, **changes)
+
+    def _put_back(self, rows: Iterable[ChatSummary], folder: Folder | None = None) -> None:
+        """Archive mark and folder as they were; the folder first, because the rows name it."""
+        if folder is not None:
+            self._save_folder(folder)
+        for row in rows:
+            self._change((row.id,), archived=row.archived, folder_id=row.folder_id)
+
+    def _save_folder(self, folder: Folder) -> Folder:
         others = [each for each in self._folders if each.id != folder.id]
         self._folders = tuple(sorted((*others, folder), key=lambda each: (each.name.casefold(), each.id)))
         if self._store is not None:
             self._write(self._store.chats.save_folder(folder))
         self._subscribers.notify(ListChanged())
+        return folder
 
     def _remember(self, chat_id: str) -> None:
         if self._store is not None:
@@ -343,26 +360,12 @@ class ChatsService:
     def _on_kept(self, news: KeeperNews) -> None:
         match news:
             case Kept(chat_id=chat_id):
-                self._stale.add(chat_id)
-                if self._refreshing is None:
-                    self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
+                if self._store is not None:
+                    self._fresh.read(self._store, chat_id)
             case NotKept(title=title, sentence=sentence):
                 self._subscribers.notify(StoreTold(title, sentence))
             case KeptAgain():
                 self._subscribers.notify(StoreWorks())
-
-    async def _refresh(self) -> None:
-        """Reads the rows of chats that got a message: their time, their title, and that they are there."""
-        try:
-            while self._stale and self._store is not None:
-                chat_id = self._stale.pop()
-                found = await asyncio.to_thread(self._store.chats.summary, chat_id)
-                if found is not None:
-                    self._take_row(found)
-        except StoreFailure as failure:
-            self._tell(failure)
-        finally:
-            self._refreshing = None
 
     def _take_row(self, found: ChatSummary) -> None:
         """Of a chat that is known only what a message changes: the rest is newer here than on the disk."""

@@ -8,6 +8,7 @@ from qwendesk.core.chats import ChatSummary, DraftFile, Folder, ReadPosition, Sa
 from qwendesk.services.chat.chats import ChatOpened, ChatsNews, ChatsService, ListChanged, StoreTold, StoreWorks
 from qwendesk.ui.bridges.repaint import REPAINT_EVERY_MS
 from qwendesk.ui.kit.tasks import Tasks
+from qwendesk.ui.kit.text import tr, tr_n
 
 
 class ChatsBridge(QObject):
@@ -19,6 +20,8 @@ class ChatsBridge(QObject):
     """A ChatOpened."""
     told = Signal(str, str)
     """Title and sentence: something about the file of the chats."""
+    undoable = Signal(str)
+    """What was done just now, in a few words; `undo` takes it back."""
     works = Signal()
     """What was told about saving is over."""
 
@@ -69,25 +72,39 @@ class ChatsBridge(QObject):
         self._service.pin(tuple(chat_ids), pinned=pinned)
 
     def archive(self, chat_ids: Iterable[str], *, archived: bool) -> None:
-        self._service.archive(tuple(chat_ids), archived=archived)
+        ids = tuple(chat_ids)
+        self._service.archive(ids, archived=archived)
+        if archived:
+            self.undoable.emit(tr_n("Archived {0} chat", "Archived {0} chats", len(ids)))
+        else:
+            self.undoable.emit(tr_n("{0} chat is in the list again", "{0} chats are in the list again", len(ids)))
 
     def move(self, chat_ids: Iterable[str], folder_id: str) -> None:
-        self._service.move(tuple(chat_ids), folder_id)
+        ids = tuple(chat_ids)
+        self._service.move(ids, folder_id)
+        name = next((folder.name for folder in self._service.folders if folder.id == folder_id), "")
+        if name:
+            self.undoable.emit(tr_n("Moved {0} chat to “{1}”", "Moved {0} chats to “{1}”", len(ids), name))
+        else:
+            self.undoable.emit(tr_n("{0} chat has no folder now", "{0} chats have no folder now", len(ids)))
 
     def move_to_new_folder(self, chat_ids: Iterable[str], name: str) -> None:
-        self._service.move(tuple(chat_ids), self._service.add_folder(name).id)
+        self.move(chat_ids, self._service.add_folder(name).id)
 
     def rename_folder(self, folder_id: str, name: str) -> None:
         self._service.rename_folder(folder_id, name)
 
     def delete_folder(self, folder_id: str) -> None:
+        name = next((folder.name for folder in self._service.folders if folder.id == folder_id), "")
         self._service.delete_folder(folder_id)
+        self.undoable.emit(tr("Removed the folder “{0}”; its chats stay", name))
 
     def delete(self, chat_ids: Iterable[str]) -> None:
         self._service.delete(tuple(chat_ids))
 
-    def undo_delete(self) -> None:
-        self._service.undo_delete()
+    def undo(self) -> None:
+        """Take back what was deleted, archived or moved last."""
+        self._service.undo()
 
     async def search(self, query: str, *, reasoning: bool) -> tuple[SearchHit, ...]:
         return await self._service.search(query, reasoning=reasoning)

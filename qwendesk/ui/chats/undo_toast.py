@@ -25,7 +25,7 @@ class UndoToast(QFrame):
         self._label.setMinimumWidth(1)
         self._label.setWordWrap(True)
         self._undo_button = undo = TextButton(keeper, tr("Undo"), kind="link")
-        describe(undo, "chats.undo", tr("Undo"), tr("Bring back what was deleted"))
+        describe(undo, "chats.undo", tr("Undo"), tr("Take it back"))
         undo.clicked.connect(self._undo)
         close = IconButton(keeper, "close", size=14, side=24)
         describe(close, "chats.toast.close", tr("Close"), tr("Close this note"))

@@ -89,15 +89,35 @@ async def test_deleting_can_be_undone_until_the_app_ends(kit: ChatsKit) -> None:
     assert kit.titles == set()
     assert kit.chats.current_id not in (one, two)
 
-    kit.chats.undo_delete()
+    kit.chats.undo()
     assert kit.titles == {"One", "Two"}
 
     kit.chats.delete([one])
     other = await again(kit)
-    other.chats.undo_delete()
+    other.chats.undo()
     assert other.titles == {"Two"}
     with closing(sqlite3.connect(kit.folder / FILE_NAME)) as connection:
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (1,)
+
+
+async def test_archiving_moving_and_removing_a_folder_can_be_taken_back(kit: ChatsKit) -> None:
+    one, two = await kit.chat("One", "1"), await kit.chat("Two", "2")
+    work, games = kit.chats.add_folder("Work"), kit.chats.add_folder("Games")
+    kit.chats.move([one], work.id)
+    kit.chats.archive([two], archived=True)
+
+    kit.chats.move([one, two], games.id)
+    kit.chats.undo()
+    kit.chats.undo()  # one step, not more
+    kit.chats.archive([one, two], archived=True)
+    kit.chats.undo()
+    kit.chats.delete_folder(work.id)
+    kit.chats.undo()
+
+    other = await again(kit)
+    rows = other.chats.summaries
+    assert [(rows[each].folder_id, rows[each].archived) for each in (one, two)] == [(work.id, False), ("", True)]
+    assert [folder.name for folder in other.chats.folders] == ["Games", "Work"]
 
 
 async def test_incognito_leaves_no_trace(kit: ChatsKit) -> None:
