@@ -119,6 +119,8 @@ def test_an_empty_mmproj_loads_without_pictures(engine, capsys):
         (["--set", "temperature", "hi"], "KEY=VALUE"),
         (["--set", "temperature=99", "hi"], "out of range"),
         (["--set", "n_ctx=many", "hi"], "n_ctx"),
+        (["--set", "grammar=root ::= (", "hi"], "Line 1: a bracket"),
+        (["--set", "json_schema={}", "--set", 'grammar=root ::= "a"', "hi"], "either a JSON schema or a grammar"),
         (["--image", "/no/such.png", "hi"], "/no/such.png"),
         ([" "], "empty"),
     ],

@@ -111,7 +111,7 @@ class PromptLibrary:
         return found
 
     def _keep(self, own: tuple[SavedPrompt, ...]) -> None:
-        self._own = own
+        self._own, self.problem = own, ""
         self._subscribers.notify(self.prompts)
         try:
             write_whole(self._file, msgspec.json.format(msgspec.json.encode(own), indent=2))

@@ -16,6 +16,9 @@ from qwendesk.ui.kit.direction import follow_letters
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
+_STYLES = ("general", "precise")
+"""Styles that may go with a kept prompt; values set by hand are the chat's."""
+
 
 class SystemPart(QFrame):
     """Shows the open chat's own settings; `applied` when they were taken over."""
@@ -94,7 +97,6 @@ class SystemPart(QFrame):
         self._list()
         self._kept.activated.connect(self._take)
         self.show_settings()
-        self._say(library.problem)
         chat.options_changed.connect(self.show_settings)
 
     def show_settings(self) -> None:
@@ -104,7 +106,7 @@ class SystemPart(QFrame):
             if field.toPlainText() != text:
                 field.setPlainText(text)
         self._preset = settings.preset
-        self._say("")
+        self._say(self._library.problem)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_F2:
@@ -150,7 +152,7 @@ class SystemPart(QFrame):
         if prompt is not None:
             self._text.setPlainText(prompt.text)
             self._name.setText("" if prompt.built_in else prompt.name)
-            self._preset = prompt.preset or self._preset
+            self._preset = prompt.preset if prompt.preset in _STYLES else self._preset
 
     def _on_name_entered(self) -> None:
         if self._own is not None and self._typed_name() != self._own.name:
@@ -173,8 +175,9 @@ class SystemPart(QFrame):
 
     def _keep(self) -> None:
         name = self._typed_name()
+        style = self._preset if self._preset in _STYLES else ""
         before = next((each for each in self._library.prompts if each.name == name and not each.built_in), None)
-        if self._change(lambda: self._library.add(name, self._text.toPlainText(), self._preset)):
+        if self._change(lambda: self._library.add(name, self._text.toPlainText(), style)):
             is_other = before is not None and before.text != self._text.toPlainText().strip()
             self._offer_undo(before if is_other else None)
             self._list(name)
@@ -216,6 +219,8 @@ class SystemPart(QFrame):
             json_schema=self._schema.toPlainText().strip(),
             preset=self._preset,
         )
+        if self._preset != self._chat.settings.preset:
+            settings = msgspec.structs.replace(settings, preset_name="", preset_values={})
         try:
             self._chat.change_settings(settings)
         except QwenDeskError as error:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
+from tests.services.chat.test_grammar_check import READ_BY_LLAMA_CPP
 
 LONG = [user("Write a long text")]
 
@@ -131,3 +132,8 @@ def test_a_bad_grammar_is_an_error_and_the_worker_goes_on(worker: WorkerProcess,
     refused = worker.refuse([user("Hello")], greedy(**bad))
     assert refused.title
     assert worker.ask([user("Hello")]).text.startswith("Hello!")
+
+
+@pytest.mark.parametrize("grammar", READ_BY_LLAMA_CPP)
+def test_what_passes_the_check_of_a_grammar_is_read(worker: WorkerProcess, grammar: str) -> None:
+    worker.ask([user("Hello")], greedy(grammar=grammar, max_tokens=3))

@@ -5,19 +5,18 @@ import pytest
 from qwendesk.core.errors import BadRequest
 from qwendesk.services.chat.grammar_check import check_grammar
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        'root ::= "yes" | "no"',
-        '# a list\nroot ::= item+ # at least one\r\nitem ::=\n  [^\\n\\]a-z-]{2,} "\\n"\n',
-        'root ::= ("a" |\n b{0,3}) .\nb ::= "\\x41\\u00e9\\U0001F600" | ',
-        'root ::= "a" root | "b"',
-        'root ::= <think> "a" !<[12]>',
-        'root ::= ("a"?)* "é"',
-    ],
+READ_BY_LLAMA_CPP = (
+    'root ::= "yes" | "no"',
+    '# a list\nroot ::= item+ # at least one\r\nitem ::=\n  [^\\n\\]a-z-]{2,} "\\n"\n',
+    'root ::= ("a" |\n b{0,3}) .\nb ::= "\\x41\\u00e9\\U0001F600" | ',
+    'root ::= "a" root | "b"',
+    'root ::= <think> "a" !<[12]>',
+    'root ::= ("a"?)* "é"',
 )
+"""tests/engine/worker/test_sampling.py asks llama.cpp itself."""
+
+
+@pytest.mark.parametrize("text", ["", *READ_BY_LLAMA_CPP])
 def test_what_llama_cpp_reads_passes(text):
     check_grammar(text)
 

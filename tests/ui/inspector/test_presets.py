@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QWidget
 
 from qwendesk.core import paths
 from qwendesk.engine.protocol import Generate
@@ -87,6 +87,21 @@ async def test_values_are_kept_chosen_changed_updated_renamed_and_deleted(desk: 
     await desk.until(lambda: not desk.is_shown("inspector.presets.undo"))
     choose(desk, "inspector.presets.card.precise.instruct")
     assert (desk.parts.chat.thinking, desk.parts.chat.style, desk.parts.chat.preset_name) == (False, "precise", "")
+
+
+async def test_a_kept_prompt_with_a_style_takes_the_place_of_a_preset(desk: Desk) -> None:
+    await open_sampling(desk)
+    type_into(desk, TEMPERATURE, "0.3")
+    choose(desk, "inspector.presets.keep")
+    type_into(desk, "inspector.presets.name", "Mine")
+    desk.click("inspector.tab.system")
+    kept = desk.find("inspector.system.kept", QComboBox)
+    for prompt, shown in (("Short answers", "Mine ▾"), ("Code review", "Coding ▾")):
+        kept.setCurrentIndex(next(row for row in range(kept.count()) if kept.itemText(row).startswith(prompt)))
+        kept.activated.emit(kept.currentIndex())
+        desk.click("inspector.system.apply")
+        assert desk.text_of("composer.preset") == shown, prompt
+    assert desk.parts.chat.settings.preset_values == {}
 
 
 async def test_a_grammar_that_does_not_parse_is_told_and_one_that_does_is_sent(desk: Desk) -> None:
