@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
+from qwendesk.app.edits_part import EditsPart
 from qwendesk.app.exchange_part import ExchangePart
 from qwendesk.core.chats import ReadPosition, SavedDraft
 from qwendesk.core.conversation import Turn
@@ -16,7 +17,7 @@ from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatNews, ChatService, ConversationReplaced, SettingsChanged
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.chats import ChatsBridge
-from qwendesk.ui.chat.reading import go_to, place_of_reader
+from qwendesk.ui.chat.reading import go_to, go_to_hit, place_of_reader
 from qwendesk.ui.chats.sidebar import Sidebar
 from qwendesk.ui.frame.actions import install
 from qwendesk.ui.frame.done_alert import DoneAlert
@@ -64,6 +65,7 @@ class ChatsPart(QObject):
         self.service = chats.service
         self.bridge = ChatsBridge(chats.service, tasks)
         self.sidebar = Sidebar(theme, self.bridge, tasks)
+        self._edits = EditsPart(self._page.thread_view.intents, chats.service, chats.chat, tasks)
         self.exchange = ExchangePart(self.sidebar, self._page, chats.service, tasks)
         self.done_alert = DoneAlert(chat, window)
         room = window.chat_room
@@ -82,6 +84,7 @@ class ChatsPart(QObject):
         window.top_bar.sidebar_asked.connect(self._toggle_sidebar)
         self.sidebar.chat_chosen.connect(room.fold)
         self.sidebar.chat_chosen.connect(self._page.composer.setFocus)
+        self.sidebar.search.textChanged.connect(lambda _text: self._page.thread_view.find_bar.forget_hit())
         chats.before_replaced = self._before_replaced
         self.bridge.opened.connect(self._on_opened)
         self.bridge.told.connect(self._page.report)
@@ -130,6 +133,7 @@ class ChatsPart(QObject):
         """From here until the page shows the other chat, what changes in the composer is nobody's draft."""
         self._is_switching = True
         self._save_position()
+        self._edits.forget()
 
     def _note_turns(self) -> None:
         """What the page shows: when that changes, the chat service has already gone on."""
@@ -138,6 +142,7 @@ class ChatsPart(QObject):
     def _on_replaced(self) -> None:
         self._is_switching = False
         self._note_turns()
+        self._edits.bring()
         self.bridge.note_current()
         if self._chat.conversation.turns or self.bridge.is_incognito:
             return
@@ -159,13 +164,20 @@ class ChatsPart(QObject):
                 self._chats.chat.new_chat(opened.chat_id)
         elif not opened.tree.nodes:
             self._chats.chat.begin_with(opened.settings)
-        elif opened.node_id:
+        elif opened.node_id and not self._shows(opened.node_id):
             self._chats.chat.open(opened.chat_id, opened.tree, opened.settings)
         if opened.draft != SavedDraft() and not self._page.composer.text.toPlainText():
             self._put_draft(opened.draft)
         position = ReadPosition(opened.node_id) if opened.node_id else opened.position
         go_to(self._page.thread_view, self._chat.conversation.turns, position)
+        hit = self.bridge.hit
+        if hit is not None and hit.node_id and hit.node_id == opened.node_id:
+            go_to_hit(self._page.thread_view.find_bar, self._chat.conversation.turns, hit)
         self._tasks.start(self._offer_model(opened.chat_id, opened.settings.model if opened.tree.nodes else ""))
+
+    def _shows(self, node_id: str) -> bool:
+        """Whether this message is one of those on the page: then nothing is opened again, and an answer goes on."""
+        return any(node_id in (turn.question_id, turn.answer_id) for turn in self._chat.conversation.turns)
 
     async def _offer_model(self, chat_id: str, model: str) -> None:
         """The model a chat was answered by, if it is another one and still there."""

@@ -53,13 +53,17 @@ class Folder(msgspec.Struct, frozen=True):
     name: str
 
 
+OF_MESSAGE = -1
+"""In place of a section: the offset is from the top of the whole message."""
+
+
 class ReadPosition(msgspec.Struct, frozen=True):
     """Where the reader was in a chat."""
 
     node_id: str = ""
     """The message at the top of the view; "" follows the end."""
     section: int = 0
-    """Which of an answer's sections that is."""
+    """Which of an answer's sections that is, or OF_MESSAGE."""
     offset: float = 0.0
     """Logical pixels from that section's top down to the top of the view."""
 
@@ -80,6 +84,11 @@ class SavedDraft(msgspec.Struct, frozen=True):
     text: str = ""
     files: tuple[str | DraftFile, ...] = ()
     """What is attached, in order; a picture or document with nothing chosen for it is only its path."""
+
+
+def edits_key(chat_id: str) -> str:
+    """Where a chat's draft of messages being changed is kept, beside that of its composer."""
+    return f"edits:{chat_id}"
 
 
 MOST_TITLE_CHARACTERS = 80

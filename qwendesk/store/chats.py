@@ -18,6 +18,7 @@ from qwendesk.core.chats import (
     Folder,
     ReadPosition,
     SavedDraft,
+    edits_key,
     title_of_question,
 )
 from qwendesk.store import rows
@@ -128,9 +129,9 @@ class ChatStore:
         """Ends for good what was deleted before that time, with its drafts."""
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "DELETE FROM drafts WHERE chat_id IN (SELECT id FROM chats WHERE deleted_s < ?)", (before_s,)
-            )
+            gone = [row[0] for row in connection.execute("SELECT id FROM chats WHERE deleted_s < ?", (before_s,))]
+            keys = [(key,) for chat_id in gone for key in (chat_id, edits_key(chat_id))]
+            connection.executemany("DELETE FROM drafts WHERE chat_id = ?", keys)
             connection.execute("DELETE FROM chats WHERE deleted_s < ?", (before_s,))
             connection.execute(
                 "DELETE FROM options WHERE NOT EXISTS (SELECT 1 FROM messages WHERE options_id = options.id)"

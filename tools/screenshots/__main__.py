@@ -2,9 +2,11 @@
 
     python -m tools.screenshots            # all
     python -m tools.screenshots meter spill
+    python -m tools.screenshots --gallery FOLDER [mixed search ...]
 
 Chats come from the real engine with the demo model; the gaming PC, its game and the model files are made up. Every
-set runs in a home folder of its own, which is thrown away. Exit 1 when one of them failed.
+set runs in a home folder of its own, which is thrown away. Exit 1 when one of them failed. The gallery is no part of
+the docs: the whole window in every state of the chat, both themes and several sizes, for looking at.
 """
 
 import os
@@ -13,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.screenshots.gallery.__main__ import main as gallery
 from tools.screenshots.scenes import SETS
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +23,8 @@ _LONGEST_S = 420
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--gallery"]:
+        return gallery(sys.argv[2:])
     wanted = set(sys.argv[1:])
     known = {name for names in SETS.values() for name in names}
     if not wanted <= known:

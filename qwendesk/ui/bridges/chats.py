@@ -29,6 +29,8 @@ class ChatsBridge(QObject):
         super().__init__(parent)
         self._service = service
         self._tasks = tasks
+        self.hit: SearchHit | None = None
+        """What was chosen last of what a search found."""
         self._timer = QTimer(self, singleShot=True, interval=REPAINT_EVERY_MS)
         self._timer.timeout.connect(self.changed)
         self._unsubscribe = service.subscribe(self._on_news)
@@ -58,6 +60,11 @@ class ChatsBridge(QObject):
 
     def open(self, chat_id: str, node_id: str = "") -> None:
         self._tasks.start(self._service.open(chat_id, node_id))
+
+    def open_hit(self, hit: SearchHit) -> None:
+        """A chat where a search found something, at that message."""
+        self.hit = hit
+        self.open(hit.chat_id, hit.node_id)
 
     def new(self) -> None:
         self._service.new()

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from qwendesk.core.chats import ReadPosition
+from qwendesk.core.chats import OF_MESSAGE, ReadPosition, SearchHit
 from qwendesk.core.conversation import Turn
 
 
@@ -21,6 +21,8 @@ class Place(Protocol):
     @property
     def offset(self) -> int: ...
     @property
+    def in_text(self) -> bool: ...
+    @property
     def at_end(self) -> bool: ...
 
 
@@ -33,6 +35,22 @@ class KeepsPlace(Protocol):
     def show_position(self, position: Any) -> None: ...
 
 
+class ShowsHits(Protocol):
+    """Marks what a search in all chats found."""
+
+    def show_hit(self, turn_id: int, part: Any, words: str, *, in_thought: bool) -> None: ...
+
+
+def go_to_hit(shows: ShowsHits, turns: Sequence[Turn], hit: SearchHit) -> None:
+    """Puts the words that were found into view, marked; the top of their message when only its file has them."""
+    words = next((text for text, is_found in hit.snippet if is_found), "")
+    for turn in turns:
+        if hit.node_id in (turn.question_id, turn.answer_id):
+            part = "question" if hit.node_id == turn.question_id else "answer"
+            shows.show_hit(turn.id, part, words, in_thought=hit.in_reasoning)
+            return
+
+
 def place_of_reader(thread: object, turns: Sequence[Turn]) -> ReadPosition:
     """By message; the empty position for a reader at the end."""
     if not isinstance(thread, KeepsPlace):
@@ -42,7 +60,7 @@ def place_of_reader(thread: object, turns: Sequence[Turn]) -> ReadPosition:
     if turn is None or place.at_end:
         return ReadPosition()
     node_id = turn.question_id if place.part == "question" else turn.answer_id
-    return ReadPosition(node_id, place.section, place.offset)
+    return ReadPosition(node_id, place.section if place.in_text else OF_MESSAGE, place.offset)
 
 
 def go_to(thread: object, turns: Sequence[Turn], position: ReadPosition) -> None:
@@ -52,6 +70,8 @@ def go_to(thread: object, turns: Sequence[Turn], position: ReadPosition) -> None
     for turn in turns:
         if position.node_id in (turn.question_id, turn.answer_id):
             part = "question" if position.node_id == turn.question_id else "answer"
-            changes = {"turn": turn.id, "part": part, "section": position.section, "offset": int(position.offset)}
+            in_text = position.section != OF_MESSAGE and part == "answer"
+            where = {"section": max(0, position.section), "offset": int(position.offset), "in_text": in_text}
+            changes = {"turn": turn.id, "part": part, **where}
             thread.show_position(msgspec.structs.replace(thread.position(), **changes, at_end=False))
             return

@@ -232,7 +232,7 @@ class Sidebar(QFrame):
 
     def _open_hit(self, index: QModelIndex) -> None:
         hit = self._hit_model.hit(index)
-        self._bridge.open(hit.chat_id, hit.node_id)
+        self._bridge.open_hit(hit)
         self.chat_chosen.emit()
 
     def _show_chats(self) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPalette,
     QResizeEvent,
+    QTextBlockFormat,
     QTextOption,
     QWheelEvent,
 )
@@ -19,6 +20,9 @@ from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QTextBrowser, QWidget
 
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.thread.inline_writer import is_web_address
+
+_LINE_HEIGHT = 124.0
+"""Per cent of the font's own."""
 
 _FOCUS_WIDTH = 2
 """Pixels of the bar at the left of a pane that the keyboard is on."""
@@ -131,6 +135,13 @@ class TextPane(QTextBrowser):
 def paint_growth_only(widget: QWidget) -> None:
     """When it becomes taller, paint what came into being and not all of it again. Its content stands at its top."""
     widget.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
+
+
+def airy_lines() -> QTextBlockFormat:
+    """How far lines stand apart in text that is read, as answers have it."""
+    form = QTextBlockFormat()
+    form.setLineHeight(_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    return form
 
 
 def _short(address: str) -> str:

@@ -12,7 +12,7 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.find_text import Match, count_markdown, count_plain, may_contain
 from qwendesk.ui.thread.message_assistant import AssistantMessage
-from qwendesk.ui.thread.rows import Row
+from qwendesk.ui.thread.rows import Part, Row
 
 if TYPE_CHECKING:
     from qwendesk.ui.thread.thread_view import ThreadView
@@ -30,6 +30,8 @@ class FindBar(QFrame):
         self._thread = thread
         self._matches: list[Match] = []
         self._current = -1
+        self._hit: tuple[int, Part, str] | None = None
+        """Turn, part and words that a search in all chats led to: marked while the bar itself is not in use."""
         self._next_row = 0
         self._before: QWidget | None = None
         """Who had the focus when it was opened."""
@@ -71,11 +73,42 @@ class FindBar(QFrame):
         return list(self._matches)
 
     @property
+    def has_marks(self) -> bool:
+        """Whether a new row is to be marked."""
+        return self.isVisible() or self._hit is not None
+
+    def show_hit(self, turn_id: int, part: Part, words: str, *, in_thought: bool) -> None:
+        """Go to a message that was found from outside, and mark the words in it until something else is looked for."""
+        rows = self._thread.rows
+        index = next((i for i, row in enumerate(rows) if row.turn.id == turn_id and row.part == part), -1)
+        if index < 0:
+            return
+        if self.isVisible():
+            self.close_bar()
+        self._thread.show_row(index)
+        widget = self._thread.row_widget(index)
+        if in_thought and isinstance(widget, AssistantMessage):
+            self._thread.show_below(index, widget.mark_thought(words))
+            return
+        self._hit = (turn_id, part, words)
+        is_there = count_markdown if part == "answer" else count_plain
+        if is_there(_source(rows[index]), words):
+            self._thread.show_match(index, 0, words)
+        self._mark_all()
+
+    def forget_hit(self) -> None:
+        """What led here is not looked for any more."""
+        if self._hit is not None:
+            self._hit = None
+            self._mark_all()
+
+    @property
     def is_searching(self) -> bool:
         return self._slow.isActive()
 
     def open(self) -> None:
         """Show it, with its words selected, ready to type."""
+        self._hit = None
         if self.isHidden():
             self._before = QApplication.focusWidget()
         self.show()
@@ -125,6 +158,9 @@ class FindBar(QFrame):
         words = "" if self.isHidden() or not self._matches else self.text.text()
         current = self._matches[self._current] if self._current >= 0 else None
         number = current.number if current is not None and current.row == row else -1
+        turn, part = self._thread.rows[row].turn.id, self._thread.rows[row].part
+        if self._hit is not None and self._hit[:2] == (turn, part):
+            words, number = self._hit[2], 0
         if isinstance(widget, AssistantMessage):
             widget.answer_view.mark_found(words, number)
         elif widget is not None:

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QByteArray, QObject, QRect, QRectF, QSizeF, QTimer, Signal
-from PySide6.QtGui import QFontMetricsF, QPainter, QPyTextObject, QTextCharFormat, QTextDocument, QTextFormat
+from PySide6.QtGui import (
+    QFontMetrics,
+    QFontMetricsF,
+    QPainter,
+    QPyTextObject,
+    QTextCharFormat,
+    QTextDocument,
+    QTextFormat,
+)
 from PySide6.QtSvg import QSvgRenderer
 
 from qwendesk.ui.thread.formula_svg import INK, NOMINAL, Drawing, draw, is_drawable
@@ -101,7 +109,8 @@ class FormulaPainter(QPyTextObject):
         drawing, scale = _drawing(form), _scale(form)
         above, below = (drawing.height - drawing.depth) * scale, max(0.0, drawing.depth * scale)
         if form.toCharFormat().verticalAlignment() is QTextCharFormat.VerticalAlignment.AlignMiddle:
-            return QSizeF(drawing.width * scale, 2 * max(above, below))
+            lift = 2 * _lift(form)
+            return QSizeF(drawing.width * scale, max(2 * above - lift, 2 * below + lift))
         return QSizeF(drawing.width * scale, above + QFontMetricsF(form.toCharFormat().font()).descent())
 
     def drawObject(
@@ -111,7 +120,7 @@ class FormulaPainter(QPyTextObject):
         above = (drawing.height - drawing.depth) * scale
         top: float = rect.top()
         if form.toCharFormat().verticalAlignment() is QTextCharFormat.VerticalAlignment.AlignMiddle:
-            top = QRectF(rect).center().y() - above
+            top = QRectF(rect).center().y() + _lift(form) - above
         svg = drawing.svg.replace(INK, str(form.property(_COLOR)))
         renderer = self._renderers.get(svg)
         if renderer is None:
@@ -139,6 +148,11 @@ def _drawing(form: QTextFormat) -> Drawing:
     if not isinstance(drawing, Drawing):
         raise TypeError("a formula's format lacks its drawing")
     return drawing
+
+
+def _lift(form: QTextFormat) -> float:
+    """By how much Qt puts the middle of what is aligned in the middle above the line that text stands on."""
+    return QFontMetrics(form.toCharFormat().font()).xHeight() / 4
 
 
 def _scale(form: QTextFormat) -> float:

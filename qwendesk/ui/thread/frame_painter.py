@@ -5,7 +5,17 @@ from PySide6.QtGui import QColor, QPainter, QPen, QTextDocument, QTextFrame, QTe
 
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
-from qwendesk.ui.thread.markdown_writer import CARD_GAP, CARD_HEADER, CARD_PADDING, FOLLOWS, GOES_ON, KIND, LANGUAGE
+from qwendesk.ui.thread.markdown_writer import (
+    CARD_BELOW,
+    CARD_GAP,
+    CARD_HEADER,
+    CARD_PADDING,
+    FOLLOWS,
+    GOES_ON,
+    KIND,
+    LANGUAGE,
+)
+from qwendesk.ui.thread.marker_painter import paint_markers
 
 _BEYOND = 40
 """How far a card that goes on in the next section is painted beyond the edge of this one."""
@@ -16,6 +26,7 @@ _RADIUS = 10
 def paint_frames(painter: QPainter, document: QTextDocument, theme: Theme, area: QRect) -> None:
     """Everything under the text of `document` that touches `area`."""
     _paint(painter, document, document.rootFrame(), theme, QRectF(area))
+    paint_markers(painter, document, theme, QRectF(area))
 
 
 def card_rect(document: QTextDocument, frame: QTextFrame) -> QRectF:
@@ -25,7 +36,7 @@ def card_rect(document: QTextDocument, frame: QTextFrame) -> QRectF:
     left = box.left() + form.leftMargin() - CARD_PADDING
     right = box.right() - form.rightMargin() + CARD_PADDING
     top = box.top() - _BEYOND if form.boolProperty(FOLLOWS) else box.top() + CARD_GAP
-    bottom = box.bottom() + _BEYOND if form.boolProperty(GOES_ON) else box.bottom() - CARD_GAP
+    bottom = box.bottom() + _BEYOND if form.boolProperty(GOES_ON) else box.bottom() - CARD_BELOW
     return QRectF(left, top, right - left, bottom - top)
 
 
@@ -42,7 +53,8 @@ def _paint(painter: QPainter, document: QTextDocument, parent: QTextFrame, theme
                 painter.fillRect(QRectF(box.left(), box.top() + 4, 3, box.height() - 8), theme.color("quote_bar"))
                 _paint(painter, document, frame, theme, area)
             case "rule":
-                painter.fillRect(QRectF(box.left(), box.center().y(), document.textWidth(), 1), theme.color("divider"))
+                line = QRectF(box.left(), round(box.center().y()), document.textWidth(), 1)
+                painter.fillRect(line, theme.color("divider"))
             case _ if isinstance(frame, QTextTable):
                 _paint_rows(painter, document, frame, box, theme)
             case _:

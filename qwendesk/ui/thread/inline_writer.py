@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import QFont, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
 
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
@@ -116,18 +116,22 @@ def draw_formulas(document: QTextDocument, theme: Theme, formulas: FormulaShelf)
         cursor.removeSelectedText()
         write_formula(cursor, undrawn.token, undrawn.form, theme, formulas, displayed=undrawn.displayed)
         if undrawn.token.type != "math_inline_double" and undrawn.displayed:
-            _centre_formula(cursor)
+            centre_formula(cursor)
         changed.append((position, cursor.position() - position - length))
     cursor.endEditBlock()
     return changed
 
 
-def _centre_formula(cursor: QTextCursor) -> None:
-    """A displayed formula that is a block of its own stands in the middle of the column, but not inside a list."""
+def centre_formula(cursor: QTextCursor) -> None:
+    """A displayed formula that is a block of its own stands in the middle of the column, but not inside a list.
+
+    Its line is as tall as it is: the air between lines of text is a share of their height, and would be a lot here.
+    """
     form = cursor.blockFormat()
+    form.setLineHeight(100, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     if not form.indent() and cursor.currentList() is None:
         form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        cursor.setBlockFormat(form)
+    cursor.setBlockFormat(form)
 
 
 def is_web_address(address: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 from markdown_it.token import Token
-from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QFont,
     QTextBlockFormat,
@@ -27,8 +26,9 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme import Theme
 from qwendesk.ui.thread.code_section import CodeSection
 from qwendesk.ui.thread.formulas import FormulaPainter, FormulaShelf
-from qwendesk.ui.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF, write_formula, write_inline
+from qwendesk.ui.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF, centre_formula, write_formula, write_inline
 from qwendesk.ui.thread.markdown_stream import Block
+from qwendesk.ui.thread.marker_painter import MARKER
 from qwendesk.ui.thread.table_writer import table_rows, write_table
 
 KIND: Final = QTextFormat.Property.UserProperty.value
@@ -39,6 +39,8 @@ FOLLOWS: Final = KIND + 2
 GOES_ON: Final = KIND + 3
 """Of a code frame: the section below goes on with its card."""
 CARD_GAP: Final = 8
+CARD_BELOW: Final = 12
+"""The words below a card begin higher in their line than those above it end."""
 CARD_HEADER: Final = 30
 CARD_PADDING: Final = 12
 INDENT: Final = 24
@@ -61,7 +63,8 @@ class _Place(msgspec.Struct, frozen=True):
     depth: int = 0
     qt_list: QTextList | None = None
     tight: bool = False
-    checked: bool | None = None
+    marker: str = ""
+    """What is painted before the block; see marker_painter."""
 
 
 class MarkdownWriter:
@@ -125,7 +128,7 @@ class MarkdownWriter:
             match token.type:
                 case "paragraph_open":
                     self._paragraph(tokens[index + 1], place)
-                    place = msgspec.structs.replace(place, qt_list=None, checked=None)
+                    place = msgspec.structs.replace(place, qt_list=None, marker="")
                 case "heading_open":
                     self._heading(token, tokens[index + 1], place)
                 case "bullet_list_open" | "ordered_list_open":
@@ -153,9 +156,8 @@ class MarkdownWriter:
         form.setLineHeight(_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         if place.depth and place.qt_list is None:
             form.setIndent(place.depth)
-        if place.checked is not None:
-            kinds = QTextBlockFormat.MarkerType
-            form.setMarker(kinds.Checked if place.checked else kinds.Unchecked)
+        if place.marker:
+            form.setProperty(MARKER, place.marker)
         if self._fresh:
             self._cursor.setBlockFormat(form)
             self._cursor.setBlockCharFormat(self.body_format())
@@ -180,7 +182,7 @@ class MarkdownWriter:
     def _paragraph(self, inline: Token, place: _Place) -> None:
         top, bottom = (2, 2) if place.tight else (6, 6)
         self._block(top=top, bottom=bottom, place=place)
-        write_inline(self._cursor, inline.children or [], self.body_format(), self.theme, self._formulas)
+        write_inline(self._cursor, _words(inline), self.body_format(), self.theme, self._formulas)
 
     def _heading(self, opening: Token, inline: Token, place: _Place) -> None:
         self._block(top=16, bottom=6, place=place)
@@ -196,14 +198,13 @@ class MarkdownWriter:
             form.setStyle(QTextListFormat.Style.ListDecimal)
             form.setStart(int(tokens[start].attrGet("start") or 1))
         else:
-            styles = QTextListFormat.Style
-            form.setStyle((styles.ListDisc, styles.ListCircle, styles.ListSquare)[min(place.depth, 2)])
+            form.setStyle(QTextListFormat.Style.ListStyleUndefined)  # its bullets are painted by marker_painter
         qt_list: QTextList | None = None
         index = start + 1
         while index < end:
             close = _closing(tokens, index)
             first = tokens[index + 1]
-            inner = _Place(depth=place.depth + 1, tight=first.hidden, checked=_checkbox(tokens, index))
+            inner = _Place(depth=place.depth + 1, tight=first.hidden, marker=_marker(tokens, start, index, place.depth))
             if first.type != "paragraph_open":
                 self._block(top=2, bottom=2, place=inner)
             if qt_list is None:
@@ -223,7 +224,7 @@ class MarkdownWriter:
                 place=msgspec.structs.replace(place, depth=0),
             )
             qt_list = self._cursor.createList(form)
-            write_inline(self._cursor, tokens[start + 2].children or [], self.body_format(), self.theme, self._formulas)
+            write_inline(self._cursor, _words(tokens[start + 2]), self.body_format(), self.theme, self._formulas)
             self._write(tokens, start + 4, end, place)
         else:
             qt_list = self._cursor.createList(form)
@@ -246,7 +247,7 @@ class MarkdownWriter:
         form.setLeftMargin(place.depth * INDENT + CARD_PADDING)
         form.setRightMargin(CARD_PADDING)
         form.setTopMargin(0 if self._follows else CARD_GAP + CARD_HEADER + CARD_PADDING - 2)
-        form.setBottomMargin(0 if self._goes_on else CARD_GAP + CARD_PADDING - 4)
+        form.setBottomMargin(0 if self._goes_on else CARD_BELOW + CARD_PADDING - 4)
         form.setProperty(FOLLOWS, self._follows)
         form.setProperty(GOES_ON, self._goes_on)
         section = CodeSection(token.info if token.type == "fence" else "", self.theme)
@@ -263,10 +264,8 @@ class MarkdownWriter:
         """A displayed formula, drawn in the middle of the column; its source while that is not possible."""
         self._block(top=8, bottom=8, place=place)
         drawn = self._formulas is not None and self._formulas.get(token.content, displayed=True) is not None
-        if drawn and not place.depth:
-            form = self._cursor.blockFormat()
-            form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            self._cursor.setBlockFormat(form)
+        if drawn:
+            centre_formula(self._cursor)
         write_formula(self._cursor, token, self.body_format(), self.theme, self._formulas, displayed=True)
 
     def _footnote(self, opening: Token, inline: Token) -> None:
@@ -323,9 +322,18 @@ def _closing(tokens: Sequence[Token], index: int) -> int:
     return len(tokens)
 
 
-def _checkbox(tokens: Sequence[Token], item: int) -> bool | None:
-    """Whether a task list's item is ticked; None for any other item."""
-    if "task-list-item" not in str(tokens[item].attrGet("class") or ""):
-        return None
-    children = tokens[item + 2].children or []
-    return bool(children) and 'checked="checked"' in children[0].content
+def _words(inline: Token) -> list[Token]:
+    """What a paragraph says; of a task without its box and the space after it."""
+    children = inline.children or []
+    is_task = len(children) > 1 and children[0].type == "html_inline" and "checkbox" in children[0].content
+    if not is_task:
+        return children
+    return [children[1].copy(content=children[1].content.lstrip()), *children[2:]]
+
+
+def _marker(tokens: Sequence[Token], opening: int, item: int, depth: int) -> str:
+    """What stands before a list's item; "" for a numbered one, whose number Qt writes."""
+    if "task-list-item" in str(tokens[item].attrGet("class") or ""):
+        children = tokens[item + 2].children or []
+        return "done" if children and 'checked="checked"' in children[0].content else "open"
+    return "" if tokens[opening].type == "ordered_list_open" else ("disc", "circle", "square")[min(depth, 2)]

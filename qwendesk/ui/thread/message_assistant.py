@@ -1,6 +1,6 @@
 """An answer: its thought, its text, what it cost, or why there is none."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.conversation import Answer, Turn
@@ -14,8 +14,12 @@ from qwendesk.ui.thread.formulas import FormulaShelf
 from qwendesk.ui.thread.message_actions import MessageActions
 from qwendesk.ui.thread.stats_chip import StatsChip
 from qwendesk.ui.thread.think_block import ThinkBlock
-from qwendesk.ui.thread.turn_editor import edit_in_place
+from qwendesk.ui.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.ui.thread.turn_intents import TurnIntents
+
+
+_BELOW = 14
+"""Pixels between an answer and the next question, beyond what is between all messages."""
 
 
 class AssistantMessage(QWidget):
@@ -35,8 +39,8 @@ class AssistantMessage(QWidget):
         self._answer = AnswerView(keeper, formulas=formulas)
         self._answer.hide()
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
+        self._column.setContentsMargins(0, 0, 0, _BELOW)
+        self._column.setSpacing(10)
         self._column.addWidget(self._status)
         self._column.addWidget(self._answer)
 
@@ -103,6 +107,13 @@ class AssistantMessage(QWidget):
         if answer.text or answer.stats.prompt_tokens:
             self._show_numbers(answer)
 
+    def mark_thought(self, words: str) -> int:
+        """Open the thought and mark places with `words`; returns how far below the top the first one is."""
+        if self._thought is None:
+            return 0
+        self._thought.set_open(opened=True)
+        return self._thought.mapTo(self, QPoint(0, self._thought.mark_found(words))).y()
+
     def _add(self, widget: QWidget, at: int = -1) -> None:
         """Put a widget into the column, on screen at once: Qt alone would show it a moment later."""
         self._column.insertWidget(at, widget)
@@ -124,9 +135,12 @@ class AssistantMessage(QWidget):
         actions.show()
         if not turn.answer_id:
             actions.edit.hide()
-        actions.edit.clicked.connect(
-            lambda: edit_in_place(self._keeper, turn, intents, self._column, self._parts(), question=False)
-        )
+
+        def edit() -> None:
+            edit_in_place(self._keeper, turn, intents, self._column, self._parts(), question=False)
+
+        actions.edit.clicked.connect(edit)
+        reopen_edit(self, turn.answer_id, intents, edit)
 
     def _parts(self) -> list[QWidget]:
         items = [self._column.itemAt(index) for index in range(self._column.count())]

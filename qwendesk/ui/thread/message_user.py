@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from qwendesk.core.conversation import Turn
@@ -13,13 +13,13 @@ from qwendesk.core.messages import ImagePart, Message
 from qwendesk.ui.kit.dragging import drag_out
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
-from qwendesk.ui.kit.text_pane import TextPane
+from qwendesk.ui.kit.text_pane import TextPane, airy_lines
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.document_chip import DocumentChip
 from qwendesk.ui.thread.find_marks import mark_found
 from qwendesk.ui.thread.message_actions import MessageActions
 from qwendesk.ui.thread.thumbnails import PictureShelf, Thumbnail
-from qwendesk.ui.thread.turn_editor import edit_in_place
+from qwendesk.ui.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.ui.thread.turn_intents import TurnIntents
 
 _PADDING = 14
@@ -71,9 +71,12 @@ class UserMessage(QWidget):
         actions = MessageActions(self._keeper, turn, "question", intents, self)
         self._column.addWidget(actions, 0, Qt.AlignmentFlag.AlignRight)
         actions.show()
-        actions.edit.clicked.connect(
-            lambda: edit_in_place(self._keeper, turn, intents, self._column, [self._card, actions], question=True)
-        )
+
+        def edit() -> None:
+            edit_in_place(self._keeper, turn, intents, self._column, [self._card, actions], question=True)
+
+        actions.edit.clicked.connect(edit)
+        reopen_edit(self, turn.question_id, intents, edit)
 
     def _thumbnails(self, images: Sequence[ImagePart], shelf: PictureShelf, tasks: Tasks) -> QGridLayout:
         grid = QGridLayout()
@@ -95,6 +98,9 @@ class UserMessage(QWidget):
     def _show_text(self) -> None:
         self._text.document().setDefaultFont(self._keeper.theme.font(14))
         self._text.setPlainText(self._words)
+        cursor = QTextCursor(self._text.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.mergeBlockFormat(airy_lines())
         self._fit_width()
 
     def _fit_width(self) -> None:

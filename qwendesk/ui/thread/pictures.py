@@ -52,14 +52,8 @@ def look_at(path: Path, data: bytes | None = None) -> Picture:
                 width, height = height, width
             small = _thumbnail(image) if width * height <= _MOST_PIXELS else None
             return Picture(path, width, height, small, data or b"")
-    except FileNotFoundError as error:
-        raise BadRequest(tr("File not found"), tr('"{0}" is not there any more.', path.name)) from error
-    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
-        sentence = tr('"{0}" is not a picture that can be read. PNG, JPEG, WebP, GIF and BMP can.', path.name)
-        raise BadRequest(tr("Not a picture"), sentence) from error
-    except (OSError, ValueError, SyntaxError) as error:
-        sentence = tr('"{0}" is damaged or cannot be read: {1}', path.name, error)
-        raise BadRequest(tr("Picture not readable"), sentence) from error
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise _unreadable(path, error) from error
 
 
 def keep_pasted(image: QImage, held: HeldPictures | None = None) -> Path:
@@ -113,7 +107,16 @@ def load_full(path: Path, longest_side: int, data: bytes | None = None) -> tuple
                 width, height = height, width
             return _reduced(image, longest_side), width, height
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise BadRequest(tr("Picture not readable"), tr('"{0}" cannot be read: {1}', path.name, error)) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> BadRequest:
+    if isinstance(error, FileNotFoundError):
+        return BadRequest(tr("File not found"), tr('"{0}" is not there any more.', path.name))
+    if isinstance(error, UnidentifiedImageError | Image.DecompressionBombError):
+        sentence = tr('"{0}" is not a picture that can be read. PNG, JPEG, WebP, GIF and BMP can.', path.name)
+        return BadRequest(tr("Not a picture"), sentence)
+    return BadRequest(tr("Picture not readable"), tr('"{0}" is damaged or cannot be read: {1}', path.name, error))
 
 
 def _source(path: Path, data: bytes | None) -> Path | io.BytesIO:

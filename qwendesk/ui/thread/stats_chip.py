@@ -1,6 +1,6 @@
 """The one line of numbers under an answer; hover or focus tells all of them."""
 
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QToolButton, QToolTip
 
@@ -29,6 +29,10 @@ class StatsChip(QToolButton):
         self.setAccessibleDescription(tip)
         if answer.stats.cache_note:
             self.setText(f"{text} · {tr('read again')}")
+
+    def sizeHint(self) -> QSize:
+        """Hardly wider than its words, so that they begin where the answer does."""
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 6, super().sizeHint().height())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -10,8 +10,13 @@ from qwendesk.core.units import show_duration
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.labels import thought_text
 from qwendesk.ui.kit.text import tr
-from qwendesk.ui.kit.text_pane import TextPane
+from qwendesk.ui.kit.text_pane import TextPane, airy_lines
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.ui.thread.find_marks import mark_found
+
+
+_INSET = 14
+"""Pixels left and right of the thought's words: they begin where the drawing of the header does."""
 
 
 class ThinkBlock(QWidget):
@@ -39,7 +44,7 @@ class ThinkBlock(QWidget):
         self._body.setAccessibleName(tr("Text of the thought"))
         self._body_box = QWidget()
         box = QVBoxLayout(self._body_box)
-        box.setContentsMargins(16, 0, 16, 14)
+        box.setContentsMargins(_INSET, 0, _INSET, 14)
         box.addWidget(self._body)
 
         self._frame = QFrame()
@@ -69,6 +74,11 @@ class ThinkBlock(QWidget):
 
     def set_open(self, *, opened: bool) -> None:
         self._header.setChecked(opened)
+
+    def mark_found(self, words: str) -> int:
+        """Mark places with `words` in the open thought; returns how far below the top the first one is."""
+        place = mark_found(self._body, self._keeper.theme, words, 0)
+        return self._header.sizeHint().height() + (place.top() if place is not None else 0)
 
     def append(self, text: str) -> None:
         self.text += text
@@ -115,6 +125,7 @@ class ThinkBlock(QWidget):
         form = cursor.charFormat()
         form.setForeground(theme.color("text_dim"))
         form.setFont(theme.font(13))
+        cursor.setBlockFormat(airy_lines())  # of the block that goes on; those that follow take it over
         new = self.text[len(self._shown_text) :]
         cursor.insertText(new.lstrip() if not self._shown_text else new, form)
         self._shown_text = self.text
@@ -127,7 +138,7 @@ class ThinkBlock(QWidget):
             text = tr("Thinking… {0}", show_duration(elapsed) if elapsed >= 10 else f"{elapsed} s")
         else:
             text = thought_text(self._seconds, self._tokens)
-        self._header.setText(f"  {text} {arrow}")
+        self._header.setText(f" {text}  {arrow}")
         self._header.setAccessibleName(text)
 
     def _on_theme(self) -> None:
@@ -140,7 +151,7 @@ class ThinkBlock(QWidget):
 class _LastWords(QWidget):
     """The end of a growing text on two dimmed lines. Painted, because a label would be measured on every word."""
 
-    _MARGINS = (41, 0, 16, 10)
+    _MARGINS = (_INSET, 0, _INSET, 12)
 
     def __init__(self, keeper: ThemeKeeper) -> None:
         super().__init__()

@@ -17,14 +17,13 @@ from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.text_pane import paint_growth_only
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
-from qwendesk.ui.thread.code_file import ask_where_to_save
 from qwendesk.ui.thread.column import Column
 from qwendesk.ui.thread.drag_scroll import DragScroll
 from qwendesk.ui.thread.find_bar import FindBar
 from qwendesk.ui.thread.focus_walk import FocusWalk
-from qwendesk.ui.thread.formulas import FormulaShelf
 from qwendesk.ui.thread.message_assistant import AssistantMessage
 from qwendesk.ui.thread.message_user import UserMessage
+from qwendesk.ui.thread.row_maker import RowMaker
 from qwendesk.ui.thread.row_places import RowPlaces
 from qwendesk.ui.thread.rows import ReadPosition, Row, settled_height
 from qwendesk.ui.thread.thumbnails import PictureShelf
@@ -32,7 +31,9 @@ from qwendesk.ui.thread.turn_intents import TurnIntents
 
 COLUMN_WIDTH = 772
 _NEAR_END = 24
-_GAP, _TOP, _BOTTOM, _SIDE = 20, 20, 24, 24
+_GAP, _TOP, _BOTTOM, _SIDE = 4, 20, 12, 24
+_ABOVE = 10
+"""Pixels that stay free above a row that is put at the top of the view."""
 _AHEAD = 400
 """Pixels beyond the viewport within which rows are widgets."""
 _SOON_MS = 40
@@ -48,9 +49,7 @@ class ThreadView(QScrollArea):
     def __init__(self, keeper: ThemeKeeper, shelf: PictureShelf, tasks: Tasks) -> None:
         super().__init__()
         self._keeper = keeper
-        self._shelf = shelf
-        self._tasks = tasks
-        self._formulas = FormulaShelf(self)
+        self._maker = RowMaker(self, keeper, shelf, tasks)
         self.intents = TurnIntents(self)
         self._rows: list[Row] = []
         self._live: set[int] = set()
@@ -104,6 +103,7 @@ class ThreadView(QScrollArea):
             self._drop(index)
         self._rows.clear()
         self._column.truncate(0)
+        self.find_bar.forget_hit()
         for turn in conversation.turns:
             self._add(turn, is_open=False)
         self.follow()
@@ -160,15 +160,15 @@ class ThreadView(QScrollArea):
         if not self._rows:
             return
         top = self.verticalScrollBar().value()
-        index = self._column.at(top - _TOP + _GAP)
-        here = abs(self._column.top(index) + _TOP - _GAP // 2 - top) < _GAP
+        index = self._column.at(top - _TOP + 2 * _ABOVE)
+        here = abs(self._column.top(index) + _TOP - _ABOVE - top) < 2 * _ABOVE
         target = index + step if step > 0 or here else index
         self.show_row(min(max(0, target), len(self._rows) - 1))
 
     def show_row(self, index: int) -> None:
         """Put a row at the top of the view."""
         row = self._rows[index]
-        self.show_position(ReadPosition(row.turn.id, row.part, 0, -(_GAP // 2), at_end=False))
+        self.show_position(ReadPosition(row.turn.id, row.part, 0, -_ABOVE, at_end=False))
         if self.verticalScrollBar().value() >= self.verticalScrollBar().maximum():
             self._on_scrolled(self.verticalScrollBar().value())
 
@@ -177,13 +177,18 @@ class ThreadView(QScrollArea):
         row = self._rows[index]
         self.show_row(index)
         widget = self.row_widget(index)
-        below = self.viewport().height() // 3
         if isinstance(widget, AssistantMessage):
             section, offset = widget.answer_view.place_at(widget.answer_view.y_of_match(words, number))
-            self.show_position(ReadPosition(row.turn.id, row.part, section, offset - below, at_end=False, in_text=True))
+            offset -= self.viewport().height() // 3
+            self.show_position(ReadPosition(row.turn.id, row.part, section, offset, at_end=False, in_text=True))
         else:
-            offset = widget.mark_found(words, number) - below
-            self.show_position(ReadPosition(row.turn.id, row.part, 0, offset, at_end=False))
+            self.show_below(index, widget.mark_found(words, number))
+
+    def show_below(self, index: int, offset: int) -> None:
+        """Put a place of a row, in pixels from its top, a third below the top of the view."""
+        row = self._rows[index]
+        offset -= self.viewport().height() // 3
+        self.show_position(ReadPosition(row.turn.id, row.part, 0, offset, at_end=False))
 
     def top_row(self) -> int:
         """The row at the top of the view; -1 in an empty chat."""
@@ -211,42 +216,18 @@ class ThreadView(QScrollArea):
         row = self._rows[index]
         if row.widget is None:
             self._live.add(index)
-            row.widget = self._new_question(row) if row.part == "question" else self._new_answer(row)
+            if row.part == "question":
+                row.widget = self._maker.question(row)
+            else:
+                row.widget = self._maker.answer(row, self._width(), self.viewport().height() + _AHEAD)
             row.widget.setParent(self._host)
             paint_growth_only(row.widget)
             row.widget.installEventFilter(self)
             row.widget.resize(self._width(), self._column.height(index))
             row.widget.show()
-            if self.find_bar.isVisible():
+            if self.find_bar.has_marks:
                 self.find_bar.mark(index)
         return row.widget
-
-    def _new_question(self, row: Row) -> UserMessage:
-        question = UserMessage(self._keeper, row.turn.question, self._shelf, self._tasks)
-        question.setObjectName(f"thread.question.{row.turn.id}")
-        question.picture_opened.connect(self.picture_opened)
-        question.offer(row.turn, self.intents)
-        return question
-
-    def _new_answer(self, row: Row) -> AssistantMessage:
-        turn = row.turn
-        answer = AssistantMessage(self._keeper, turn.id, self._formulas)
-        answer.setObjectName(f"thread.message.{turn.id}")
-        answer.resize(self._width(), 1)
-        answer.try_again.connect(lambda: self.try_again.emit(turn.id))
-        view = answer.answer_view
-        view.show_range(0, self.viewport().height() + _AHEAD)
-        view.code_saved.connect(lambda text, language: ask_where_to_save(self, self._tasks, text, language))
-        view.dragged.connect(lambda place: self.drag.moved(view, place))
-        view.jumped.connect(lambda y: self._show_place(row, y))
-        if not row.is_open:
-            answer.end(turn.answer)
-            answer.offer(turn, self.intents)
-            if answer.think_block is not None and row.thought_open:
-                answer.think_block.set_open(opened=True)
-        else:
-            answer.go_on(turn.answer)
-        return answer
 
     def _drop(self, index: int) -> None:
         row = self._rows[index]
@@ -362,7 +343,7 @@ class ThreadView(QScrollArea):
             if index not in keep and not self._rows[index].is_held:
                 self._drop(index)
 
-    def _show_place(self, row: Row, y: int) -> None:
+    def show_place(self, row: Row, y: int) -> None:
         """A place in an answer, in pixels from its text's top, at the top of the view."""
         if isinstance(row.widget, AssistantMessage):
             section, offset = row.widget.answer_view.place_at(y)

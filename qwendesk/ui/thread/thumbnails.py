@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetrics, QImage, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolButton
 
 from qwendesk.core.errors import BadRequest
@@ -14,6 +14,9 @@ from qwendesk.ui.kit.icons import pixmap
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.pictures import Picture, look_at
+
+_TROUBLE = QSize(148, 84)
+"""Of the placeholder for a picture that cannot be read: its name and two words."""
 
 
 class PictureShelf:
@@ -52,6 +55,7 @@ class Thumbnail(QToolButton):
         self._path = path
         self._largest = largest
         self._image: QImage | None = None
+        self._trouble = ""
         self.note = ""
         """What else is to be known of it, in a few words."""
         self.setFixedSize(largest.height(), largest.height())
@@ -62,15 +66,22 @@ class Thumbnail(QToolButton):
         self.clicked.connect(lambda: self.opened.emit(str(self._path)))
 
     async def fill(self, shelf: PictureShelf) -> None:
-        """Draw the picture; a placeholder stays when it cannot be read any more."""
+        """Draw the picture; one that cannot be read any more says so in its place."""
         try:
             picture = await shelf.look_at(self._path)
         except BadRequest as error:
-            self.setToolTip(error.sentence)
+            self._show_trouble(error)
             return
         self.show_image(picture)
         if self.note:
             self.setToolTip(tr("{0} ({1}): click to see it in full size", self._path.name, self.note))
+
+    def _show_trouble(self, error: BadRequest) -> None:
+        self._trouble = error.title
+        self.setFixedSize(max(self.minimumWidth(), _TROUBLE.width()), _TROUBLE.height())
+        self.setToolTip(error.sentence)
+        self.setAccessibleDescription(error.sentence)
+        self.update()
 
     def show_image(self, picture: Picture) -> None:
         self._image = picture.thumbnail
@@ -78,6 +89,23 @@ class Thumbnail(QToolButton):
         side = min(48, self._largest.height())
         self.setFixedSize(shape.expandedTo(QSize(side, side)).boundedTo(self._largest))
         self.update()
+
+    def _paint_placeholder(self, painter: QPainter) -> None:
+        """While the picture is read; for one that cannot be, its name and what is wrong."""
+        theme, middle = self._keeper.theme, self.rect().center()
+        name, color = ("picture_off", "text_warn") if self._trouble else ("picture", "text_dim")
+        top = 14 if self._trouble else middle.y() - 10
+        painter.drawPixmap(middle.x() - 10, top, pixmap(name, theme[color], 20, self.devicePixelRatioF()))
+        if not self._trouble:
+            return
+        font = theme.font(11)
+        metrics = QFontMetrics(font)
+        painter.setFont(font)
+        for row, (text, role) in enumerate(((self._path.name, "text"), (self._trouble, "text_dim"))):
+            line = self.rect().adjusted(8, 42 + row * (metrics.lineSpacing() + 2), -8, 0)
+            painter.setPen(theme.color(role))
+            words = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, line.width())
+            painter.drawText(line, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, words)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         theme = self._keeper.theme
@@ -88,8 +116,7 @@ class Thumbnail(QToolButton):
         outline.addRoundedRect(area, 8, 8)
         if self._image is None:
             painter.fillPath(outline, theme.color("chip_plain"))
-            drawing = pixmap("picture", theme["text_dim"], 20, self.devicePixelRatioF())
-            painter.drawPixmap(self.rect().center().x() - 10, self.rect().center().y() - 10, drawing)
+            self._paint_placeholder(painter)
         else:
             painter.save()
             painter.setClipPath(outline)

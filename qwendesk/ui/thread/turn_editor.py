@@ -1,6 +1,8 @@
 """A message being changed in its place: Esc leaves it as it was, Ctrl+Enter takes the change."""
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -9,7 +11,7 @@ from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.direction import follow_letters
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
-from qwendesk.ui.thread.turn_intents import TurnIntents
+from qwendesk.ui.thread.turn_intents import EditDraft, TurnIntents
 
 EDITED = "edited"
 """Property of a message's widget while an editor stands in it: what is typed there is nowhere else."""
@@ -25,7 +27,7 @@ class _Field(QPlainTextEdit):
 
     def __init__(self, keeper: ThemeKeeper, text: str) -> None:
         super().__init__()
-        self.setProperty("kind", "details")
+        self.setProperty("kind", "editor")
         self.setTabChangesFocus(True)
         self.document().setDefaultFont(keeper.theme.font(14))
         follow_letters(self)
@@ -65,9 +67,10 @@ def _own_key(event: QKeyEvent) -> str:
 
 
 class TurnEditor(QFrame):
-    """`done` carries the text and the thought; a question has no thought to be changed."""
+    """`done` and `typed` carry the text and the thought; a question has no thought to be changed."""
 
     done = Signal(str, str)
+    typed = Signal(str, str)
     cancelled = Signal()
 
     def __init__(self, keeper: ThemeKeeper, turn_id: int, text: str, reasoning: str | None = None) -> None:
@@ -126,6 +129,7 @@ class TurnEditor(QFrame):
 
     def _on_text(self) -> None:
         self._take.setEnabled(self._has_words())
+        self.typed.emit(*self._words())
 
     def _has_words(self) -> bool:
         return self.may_be_empty or bool(
@@ -134,7 +138,10 @@ class TurnEditor(QFrame):
 
     def _submit(self) -> None:
         if self._has_words():
-            self.done.emit(self._text.toPlainText(), self._thought.toPlainText() if self._thought else "")
+            self.done.emit(*self._words())
+
+    def _words(self) -> tuple[str, str]:
+        return self._text.toPlainText(), self._thought.toPlainText() if self._thought else ""
 
 
 def _caption(text: str) -> QWidget:
@@ -143,26 +150,57 @@ def _caption(text: str) -> QWidget:
     return label
 
 
+class _Reopener(QObject):
+    """Lives as long as its message."""
+
+    def __init__(self, message: QWidget, node_id: str, intents: TurnIntents, edit: Callable[[], None]) -> None:
+        super().__init__(message)
+        self._message, self._node_id, self._intents, self._edit = message, node_id, intents, edit
+        intents.edits_restored.connect(self.look)
+
+    def look(self) -> None:
+        if self._node_id in self._intents.edits and not self._message.property(EDITED):
+            self._edit()
+
+
+def reopen_edit(message: QWidget, node_id: str, intents: TurnIntents, edit: Callable[[], None]) -> None:
+    """Opens the editor of a message that somebody was changing: now, or once what was kept of it is read."""
+    _Reopener(message, node_id, intents, edit).look()
+
+
 def edit_in_place(
     keeper: ThemeKeeper, turn: Turn, intents: TurnIntents, column: QVBoxLayout, hidden: list[QWidget], *, question: bool
 ) -> None:
     """Puts an editor into a message's column in place of the widgets of it that are to be `hidden` meanwhile.
 
-    A change that is taken replaces the message with its editor; one that is refused leaves the editor as it is.
+    It holds what was typed there before and not taken. A change that is taken replaces the message with its editor;
+    one that is refused leaves the editor as it is.
     """
+    node_id = turn.question_id if question else turn.answer_id
+    draft = intents.edits.get(node_id)
     if question:
-        editor = TurnEditor(keeper, turn.id, turn.question.text)
+        editor = TurnEditor(keeper, turn.id, draft.text if draft else turn.question.text)
         editor.may_be_empty = bool(turn.question.images or turn.question.documents)
-        editor.done.connect(lambda text, _thought: intents.question_edited.emit(turn.id, text))
     else:
-        editor = TurnEditor(keeper, turn.id, turn.answer.text, turn.answer.reasoning)
-        editor.done.connect(lambda text, thought: intents.answer_edited.emit(turn.id, text, thought))
+        words, thought = turn.answer.text, turn.answer.reasoning
+        editor = TurnEditor(keeper, turn.id, draft.text if draft else words, draft.thought if draft else thought)
+
+    def take(text: str, thought: str) -> None:
+        intents.drop_edit(node_id)
+        if question:
+            intents.question_edited.emit(turn.id, text)
+        else:
+            intents.answer_edited.emit(turn.id, text, thought)
+
+    editor.done.connect(take)
+    editor.typed.connect(lambda text, thought: intents.keep_edit(node_id, EditDraft(text, thought)))
     shown = [widget for widget in hidden if not widget.isHidden()]
     message = column.parentWidget()
     assert message is not None, "the column is that of a message"
     message.setProperty(EDITED, True)
 
     def close() -> None:
+        intents.drop_edit(node_id)
         message.setProperty(EDITED, False)
         for widget in shown:
             widget.show()
@@ -176,6 +214,7 @@ def edit_in_place(
     editor.cancelled.connect(close)
     column.addWidget(editor)
     editor.show()
-    editor.focus()  # before the button that was pressed is hidden
+    if draft is None:
+        editor.focus()  # before the button that was pressed is hidden
     for widget in shown:
         widget.hide()

@@ -13,6 +13,7 @@ class Place(msgspec.Struct, frozen=True):
     part: str = "question"
     section: int = 0
     offset: int = 0
+    in_text: bool = False
     at_end: bool = True
 
 
@@ -37,8 +38,18 @@ def test_a_message_is_gone_to_and_kept() -> None:
 
     go_to(thread, TURNS, ReadPosition("a2", 3, 40.0))
 
-    assert thread.place == Place(2, "answer", 3, 40, at_end=False)
+    assert thread.place == Place(2, "answer", 3, 40, in_text=True, at_end=False)
     assert place_of_reader(thread, TURNS) == ReadPosition("a2", 3, 40)
+
+
+def test_a_place_above_the_words_of_a_message_is_one_of_the_whole_message() -> None:
+    thread = Thread()
+    thread.place = Place(2, "answer", 0, -10, at_end=False)
+
+    kept = place_of_reader(thread, TURNS)
+    go_to(thread, TURNS, kept)
+
+    assert thread.place == Place(2, "answer", 0, -10, at_end=False)
 
 
 def test_the_end_is_nowhere_in_particular() -> None:

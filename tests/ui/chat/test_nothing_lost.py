@@ -1,0 +1,169 @@
+"""Going to another chat and back, switching versions, and jumping to what a search found: the reader loses nothing."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QListView, QPlainTextEdit
+
+from qwendesk.core.chats import ReadPosition, edits_key
+from qwendesk.ui.chat.reading import place_of_reader
+from qwendesk.ui.kit.text_pane import TextPane
+from qwendesk.ui.thread.thread_view import ThreadView
+from tests.fakes.engine import ScriptedAnswer
+from tests.ui.desk import Desk
+
+_LONG = "\n\n".join(f"Paragraph {n} says what has to be said about number {n}." for n in range(120))
+_NEARLY = 3
+"""Pixels by which a place may differ: heights are measured anew."""
+
+
+async def open_file(desk: Desk, folder: Path) -> Desk:
+    desk.parts.chats.start(folder)
+    await desk.until(lambda: desk.parts.chats.service.is_open)
+    return desk
+
+
+async def ask(desk: Desk, question: str, text: str, reasoning: str = "") -> None:
+    """In a new chat; done when the list has it."""
+    desk.click("chats.new")
+    desk.client.answers.append(ScriptedAnswer(text=text, reasoning=reasoning, chunk=500))
+    await desk.ask(question)
+    await desk.until(lambda: any(each.title == question for each in desk.parts.chats.service.summaries.values()))
+
+
+async def go_to(desk: Desk, title: str) -> None:
+    service = desk.parts.chats.service
+    await service.open(next(each.id for each in service.summaries.values() if each.title == title))
+    await desk.until(lambda: bool(turns := desk.parts.chat.conversation.turns) and turns[0].question.text == title)
+
+
+def place(desk: Desk) -> ReadPosition:
+    return place_of_reader(desk.window.chat_page.thread_view, desk.parts.chat.conversation.turns)
+
+
+def thread(desk: Desk) -> ThreadView:
+    return desk.window.chat_page.thread_view
+
+
+@pytest.fixture
+def home(qt_loop: asyncio.Runner, desk: Desk, tmp_path: Path) -> Desk:
+    return qt_loop.run(open_file(desk, tmp_path))
+
+
+async def test_the_place_in_a_long_answer_is_found_again(qt_loop: object, home: Desk) -> None:
+    await ask(home, "Long", _LONG)
+    bar = thread(home).verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    before = place(home)
+    await ask(home, "Other", "Short.")
+
+    await go_to(home, "Long")
+
+    await home.until(lambda: place(home).node_id == before.node_id)
+    assert before.section > 0
+    assert place(home).section == before.section
+    assert abs(place(home).offset - before.offset) <= _NEARLY
+
+
+async def test_another_version_of_the_answer_below_moves_nothing(qt_loop: object, home: Desk) -> None:
+    await ask(home, "Long", _LONG)
+    home.client.answers += [ScriptedAnswer(text="One."), ScriptedAnswer(text="Another. " * 80, chunk=50)]
+    await home.ask("Again?")
+    chat = home.parts.chat
+    chat.regenerate(chat.conversation.turns[-1].id)
+    await home.until(lambda: chat.conversation.turns[-1].answer_version == (2, 2) and not chat.busy)
+    bar = thread(home).verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    before = place(home)
+
+    chat.show_version(chat.conversation.turns[-1].id, "answer", -1)
+
+    await home.until(lambda: chat.conversation.turns[-1].answer.text == "One.")
+    assert (place(home).node_id, place(home).section) == (before.node_id, before.section)
+    assert abs(place(home).offset - before.offset) <= _NEARLY
+
+
+@pytest.mark.parametrize("where", ["answer", "question", "thought"])
+async def test_a_hit_is_brought_into_view_and_marked(qt_loop: object, home: Desk, where: str) -> None:
+    text = _LONG.replace("about number 60", "about a zebra") if where == "answer" else _LONG
+    await ask(
+        home, "Where is the zebra?" if where == "question" else "Long", text, "A zebra?" if where == "thought" else ""
+    )
+    await ask(home, "Other", "Short.")
+    field, hits = home.find("chats.search", QLineEdit), home.find("chats.hits", QListView)
+    field.setText("zebra")
+    if where == "thought":
+        home.click("chats.search.thoughts")
+    await home.until(lambda: hits.isVisible() and hits.model().rowCount() > 0)
+    last = hits.model().index(hits.model().rowCount() - 1, 0)
+
+    hits.setCurrentIndex(last)
+    QTest.keyClick(hits, Qt.Key.Key_Return)
+
+    await home.until(lambda: len(home.parts.chat.conversation.turns[0].answer.text) > 100)
+    await home.until(lambda: marked(home) == {"zebra"})
+    assert all(0 <= y < thread(home).viewport().height() for y in marked_at(home))
+    field.clear()
+    if where != "thought":
+        assert marked(home) == set()
+
+
+def marked(desk: Desk) -> set[str]:
+    return {mark.cursor.selectedText() for pane in panes(desk) for mark in pane.extraSelections()}
+
+
+def marked_at(desk: Desk) -> list[int]:
+    """How far below the top of the view marked words are."""
+    view = thread(desk).viewport()
+    return [
+        pane.viewport().mapTo(view, pane.cursorRect(mark.cursor).topLeft()).y()
+        for pane in panes(desk)
+        for mark in pane.extraSelections()
+    ]
+
+
+def panes(desk: Desk) -> list[TextPane]:
+    return [pane for pane in thread(desk).findChildren(TextPane) if pane.isVisible()]
+
+
+async def test_a_change_that_was_not_taken_is_still_in_its_editor(
+    qt_loop: object, home: Desk, make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    await ask(home, "First", "Yes.")
+    turn = home.parts.chat.conversation.turns[0].id
+    home.click(f"thread.question.edit.{turn}")
+    QTest.keyClicks(editor(home), " of all")
+    await ask(home, "Other", "No.")
+
+    await go_to(home, "First")
+
+    await home.until(lambda: has_editor(home))
+    assert editor(home).toPlainText() == "First of all"
+    QTest.keyClicks(editor(home), "!")
+    await home.parts.chats.service.written()
+    again = await open_file(make_desk(), tmp_path)  # as after a crash: the first one was not closed
+    await again.until(lambda: has_editor(again))
+    assert editor(again).toPlainText() in ("First of all!", "!First of all")
+    QTest.keyClick(editor(again), Qt.Key.Key_Escape)
+    service = again.parts.chats.service
+    assert (await service.drafts.get(edits_key(service.current_id))).text == ""
+
+
+def has_editor(desk: Desk) -> bool:
+    return any(each.isVisible() for each in editors(desk))
+
+
+def editor(desk: Desk) -> QPlainTextEdit:
+    return next(each for each in editors(desk) if each.isVisible())
+
+
+def editors(desk: Desk) -> list[QPlainTextEdit]:
+    return [
+        each
+        for each in thread(desk).findChildren(QPlainTextEdit)
+        if each.objectName().startswith("thread.editor.text.")
+    ]
