@@ -132,7 +132,7 @@ def _width_of_text(widget: QLabel | QAbstractButton) -> int:
 def _scrolls_sideways(widget: QWidget) -> bool:
     at = widget.parentWidget()
     while at is not None:
-        if isinstance(at, QScrollArea) and at.horizontalScrollBar().maximum() > 0:
-            return True
+        if isinstance(at, QScrollArea) and at.horizontalScrollBarPolicy() != Qt.ScrollBarPolicy.ScrollBarAlwaysOff:
+            return at.horizontalScrollBar().maximum() > 0
         at = at.parentWidget()
     return False

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from qwendesk.core.app_options import AppOptions
@@ -20,7 +21,7 @@ _SAME_EVERYWHERE = frozenset(
     # names
     "QwenDesk Qwen llama cpp python Hugging Face Windows NVIDIA Ollama vLLM Markdown LM Studio Jan unsloth Demo server"  # noqa: SIM905
     # keys
-    " Ctrl Shift Alt Return Enter Esc Del Tab Up Down End"
+    " Ctrl Shift Alt Return Enter Esc Del Tab Up Down Left Right End"
     # units and terms of the field that are values
     " bytes GB MB KB MiB GiB ms min px tok CPU GPU AVX Fake".split()
 )
@@ -106,6 +107,7 @@ async def test_no_text_escapes_and_none_is_cut_off(
                     tab.click()
                     await settle()
                     found.update(f"{size[0]}: {each}" for each in cut_off(desk))
+    desk.window.resize(1280, 800)
     for command in OPENED:
         await run(desk, command)
         for button in desk.window.findChildren(QAbstractButton):
@@ -113,5 +115,14 @@ async def test_no_text_escapes_and_none_is_cut_off(
                 button.setChecked(True)
         await settle()
         found.update(escaped())
+        found.update(f"{command}: {each}" for each in cut_off(desk))
     is_right = not found
     assert is_right, "\n".join(sorted(found))
+
+
+@pytest.mark.parametrize(("text", "is_right"), [("שלום world", True), ("مرحبا", True), ("Hello שלום", False)])
+async def test_a_question_begins_where_its_letters_do(desk: Desk, text: str, is_right: bool) -> None:
+    field = desk.composer_text
+    field.setPlainText(text)
+    field.moveCursor(QTextCursor.MoveOperation.Start)
+    assert (field.cursorRect().x() > field.viewport().width() / 2) == is_right

@@ -8,6 +8,7 @@ from qwendesk.services.models.ranking import QuantOffer
 from qwendesk.ui.bridges.offers import OffersBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
@@ -46,8 +47,10 @@ class ForThisPc(QWidget):
         again.clicked.connect(offers.look_again)
         row = QHBoxLayout()
         row.addWidget(self._status, 1)
-        row.addWidget(self._pictures)
-        row.addWidget(again)
+        tools = FlowLayout()
+        tools.addWidget(self._pictures)
+        tools.addWidget(again)
+        row.addLayout(tools)
         self._problem = QLabel()
         self._problem.setProperty("kind", "error")
         self._problem.setObjectName("models.pc.problem")

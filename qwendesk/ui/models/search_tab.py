@@ -10,6 +10,7 @@ from qwendesk.services.models.search import Hit, RepoItem, SearchState
 from qwendesk.ui.bridges.search import SearchBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import mark, tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
@@ -63,8 +64,10 @@ class SearchTab(QWidget):
         top = QHBoxLayout()
         top.setSpacing(10)
         top.addWidget(self._query, 1)
+        tools = FlowLayout(spacing=10)
         for widget in (self._sort, self._fits, go):
-            top.addWidget(widget)
+            tools.addWidget(widget)
+        top.addLayout(tools)
         self._status = QLabel()
         self._status.setObjectName("hub.status")
         self._status.setWordWrap(True)

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QSizePol
 from qwendesk.ui.bridges.places import FoldersBridge
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
 from qwendesk.ui.kit.switch import Switch
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.section import Section
@@ -96,9 +97,10 @@ class FoldersSection(Section):
 
     def _make_buttons(self) -> QWidget:
         box = QWidget()
-        row = QHBoxLayout(box)
-        row.setContentsMargins(16, 4, 16, 8)
-        row.setSpacing(8)
+        around = QVBoxLayout(box)
+        around.setContentsMargins(16, 4, 16, 8)
+        row = FlowLayout()
+        around.addLayout(row)
         own = TextButton(self._keeper, " " + tr("Add a models folder…"), icon_name="folder")
         describe(own, "settings.folders.add", tr("Add a models folder…"), tr("A folder of ours, on any drive"))
         own.clicked.connect(self.choose_own)
@@ -109,7 +111,6 @@ class FoldersSection(Section):
         other.clicked.connect(lambda: self._choose(tr("A folder with models"), own=False))
         row.addWidget(own)
         row.addWidget(other)
-        row.addStretch(1)
         return box
 
     def _make_other_apps(self) -> QWidget:

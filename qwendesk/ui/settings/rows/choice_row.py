@@ -8,12 +8,15 @@ from PySide6.QtWidgets import QMenu
 
 from qwendesk.core.settings import Entry
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.rows.row import SettingRow
 from qwendesk.ui.settings.rows.words import choice_text
 
 _SIDE_BY_SIDE = 4
+_NARROWEST_HELP = 150
+"""In pixels; where the width ends, the buttons go on in the next line first."""
 
 
 class ChoiceRow(SettingRow):
@@ -29,10 +32,13 @@ class ChoiceRow(SettingRow):
             self._make_menu()
 
     def _make_buttons(self) -> None:
+        line = FlowLayout(spacing=6)
+        self._editors.addLayout(line)
+        self._help.setMinimumWidth(_NARROWEST_HELP)
         for choice in self.entry.choices:
             button = TextButton(self.keeper, self.text_of(choice), kind="tab")
             button.setCheckable(True)
-            self.put_editor(button, str(choice))
+            self.put_editor(button, str(choice), line)
             button.setAccessibleName(tr("{0}: {1}", tr(self.entry.setting.label), self.text_of(choice)))
             button.clicked.connect(lambda _checked=False, choice=choice: self._choose(choice))
             self._buttons[choice] = button

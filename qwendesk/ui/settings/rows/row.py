@@ -4,11 +4,12 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.settings import Entry
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.giving_label import GivingLabel
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.rows.words import help_text, search_words, section_slug, tooltip, value_text
@@ -40,7 +41,7 @@ class SettingRow(QFrame):
         self._mark.setObjectName(f"{self.name}.mark")
         self._mark.setToolTip(tr("Changed from its default"))
         self._mark.setAccessibleName(tr("Changed from its default"))
-        label = QLabel(tr(entry.setting.label))
+        label = GivingLabel(tr(entry.setting.label))
         label.setObjectName(f"{self.name}.label")
         self._help = help_label = QLabel(help_text(entry))
         help_label.setProperty("kind", "small")
@@ -100,10 +101,8 @@ class SettingRow(QFrame):
         self._auto_note.hide()
         self._editors.addWidget(self._auto_note)
         self._editors.addStretch(1)
-        for index in range(self._editors.count()):
-            item = self._editors.itemAt(index)
-            if item is not None and isinstance(button := item.widget(), TextButton):
-                restyle(button, "compact", "true")
+        for button in self.findChildren(TextButton):
+            restyle(button, "compact", "true")
         for label in (self._help, self._error):
             self._texts.removeWidget(label)
             self._row.addWidget(label)
@@ -118,12 +117,15 @@ class SettingRow(QFrame):
         self.entry = msgspec.structs.replace(self.entry, default=value)
         self._reset.setToolTip(self._reset_tip())
 
-    def put_editor(self, widget: QWidget, suffix: str = "") -> None:
-        """Name, describe and place (one part of) the editor."""
+    def put_editor(self, widget: QWidget, suffix: str = "", place: QLayout | None = None) -> None:
+        """Name, describe and place (one part of) the editor, in a layout of its own if there is one."""
         name = f"{self.name}.{suffix}" if suffix else self.name
         text = tr(self.entry.setting.label)
         describe(widget, name, text, tooltip(self.entry))
-        self._editors.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        if place is not None:
+            place.addWidget(widget)
+        else:
+            self._editors.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
 
     def put_unit(self) -> None:
         """The unit behind the editor, if it has one."""
