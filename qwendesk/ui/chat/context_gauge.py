@@ -139,6 +139,8 @@ class ContextSheet(QFrame):
         self._turns.setEnabled(n_turns > 0 or settings.left_out_turns > 0)
         self._pictures.setEnabled(settings.leave_out_old_pictures or any(each.images for each in questions))
         self._documents.setEnabled(settings.leave_out_old_documents or any(each.documents for each in questions))
+        sends_thoughts = self._fill is None or self._fill.thoughts > 0
+        self._thoughts.setEnabled(settings.leave_out_thoughts or sends_thoughts)
 
     def _toggle_turns(self) -> None:
         n_turns = len(self._chat.conversation.turns)

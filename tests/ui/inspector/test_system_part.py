@@ -87,6 +87,10 @@ async def test_the_gauge_counts_and_trims_and_brings_back(desk: Desk) -> None:
         await desk.ask(f"Question {number}")
     await open_sheet(desk)
     whole = desk.text_of("context.history")
+    parts = [int(desk.text_of(f"context.{part}").replace(",", "")) for part in ("system", "history", "pictures")]
+    assert sum(parts) + int(desk.text_of("context.free").replace(",", "")) == 32_768
+    for name in ("oldpictures", "olddocuments", "oldthoughts"):
+        assert not desk.find(f"context.{name}", QWidget).isEnabled(), "there is nothing of it to leave out"
     desk.click("context.turns")
     await desk.until(lambda: desk.text_of("context.history") != whole)
     assert desk.parts.chat.settings.left_out_turns == 2
