@@ -109,7 +109,7 @@ class Welcome(QWidget):
             self._say(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
             self._suggest(REAL_QUESTIONS)
         elif state.resting is not None:
-            name = Path(model).stem
+            name = tr("The built-in demo") if is_demo(model) else Path(model).stem
             self._say(tr("{0} was ejected to free memory. It loads again when you ask.", name))
             self._suggest(DEMO_QUESTIONS if is_demo(model) else REAL_QUESTIONS)
         else:

@@ -41,7 +41,8 @@ def model_label(state: EngineState) -> str:
     if state.phase in (Phase.STARTING, Phase.LOADING) and state.wanted is not None:
         return tr("Loading {0} · {1}%", _name_of(state.wanted.model), round(state.load_fraction * 100))
     if state.resting is not None:
-        return tr("{0} · loads when you ask", _name_of(state.resting.model))
+        model = state.resting.model
+        return tr("{0} · loads when you ask", tr("Built-in demo") if is_demo(model) else Path(model).stem)
     return tr("Choose a model")
 
 
