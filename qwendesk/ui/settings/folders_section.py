@@ -5,8 +5,8 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QSizePol
 
 from qwendesk.ui.bridges.places import FoldersBridge
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
-from qwendesk.ui.kit.switch import Switch
 from qwendesk.ui.kit.flow import FlowLayout
+from qwendesk.ui.kit.switch import Switch
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.section import Section
