@@ -14,13 +14,14 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
+    QRadioButton,
     QScrollBar,
     QTextBrowser,
     QTextEdit,
     QWidget,
 )
 
-from qwendesk.ui.kit.tab_order import give_focus
+from qwendesk.ui.kit.tab_order import give_focus, stops_in
 
 EXEMPT = re.compile(r"^(palette\.list|inspector\.price\.\d+\.bar)$")
 """The palette's list is moved through by the arrow keys of the field above it; the bar is a drawing with its words."""
@@ -48,13 +49,15 @@ def complaints(root: QWidget, *, where: str) -> list[str]:
     missed = [
         each for each in controls if each.isEnabled() and each not in reached and each.focusProxy() not in reached
     ]
+    if any(isinstance(each, QRadioButton) for each in reached):  # the arrow keys go to the others from there
+        missed = [each for each in missed if not isinstance(each, QRadioButton)]
     found += [
         f"{where}: {_called(each)} is not reached by Tab" for each in missed if not EXEMPT.search(each.objectName())
     ]
     found += unseen_focus([each for each in way if not each.isWindow()], where=where)
     found += [f"{where}: Tab goes to {_called(each)}, which is no control" for each in way if not _unnamed_kind(each)]
-    back = [pair for pair in pairwise([*way, *way[:1]]) if _goes_back(*pair)]
-    if len(back) > 1:  # one is the way from the end to the beginning
+    back = [pair for pair in pairwise([*way, *(way[:1] if root.isWindow() else ())]) if _goes_back(*pair)]
+    if len(back) > root.isWindow():  # one is the way from the end to the beginning
         found += [f"{where}: Tab goes back from {_called(first)} to {_called(second)}" for first, second in back]
     if begin is not None:
         begin.setFocus()
@@ -84,6 +87,8 @@ def _picture(widget: QWidget) -> QImage:
 def walk(root: QWidget) -> tuple[list[QWidget], list[str]]:
     """Every stop of the Tab key from the first one on, and what is wrong with the way itself."""
     window = root.window()
+    if root is not window:
+        return _walk_part(root)
     first = window.focusWidget()
     if first is None:
         QTest.keyClick(window, Qt.Key.Key_Tab)
@@ -107,6 +112,22 @@ def walk(root: QWidget) -> tuple[list[QWidget], list[str]]:
         if back is not way[-1]:
             troubles.append(f"Shift+Tab leads from {_called(first)} to {_called(back)}, not to {_called(way[-1])}")
     return way, troubles
+
+
+def _walk_part(root: QWidget) -> tuple[list[QWidget], list[str]]:
+    """Through one part of a window, until Tab leads out of it."""
+    stops = stops_in(root)
+    if not stops:
+        return [], []
+    here: QWidget | None = stops[0]
+    stops[0].setFocus()
+    way: list[QWidget] = []
+    while here is not None and root.isAncestorOf(here):
+        if here in way or not here.isVisible():
+            return way, [f"Tab goes to {_called(here)} again"]
+        way.append(here)
+        here = _after(here)
+    return way, []
 
 
 def _after(here: QWidget) -> QWidget | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.presets import Style
@@ -223,7 +223,15 @@ class ChatPage(QWidget):
         is_empty = not self._chat.conversation.turns
         self.composer.setVisible(not (is_first and is_empty))
         if is_empty:
-            self._middle.setCurrentWidget(self._first_start if is_first else self.welcome)
+            self._show_middle(self._first_start if is_first else self.welcome)
+
+    def _show_middle(self, widget: QWidget) -> None:
+        """Who was on a button of what goes away goes on in the composer."""
+        before, focus = self._middle.currentWidget(), QApplication.focusWidget()
+        leaves = before not in (None, widget) and focus is not None and self._middle.isAncestorOf(focus)
+        self._middle.setCurrentWidget(widget)
+        if leaves and not self.composer.isHidden():
+            self.composer.setFocus()
 
     def _open_answer(self) -> AssistantMessage | None:
         turns = self._chat.conversation.turns
@@ -234,7 +242,7 @@ class ChatPage(QWidget):
         if turn is None:
             return
         self.thread_view.add_turn(turn)
-        self._middle.setCurrentWidget(self.thread_view)
+        self._show_middle(self.thread_view)
         self.composer.set_busy(busy=True)
         answer = self.thread_view.answer(turn_id)
         if answer is not None and not answer.has_words:

@@ -79,6 +79,9 @@ class ChatList(QListView):
             index = self._model.index_of(self._delegate.current_id)
             index = index if index.isValid() else self._model.index(min(1, len(self._model.rows) - 1), 0)
             self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if by_key and not self.chats_selected():  # or the menu key and Delete would mean nothing
+            self.selectionModel().select(self.currentIndex(), QItemSelectionModel.SelectionFlag.Select)
         super().focusInEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -2,9 +2,18 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QContextMenuEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QHideEvent,
+    QKeyEvent,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QApplication, QFileDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
@@ -22,6 +31,8 @@ from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.meters.meter_bar import MeterBar
+
+_MENU_KEY = QKeyCombination(Qt.KeyboardModifier.ShiftModifier, Qt.Key.Key_F10)
 
 
 class MainWindow(QMainWindow):
@@ -195,6 +206,16 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         return focus_next(self, self.focusWidget(), forward=forward)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Shift+F10 opens the menu of what has the focus, as the menu key does: not every system sees to that."""
+        focus: QWidget | None = self.focusWidget()
+        if focus is None or event.keyCombination() != _MENU_KEY:
+            super().keyPressEvent(event)
+            return
+        corner = focus.rect().center()
+        asked = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, corner, focus.mapToGlobal(corner))
+        QApplication.sendEvent(focus, asked)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         mime = event.mimeData()

@@ -49,7 +49,7 @@ QLabel[kind="badge"] {
     background: @fill; color: @on_fill; border-radius: 9px; padding: 0px 5px; font-size: @11; font-weight: 600;
 }
 QLabel:focus { color: @text_link; text-decoration: underline; }
-QScrollArea:focus { border: 1px solid @focus; border-radius: 8px; }
+QScrollArea:focus, QScrollArea[kind="page"]:focus { border: 1px solid @focus; border-radius: 8px; }
 QLabel[kind="strong"] { font-weight: 600; }
 QLabel[kind="flag"] { color: @text_dim; font-family: monospace; font-size: @11; }
 QFrame[kind="inspector"] { background: @panel; border: none; border-left: 1px solid @divider; }

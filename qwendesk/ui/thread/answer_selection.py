@@ -86,7 +86,7 @@ class AnswerSelection:
                 return self._on_move(pane, event)
             case QEvent.Type.MouseButtonRelease if watched is pane.viewport():
                 self.dragging = False
-            case QEvent.Type.ContextMenu if isinstance(event, QContextMenuEvent) and watched is pane.viewport():
+            case QEvent.Type.ContextMenu if isinstance(event, QContextMenuEvent):
                 self._menu(pane, event.globalPos())
                 return True
             case QEvent.Type.KeyPress if isinstance(event, QKeyEvent) and watched is pane:

@@ -112,6 +112,7 @@ class MessageActions(QWidget):
         return button
 
     def _show_possible(self) -> None:
+        self.light()  # the answer may not be the last one any more
         busy = self._intents.is_busy()
         for button, tip in self._changing:
             button.setEnabled(not busy)
