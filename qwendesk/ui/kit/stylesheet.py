@@ -117,7 +117,7 @@ QPushButton[kind="primary"] { background: @fill; color: @on_fill; border: 1px so
 QPushButton[kind="primary"]:hover { background: @fill_hover; }
 QPushButton[kind="primary"]:pressed { background: @fill_pressed; }
 QPushButton[kind="primary"]:focus { border: 3px double @focus_on_fill; padding: @s7-2 10px; }
-QPushButton[kind="primary"]:disabled { background: @fill_off; color: @on_fill_off; border-color: @fill_off; }
+QPushButton[kind="primary"]:disabled { background: @fill_off; color: @on_fill_off; border-color: @border; }
 
 QPushButton[kind="quiet"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
 QPushButton[kind="quiet"]:hover { background: @hover; color: @text; }
@@ -203,6 +203,7 @@ QPlainTextEdit[kind="composer"] {
     background: transparent; border: none; padding: 0px; font-size: @14;
     selection-background-color: @selection; selection-color: @selection_text;
 }
+QScrollArea[kind="shelf"] { background: transparent; }
 QFrame[kind="attachment"] { background: @card; border: 1px solid @border; border-radius: 10px; }
 QFrame[kind="question"] { background: @card; border: 1px solid @border; border-radius: 14px; }
 QFrame[kind="thought"] { background: transparent; border: 1px solid @border; border-radius: 10px; }

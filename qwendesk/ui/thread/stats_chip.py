@@ -8,6 +8,9 @@ from qwendesk.core.conversation import Answer
 from qwendesk.ui.kit.labels import stats_text, stats_tooltip
 from qwendesk.ui.kit.text import tr, tr_n
 
+_AROUND = 14
+"""Pixels beside the words: frame, the stylesheet's padding, and what a style takes for itself."""
+
 
 class StatsChip(QToolButton):
     """ "112 tok/s · 0.2 s"; a click or the focus shows the tooltip at once."""
@@ -32,7 +35,7 @@ class StatsChip(QToolButton):
 
     def sizeHint(self) -> QSize:
         """Hardly wider than its words, so that they begin where the answer does."""
-        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 6, super().sizeHint().height())
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + _AROUND, super().sizeHint().height())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
