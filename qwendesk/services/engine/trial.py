@@ -19,7 +19,7 @@ LONGEST_TRIAL_S = 60.0
 _NOT_ON_THIS_PC = (
     ("driver version is insufficient", "The graphics driver is too old for it: install the newest one."),
     ("no cuda-capable device", "There is no NVIDIA GPU here."),
-    ("libcuda", "There is no NVIDIA driver here."),
+    ("libcuda.so", "There is no NVIDIA driver here."),
     ("nvcuda", "There is no NVIDIA driver here."),
     (
         "libvulkan",

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.engines import BrokenEngine, EngineFile, EngineFolder
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineDeath
 from qwendesk.engine.client import Patience, WorkerClient
 from qwendesk.engine.folders import read_engine, wrong_files
-from qwendesk.services.engine.engines import INSTALLED, Engines, EnginesService
+from qwendesk.services.engine.engines import INSTALLED, Engines, EnginesService, backend_in
 from qwendesk.services.engine.trial import Trial, death_reason, try_engine
 from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
 
@@ -202,3 +203,82 @@ async def test_an_engine_that_hangs_is_given_up(tmp_path: Path) -> None:
     client = WorkerClient((sys.executable, str(script)), Patience(start_s=0.2, stop_s=0.2))
     trial = await try_engine("cpu", "cpu", None, lambda _engine: client)
     assert (trial.usable, trial.crashed) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("import os; os.abort()", "gave up on an internal error"),
+        ("import os, signal; os.kill(os.getpid(), getattr(signal, 'SIGILL', signal.SIGTERM))", "does not have"),
+        ("import sys; sys.exit('libcudart.so.12: cannot open shared object file')", "fetch the engine again"),
+        ("import sys; sys.exit(7)", "7"),
+    ],
+    ids=["crash at load", "newer processor", "missing library", "exit code"],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of Linux and macOS")
+async def test_a_real_process_that_dies_at_its_start_says_how(script: str, says: str) -> None:
+    client = WorkerClient((sys.executable, "-c", script), Patience(stop_s=0.2))
+    trial = await try_engine("cpu", "cpu", None, lambda _engine: client)
+    assert (trial.usable, trial.crashed) == (False, True)
+    assert says in trial.reason
+
+
+async def test_libraries_for_another_kind_of_processor_are_said_as_unloadable(tmp_path: Path) -> None:
+    elf_for_arm = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00" + bytes(44)
+    folder = make_engine(tmp_path, "cpu", files=(EngineFile("libllama.so", len(elf_for_arm), ""),))
+    (folder / "libllama.so").write_bytes(elf_for_arm)
+    engine = read_engine(folder)
+    assert isinstance(engine, EngineFolder)
+    trial = await try_engine("cpu", "cpu", engine)
+    assert trial.reason == "One of its libraries cannot be loaded: fetch the engine again."
+
+
+async def test_an_engine_that_crashed_with_changed_files_says_which(tmp_path: Path) -> None:
+    folder = make_engine(tmp_path, "vulkan", "vulkan")
+    make_engine(tmp_path, "cpu")
+    content = (folder / "libllama.so").read_bytes()
+    (folder / "libllama.so").write_bytes(content.replace(b"l", b"L"))
+    engines = await service(tmp_path, Tries(vulkan="crash")).choose()
+    assert reason(engines, "vulkan") == "libllama.so was changed or is damaged: fetch it again."
+
+
+async def test_trying_one_again_forgets_only_its_own_crashes_and_keeps_the_choice(tmp_path: Path) -> None:
+    for name, backend in (("cuda", "cuda"), ("vulkan", "vulkan"), ("cpu", "cpu")):
+        make_engine(tmp_path, name, backend)
+    tries = Tries(cuda="crash", vulkan="crash")
+    for _ in range(3):
+        await service(tmp_path, tries).choose()
+    engines = service(tmp_path, tries)
+    await engines.choose()
+    tries.runs.clear()
+    trial = await engines.try_again("vulkan")
+    assert trial is not None
+    assert trial.usable
+    assert engines.engines.chosen == "cpu"
+    found = engines.engines.named("cuda")
+    assert found is not None
+    assert found.is_set_aside
+    assert (await engines.choose()).chosen == "vulkan"
+
+
+async def test_only_folders_of_ones_own_are_deleted(tmp_path: Path) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    engines = EnginesService(
+        (tmp_path / "app", tmp_path / "own"), VERSION, has_installed=False, try_one=Tries(),
+        features=lambda: (), crash_file=tmp_path / "crashes.json",
+    )  # fmt: skip
+    await engines.choose()
+    with pytest.raises(QwenDeskError, match="belongs to the app"):
+        await engines.delete("cpu")
+    await engines.delete("vulkan")
+    assert [each.name for each in engines.engines.trials] == ["cpu"]
+    assert not (tmp_path / "own" / "vulkan").exists()
+
+
+async def test_what_the_installed_engine_is_for_shows_in_its_libraries(tmp_path: Path) -> None:
+    assert backend_in(tmp_path) == "cpu"
+    (tmp_path / "libggml-vulkan.so").touch()
+    assert backend_in(tmp_path) == "vulkan"
+    (tmp_path / "ggml-cuda.dll").touch()
+    assert backend_in(tmp_path) == "cuda"

@@ -88,6 +88,53 @@ async def test_stopped_and_taken_up_again(server: PackServer, tmp_path: Path) ->
     await packs.close()
 
 
+async def test_nobodys_token_goes_to_the_archives_and_troubles_name_their_own_server(
+    server: PackServer, tmp_path: Path
+) -> None:
+    secret = Network(endpoint=server.address, token="hf_secret")
+    assert (await service(tmp_path, pack_of(server), network=secret).fetch("cuda-12")).is_here
+    assert not any("authorization" in headers for headers in server.headers)
+    del server.archives["/engine.whl"]
+    other = service(tmp_path / "other", pack_of(server), network=Network())
+    server.archives.clear()
+    assert "127.0.0.1" in (await other.fetch("cuda-12")).problem
+
+
+async def test_a_folder_that_is_broken_or_of_another_release_can_be_fetched_again(
+    server: PackServer, tmp_path: Path
+) -> None:
+    pack = pack_of(server)
+    packs = service(tmp_path, pack)
+    await packs.fetch("cuda-12")
+    (tmp_path / "engines" / "cuda-12" / "libmtmd.so").unlink()
+    packs.look()
+    assert not packs.states[0].is_here
+    assert (await packs.fetch("cuda-12")).is_here
+    newer = PacksService(
+        (pack_of(server, package_version="1.1"),), "1.1", Network, folder=tmp_path / "engines", on_platform="linux-x64"
+    )
+    assert not newer.states[0].is_here
+    assert (await newer.fetch("cuda-12")).is_here
+
+
+async def test_what_was_paused_is_known_after_a_restart_and_can_be_thrown_away(
+    server: PackServer, tmp_path: Path
+) -> None:
+    pack = pack_of(server)
+    server.hold_after = 1000
+    packs = service(tmp_path, pack)
+    come = asyncio.Event()
+    packs.subscribe(lambda states: come.set() if states[0].done_bytes >= 1000 else None)
+    fetching = asyncio.create_task(packs.fetch("cuda-12"))
+    await come.wait()
+    packs.cancel("cuda-12")
+    await fetching
+    later = service(tmp_path, pack)
+    assert later.states[0].done_bytes == 1000
+    await later.discard("cuda-12")
+    assert later.states[0].done_bytes == 0
+
+
 async def test_only_packs_for_this_pc_and_this_version_are_offered(server: PackServer, tmp_path: Path) -> None:
     fitting = pack_of(server)
     others = (pack_of(server, name="a", platform="windows-x64"), pack_of(server, name="b", package_version="0.9"))
