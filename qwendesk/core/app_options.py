@@ -134,7 +134,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Eject when idle",
             "",
-            "Free the memory after so many minutes without a question; 0 never.",
+            "Free the memory after so many minutes without a question; the next one loads it again. 0 never.",
             _STARTING,
             unit="min",
             low=0,
