@@ -26,7 +26,13 @@ def check_grammar(text: str) -> None:
     """Raises BadRequest with what is wrong and in which line."""
     if not text.strip():
         return
-    rules = _Reader(text).rules()
+    try:
+        _check(_Reader(text).rules())
+    except RecursionError:
+        raise _bad("Its repetitions are nested too deep.") from None
+
+
+def _check(rules: "dict[str, tuple[_Sequence, ...]]") -> None:
     if _ROOT not in rules:
         raise _bad('It needs a rule called "root", such as root ::= "yes" | "no".')
     for name, rule in rules.items():
@@ -234,19 +240,33 @@ class _Reader:
 def _check_recursion(rules: dict[str, tuple[_Sequence, ...]]) -> None:
     """A rule that begins with itself never ends for llama.cpp."""
     empty: set[str] = set()
-    while grown := {name for name, rule in rules.items() if name not in empty and _may_be_empty(rule, empty)}:
-        empty |= grown
+    n_before = -1
+    while n_before < len(empty):
+        n_before = len(empty)
+        # Most grammars go from the whole to its parts, so one pass from the end finds nearly all.
+        for name in reversed(rules):
+            if name not in empty and _may_be_empty(rules[name], empty):
+                empty.add(name)
     first = {name: _first(rule, empty) for name, rule in rules.items()}
-    for name in rules:
-        seen: set[str] = set()
-        waiting = list(first[name])
-        while waiting:
-            each = waiting.pop()
-            if each == name:
-                raise _bad(f'"{name}" begins with itself. Put what must come first before it.')
-            if each not in seen:
-                seen.add(each)
-                waiting += first[each]
+    done: set[str] = set()
+    for start in rules:
+        if start not in done:
+            _walk(start, first, done)
+
+
+def _walk(start: str, first: dict[str, set[str]], done: set[str]) -> None:
+    """Goes down from `start` by first rules; one that is met on its own way down is refused."""
+    way, left = {start: None}, [iter(first[start])]
+    while left:
+        each = next(left[-1], None)
+        if each is None:
+            left.pop()
+            done.add(way.popitem()[0])
+        elif each in way:
+            raise _bad(f'"{each}" begins with itself. Put what must come first before it.')
+        elif each not in done:
+            way[each] = None
+            left.append(iter(first[each]))
 
 
 def _may_be_empty(alternates: tuple[_Sequence, ...], empty: set[str]) -> bool:

@@ -41,6 +41,7 @@ def test_what_llama_cpp_reads_passes(text):
         ('root ::= a\na ::= b? a "x"\nb ::= "z"', '"a" begins with itself'),
         ('root ::= x\nx ::= ("y"?) root', '"root" begins with itself'),
         ("root ::= " + "(" * 200 + '"a"' + ")" * 200, "deep"),
+        ('root ::= "a"' + "{1}" * 5000, "deep"),
         ('root ::= "a"\n_b ::= "c"', "Line 2: a rule begins"),
     ],
 )
