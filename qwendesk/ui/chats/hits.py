@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QTextCharFormat, QTextLayout, QTextOption
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from qwendesk.core.chats import SearchHit
@@ -21,6 +21,8 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 _SIDE, _INNER, _RADIUS = 12, 10, 8
+_BOLD_IS_WIDER = 0.95
+"""What is found is bold; the rest is measured as if nothing were."""
 _ROOT = QModelIndex()
 
 
@@ -76,9 +78,10 @@ class HitDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._keeper = keeper
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
+    def sizeHint(self, _option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         theme = self._keeper.theme
-        return QSize(120, theme.px(13) + theme.px(12) + 33)
+        hit: SearchHit = index.data(Qt.ItemDataRole.UserRole)
+        return QSize(120, theme.px(13) + (theme.px(12) + 33 if hit.snippet else 25))
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -111,7 +114,7 @@ class HitDelegate(QStyledItemDelegate):
 
     def _paint_snippet(self, painter: QPainter, at: QPointF, width: float, hit: SearchHit) -> None:
         theme = self._keeper.theme
-        pieces = _from_first_match(hit.snippet)
+        pieces = _fitting(_from_first_match(hit.snippet), QFontMetrics(theme.font(12)), width)
         layout = QTextLayout("".join(text for text, _ in pieces), theme.font(12))
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.NoWrap)
@@ -135,6 +138,22 @@ class HitDelegate(QStyledItemDelegate):
         painter.setPen(theme.color("text_dim"))
         painter.setClipRect(QRectF(at.x(), at.y() - 2, width, theme.px(12) + 8))
         layout.draw(painter, at)
+
+
+def _fitting(
+    snippet: tuple[tuple[str, bool], ...], metrics: QFontMetrics, width: float
+) -> tuple[tuple[str, bool], ...]:
+    """The same snippet, its end left out where there is no room for it."""
+    text = "".join(piece for piece, _ in snippet)
+    room = int(width * _BOLD_IS_WIDER)
+    if metrics.horizontalAdvance(text) <= room:
+        return snippet
+    left = len(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)) - 1
+    fitting: list[tuple[str, bool]] = []
+    for piece, is_found in snippet:
+        fitting.append((piece[:left], is_found))
+        left = max(0, left - len(piece))
+    return (*fitting, ("…", False))
 
 
 def _from_first_match(snippet: tuple[tuple[str, bool], ...], before: int = 12) -> tuple[tuple[str, bool], ...]:

@@ -183,6 +183,7 @@ class Sidebar(QFrame):
     def _hit_view(self, keeper: ThemeKeeper) -> QListView:
         view = QListView()
         quiet_list(view)
+        view.setUniformItemSizes(False)  # what was found in a title is one line
         view.setObjectName("chats.hits")
         view.setAccessibleName(tr("What was found"))
         view.setToolTip(tr("Enter goes to the message"))

@@ -38,6 +38,7 @@ class AttachmentShelf(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setProperty("kind", "shelf")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(attachments)
         self.viewport().setAutoFillBackground(False)

@@ -26,6 +26,7 @@ _KEY: Final = SOURCE + 1
 _SIZE: Final = SOURCE + 2
 _COLOR: Final = SOURCE + 3
 _POLL_MS = 20
+_LINGER_S = 30.0
 _KEPT = 2_000
 _Key = tuple[str, bool]
 
@@ -40,7 +41,7 @@ class FormulaShelf(QObject):
         super().__init__(parent)
         self._run = run or (lambda source, displayed: draw(source, displayed=displayed))
         self._drawings: OrderedDict[_Key, Drawing | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._wake = threading.Condition()
         self._asked: deque[_Key] = deque()
         self._done: deque[tuple[_Key, Drawing | None]] = deque()
         self._runs = False
@@ -66,17 +67,22 @@ class FormulaShelf(QObject):
             self.owed += 1
             self._waiting.add(key)
             self._timer.start()
-            with self._lock:
+            with self._wake:
                 self._asked.append(key)
-                if not self._runs:
-                    self._runs = True
-                    threading.Thread(target=self._work, name="formulas", daemon=True).start()
+                self._wake.notify()
+                is_first, self._runs = not self._runs, True
+            if is_first:
+                threading.Thread(target=self._work, name="formulas", daemon=True).start()
         return None
 
     def _work(self) -> None:
-        """Runs in the thread: until nothing is left to draw."""
+        """Runs in the thread: until nothing was to be drawn for a while.
+
+        A new thread for each formula would let the window wait for the system each time.
+        """
         while True:
-            with self._lock:
+            with self._wake:
+                self._wake.wait_for(lambda: self._asked, _LINGER_S)
                 if not self._asked:
                     self._runs = False
                     return

@@ -12,6 +12,7 @@ MARKER: Final = QTextFormat.Property.UserProperty.value + 20
 _BEFORE = 12.0
 """Pixels from the middle of a marker to the words."""
 _BOX = 13.0
+_RADIUS = 2.5
 
 
 def paint_markers(painter: QPainter, document: QTextDocument, theme: Theme, area: QRectF) -> None:
@@ -44,7 +45,7 @@ def _paint(painter: QPainter, marker: str, middle: QPointF, theme: Theme) -> Non
     if marker in ("done", "open"):
         _paint_box(painter, middle, theme, is_done=marker == "done")
     else:
-        color, radius = theme.color("text_dim"), theme.px(5) / 2
+        color, radius = theme.color("text_dim"), _RADIUS * theme.text_scale
         painter.setPen(QPen(color, 1.2) if marker == "circle" else Qt.PenStyle.NoPen)
         painter.setBrush(Qt.BrushStyle.NoBrush if marker == "circle" else color)
         if marker == "square":

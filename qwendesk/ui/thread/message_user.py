@@ -39,7 +39,8 @@ class UserMessage(QWidget):
         self._card = QFrame()
         self._card.setProperty("kind", "question")
         inside = QVBoxLayout(self._card)
-        inside.setContentsMargins(_PADDING, 10, _PADDING, 10)
+        # The last line of words has the air below it that lines have between them.
+        inside.setContentsMargins(_PADDING, 10, _PADDING, 7 if question.text.strip() else 10)
         inside.setSpacing(8)
         if question.images:
             inside.addLayout(self._thumbnails(question.images, shelf, tasks))
