@@ -142,5 +142,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 0
     engine: Annotated[
-        str, Setting("Engine", "", "Name of the engine to use; empty takes the best one that runs here.", _ENGINE)
+        str,
+        Setting(
+            "Engine", "", "Name of the engine to use; empty takes the best one that runs here.", _ENGINE, page="engine"
+        ),
     ] = ""

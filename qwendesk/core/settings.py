@@ -37,6 +37,8 @@ class Setting(msgspec.Struct, frozen=True):
     """What such a text looks like; needed where there is a pattern."""
     is_block: bool = False
     """A text of several lines, taken as it was typed: blanks and line ends at its ends mean something."""
+    page: str = ""
+    """The page of the window where it is chosen; "" for the settings page itself."""
     basic: bool = False
     """On the first level of the settings; everything else is under Advanced."""
     ollama: str = ""

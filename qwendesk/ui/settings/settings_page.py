@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.app_options import AppOptions
@@ -15,6 +15,7 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.settings.folders_section import FoldersSection
 from qwendesk.ui.settings.privacy_section import PrivacySection
+from qwendesk.ui.settings.rows.link_row import LinkRow
 from qwendesk.ui.settings.rows.make import make_row
 from qwendesk.ui.settings.rows.row import SettingRow
 from qwendesk.ui.settings.rows.words import section_slug
@@ -30,6 +31,9 @@ _AFTER_NETWORK = "Network"
 
 class SettingsPage(QWidget):
     """Basic options first; Advanced shows the others, and a search looks through all."""
+
+    page_asked = Signal(str)
+    """Another page of the window, by its name in the rail."""
 
     def __init__(
         self, keeper: ThemeKeeper, settings: SettingsBridge, folders: FoldersBridge, token: TokenBridge
@@ -120,6 +124,8 @@ class SettingsPage(QWidget):
             if name not in self._sections:
                 self._sections[name] = Section(f"settings.{section_slug(entry)}", tr(name))
             row = make_row(self._keeper, entry, "settings")
+            if isinstance(row, LinkRow):
+                row.followed.connect(self.page_asked)
             row.chosen.connect(self._changer(entry.key))
             row.reset_asked.connect(lambda key=entry.key: self._settings.reset(key))
             self._sections[name].add(row)

@@ -309,3 +309,14 @@ async def test_a_fetched_engine_that_does_not_run_says_why_at_the_first_start(
     await desk.until_quiet()
     assert desk.is_shown("start.gpu.help")
     assert desk.engines.engines.chosen == "cpu"
+
+
+async def test_the_settings_lead_to_the_list(make_engines_desk: MakeDesk, tmp_path: Path) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    await desk.begin()
+    desk.window.show_page("settings")
+    desk.click("settings.advanced")
+    assert desk.text_of("settings.engine.engine") == "Best one that runs…"
+    desk.click("settings.engine.engine")
+    assert desk.is_shown("engine.list")
