@@ -87,7 +87,16 @@ def escaped() -> list[str]:
     return found
 
 
-def cut_off(desk: Desk) -> list[str]:
+async def cut_off(desk: Desk) -> list[str]:
+    """What is still cut off when layouts have had many turns of the loop."""
+    for _ in range(50):
+        if not (found := _cut_off_now(desk)):
+            return []
+        await settle()
+    return found
+
+
+def _cut_off_now(desk: Desk) -> list[str]:
     found = [(each, too_small(each)) for each in desk.window.findChildren(QWidget)]
     return [f"{name_of(each)}: {each.text()!r} {why}" for each, why in found if why]
 
@@ -101,12 +110,12 @@ async def test_no_text_escapes_and_none_is_cut_off(
         desk.window.resize(*size)
         for page in PAGES:
             await run(desk, page)
-            found.update(f"{size[0]}: {each}" for each in cut_off(desk))
+            found.update(f"{size[0]}: {each}" for each in await cut_off(desk))
             for tab in desk.window.findChildren(QAbstractButton):
                 if tab.objectName().startswith("models.tab.") and page == "page_models":
                     tab.click()
                     await settle()
-                    found.update(f"{size[0]}: {each}" for each in cut_off(desk))
+                    found.update(f"{size[0]}: {each}" for each in await cut_off(desk))
     desk.window.resize(1280, 800)
     for command in OPENED:
         await run(desk, command)
@@ -115,7 +124,7 @@ async def test_no_text_escapes_and_none_is_cut_off(
                 button.setChecked(True)
         await settle()
         found.update(escaped())
-        found.update(f"{command}: {each}" for each in cut_off(desk))
+        found.update(f"{command}: {each}" for each in await cut_off(desk))
     is_right = not found
     assert is_right, "\n".join(sorted(found))
 
