@@ -17,7 +17,6 @@ from qwendesk.ui.thread.think_block import ThinkBlock
 from qwendesk.ui.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.ui.thread.turn_intents import TurnIntents
 
-
 _BELOW = 14
 """Pixels between an answer and the next question, beyond what is between all messages."""
 

@@ -47,8 +47,8 @@ class UserMessage(QWidget):
         for number, document in enumerate(question.documents, 1):
             inside.addWidget(DocumentChip(keeper, document, number), 0, Qt.AlignmentFlag.AlignLeft)
         self._text = TextPane()
-        self._text.setAccessibleName(tr("Your question"))
         self._text.setObjectName("thread.question.text")
+        self._text.setAccessibleName(tr("Your question"))
         inside.addWidget(self._text)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -86,8 +86,8 @@ class UserMessage(QWidget):
         for index, image in enumerate(images):
             path = Path(image.path)
             thumbnail = Thumbnail(self._keeper, path, largest)
-            thumbnail.opened.connect(self.picture_opened)
             thumbnail.setObjectName(f"thread.picture.{index + 1}")
+            thumbnail.opened.connect(self.picture_opened)
             drag_out(thumbnail, partial(shelf.mime, path))
             if image.longest_side:
                 thumbnail.note = tr("sent with at most {0} px", f"{image.longest_side:,}")

@@ -14,7 +14,6 @@ from qwendesk.ui.kit.text_pane import TextPane, airy_lines
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.thread.find_marks import mark_found
 
-
 _INSET = 14
 """Pixels left and right of the thought's words: they begin where the drawing of the header does."""
 
