@@ -204,7 +204,7 @@ class WorkerClient:
         try:
             result = await reply.last()
         except asyncio.CancelledError:
-            worker.kill("Starting the engine was cancelled.")
+            worker.kill("Starting the engine was cancelled.", asked=True)
             raise
         if isinstance(result, Welcome):
             self._welcome = result

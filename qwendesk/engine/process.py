@@ -72,7 +72,7 @@ class WorkerProcess:
         self._lines: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
         self._sentence = ""
         self.asked_to_end = False
-        """True once `stop` was called: its end is no surprise."""
+        """Its end is no surprise: somebody called for it."""
         self._life = asyncio.create_task(self._live())
 
     @classmethod
@@ -115,8 +115,9 @@ class WorkerProcess:
         if stdin is not None and not stdin.is_closing():
             stdin.write(encode_line(request))
 
-    def kill(self, sentence: str) -> None:
-        """End it on the spot; `sentence` tells people why."""
+    def kill(self, sentence: str, *, asked: bool = False) -> None:
+        """End it on the spot; `sentence` tells people why. `asked`: somebody wanted that, so it is no crash."""
+        self.asked_to_end = self.asked_to_end or asked
         if not self._sentence:
             self._sentence = sentence
         if self._process.returncode is None:

@@ -348,3 +348,18 @@ async def test_a_closed_client_starts_nothing(make):
     client = make()
     await client.close()
     assert isinstance(await client.start(), EngineDeath)
+
+
+async def test_a_start_that_somebody_cancels_is_no_crash(make):
+    client = make("silent")
+    news: list[object] = []
+    client.subscribe(news.append)
+    start = asyncio.create_task(client.start())
+    while not any(isinstance(each, WorkerStarting) for each in news):
+        await asyncio.sleep(0.01)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    while not any(isinstance(each, WorkerEnded) for each in news):
+        await asyncio.sleep(0.01)
+    assert news[-1] == WorkerEnded(None)
