@@ -6,8 +6,9 @@ used is logged and shown in English.
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
+from string import Formatter
 from typing import Literal
 
 import msgspec
@@ -76,15 +77,29 @@ def problem_of(source: str, text: str | Sequence[str], n_forms: int) -> str:
     if not text:
         return ""
     if isinstance(text, str):
-        if is_counted:
-            return f"a list of {n_forms} forms is needed"
-        return "" if placeholders(text) == placeholders(source) else "other placeholders than its source"
+        return f"a list of {n_forms} forms is needed" if is_counted else _misfit(text, placeholders(source))
     if not is_counted:
         return "one text is needed, not a list"
     if len(text) != n_forms:
         return f"a list of {n_forms} forms is needed"
-    known = placeholders(source.rsplit(BETWEEN_FORMS, maxsplit=1)[-1])
-    return "" if all(placeholders(form) - {"{0}"} == known - {"{0}"} for form in text) else "other placeholders"
+    if not all(text):
+        return "a form is empty"
+    count, known = {"{0}"}, placeholders(source.rsplit(BETWEEN_FORMS, maxsplit=1)[-1])
+    return next((problem for form in text if (problem := _misfit(form, known | count, count))), "")
+
+
+def _misfit(text: str, wanted: set[str], optional: Set[str] = frozenset()) -> str:
+    """Why `text` cannot stand where these placeholders are filled in; "" when it can."""
+    if placeholders(text) | optional != wanted:
+        return "other placeholders than its source"
+    if not wanted:
+        return ""  # it is shown as it is, with whatever braces it has
+    try:
+        fields = [(name, how, kind) for _, name, how, kind in Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        return f"its braces cannot be read ({error})"
+    is_plain = all(name.isdecimal() and not how and not kind for name, how, kind in fields)
+    return "" if is_plain else "something else than {0}, {1} stands in braces"
 
 
 def placeholders(text: str) -> set[str]:

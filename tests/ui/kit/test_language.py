@@ -99,6 +99,26 @@ def test_one_form_may_leave_the_count_out() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Remove {0}", "{0} weg {"),
+        ("Remove {0}", "{0} weg }"),
+        ("Remove {0}", "{0} weg {name}"),
+        ("Remove {0}", "{0:d} {0} weg"),
+        ("{0} page|{0} pages", ["{0} Blatt", "{0} Blätter {"]),
+        ("{0} page|{0} pages", ["", "{0} Blätter"]),
+    ],
+)
+def test_a_translation_that_could_not_be_shown_is_left_out(
+    source: str, text: str | list[str], app: QApplication, folder: Path
+) -> None:
+    write(folder, "xx", texts={source: text})
+    show_language(app, "xx", folder)
+    assert tr("Remove {0}", "a.png") == "Remove a.png"
+    assert [tr_n("{0} page", "{0} pages", count) for count in (1, 2)] == ["1 page", "2 pages"]
+
+
+@pytest.mark.parametrize(
     ("rule", "forms"),
     [
         # CLDR's own examples of each category.
