@@ -352,14 +352,11 @@ async def test_a_closed_client_starts_nothing(make):
 
 async def test_a_start_that_somebody_cancels_is_no_crash(make):
     client = make("silent")
-    news: list[object] = []
-    client.subscribe(news.append)
+    news: asyncio.Queue[object] = asyncio.Queue()
+    client.subscribe(news.put_nowait)
     start = asyncio.create_task(client.start())
-    while not any(isinstance(each, WorkerStarting) for each in news):
-        await asyncio.sleep(0.01)
+    assert isinstance(await news.get(), WorkerStarting)
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
-    while not any(isinstance(each, WorkerEnded) for each in news):
-        await asyncio.sleep(0.01)
-    assert news[-1] == WorkerEnded(None)
+    assert await news.get() == WorkerEnded(None)
