@@ -41,6 +41,8 @@ class MainWindow(QMainWindow):
     closed = Signal()
     seen = Signal(bool)
     """False while the window is hidden or minimised."""
+    hidden_by_closing = Signal()
+    """It was closed and the app goes on."""
     models_dropped = Signal(object)
     """GGUF files, as a list of Path."""
 
@@ -257,6 +259,7 @@ class MainWindow(QMainWindow):
         if self._may_hide() and not self._is_ending:
             event.ignore()
             self.hide()
+            self.hidden_by_closing.emit()
             return
         self.closed.emit()
         super().closeEvent(event)

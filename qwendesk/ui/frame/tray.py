@@ -27,8 +27,6 @@ class Tray(QObject):
     """
 
     open_asked = Signal()
-    first_hidden = Signal()
-    """The window was hidden, and the person was told where it is."""
 
     def __init__(self, keeper: ThemeKeeper, window: MainWindow, settings: SettingsBridge) -> None:
         super().__init__(window)
@@ -46,7 +44,7 @@ class Tray(QObject):
         settings.changed.connect(self._show_or_hide)
         window.engine.changed.connect(self._show_eject)
         window.hide_on_close(lambda: self.keeps)
-        window.seen.connect(self._on_seen)
+        window.hidden_by_closing.connect(self._tell_once)
         _app().commitDataRequest.connect(self.end_of_session)
         self._show_or_hide()
         self._show_eject()
@@ -108,13 +106,11 @@ class Tray(QObject):
         if reason in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):
             self.open_asked.emit()
 
-    def _on_seen(self, is_seen: bool) -> None:
-        # Minimised is not hidden: its button stands in the task bar.
-        if is_seen or self.is_known or not self._window.isHidden():
-            return
-        if self.tell(tr("QwenDesk goes on in the tray; the model stays loaded. Quit in this icon's menu ends it.")):
-            self.is_known = True
-            self.first_hidden.emit()
+    def _tell_once(self) -> None:
+        """Where the window is now."""
+        if not self.is_known:
+            sentence = tr("QwenDesk goes on in the tray; the model stays loaded. Quit in this icon's menu ends it.")
+            self.is_known = self.tell(sentence)
 
     def end_of_session(self) -> None:
         """The system shuts down or the person logs out: a window that only hides would keep them waiting."""

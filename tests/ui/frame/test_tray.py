@@ -71,6 +71,13 @@ async def test_quit_and_the_end_of_the_session_end_the_app(desk: Desk, closed: l
     assert len(closed) == 2
 
 
+async def test_quitting_says_nothing_of_going_on(desk: Desk, closed: list[bool], said: list[str]) -> None:
+    desk.window.findChild(QAction, "action.quit").trigger()
+    assert closed == [True]
+    assert desk.window.isHidden()
+    assert said == []
+
+
 async def test_a_second_start_raises_the_hidden_window(desk: Desk, closed: list[bool]) -> None:
     desk.window.close()
     desk.parts.around.handed_over(Handover())
