@@ -112,6 +112,9 @@ class WorkerClient:
                 death = EngineDeath(None, f"The engine could not be started: {error}.")
                 self._subscribers.notify(WorkerEnded(death))
                 return death
+            except asyncio.CancelledError:
+                self._subscribers.notify(WorkerEnded(None))
+                raise
             if self._is_closed():  # while the process was made
                 await self.unload()
                 return _CLOSED

@@ -350,12 +350,15 @@ async def test_a_closed_client_starts_nothing(make):
     assert isinstance(await client.start(), EngineDeath)
 
 
-async def test_a_start_that_somebody_cancels_is_no_crash(make):
+@pytest.mark.parametrize("has_process", [False, True])
+async def test_a_start_that_somebody_cancels_is_no_crash(make, has_process):
     client = make("silent")
     news: asyncio.Queue[object] = asyncio.Queue()
     client.subscribe(news.put_nowait)
     start = asyncio.create_task(client.start())
     assert isinstance(await news.get(), WorkerStarting)
+    while has_process and client.worker_pid is None:  # noqa: ASYNC110 nothing tells of the process alone
+        await asyncio.sleep(0)
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
