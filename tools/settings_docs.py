@@ -18,7 +18,12 @@ The key is the name everywhere: in the settings file, in `--set key=value` and i
 **bold** are on the first level of the window; the others are under Advanced.
 """
 _PARTS: tuple[tuple[type[msgspec.Struct], str, str], ...] = (
-    (AppOptions, "The app", "Kept in `settings.json` in the user's configuration folder. Each takes effect at once, the language at the next start."),
+    (
+        AppOptions,
+        "The app",
+        "Kept in `settings.json` in the user's configuration folder. Each takes effect at once, the language at the "
+        "next start.",
+    ),
     (LoadOptions, "Loading a model", "Changing one needs a reload of the model."),
     (GenerationOptions, "Making an answer", "Sent with every question; none needs a reload."),
 )
