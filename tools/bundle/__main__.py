@@ -5,7 +5,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qwendesk.core.engines import EngineManifest
@@ -67,7 +67,7 @@ def chosen_engines(vulkan: str, version: str) -> tuple[BundledEngine, ...]:
 def _make(vulkan: str) -> None:
     shutil.rmtree(BUNDLE, ignore_errors=True)
     version = engine_version()
-    wheels = {each: _wheel(each, version) for each in chosen_engines(vulkan, version)}
+    wheels = dict(_wheels(chosen_engines(vulkan, version), version, may_lack_vulkan=vulkan == "auto"))
     _say("Freezing the app")
     spec = ROOT / "packaging" / "qwendesk.spec"
     places = ["--distpath", str(DIST), "--workpath", str(WORK / "bundle")]
@@ -117,6 +117,18 @@ def _strip_python() -> None:
 def _inside() -> Path:
     """Where PyInstaller puts what is not a program."""
     return BUNDLE / "_internal"
+
+
+def _wheels(
+    engines: Sequence[BundledEngine], version: str, *, may_lack_vulkan: bool
+) -> Iterator[tuple[BundledEngine, Path]]:
+    for each in engines:
+        try:
+            yield each, _wheel(each, version)
+        except SetupError as error:
+            if each is not VULKAN or not may_lack_vulkan:
+                raise
+            _say(f"{error}\nWithout Vulkan, whose engine did not build: see above.")
 
 
 def _wheel(each: BundledEngine, version: str) -> Path:

@@ -37,8 +37,8 @@ CPU_ENGINES = (
     BundledEngine("cpu-sse42", "cpu-sse42", "cpu", ("sse4_2",)),
 )
 VULKAN = BundledEngine("vulkan", "vulkan-avx2", "vulkan", AVX2, ("build", "vulkan"), minutes=30)
-_MATRIX_SHADERS = b"_cm1"
-"""Ends the names of ggml's shaders for cooperative matrices, which an old glslc cannot compile."""
+_MATRIX_SHADERS = b"SPV_KHR_cooperative_matrix"
+"""What a compiled shader for matrix cores asks for by name; an old glslc cannot compile such shaders."""
 
 
 def make_engine_folder(wheel: Path, folder: Path, engine: BundledEngine, package_version: str) -> EngineManifest:

@@ -27,8 +27,6 @@ _FROM_THE_SYSTEM = {"libstdc++.so.6", "libgcc_s.so.1", "libvulkan.so.1"}
 """What an engine may ask for beside the C library: every desktop has the first two, a graphics driver brings the third.
 """
 _C_LIBRARY = ("libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.", "ld-linux", "linux-vdso")
-_SOFTWARE_GPU = {"GGML_VK_VISIBLE_DEVICES": "0"}
-"""Makes the Vulkan engine take the first device, even one that is a program: it never does so by itself."""
 _EXPECTED = ("system ram", "red")
 """Words of the demo's answers about VRAM spill and about the red picture."""
 
@@ -65,7 +63,6 @@ def try_bundle(bundle: Path, results: Path) -> int:
 def _used(program: Path, home: Path, results: Path) -> Iterator[str]:
     yield from _doctor(program, home)
     yield from _window(program, home, results)
-    yield from _vulkan(program, home)
 
 
 def _asked_of_the_system(copy: Path) -> Iterator[str]:
@@ -74,9 +71,9 @@ def _asked_of_the_system(copy: Path) -> Iterator[str]:
     for engine in sorted((inside / "engines").iterdir()):
         environment = {"LD_LIBRARY_PATH": f"{inside}:{engine}", "PATH": os.environ["PATH"]}
         files = [str(file) for file in engine.glob("*.so*")]
-        listed = subprocess.run(["ldd", *files], env=environment, capture_output=True, text=True, check=False).stdout
+        listed = subprocess.run(["ldd", *files], env=environment, capture_output=True, check=False).stdout.decode()
         # Lines like "libgomp.so.1 => /lib/libgomp.so.1 (0x7f...)"; libllama.so.0 is loaded under its other name before.
-        pairs = {(line.split()[0], line.split()[2]) for line in listed.splitlines() if " => " in line}
+        pairs = {tuple(line.strip().split(" => ", 1)) for line in listed.splitlines() if " => " in line}
         outside = {name for name, path in pairs if str(copy) not in path and name != "libllama.so.0"}
         for name in sorted(outside - _FROM_THE_SYSTEM):
             if not name.startswith(_C_LIBRARY):
@@ -85,7 +82,7 @@ def _asked_of_the_system(copy: Path) -> Iterator[str]:
 
 def _doctor(program: Path, home: Path) -> Iterator[str]:
     _say("Its own examination")
-    said = _examined(program, home, {})
+    said = _examined(program, home)
     if isinstance(said, str):
         yield said
         return
@@ -94,21 +91,9 @@ def _doctor(program: Path, home: Path) -> Iterator[str]:
         _say(f"  {test['name']}: {'passed' if test['passed'] else 'FAILED'}")
 
 
-def _vulkan(program: Path, home: Path) -> Iterator[str]:
-    """The engine for graphics cards, on whatever Vulkan offers here: mostly a driver that is a program."""
-    said = _examined(program, home, _SOFTWARE_GPU)
-    if isinstance(said, str):
-        yield f"with Vulkan: {said}"
-    elif "Vulkan" in said["backends"]:
-        names = [device["description"] for device in said["devices"] if device["backend"] == "Vulkan"]
-        _say(f"The Vulkan engine answered a question and a picture on {', '.join(names)}")
-    else:
-        _say("No Vulkan engine was tried: the bundle has none, or there is no Vulkan device here, not even a program.")
-
-
-def _examined(program: Path, home: Path, more: Mapping[str, str]) -> dict[str, Any] | str:
+def _examined(program: Path, home: Path) -> dict[str, Any] | str:
     """What `doctor` says, or what went wrong."""
-    done = _run([str(program), "doctor", "--json"], home, more)
+    done = _run([str(program), "doctor", "--json"], home, {})
     if done.returncode:
         return f"doctor ended with {done.returncode}: {done.stdout[-1000:]}{done.stderr[-2000:]}"
     said: dict[str, Any] = json.loads(done.stdout)
