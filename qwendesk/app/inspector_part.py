@@ -36,6 +36,7 @@ from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 class InspectorPart(msgspec.Struct, weakref=True):
     window: MainWindow
     bridge: DraftBridge
+    presets: PresetsBridge
     inspector: Inspector
 
     def open_prompt(self) -> None:
@@ -45,6 +46,7 @@ class InspectorPart(msgspec.Struct, weakref=True):
         self.window.chat_room.show_inspector()
 
     async def close(self) -> None:
+        self.presets.close()
         await self.bridge.close()
 
 
@@ -83,7 +85,7 @@ def build_inspector(
     inspector = Inspector(keeper, load, sampling, SystemPart(keeper, chat, PromptLibrary()))
     inspector.close_asked.connect(window.chat_room.toggle_inspector)
     window.chat_room.set_inspector(inspector)
-    part = InspectorPart(window, bridge, inspector)
+    part = InspectorPart(window, bridge, presets, inspector)
 
     def toggle() -> None:
         window.show_page("chat")

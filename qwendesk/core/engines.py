@@ -5,6 +5,8 @@ from typing import Literal
 import msgspec
 
 Backend = Literal["cpu", "cuda", "vulkan", "rocm", "metal"]
+BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
+"""Which kind of engine is taken where several run: a card's own before the one for any card."""
 
 MANIFEST_NAME = "engine.json"
 MANIFEST_FORMAT = 1

@@ -18,3 +18,11 @@ def write_whole(path: Path, content: bytes) -> None:
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def set_aside(path: Path) -> Path:
+    """Gives a file that cannot be used another name, so that a new one can have its own. Returns where it lies now.
+
+    One that was set aside before is replaced. Raises OSError.
+    """
+    return path.replace(path.with_name(f"{path.name}.unusable"))

@@ -12,7 +12,6 @@ import msgspec
 
 from qwendesk.core.model_facts import Hyperparameters, ModelFacts, TensorFacts
 
-_CONV_KERNEL_TYPE = "F32"
 _BITS: Mapping[str, float] = MappingProxyType(
     {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q6_K": 6.5625, "Q5_K": 5.5, "Q4_K": 4.5, "Q3_K": 3.4375}
 )

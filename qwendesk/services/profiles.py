@@ -9,7 +9,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import set_aside, write_whole
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, table
 from qwendesk.core.subscribers import Subscribers
@@ -175,7 +175,7 @@ def _read(file: Path) -> dict[str, ModelProfiles]:
     except (OSError, msgspec.DecodeError) as error:
         _logger.warning("%s cannot be used, every model is loaded by the defaults: %s", file, error)
         try:
-            file.replace(file.with_name(f"{file.name}.unusable"))
+            set_aside(file)
         except OSError as second:
             _logger.warning("%s could not be set aside: %s", file, second)
         return {}

@@ -10,7 +10,7 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import set_aside, write_whole
 from qwendesk.core.settings import check_all
 from qwendesk.core.subscribers import Subscribers
 
@@ -71,7 +71,7 @@ def _read(file: Path) -> AppOptions:
     except (OSError, msgspec.DecodeError, QwenDeskError) as error:
         _logger.warning("%s cannot be used, the defaults are taken: %s", file, error)
         try:
-            file.replace(file.with_name(f"{file.name}.unusable"))
+            set_aside(file)
         except OSError as second:
             _logger.warning("%s could not be set aside: %s", file, second)
         return AppOptions()

@@ -13,8 +13,10 @@ _KEY = "settings_of_new_chats"
 
 
 class Choices:
+    """Remembers them by a key of the store. All methods are called on the event loop's thread."""
+
     def __init__(self) -> None:
-        self._known = ChatSettings()
+        self._known: ChatSettings | None = None
 
     def note(self, store: ChatStore, settings: ChatSettings) -> Future[None] | None:
         """The open chat's settings; the writing of them, if a new chat takes over something else now."""

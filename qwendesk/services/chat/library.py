@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import BadRequest, QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import set_aside, write_whole
 from qwendesk.core.subscribers import Subscribers
 
 _logger = logging.getLogger(__name__)
@@ -137,9 +137,8 @@ def _read(file: Path) -> tuple[tuple[SavedPrompt, ...], str]:
         return (), ""
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         _logger.warning("%s cannot be used: %s", file, error)
-    aside = file.with_name(f"{file.name}.unusable")
     try:
-        file.replace(aside)
+        aside = set_aside(file)
     except OSError as second:
         _logger.warning("%s could not be set aside: %s", file, second)
         return (), f"The file of your prompts cannot be used: {second.strerror or second}."

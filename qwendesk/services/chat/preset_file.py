@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import set_aside, write_whole
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments, table
 
@@ -46,7 +46,7 @@ class Read(msgspec.Struct, frozen=True):
     presets: tuple[SamplingPreset, ...] = ()
     problem: str = ""
     """What went wrong, in a sentence."""
-    is_newer: bool = False
+    is_locked: bool = False
     """Nothing may be written over it."""
 
 
@@ -57,19 +57,18 @@ def read(file: Path) -> Read:
     except FileNotFoundError:
         return Read()
     except OSError as error:
-        return Read(problem=f"Your presets cannot be read: {error.strerror or error}.", is_newer=True)
+        return Read(problem=f"Your presets cannot be read: {error.strerror or error}.", is_locked=True)
     try:
         return Read(_decoded(content, file.name))
     except _Newer:
         sentence = "Your presets were written by a newer QwenDesk. They stay as they are; update QwenDesk to use them."
-        return Read(problem=sentence, is_newer=True)
+        return Read(problem=sentence, is_locked=True)
     except QwenDeskError as error:
         _logger.warning("%s cannot be used: %s", file, error.__cause__)
-    aside = file.with_name(f"{file.name}.unusable")
     try:
-        file.replace(aside)
+        aside = set_aside(file)
     except OSError as error:
-        return Read(problem=f"The file of your presets is damaged: {error.strerror or error}.", is_newer=True)
+        return Read(problem=f"The file of your presets is damaged: {error.strerror or error}.", is_locked=True)
     return Read(problem=f"The file of your presets was damaged. It lies beside the others as {aside.name}.")
 
 

@@ -37,7 +37,7 @@ class PresetsService:
         self._chat = chat
         self._file = file or presets_file()
         found = preset_file.read(self._file)
-        self._presets, self._is_newer = found.presets, found.is_newer
+        self._presets, self._is_locked = found.presets, found.is_locked
         self.problem = found.problem
         """What is wrong with the file, in a sentence; "" when nothing is."""
         self._before: tuple[tuple[SamplingPreset, ...], ChatSettings, str] | None = None
@@ -150,7 +150,7 @@ class PresetsService:
         return found
 
     def _note(self, *, undoable: bool) -> None:
-        if self._is_newer:
+        if self._is_locked:
             raise BadRequest("Presets not changed", self.problem)
         self._before = (self._presets, self._chat.settings, self._chat.chat_id) if undoable else None
 

@@ -109,9 +109,6 @@ class ChatService:
     def style(self) -> presets.Style:
         return sending.style_of(self._chat.settings)
 
-    def set_style(self, style: presets.Style) -> None:
-        self._change(preset=style)
-
     def set_overrides(self, assignments: Mapping[str, str]) -> None:
         """Options that win over the presets, as `--set` takes them. Raises BadOption or BadRequest."""
         sending.checked(msgspec.structs.replace(self._chat.settings, overrides=dict(assignments)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.engines import Backend, BrokenEngine
+from qwendesk.core.engines import BEST_FIRST, Backend, BrokenEngine
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.client import WorkerClient
@@ -25,7 +25,6 @@ INSTALLED = "installed"
 """Name of the engine that came with the Python package, where there is one: in a source tree."""
 MOST_CRASHES = 2
 """An engine that crashed so often at its start is not started again until somebody asks for it."""
-_BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
 _LIBRARY_OF: tuple[tuple[str, Backend], ...] = (
     ("cuda", "cuda"), ("hip", "rocm"), ("metal", "metal"), ("vulkan", "vulkan"),
 )  # fmt: skip
@@ -280,7 +279,7 @@ def _whole(candidate: Trial) -> Trial:
 def _rank(trial: Trial) -> tuple[int, int, str]:
     """Best first: by backend, then the one that uses more of the processor; the installed one before folders."""
     needs = len(trial.engine.manifest.cpu_needs) if trial.engine is not None else 1_000
-    return _BEST_FIRST.index(trial.backend), -needs, trial.name
+    return BEST_FIRST.index(trial.backend), -needs, trial.name
 
 
 def _note(wanted: str, chosen: str, trials: Sequence[Trial]) -> str:

@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.engines import Backend, EnginePack
+from qwendesk.core.engines import BEST_FIRST, Backend, EnginePack
 from qwendesk.core.units import GIB
 from qwendesk.hardware.snapshot import GpuReading, Vendor
 from qwendesk.services.engine.packs import PackState
 
 _SMALLEST_BYTES = 2 * GIB
 """A card with less would carry no model worth the trouble."""
-_BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
 _VENDORS: dict[Backend, tuple[Vendor, ...]] = {
     "cuda": ("nvidia",),
     "rocm": ("amd",),
@@ -49,7 +48,7 @@ def fits(backend: Backend, gpu: GpuReading) -> bool:
 def packs_for(states: Sequence[PackState], gpus: Sequence[GpuReading]) -> tuple[PackState, ...]:
     """Those made for one of these cards, best first."""
     fitting = (state for state in states if any(fits(state.pack.backend, gpu) for gpu in gpus))
-    return tuple(sorted(fitting, key=lambda state: _BEST_FIRST.index(state.pack.backend)))
+    return tuple(sorted(fitting, key=lambda state: BEST_FIRST.index(state.pack.backend)))
 
 
 def obstacle(pack: EnginePack, gpus: Sequence[GpuReading]) -> str:

@@ -128,8 +128,10 @@ class PacksService:
         self._set(name, is_running=True, problem="", is_offline=False, phase="checking")
         self._threads[name] = thread = asyncio.create_task(asyncio.to_thread(self._fetch, state.pack, control, report))
         problem, is_offline = "", False
+        # Not awaited itself: if this is cancelled the thread goes on, and `close` must still find and end it.
+        await asyncio.wait([thread])
         try:
-            await thread
+            thread.result()
         except HubTrouble as trouble:
             problem, is_offline = _sentence(trouble), trouble.kind == "offline"
         except zipfile.BadZipFile as error:
@@ -155,11 +157,6 @@ class PacksService:
             await asyncio.to_thread(shutil.rmtree, self._cache(self._states[name].pack), ignore_errors=True)
             self._set(name, problem="", is_offline=False)
             self.look()
-
-    async def delete(self, name: str) -> None:
-        """Take the engine's folder away. Raises OSError when a file of it is in use."""
-        await asyncio.to_thread(shutil.rmtree, self._folder / name)
-        self.look()
 
     async def close(self) -> None:
         """Stop everything; nothing runs afterwards."""

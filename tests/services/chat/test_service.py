@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from PIL import Image
 
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption, BadRequest
 from qwendesk.core.failures import EngineDeath
 from qwendesk.core.messages import DocumentPart, ImagePart
@@ -206,7 +207,7 @@ async def test_options_follow_family_style_thinking_and_overrides(desk):
     desk.client.report = msgspec.structs.replace(DEMO_REPORT, name="Qwen3.5-35B-A3B")
     await desk.engine.load(LoadOptions(model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf"))
     assert desk.chat.options().presence_penalty == 1.5
-    desk.chat.set_style("precise")
+    desk.chat.change_settings(ChatSettings(preset="precise"))
     assert desk.chat.options().temperature == 0.6
     desk.chat.set_thinking(False)
     assert (desk.chat.options().temperature, desk.chat.options().enable_thinking) == (1.0, False)

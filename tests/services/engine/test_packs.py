@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from qwendesk.core.engines import EngineFolder, EnginePack
 from qwendesk.engine.folders import read_engine, wrong_files
+from qwendesk.hub.download import download_file
 from qwendesk.hub.network import Network
 from qwendesk.services.engine.packs import PacksService, read_packs, this_platform
 from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
@@ -83,8 +85,6 @@ async def test_stopped_and_taken_up_again(server: PackServer, tmp_path: Path) ->
     assert not packs.states[0].is_running
     assert packs.states[0].problem == ""
     assert (await packs.fetch("cuda-12")).is_here
-    await packs.delete("cuda-12")
-    assert not packs.states[0].is_here
     await packs.close()
 
 
@@ -133,6 +133,31 @@ async def test_what_was_paused_is_known_after_a_restart_and_can_be_thrown_away(
     assert later.states[0].done_bytes == 1000
     await later.discard("cuda-12")
     assert later.states[0].done_bytes == 0
+
+
+async def test_closing_ends_a_download_whose_task_was_cancelled(
+    server: PackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[bool] = []
+
+    def download(*arguments: Any) -> None:
+        try:
+            download_file(*arguments)
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr("qwendesk.services.engine.packs.download_file", download)
+    server.hold_after = 1000
+    packs = service(tmp_path, pack_of(server))
+    come = asyncio.Event()
+    packs.subscribe(lambda states: come.set() if states[0].done_bytes >= 1000 else None)
+    fetching = asyncio.create_task(packs.fetch("cuda-12"))
+    await come.wait()
+    fetching.cancel()
+    await asyncio.gather(fetching, return_exceptions=True)
+    assert ended == []
+    await packs.close()
+    assert ended == [True]
 
 
 async def test_only_packs_for_this_pc_and_this_version_are_offered(server: PackServer, tmp_path: Path) -> None:
