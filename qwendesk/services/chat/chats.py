@@ -7,7 +7,6 @@ that refuses) the app goes on with what is in memory, and says so.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,14 @@ from qwendesk.services.chat.chats_news import ChatOpened, ChatsNews, ListChanged
 from qwendesk.services.chat.choices import Choices
 from qwendesk.services.chat.copying import leading_to, new_id
 from qwendesk.services.chat.drafts import NEW_CHAT, Drafts
+from qwendesk.services.chat.folder_list import FolderList
 from qwendesk.services.chat.fresh_rows import FreshRows
 from qwendesk.services.chat.keeping import KeeperNews, Kept, KeptAgain, NotKept, StoreKeeper
+from qwendesk.services.chat.writes import Writes
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store, StoreReport, open_store
 
 _LAST_CHAT = "last_chat"
-_FOLDED = "folded_folders"
 __all__ = ["ChatOpened", "ChatsNews", "ChatsService", "ListChanged", "StoreTold", "StoreWorks"]
 
 
@@ -44,8 +44,6 @@ class ChatsService:
         self._store: Store | None = None
         self._file: asyncio.Future[tuple[Store | None, StoreReport | None]] | None = None
         self._summaries: dict[str, ChatSummary] = {}
-        self._folders: tuple[Folder, ...] = ()
-        self._folded: frozenset[str] = frozenset()
         self._deleted: tuple[ChatSummary, ...] = ()
         self._undo: Callable[[], None] | None = None
         self._current_id = current_id or new_id()
@@ -53,8 +51,9 @@ class ChatsService:
         self._opening: object = None
         self._is_open = False
         self._fresh = FreshRows(self._take_row, self._tell)
-        self._pending: set[asyncio.Future[Any]] = set()
+        self._writes = Writes(self._tell)
         self._subscribers = Subscribers[ChatsNews]()
+        self._folders = FolderList(self._writes, self._on_folders)
         self._unsubscribe = keeper.subscribe(self._on_kept)
 
     def subscribe(self, callback: Callable[[ChatsNews], None]) -> Callable[[], None]:
@@ -69,20 +68,16 @@ class ChatsService:
     @property
     def folders(self) -> tuple[Folder, ...]:
         """By name."""
-        return self._folders
+        return self._folders.folders
 
     @property
     def folded(self) -> frozenset[str]:
-        """The folders whose chats are not shown in the list; remembered from start to start."""
-        return self._folded
+        """Ids of the folders whose chats are not shown in the list."""
+        return self._folders.folded
 
     def toggle_folder(self, folder_id: str) -> None:
         """Fold it, or open it again."""
-        known = {folder.id for folder in self._folders}
-        self._folded = (self._folded ^ {folder_id}) & known
-        if self._store is not None:
-            self._write(self._store.chats.remember(_FOLDED, " ".join(sorted(self._folded))))
-        self._subscribers.notify(ListChanged())
+        self._folders.toggle(folder_id)
 
     @property
     def current_id(self) -> str:
@@ -112,18 +107,17 @@ class ChatsService:
         self._store = store
         self._keeper.attach(store)
         self.drafts.attach(store.chats)
+        self._folders.attach(store.chats)
         try:
             await self._take_list(store)
         except StoreFailure as failure:
             self._tell(failure)
 
     async def _take_list(self, store: Store) -> None:
-        self._write(store.chats.purge(self._now()))
-        self._write(store.attachments.clean())
-        listed, self._folders, last = await asyncio.to_thread(
-            lambda: (store.chats.list(), store.chats.folders(), store.chats.remembered(_LAST_CHAT))
-        )
-        self._folded = frozenset((await asyncio.to_thread(store.chats.remembered, _FOLDED)).split())
+        self._writes.add(store.chats.purge(self._now()))
+        self._writes.add(store.attachments.clean())
+        listed, last = await asyncio.to_thread(lambda: (store.chats.list(), store.chats.remembered(_LAST_CHAT)))
+        await self._folders.read()
         self._summaries = {each.id: each for each in listed} | self._summaries
         self._is_open = True
         self._subscribers.notify(ListChanged())
@@ -138,8 +132,8 @@ class ChatsService:
         await self._keeper.settled()
         await self._fresh.settled()
         if self._store is not None and self._deleted:
-            self._write(self._store.chats.purge(self._now() + 1))
-            self._write(self._store.attachments.clean())
+            self._writes.add(self._store.chats.purge(self._now() + 1))
+            self._writes.add(self._store.attachments.clean())
         await self.written()
         store = (await self._file)[0] if self._file is not None else None
         if store is not None:
@@ -189,7 +183,7 @@ class ChatsService:
         if self._store is not None and self._is_open and not self.is_incognito:
             writing = self._choices.note(self._store.chats, settings)
             if writing is not None:
-                self._write(writing)
+                self._writes.add(writing)
 
     def follow(self, chat_id: str) -> None:
         """The chat service opened another chat by itself: an empty one, or a branch of the one before."""
@@ -250,7 +244,7 @@ class ChatsService:
         if not gone or self._store is None:
             return
         self._deleted, self._undo = gone, self._bring_back
-        self._write(self._store.chats.set_deleted([each.id for each in gone], self._now()))
+        self._writes.add(self._store.chats.set_deleted([each.id for each in gone], self._now()))
         if any(each.id == self._current_id for each in gone):
             self.new()
         self._subscribers.notify(ListChanged())
@@ -264,27 +258,24 @@ class ChatsService:
     def _bring_back(self) -> None:
         back, self._deleted = self._deleted, ()
         if back and self._store is not None:
-            self._write(self._store.chats.set_deleted([each.id for each in back], None))
+            self._writes.add(self._store.chats.set_deleted([each.id for each in back], None))
             self._summaries |= {each.id: each for each in back}
             self._subscribers.notify(ListChanged())
 
     def add_folder(self, name: str) -> Folder:
-        return self._save_folder(Folder(new_id(), " ".join(name.split())))
+        return self._folders.save(Folder(new_id(), " ".join(name.split())))
 
     def rename_folder(self, folder_id: str, name: str) -> None:
         if name.strip():
-            self._save_folder(Folder(folder_id, " ".join(name.split())))
+            self._folders.save(Folder(folder_id, " ".join(name.split())))
 
     def delete_folder(self, folder_id: str) -> None:
         """Its chats stay. It comes back by `undo`."""
-        gone = next((each for each in self._folders if each.id == folder_id), None)
         inside = tuple(each for each in self._summaries.values() if each.folder_id == folder_id)
+        self._change((each.id for each in inside), folder_id="")
+        gone = self._folders.remove(folder_id)
         if gone is not None:
             self._undo = partial(self._put_back, inside, gone)
-        self._folders = tuple(each for each in self._folders if each.id != folder_id)
-        if self._store is not None:
-            self._write(self._store.chats.delete_folder(folder_id))
-        self._change((each.id for each in inside), folder_id="")
 
     async def search(self, query: str, *, reasoning: bool = False) -> tuple[SearchHit, ...]:
         """Where these words are; see store/search.py. Nothing while there is no store."""
@@ -304,15 +295,14 @@ class ChatsService:
 
     def save_read_position(self, chat_id: str, position: ReadPosition) -> None:
         if self._store is not None and chat_id in self._summaries:
-            self._write(self._store.chats.save_read_position(chat_id, position))
+            self._writes.add(self._store.chats.save_read_position(chat_id, position))
 
     async def written(self) -> None:
         """Returns when the disk has all that was asked for before."""
         self.drafts.save_now()
         await self.drafts.written()
         await self._keeper.settled()
-        while self._pending:
-            await asyncio.wait(self._pending)
+        await self._writes.settled()
 
     async def _open_new(self, chat_id: str) -> None:
         """The empty chat the app begins with, and the question that was half written when it ended."""
@@ -330,7 +320,7 @@ class ChatsService:
             after = msgspec.structs.replace(before, **changes)
             self._summaries[chat_id] = after
             if self._store is not None and after != before:
-                self._write(self._store.chats.save_row(after))
+                self._writes.add(self._store.chats.save_row(after))
         self._subscribers.notify(ListChanged())
 
     def _change_for_now(self, chat_ids: tuple[str, ...], **changes: Any) -> None:
@@ -341,21 +331,16 @@ class ChatsService:
     def _put_back(self, rows: Iterable[ChatSummary], folder: Folder | None = None) -> None:
         """Archive mark and folder as they were; the folder first, because the rows name it."""
         if folder is not None:
-            self._save_folder(folder)
+            self._folders.save(folder)
         for row in rows:
             self._change((row.id,), archived=row.archived, folder_id=row.folder_id)
 
-    def _save_folder(self, folder: Folder) -> Folder:
-        others = [each for each in self._folders if each.id != folder.id]
-        self._folders = tuple(sorted((*others, folder), key=lambda each: (each.name.casefold(), each.id)))
-        if self._store is not None:
-            self._write(self._store.chats.save_folder(folder))
+    def _on_folders(self) -> None:
         self._subscribers.notify(ListChanged())
-        return folder
 
     def _remember(self, chat_id: str) -> None:
         if self._store is not None:
-            self._write(self._store.chats.remember(_LAST_CHAT, chat_id))
+            self._writes.add(self._store.chats.remember(_LAST_CHAT, chat_id))
 
     def _on_kept(self, news: KeeperNews) -> None:
         match news:
@@ -381,19 +366,6 @@ class ChatsService:
                 return
             self._summaries[found.id] = row
         self._subscribers.notify(ListChanged())
-
-    def _write(self, future: Future[Any]) -> None:
-        pending = asyncio.wrap_future(future)
-        self._pending.add(pending)
-        pending.add_done_callback(self._on_written)
-
-    def _on_written(self, done: asyncio.Future[Any]) -> None:
-        self._pending.discard(done)
-        failure = done.exception()
-        if isinstance(failure, StoreFailure):
-            self._tell(failure)
-        elif failure is not None:
-            raise failure
 
     def _tell(self, failure: StoreFailure) -> None:
         self._subscribers.notify(StoreTold(failure.title, failure.sentence))
