@@ -22,7 +22,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import load_options_of
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.plan import DevicePlan, Machine, Plan
-from qwendesk.core.units import GIB, show_bytes, show_tokens
+from qwendesk.core.units import GIB, show_bytes, show_expected, show_tokens
 from qwendesk.engine.protocol import Devices
 from qwendesk.services.engine.beside import mmproj_beside
 from qwendesk.services.engine.deciding import facts_for, machine_now, plan_of
@@ -243,9 +243,8 @@ def _as_text(made: Plan) -> str:
         detail = ", ".join(f"{what} {show_bytes(n_bytes)}" for what, n_bytes in parts.items() if n_bytes)
         lines.append(f"{'RAM' if device.name == 'CPU' else device.name}: {show_bytes(device.total_bytes)} ({detail})")
     if made.speed is not None:
-        (low, high), (long_low, long_high) = made.speed.start, made.speed.long
         lines.append(
-            f"Expect about {low:.0f}-{high:.0f} tok/s at the start, {long_low:.0f}-{long_high:.0f} with "
+            f"Expect about {show_expected(made.speed.start)} tok/s at the start, {show_expected(made.speed.long)} with "
             f"{show_tokens(made.speed.long_tokens)} tokens before it (an estimate until it is measured here)."
         )
     if made.source == "estimate":

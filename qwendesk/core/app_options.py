@@ -39,7 +39,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Language",
             "",
-            "Language of the window; empty takes the system's. A change holds from the next start.",
+            "Language of the window. A change holds from the next start.",
             _LOOK,
             pattern=r"([a-z]{2,3}(_[A-Z][A-Za-z]{1,3})?)?",
             example="a code like en or de, or nothing",
@@ -144,6 +144,10 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     engine: Annotated[
         str,
         Setting(
-            "Engine", "", "Name of the engine to use; empty takes the best one that runs here.", _ENGINE, page="engine"
+            "Engine",
+            "",
+            "What runs the models: the best one for this PC, unless you choose another on the Engine page.",
+            _ENGINE,
+            page="engine",
         ),
     ] = ""

@@ -30,7 +30,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Literal["speed", "balanced", "long_context"],
         Setting(
             "Aim", "",
-            "What gets the memory where there is too little: speed keeps the model on the GPU, long_context keeps room "
+            "What gets the memory where there is too little: Speed keeps the model on the GPU, Long context keeps room "
             "for long chats.",
             _MEMORY, basic=True,
         ),
@@ -69,7 +69,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 0
     n_gpu_layers: Annotated[
         Literal["auto", "all"] | int,
-        Setting("GPU offload", "--n-gpu-layers", "Layers kept in video memory; auto takes what fits.", _GPU,
+        Setting("GPU offload", "--n-gpu-layers", "Layers kept in video memory; Auto takes what fits.", _GPU,
                 unit="layers", low=0, high=10_000, ollama="num_gpu"),
     ] = "auto"
     n_cpu_moe: Annotated[
@@ -112,7 +112,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting(
             "K cache type", "--cache-type-k",
             "q8_0 halves the cache at +0.0043 perplexity; small LaTeX slips were reported from 20-40K tokens on. "
-            "auto: f16 while it fits.",
+            "Auto: f16 while it fits.",
             _MEMORY, source="collected reports, 2026",
         ),
     ] = "auto"
@@ -124,7 +124,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Literal["auto", "mmap", "mlock", "none"],
         Setting(
             "Load mode", "--load-mode",
-            "mmap reads the file as needed, mlock pins it in RAM, none copies it. auto: none when experts stay in "
+            "mmap reads the file as needed, mlock pins it in RAM, None copies it. Auto: None when experts stay in "
             "RAM, else mmap.",
             _MEMORY,
         ),
@@ -181,7 +181,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = ""
     vision: Annotated[
         Literal["auto", "gpu", "cpu", "off"],
-        Setting("Pictures", "--no-mmproj-offload", "Where pictures are encoded: cpu saves video memory, slower.",
+        Setting("Pictures", "--no-mmproj-offload", "Where pictures are encoded: CPU saves video memory, slower.",
                 _VISION, basic=True),
     ] = "auto"
     image_min_tokens: Annotated[
@@ -330,7 +330,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     ] = "\n</think>\n\n"
     context_overflow: Annotated[
         Literal["stop", "drop_oldest"],
-        Setting("When the context is full", "", "stop ends the answer, drop_oldest leaves out the oldest turns.",
+        Setting("When the context is full", "", "Stop ends the answer, Drop the oldest leaves out the oldest turns.",
                 _CONTEXT),
     ] = "stop"
     cache_prompt: Annotated[

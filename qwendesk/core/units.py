@@ -30,3 +30,20 @@ def show_duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def show_rate(per_s: float) -> str:
+    """A measured speed's number: "112", one decimal below 10."""
+    return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.1f}"
+
+
+def show_expected(rates: tuple[float, float]) -> str:
+    """An expected speed's numbers, no finer than they are known: "2,200–16,000", "55–80", "1.2–4", or one of them."""
+    low, high = (_two_digits(rate) for rate in rates)
+    return low if low == high else f"{low}–{high}"
+
+
+def _two_digits(rate: float) -> str:
+    if rate < 3:
+        return f"{rate:.1f}".removesuffix(".0")
+    return f"{float(f'{rate:.2g}'):,.0f}"

@@ -29,10 +29,10 @@ class EngineList(QFrame):
         super().__init__()
         self._keeper = keeper
         self.setObjectName("engine.list")
-        self.setProperty("kind", "attachment")
+        self.setProperty("kind", "modelcard")
         self._engines: dict[str, EngineRow] = {}
         self._packs: dict[str, PackRow] = {}
-        heading = QLabel(tr("Engines"))
+        heading = QLabel(tr("Choose an engine"))
         heading.setProperty("kind", "heading")
         self._note = _words("engine.note", "notice")
         self._best = EngineRow(keeper, "")
@@ -101,7 +101,7 @@ class EngineList(QFrame):
             row.deleteLater()
 
     def _foot(self) -> QHBoxLayout:
-        folder = TextButton(self._keeper, tr("Open folder"), kind="link", icon_name="folder")
+        folder = TextButton(self._keeper, tr("Open the folder of engines"), kind="link", icon_name="folder")
         tip = tr("Open your folder of engines: a folder with an engine that is put there is found at the next start")
         describe(folder, "engine.folder", tr("Open the folder of engines"), tip)
         folder.clicked.connect(self.folder_asked)

@@ -21,7 +21,8 @@ from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
-_WIDEST = 860
+_WIDEST = 760
+"""As the settings page."""
 
 
 class EnginePage(QScrollArea):
@@ -40,6 +41,8 @@ class EnginePage(QScrollArea):
         self.setAccessibleName(tr("Engine"))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        # Page Up and Down reach it from its buttons; a ring around a whole page says nothing.
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._test = TextButton(keeper, tr("Test engine"), kind="primary")
         describe(
@@ -55,6 +58,8 @@ class EnginePage(QScrollArea):
         self._result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._cards: dict[str, _Card] = {}
         self.setWidget(self._content())
+        self._on_theme()
+        keeper.changed.connect(self._on_theme)
         self._show_all()
 
     def add_card(self, card: QWidget) -> None:
@@ -90,29 +95,31 @@ class EnginePage(QScrollArea):
     def _content(self) -> QWidget:
         page = QWidget()
         page.setProperty("kind", "page")
-        middle = QWidget()
-        middle.setMaximumWidth(_WIDEST)
+        middle = self._middle = QWidget()
         self._column = QVBoxLayout(middle)
-        self._column.setContentsMargins(24, 24, 24, 24)
+        self._column.setContentsMargins(0, 20, 0, 24)
         self._column.setSpacing(16)
         Airy(self._keeper, self._column)
         title = QLabel(tr("Engine"))
-        title.setProperty("kind", "title")
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self._test)
-        buttons.addWidget(self._copy)
-        buttons.addStretch(1)
-        self._column.addWidget(title)
-        self._column.addLayout(buttons)
+        title.setProperty("kind", "pagetitle")
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(title)
+        head.addStretch(1)
+        head.addWidget(self._copy)
+        head.addWidget(self._test)
+        self._column.addLayout(head)
         self._column.addWidget(self._result)
         self._column.addStretch(1)
         row = QHBoxLayout(page)
-        row.setContentsMargins(0, 0, 0, 0)
+        row.setContentsMargins(40, 0, 40, 0)
         row.addStretch(1)
         row.addWidget(middle, 1000)
         row.addStretch(1)
         return page
+
+    def _on_theme(self) -> None:
+        self._middle.setMaximumWidth(self._keeper.theme.px(_WIDEST))
 
     def _learn(self, **news: object) -> None:
         self._known = msgspec.structs.replace(self._known, **news)
@@ -139,7 +146,7 @@ class _Card(QFrame):
 
     def __init__(self, section: Section) -> None:
         super().__init__()
-        self.setProperty("kind", "attachment")
+        self.setProperty("kind", "modelcard")
         self.setObjectName(f"engine.{section.id}")
         self._rows: list[tuple[QLabel, QLabel]] = []
         self._shown: Section | None = None

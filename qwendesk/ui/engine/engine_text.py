@@ -4,7 +4,7 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import DevicePlan, Plan, SpeedEstimate
-from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.core.units import show_bytes, show_expected, show_tokens
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.services.engine.engines import Engines
@@ -40,7 +40,7 @@ def sections(known: Known, *, platform: str) -> tuple[Section, ...]:
     state, snapshot, diagnosis = known.state, known.snapshot, known.diagnosis
     devices = state.devices or (diagnosis.devices if diagnosis is not None else ())
     return (
-        Section("build", tr("Engine"), _build(state, diagnosis)),
+        Section("build", tr("What runs now"), _build(state, diagnosis)),
         Section("plan", tr("Plan of the loaded model"), _plan(known)),
         Section("devices", tr("Devices"), tuple(_device(device) for device in devices) or _no_devices()),
         Section("hardware", tr("Hardware and drivers"), _hardware(snapshot, platform)),
@@ -163,10 +163,9 @@ def _parts(device: DevicePlan) -> str:
 
 
 def _speed(speed: SpeedEstimate) -> str:
-    (low, high), (long_low, long_high) = speed.start, speed.long
     return tr(
-        "about {0}-{1} tok/s at the start, {2}-{3} with {4} tokens before it; an estimate until it is measured here",
-        f"{low:.0f}", f"{high:.0f}", f"{long_low:.0f}", f"{long_high:.0f}", show_tokens(speed.long_tokens),
+        "about {0} tok/s at the start, {1} with {2} tokens before it; an estimate until it is measured here",
+        show_expected(speed.start), show_expected(speed.long), show_tokens(speed.long_tokens),
     )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ class CommandCard(QFrame):
 def engine_card(keeper: ThemeKeeper) -> tuple[QWidget, CommandCard]:
     """The same in a frame, for the engine page."""
     frame = QFrame()
-    frame.setProperty("kind", "attachment")
+    frame.setProperty("kind", "modelcard")
     card = CommandCard(keeper, "engine.command", height=110)
     column = QVBoxLayout(frame)
     column.setContentsMargins(16, 4, 16, 6)

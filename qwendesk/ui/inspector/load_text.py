@@ -5,10 +5,10 @@ from typing import Any
 
 from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
-from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.core.units import show_bytes, show_expected, show_tokens
 from qwendesk.services.engine.draft import Draft
 from qwendesk.services.meters.bars import Segment
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, unbroken
 from qwendesk.ui.settings.rows.words import choice_text, edit_text
 
 AUTO_VALUES: Mapping[str, Any] = {"n_ctx": 0, "n_threads": 0, "n_threads_batch": 0}
@@ -93,15 +93,8 @@ def source_text(draft: Draft) -> str:
 def speed_text(plan: Plan | None) -> str:
     if plan is None or plan.speed is None:
         return ""
-    (low, high), (long_low, long_high) = plan.speed.start, plan.speed.long
-    return tr(
-        "about {0} tok/s at the start, {1} when long", _span(low, high), _span(long_low, long_high)
-    )  # fmt: skip
-
-
-def _span(low: float, high: float) -> str:
-    a, b = (f"{value:.0f}" if value >= 3 else f"{value:.1f}" for value in (low, high))
-    return a if a == b else f"{a}-{b}"
+    start, long = show_expected(plan.speed.start), show_expected(plan.speed.long)
+    return unbroken(tr("about {0} tok/s at the start, {1} when long", start, long))
 
 
 def reload_text(draft: Draft) -> tuple[str, str]:

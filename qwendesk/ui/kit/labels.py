@@ -7,7 +7,7 @@ from qwendesk.core.conversation import Answer
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.paths import demo_model
 from qwendesk.core.stats import AnswerStats, StopReason
-from qwendesk.core.units import show_duration, show_tokens
+from qwendesk.core.units import show_duration, show_rate, show_tokens
 from qwendesk.engine.protocol import LoadReport, PictureCost
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.kit.text import tr, tr_n
@@ -74,7 +74,7 @@ def speed_text(stats: AnswerStats) -> str:
     speed = stats.decode_tok_s
     if speed <= 0:
         return ""
-    return tr("{0} tok/s", f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}")
+    return tr("{0} tok/s", show_rate(speed))
 
 
 def stats_text(answer: Answer) -> str:

@@ -9,9 +9,6 @@ import re
 
 from qwendesk.ui.kit.theme import Theme
 
-RADIUS = 10
-"""Corner radius in pixels; spacing is in steps of 4."""
-
 _RULES = """
 QWidget { color: @text; }
 QLineEdit, QPlainTextEdit { placeholder-text-color: @text_dim; }
@@ -170,9 +167,9 @@ QToolButton:pressed { background: @pressed; }
 QToolButton[kind="rail"] { font-size: @11; color: @text_dim; padding: @s5 0px @s4 0px; }
 QToolButton[kind="rail"]:hover { color: @text; }
 QToolButton[kind="rail"]:checked {
-    color: @text; background: @card; border: none; border-left: 2px solid @accent;
+    color: @text; background: @pill_on; border: 1px solid @pill_on_border;
 }
-QToolButton[kind="rail"]:checked:focus { border: 1px solid @focus; border-left: 2px solid @accent; }
+QToolButton[kind="rail"]:checked:focus { border: 1px solid @focus; }
 QToolButton[kind="code"] { color: @text_dim; font-size: @12; padding: 2px 6px; border-radius: 6px; }
 QToolButton[kind="code"]:hover { color: @text; }
 QToolButton[kind="stats"] { color: @text_dim; font-size: @12; padding: @s3 6px @s3 0px; border-radius: 6px; }
@@ -227,8 +224,8 @@ QFrame[kind="alert"][tone="warn"] { border: 1px solid @banner_warn_border; }
 QPlainTextEdit[kind="details"] {
     background: @code_background; color: @code_text; border: 1px solid @code_border; border-radius: 8px;
     padding: @s8; font-size: @12;
-QPlainTextEdit[kind="details"]:focus { border: 1px solid @focus; }
 }
+QPlainTextEdit[kind="details"]:focus { border: 1px solid @focus; }
 QPlainTextEdit[kind="editor"] {
     background: @code_background; border: 1px solid @code_border; border-radius: 8px; padding: @s8; font-size: @14;
     selection-background-color: @selection; selection-color: @selection_text;

@@ -4,6 +4,7 @@ from PySide6.QtCore import QCoreApplication
 
 CONTEXT = "QwenDesk"
 """The context of all texts of ours; Qt's own texts have others."""
+_WORD_JOINER = "\u2060"
 BETWEEN_FORMS = "|"
 """Stands between one and many in the source of a text with a count."""
 
@@ -24,6 +25,11 @@ def tr_n(one: str, many: str, count: int, *values: object) -> str:
     if translated == source:
         translated = one if count == 1 else many
     return translated.format(f"{count:,}", *values)
+
+
+def unbroken(text: str) -> str:
+    """`text` for a label that wraps: a line does not end inside "tok/s". Not for what is copied or searched."""
+    return text.replace("tok/s", f"tok/{_WORD_JOINER}s")
 
 
 def mark(text: str) -> str:

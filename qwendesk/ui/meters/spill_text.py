@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_tokens
+from qwendesk.core.units import GIB, MIB, show_bytes, show_duration, show_expected, show_rate, show_tokens
 from qwendesk.hardware.spill import SpillState
 from qwendesk.services.meters.bars import Meters, Spill, Taker
 from qwendesk.services.meters.relief import Fix, FixId, Relief
@@ -62,7 +62,7 @@ def _cost(spill: Spill) -> str:
         else tr("The GPU is busy at low power and answers come slowly, as when memory is moved")
     )
     if spill.best_tok_s is not None and spill.now_tok_s is not None:
-        return tr("{0}: {1} → {2} tok/s.", where, round(spill.best_tok_s), f"{spill.now_tok_s:.0f}")
+        return tr("{0}: {1} → {2} tok/s.", where, show_rate(spill.best_tok_s), show_rate(spill.now_tok_s))
     if spill.slowdown is not None:
         low, high = (f"{factor:.0f}" if factor >= 3 else f"{factor:.1f}" for factor in spill.slowdown)
         return tr("{0}: answers come {1} to {2} times slower, by what others measured.", where, low, high)
@@ -80,7 +80,7 @@ def _taken(taker: Taker | None) -> str:
 def _choice(fix: Fix, reading: str) -> Choice:
     text, tip = _words(fix)
     if fix.expected_tok_s is not None:
-        text = tr("{0}, about {1} tok/s", text, _range(fix.expected_tok_s))
+        text = tr("{0}, about {1} tok/s", text, show_expected(fix.expected_tok_s))
         tip = tr("{0}. The speed is an estimate.", tip)
     return Choice(fix.id, text, tr("{0}\n{1}", tip, reading))
 
@@ -157,8 +157,3 @@ def _waiting(relief: Relief) -> SpillStory:
 
 def _size(n_bytes: int) -> str:
     return show_bytes(n_bytes) if n_bytes >= GIB else tr("{0} MB", f"{n_bytes / MIB:.0f}")
-
-
-def _range(speeds: tuple[float, float]) -> str:
-    low, high = round(speeds[0]), round(speeds[1])
-    return str(high) if low == high else f"{low}-{high}"

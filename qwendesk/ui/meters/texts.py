@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from qwendesk.core.units import GIB, show_bytes
+from qwendesk.core.units import GIB, show_bytes, show_rate
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 from qwendesk.hardware.spill import SpillState
 from qwendesk.services.engine.measured import Comparison
@@ -171,7 +171,7 @@ def cpu_text(meters: Meters) -> str:
 
 def rate_text(tok_s: float) -> str:
     """ "112 tok/s", one decimal below 10."""
-    return tr("{0} tok/s", f"{tok_s:,.0f}" if tok_s >= 10 else f"{tok_s:.1f}")
+    return tr("{0} tok/s", show_rate(tok_s))
 
 
 def _whole(n_bytes: int) -> str:

@@ -33,6 +33,8 @@ from qwendesk.ui.models.wording import (
 )
 
 _WIDEST = 680
+_LINE = 28
+"""Least height of a line of the list: those with a button need it."""
 
 
 class FirstStart(QWidget):
@@ -201,6 +203,7 @@ class FirstStart(QWidget):
         """One line of the list, with a rule below: what, which, how large."""
         label, which, size = _label("dim", ""), _label("", f"start.{name}"), _label("dim", f"start.{name}.size")
         label.setText(title)
+        self._rows.setRowMinimumHeight(row, _LINE)
         self._rows.addWidget(label, row, 0)
         self._rows.addWidget(which, row, 1)
         self._rows.addWidget(size, row, 2, Qt.AlignmentFlag.AlignRight)
@@ -215,7 +218,7 @@ class FirstStart(QWidget):
         tip = tr("Find the models of other apps on this PC, and use them where they are")
         describe(files, "start.files", tr("I have files"), tip)
         files.clicked.connect(self.files_asked)
-        demo = TextButton(self._keeper, tr("Try the built-in demo (knows a few topics)"), kind="quiet")
+        demo = TextButton(self._keeper, tr("Try the built-in demo (knows a few topics)"), kind="link")
         tip = tr("Tiny and quick; shows what the window can do, not what a model can")
         describe(demo, "start.demo", tr("Try the built-in demo"), tip)
         demo.clicked.connect(self.demo_asked)

@@ -2,12 +2,12 @@
 
 import math
 
-from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
+from qwendesk.core.units import GIB, show_bytes, show_duration, show_expected, show_tokens
 from qwendesk.hub.catalog_schema import Model, Quality
 from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.services.models.fitting import FitLabel, Pc
 from qwendesk.services.models.ranking import Offer, QuantOffer, Speed
-from qwendesk.ui.kit.text import tr, tr_n
+from qwendesk.ui.kit.text import tr, tr_n, unbroken
 
 ASSUMED_BYTES_PER_S = 50_000_000
 """Where no download has been measured: a common fast line (400 Mbit/s). Said together with the number."""
@@ -103,13 +103,14 @@ def speed_text(speed: Speed | None) -> str:
     """ "About 94–111 tok/s at the start, 55–80 in long chats, others report"; "" when not known."""
     if speed is None:
         return ""
-    start = _range(speed.start)
+    start = show_expected(speed.start)
     if not speed.is_reported:
-        long = _range(speed.long or speed.start)
-        return tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long)
+        long = show_expected(speed.long or speed.start)
+        return unbroken(tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long))
     if speed.long is None:
-        return tr("Others report about {0} tok/s.", start)
-    return tr("Others report about {0} tok/s at the start, {1} in long chats.", start, _range(speed.long))
+        return unbroken(tr("Others report about {0} tok/s.", start))
+    text = tr("Others report about {0} tok/s at the start, {1} in long chats.", start, show_expected(speed.long))
+    return unbroken(text)
 
 
 def pc_text(pc: Pc) -> str:
@@ -154,11 +155,6 @@ def _billions(params_b: float) -> str:
 def _round_gb(n_bytes: int) -> str:
     """Memory as it is sold: drivers keep a little of it back."""
     return tr("{0} GB", round(n_bytes / GIB))
-
-
-def _range(pair: tuple[int, int]) -> str:
-    low, high = pair
-    return str(low) if low == high else f"{low}–{high}"
 
 
 def download_text(item: DownloadItem) -> str:

@@ -85,7 +85,7 @@ async def test_from_the_spill_to_one_reload_with_the_chat_intact(gaming_desk: Ga
     assert "1.1 GB of the model sits in shared memory" in sentence
     assert "times slower" in sentence
     assert "Cyberdrome.exe took 3.0 GB" in sentence
-    assert desk.text_of("spill.experts") == "5 expert layers to CPU, about 80-90 tok/s"
+    assert desk.text_of("spill.experts") == "5 expert layers to CPU, about 80–90 tok/s"
     assert desk.text_of("spill.eject") == "Eject until Cyberdrome.exe closes"
     assert not desk.has("spill.kv"), "a smaller cache would not be enough"
     assert "Sysmem" not in desk.text_of("spill.note")

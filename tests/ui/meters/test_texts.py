@@ -96,7 +96,7 @@ def test_the_buttons_and_what_reading_again_costs() -> None:
         Fix(id="layers", cpu_layers=2),
     )
     assert [choice.text for choice in story(SPILL, Relief(fixes=last)).choices] == [
-        "Pictures + 3 expert layers to CPU, about 60-70 tok/s",
+        "Pictures + 3 expert layers to CPU, about 60–70 tok/s",
         "Shorter context (64K)",
         "2 layers to CPU",
     ]
