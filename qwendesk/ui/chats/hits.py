@@ -17,6 +17,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QTextCharFormat, QTextL
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from qwendesk.core.chats import SearchHit
+from qwendesk.ui.kit.direction import draw_line
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -106,9 +107,7 @@ class HitDelegate(QStyledItemDelegate):
         painter.drawText(first, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), label)
         painter.setFont(theme.font(13))
         painter.setPen(theme.color("text"))
-        width = int(inner.width()) - label_width - 8
-        title = painter.fontMetrics().elidedText(hit.title or tr("Untitled"), Qt.TextElideMode.ElideRight, width)
-        painter.drawText(first, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), title)
+        draw_line(painter, first.adjusted(0, 0, -label_width - 8, 0), hit.title or tr("Untitled"))
         self._paint_snippet(painter, QPointF(inner.left(), first.bottom() + 4), inner.width(), hit)
         painter.restore()
 
@@ -133,7 +132,7 @@ class HitDelegate(QStyledItemDelegate):
         layout.beginLayout()
         line = layout.createLine()
         if line.isValid():
-            line.setLineWidth(10_000)
+            line.setLineWidth(width)  # the side where Arabic and Hebrew begin
         layout.endLayout()
         painter.setPen(theme.color("text_dim"))
         painter.setClipRect(QRectF(at.x(), at.y() - 2, width, theme.px(12) + 8))

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOpti
 from qwendesk.core.chats import ChatSummary
 from qwendesk.ui.chats.chat_model import ROW_ROLE
 from qwendesk.ui.chats.rows import Heading
+from qwendesk.ui.kit.direction import draw_line
 from qwendesk.ui.kit.icons import pixmap
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -80,9 +81,7 @@ class RowDelegate(QStyledItemDelegate):
             text.setRight(text.right() - _ICON - 6)
         painter.setFont(theme.font(13, QFont.Weight.Medium if is_open else QFont.Weight.Normal))
         painter.setPen(theme.color("text"))
-        title = chat.title or tr("Untitled")
-        elided = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, int(text.width()))
-        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), elided)
+        draw_line(painter, text, chat.title or tr("Untitled"))
 
     def _paint_heading(self, painter: QPainter, rect: QRect, state: QStyle.StateFlag, heading: Heading) -> None:
         theme = self._keeper.theme
@@ -111,8 +110,7 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(theme.color("text_dim"))
         name = QRectF(text.left() + _ICON + 8, box.top(), text.width() - 2 * _ICON - 16, box.height())
         label = heading.text if heading.is_open else tr("{0} · {1}", heading.text, heading.count)
-        elided = painter.fontMetrics().elidedText(label, Qt.TextElideMode.ElideRight, int(name.width()))
-        painter.drawText(name, int(Qt.AlignmentFlag.AlignVCenter), elided)
+        draw_line(painter, name, label)
 
     def _paint_focus(self, painter: QPainter, box: QRectF, state: QStyle.StateFlag) -> None:
         """A frame around the row that the keyboard is on."""

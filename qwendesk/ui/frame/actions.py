@@ -1,5 +1,6 @@
 """Every command of the window, once: its words, its shortcut, its tooltip."""
 
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal
@@ -64,12 +65,16 @@ ActionId = Literal[
 
 
 class Command(msgspec.Struct, frozen=True):
-    """One command. `shortcuts`: the first is the one shown; without any it is reached through menu and palette."""
+    """One command. `shortcuts`: the first is the one shown; without any it is reached through menu and palette.
+
+    `on_mac`: others where macOS has these for moving in a text. "Ctrl" is its Command key, and "Meta" its Control.
+    """
 
     id: ActionId
     group: Group
     text: str
     shortcuts: tuple[str, ...] = ()
+    on_mac: tuple[str, ...] = ()
 
     @property
     def shortcut(self) -> str:
@@ -108,8 +113,8 @@ _COMMANDS: Final = (
     Command("continue_answer", "Chat", "Continue the last answer", ("Ctrl+Shift+R",)),
     Command("copy_answer", "Chat", "Copy the last answer", ("Ctrl+Shift+C",)),
     Command("latest", "Chat", "Jump to latest", ("Ctrl+End",)),
-    Command("turn_before", "Chat", "Go to the message before", ("Alt+Up",)),
-    Command("turn_after", "Chat", "Go to the next message", ("Alt+Down",)),
+    Command("turn_before", "Chat", "Go to the message before", ("Alt+Up",), on_mac=("Ctrl+Alt+Up",)),
+    Command("turn_after", "Chat", "Go to the next message", ("Alt+Down",), on_mac=("Ctrl+Alt+Down",)),
     Command("system_prompt", "Chat", "System prompt of this chat"),
     Command("context", "Chat", "What fills the context"),
     Command("archive", "Chat", "Archived chats"),
@@ -142,7 +147,15 @@ _COMMANDS: Final = (
     Command("privacy", "App", "Privacy"),
     Command("quit", "App", "Quit", ("Ctrl+Q",)),
 )
-COMMANDS: Final[Mapping[ActionId, Command]] = MappingProxyType({command.id: command for command in _COMMANDS})
+
+
+def commands(*, mac: bool) -> dict[ActionId, Command]:
+    """The table with the keys of one system."""
+    keys = {each.id: each.on_mac for each in _COMMANDS if mac and each.on_mac}
+    return {each.id: msgspec.structs.replace(each, shortcuts=keys.get(each.id, each.shortcuts)) for each in _COMMANDS}
+
+
+COMMANDS: Final[Mapping[ActionId, Command]] = MappingProxyType(commands(mac=sys.platform == "darwin"))
 
 
 def install(window: QWidget, handlers: Mapping[ActionId, Callable[[], None]]) -> dict[ActionId, QAction]:

@@ -2,7 +2,8 @@
 
 import unicodedata
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QPlainTextEdit
 
 _LONGEST_LOOK = 200
@@ -30,3 +31,13 @@ def follow_letters(field: QPlainTextEdit) -> None:
 
     field.textChanged.connect(follow)
     follow()
+
+
+def draw_line(painter: QPainter, room: QRectF, text: str) -> None:
+    """One line in the middle of `room`'s height, begun at the side where its first letter does; what is too long ends
+    in dots at the other side."""
+    is_right = is_right_to_left(text)
+    if is_right is not None:
+        painter.setLayoutDirection(Qt.LayoutDirection.RightToLeft if is_right else Qt.LayoutDirection.LeftToRight)
+    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
+    painter.drawText(room, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading), shown)

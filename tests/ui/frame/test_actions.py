@@ -1,11 +1,12 @@
 """Every action of the window: one table, one key each, and all of them by keyboard alone."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QMenu, QPlainTextEdit, QWidget
 
-from qwendesk.ui.frame.actions import COMMANDS, installed
+from qwendesk.ui.frame.actions import COMMANDS, commands, installed
 from qwendesk.ui.frame.palette import Palette
 from tests.fakes.engine import ScriptedAnswer
 from tests.ui.desk import Desk
@@ -34,6 +35,39 @@ ANCHORS = {
 """The keys that people know from other apps."""
 
 
+def keys_of(*lines: str) -> frozenset[str]:
+    return frozenset(key for line in lines for key in line.split())
+
+
+EDITING = keys_of(
+    "Left Right Up Down Home End PgUp PgDown Del Backspace Return Enter Shift+Return Shift+Enter",
+    "Ctrl+A Ctrl+C Ctrl+V Ctrl+X Ctrl+Z Ctrl+Shift+Z",
+)
+"""What moves in a text and changes it, on every system; with Shift, what moves selects."""
+ON_PC = EDITING | keys_of(
+    "Ctrl+Left Ctrl+Right Ctrl+Home Ctrl+End Ctrl+Backspace Ctrl+Del Ctrl+Ins Shift+Ins Shift+Del Ctrl+Y"
+)
+ON_WINDOWS = ON_PC | keys_of("Alt+Backspace Alt+Shift+Backspace")
+ON_LINUX = ON_PC | keys_of("Ctrl+D Ctrl+E Ctrl+K Ctrl+U Ctrl+Shift+A Ctrl+Shift+Ins")
+ON_MAC = EDITING | keys_of(
+    "Ctrl+Left Ctrl+Right Ctrl+Up Ctrl+Down Alt+Left Alt+Right Alt+Up Alt+Down Alt+Backspace Alt+Del Ctrl+Backspace",
+    "Meta+A Meta+B Meta+D Meta+E Meta+F Meta+H Meta+K Meta+N Meta+O Meta+P Meta+T Meta+V",
+    "Meta+Left Meta+Right Meta+Up Meta+Down Meta+PgUp Meta+PgDown",
+)
+SHARED = {"Ctrl+End", "Ctrl+K"}
+"""The composer gives Ctrl+End on at its end, and every field on Linux leaves Ctrl+K to the window."""
+EDITING_KEYS = [
+    key
+    for key in QKeySequence.StandardKey
+    if key.name.startswith(("MoveTo", "Select", "Delete", "Insert", "Undo", "Redo", "Cut", "Copy", "Paste", "Deselect"))
+]
+
+
+def with_selecting(keys: frozenset[str]) -> set[str]:
+    moving = ("Left", "Right", "Up", "Down", "Home", "End", "PgUp", "PgDown")
+    return {*keys, *(QKeySequence(f"Shift+{key}").toString() for key in keys if key.endswith(moving))}
+
+
 def open_palette(desk: Desk) -> Palette:
     desk.press(Qt.Key.Key_P, CTRL | SHIFT)
     return desk.find("palette", Palette)
@@ -59,6 +93,25 @@ def test_no_key_is_given_twice() -> None:
     given = [QKeySequence(keys).toString() for command in COMMANDS.values() for keys in command.shortcuts]
     assert "" not in given
     assert len(given) == len(set(given))
+
+
+@pytest.mark.parametrize(("mac", "keys"), [(False, ON_WINDOWS), (False, ON_LINUX), (True, ON_MAC)])
+def test_no_command_takes_a_key_that_edits_text(mac: bool, keys: frozenset[str]) -> None:
+    given = {QKeySequence(key).toString() for each in commands(mac=mac).values() for key in each.shortcuts}
+    assert given & with_selecting(keys) <= SHARED
+
+
+def test_no_field_takes_a_key_of_a_command_here(app: QApplication) -> None:
+    here = {binding.toString() for key in EDITING_KEYS for binding in QKeySequence.keyBindings(key)}
+    assert {keys for each in COMMANDS.values() for keys in each.shortcuts} & here <= SHARED
+    for field in (QLineEdit("a b"), QPlainTextEdit("a\nb")):
+        for command in COMMANDS.values():
+            for keys in command.shortcuts:
+                pressed = QKeySequence(keys)[0]
+                asked = QKeyEvent(QEvent.Type.ShortcutOverride, pressed.key(), pressed.keyboardModifiers())
+                asked.ignore()
+                QApplication.sendEvent(field, asked)
+                assert not asked.isAccepted() or keys == "Ctrl+End", f"{keys} stays in a {type(field).__name__}"
 
 
 async def test_every_action_is_in_the_palette_which_has_a_key(desk: Desk) -> None:
