@@ -5,95 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel, QLineEdit, QListView, QMenu, QWidget
+from PySide6.QtWidgets import QInputDialog, QLabel, QLineEdit, QWidget
 
 from qwendesk.core.chats import ChatSummary
-from qwendesk.ui.chats.rows import Heading
 from tests.fakes.engine import ScriptedAnswer
+from tests.ui.chats.chats_desk import ChatsDesk
 from tests.ui.desk import Desk
 
 _CONTROL = Qt.KeyboardModifier.ControlModifier
-
-
-class ChatsDesk:
-    """The window, with what a person does with the list."""
-
-    def __init__(self, desk: Desk, folder: Path) -> None:
-        self.desk = desk
-        self.folder = folder
-
-    @property
-    def view(self) -> QListView:
-        return self.desk.find("chats.list", QListView)
-
-    @property
-    def lines(self) -> list[str]:
-        model = self.view.model()
-        return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
-
-    @property
-    def titles(self) -> list[str]:
-        rows = self.desk.parts.chats.sidebar._model.rows
-        return [row.title for row in rows if isinstance(row, ChatSummary)]
-
-    @property
-    def headings(self) -> list[str]:
-        rows = self.desk.parts.chats.sidebar._model.rows
-        return [row.text for row in rows if isinstance(row, Heading)]
-
-    @property
-    def questions(self) -> list[str]:
-        return [turn.question.text for turn in self.desk.parts.chat.conversation.turns]
-
-    async def open_file(self) -> "ChatsDesk":
-        self.desk.parts.chats.start(self.folder)
-        await self.desk.until(lambda: self.desk.parts.chats.service.is_open)
-        return self
-
-    async def ask(self, text: str) -> None:
-        """In a new chat; done when the list has it."""
-        self.desk.click("chats.new")
-        self.desk.client.answers.append(ScriptedAnswer(text=f"About {text}"))
-        await self.desk.ask(text)
-        await self.desk.until(lambda: text in self.titles)
-
-    def index(self, line: str):
-        return self.view.model().index(self.lines.index(line), 0)
-
-    def click(self, line: str, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-        place = self.view.visualRect(self.index(line)).center()
-        QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, modifier, place)
-
-    def menu(self, line: str) -> QMenu:
-        """The context menu of a row; its entries by objectName."""
-        if not self.view.selectionModel().isSelected(self.index(line)):
-            self.view.setCurrentIndex(self.index(line))
-        sidebar = self.desk.parts.chats.sidebar
-        sidebar._open_menu(sidebar.mapToGlobal(QPoint(50, 100)))
-        return sidebar.findChildren(QMenu, "chats.menu")[-1]
-
-    def choose(self, line: str, entry: str) -> None:
-        menu = self.menu(line)
-        actions = {
-            action.objectName(): action for each in (menu, *menu.findChildren(QMenu)) for action in each.actions()
-        }
-        actions[f"chats.menu.{entry}"].trigger()
-        menu.close()
-
-    async def search(self, text: str) -> QListView:
-        field = self.desk.find("chats.search", QLineEdit)
-        field.setText(text)
-        hits = self.desk.find("chats.hits", QListView)
-        await self.desk.until(hits.isVisible)
-        return hits
-
-
-@pytest.fixture
-def chats(qt_loop: asyncio.Runner, desk: Desk, tmp_path: Path) -> ChatsDesk:
-    return qt_loop.run(ChatsDesk(desk, tmp_path).open_file())
 
 
 async def test_a_chat_joins_the_list_and_opens_again_with_a_click(qt_loop: object, chats: ChatsDesk) -> None:
@@ -295,41 +216,6 @@ async def test_ten_thousand_chats_are_rows_not_widgets(qt_loop: object, chats: C
     assert chats.view.indexAt(chats.view.viewport().rect().center()).isValid()
 
 
-async def test_a_chat_is_exported_and_imported_again(qt_loop: object, chats: ChatsDesk, tmp_path: Path) -> None:
-    await chats.ask("One")
-    chats.choose("One", "export.json")
-    dialog = chats.desk.find("chats.export_dialog", QFileDialog)
-    assert Path(dialog.selectedFiles()[0]).name == "One.json"
-    dialog.fileSelected.emit(str(tmp_path / "One.json"))
-    dialog.close()
-    note = chats.desk.find("chats.toast", QWidget).findChild(QLabel)
-    await chats.desk.until(lambda: "Exported 1" in note.text())
-    assert not chats.desk.is_shown("chats.undo")
-
-    chats.view.setCurrentIndex(chats.index("One"))
-    QTest.keyClick(chats.view, Qt.Key.Key_Delete)
-    await chats.desk.until(lambda: chats.titles == [])
-    chats.desk.parts.chats.exchange.ask_import()
-    dialog = chats.desk.find("chats.import_dialog", QFileDialog)
-    dialog.fileSelected.emit(str(tmp_path / "One.json"))
-    dialog.close()
-    await chats.desk.until(lambda: chats.titles == ["One"])
-
-    assert "1 chat with 2 messages was imported" in note.text()
-
-
-async def test_a_file_that_is_no_export_is_said(qt_loop: object, chats: ChatsDesk, tmp_path: Path) -> None:
-    (tmp_path / "bad.json").write_text("bad")
-    chats.desk.parts.chats.exchange.ask_import()
-    dialog = chats.desk.find("chats.import_dialog", QFileDialog)
-    dialog.fileSelected.emit(str(tmp_path / "bad.json"))
-    dialog.close()
-
-    await chats.desk.until(lambda: chats.desk.is_shown("banner"))
-
-    assert not chats.desk.is_shown("chats.toast")
-
-
 async def test_a_tour_of_the_app_leaves_no_chat(qt_loop: object, make_desk: Callable[[], Desk], tmp_path: Path) -> None:
     desk = make_desk()
     desk.parts.chats.leave_no_trace()
@@ -340,36 +226,6 @@ async def test_a_tour_of_the_app_leaves_no_chat(qt_loop: object, make_desk: Call
     await desk.parts.chats.service.written()
 
     assert chats.titles == []
-
-
-async def test_chats_are_dragged_into_a_folder_and_out_and_folded_ones_stay_folded(
-    qt_loop: object, chats: ChatsDesk
-) -> None:
-    await chats.ask("Roses")
-    await chats.ask("Steel")
-    service = chats.desk.parts.chats.service
-    folder = service.add_folder("Garden")
-    await chats.desk.until(lambda: "Garden" in chats.headings)
-    model = chats.view.model()
-
-    def drop(line: str, onto: str) -> None:
-        data = model.mimeData([chats.index(line)])
-        target = chats.index(onto)
-        assert model.canDropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
-        model.dropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
-
-    drop("Roses", "Garden")
-    await chats.desk.until(lambda: chats.lines == ["Garden", "Roses", "Today", "Steel"])
-    chats.click("Garden")
-    await chats.desk.until(lambda: chats.lines == ["Garden", "Today", "Steel"])
-    await service.written()
-    store = service._store
-    assert store is not None
-    assert store.chats.remembered("folded_folders") == folder.id
-    chats.click("Garden")
-    await chats.desk.until(lambda: "Roses" in chats.lines)
-    drop("Roses", "Today")
-    await chats.desk.until(lambda: chats.lines == ["Garden", "Today", "Steel", "Roses"])
 
 
 async def test_the_model_of_a_chat_is_offered_and_loaded_only_when_asked(

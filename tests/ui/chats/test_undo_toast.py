@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.chats.test_sidebar import ChatsDesk
+from tests.ui.chats.chats_desk import ChatsDesk
 from tests.ui.desk import Desk
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtGui import QAction
 
 from qwendesk.core.chats import DraftFile
-from tests.ui.chats.test_sidebar import ChatsDesk
+from tests.ui.chats.chats_desk import ChatsDesk
 from tests.ui.composer.test_cards import ShapePicture, row
 from tests.ui.desk import Desk
 
