@@ -5,24 +5,23 @@ import asyncio
 import msgspec
 
 from qwendesk.cli.terminal import Interrupts, Terminal
-from qwendesk.engine.contract import EngineClient
-from qwendesk.services.engine.engines import client_here
+from qwendesk.services.engine.engines import chosen_here
 from qwendesk.services.engine.service import EngineService
 from qwendesk.services.engine.testing import Diagnosis, examine, report_of
 
 EXIT_PASSED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
 
 
-async def doctor(
-    terminal: Terminal, interrupts: Interrupts, *, as_json: bool, client: EngineClient | None = None
-) -> int:
+async def doctor(terminal: Terminal, interrupts: Interrupts, *, as_json: bool) -> int:
     """Examines, prints, and returns the exit status."""
     task = asyncio.current_task()
     if task is not None:
         interrupts.on_request(task.cancel)
-    engine = EngineService(client := client or await client_here())
+    engines = await chosen_here(try_all=True)
+    client = engines.client()
+    engine = EngineService(client)
     try:
-        diagnosis = await examine(client, engine)
+        diagnosis = await examine(client, engine, engines.engines)
     finally:
         await engine.close()
     if as_json:

@@ -2,12 +2,15 @@
 
 import json
 
+import msgspec
 import pytest
 
 from qwendesk.cli import doctor as cli_doctor
 from qwendesk.cli import main as cli
 from qwendesk.core.failures import LoadFailure
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
+from qwendesk.services.engine.engines import Engines
+from qwendesk.services.engine.trial import Trial
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
 RIGHT = [
     ScriptedAnswer(text="2 + 3 = 5"),
@@ -16,10 +19,32 @@ RIGHT = [
 ]
 
 
+TRIALS = (
+    Trial(name="vulkan", backend="vulkan", reason="The Vulkan loader is missing."),
+    Trial(name="cpu-avx2", backend="cpu", usable=True),
+    Trial(name="cpu-sse42", backend="cpu", usable=True),
+)
+
+
+class EnginesOfThisPc(msgspec.Struct):
+    """As the choice leaves them."""
+
+    fake: FakeEngineClient
+    engines: Engines
+
+    def client(self) -> FakeEngineClient:
+        return self.fake
+
+
 @pytest.fixture
 def engine(monkeypatch) -> FakeEngineClient:
     fake = FakeEngineClient(answers=RIGHT)
-    monkeypatch.setattr(cli_doctor, "client_here", lambda: ready(fake))
+
+    async def chosen(*, try_all: bool) -> EnginesOfThisPc:
+        assert try_all
+        return EnginesOfThisPc(fake, Engines(TRIALS, chosen="cpu-avx2"))
+
+    monkeypatch.setattr(cli_doctor, "chosen_here", chosen)
     return fake
 
 
@@ -71,7 +96,16 @@ def test_a_missing_thought_fails(engine, capsys):
 def test_a_dying_engine_fails(engine, capsys):
     engine.answers[0] = ScriptedAnswer(text="2 + 3 = 5", dies_after=1)
     assert cli.main(["doctor"]) == 4
-    assert "ended from outside" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "ended from outside" in out
+    assert out.count("Not asked: the engine had ended.") == 2
+
+
+def test_each_engine_is_named_with_its_fate(engine, capsys):
+    assert cli.main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    for words in ("vulkan     The Vulkan loader is missing.", "cpu-avx2   in use", "cpu-sse42  runs here"):
+        assert words in out
 
 
 def test_a_demo_that_cannot_load_exits_3_with_the_reason(engine, capsys):

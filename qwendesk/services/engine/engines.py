@@ -76,11 +76,16 @@ def backend_in(libraries: Path) -> Backend:
     return next((backend for word, backend in _LIBRARY_OF if f"ggml-{word}" in names), "cpu")
 
 
+async def chosen_here(*, try_all: bool = False) -> "EnginesService":
+    """The engines of this PC after the choice, which follows the settings; `try_all` says of each how it fares."""
+    engines = engines_here()
+    await engines.choose(SettingsService().options.engine, try_all=try_all)
+    return engines
+
+
 async def client_here() -> EngineClient:
     """A client for the best engine of this PC: what a command uses, which has nobody to show a choice to."""
-    engines = engines_here()
-    await engines.choose(SettingsService().options.engine)
-    return WorkerClient(environment=engines.environment)
+    return (await chosen_here()).client()
 
 
 class EnginesService:
@@ -134,6 +139,10 @@ class EnginesService:
     def subscribe(self, callback: Callable[[Engines], None]) -> Callable[[], None]:
         """Call `callback` each time something is known better. Returns what ends it."""
         return self._subscribers.add(callback)
+
+    def client(self) -> EngineClient:
+        """A new client, whose workers load the engine that is chosen when they start."""
+        return WorkerClient(environment=self.environment)
 
     def environment(self) -> Mapping[str, str]:
         """What a worker's environment needs so that it loads the chosen engine."""

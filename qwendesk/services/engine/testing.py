@@ -8,7 +8,7 @@ import importlib.metadata
 import platform
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,11 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.state import WorkerEnded
 from qwendesk.services.chat.service import ChatService
+from qwendesk.services.engine.engines import Engines
 from qwendesk.services.engine.service import EngineService
+from qwendesk.services.engine.trial import Trial
 
 _PACKAGES = ("llama-cpp-python", "PySide6-Essentials", "qasync", "msgspec", "jinja2", "Pillow", "psutil")
 
@@ -42,6 +45,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     system_info: str
     backends: tuple[str, ...]
     devices: tuple[DeviceInfo, ...]
+    engines: dict[str, str] = {}
+    """What became of each engine of this PC, by name; empty where they were not tried."""
     cpu_features: tuple[str, ...]
     folders: dict[str, str]
     self_test: tuple[Check, ...]
@@ -53,8 +58,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return self.failure is None and all(check.passed for check in self.self_test)
 
 
-async def examine(client: EngineClient, engine: EngineService) -> Diagnosis:
-    """Loads the demo model and asks it what its answers are known for."""
+async def examine(client: EngineClient, engine: EngineService, engines: Engines | None = None) -> Diagnosis:
+    """Loads the demo model and asks it what its answers are known for. `engines` are noted in the diagnosis."""
     checks: list[Check] = []
     failure: LoadFailure | None = None
 
@@ -75,6 +80,7 @@ async def examine(client: EngineClient, engine: EngineService) -> Diagnosis:
         system_info=welcome.system_info if welcome else "",
         backends=welcome.backends if welcome else (),
         devices=state.devices,
+        engines={trial.name: _fate(trial, engines.chosen) for trial in engines.trials} if engines is not None else {},
         cpu_features=state.cpu_features,
         folders={
             "resources": str(paths.resources_folder()),
@@ -101,11 +107,28 @@ async def _self_test(client: EngineClient, engine: EngineService) -> list[Check]
             return _fault(turn.answer, words, thought)
 
         sum_thought, sum_words = "The sum is 5.", "2 + 3 = 5"
-        return [
-            await _timed("text, thinking off", lambda: asked("What is 2 + 3?", sum_words)),
-            await _timed("text, thinking on", lambda: asked("What is 2 + 3?", sum_words, sum_thought)),
-            await _timed("picture", lambda: asked("What is in this picture?", "red circle", pictures=[picture])),
-        ]
+        questions: Mapping[str, Callable[[], Awaitable[str]]] = {
+            "text, thinking off": lambda: asked("What is 2 + 3?", sum_words),
+            "text, thinking on": lambda: asked("What is 2 + 3?", sum_words, sum_thought),
+            "picture": lambda: asked("What is in this picture?", "red circle", pictures=[picture]),
+        }
+        died: list[WorkerEnded] = []
+        unsubscribe = client.subscribe(lambda news: died.append(news) if isinstance(news, WorkerEnded) else None)
+        checks: list[Check] = []
+        for name, ask in questions.items():
+            if died:
+                # It would be started and crash again for each question, which can take minutes.
+                checks.append(Check(name, passed=False, seconds=0.0, detail="Not asked: the engine had ended."))
+            else:
+                checks.append(await _timed(name, ask))
+        unsubscribe()
+        return checks
+
+
+def _fate(trial: Trial, chosen: str) -> str:
+    if trial.name == chosen:
+        return "in use"
+    return "runs here" if trial.usable else trial.reason or "not tried"
 
 
 def _fault(answer: Answer, words: str, thought: str) -> str:
@@ -151,6 +174,7 @@ def report_of(diagnosis: Diagnosis) -> str:
     sections: list[tuple[str, list[str]]] = [
         ("Versions", _table(diagnosis.versions)),
         ("Engine", _table({"backends": ", ".join(diagnosis.backends) or "none", "built for": diagnosis.system_info})),
+        *([("Engines", _table(diagnosis.engines))] if diagnosis.engines else []),
         ("Devices", [_device_line(device) for device in diagnosis.devices] or ["none found"]),
         ("CPU features", [", ".join(diagnosis.cpu_features) or "none reported"]),
         ("Folders", _table(diagnosis.folders)),
