@@ -43,7 +43,7 @@ def build_settings(
     folders, token = FoldersBridge(models.models, tasks), TokenBridge(models.network, tasks)
     page = SettingsPage(keeper, bridge, folders, token)
     window.add_page("settings", "settings", tr("Settings"), COMMANDS["page_settings"].shortcut, page)
-    install(window, {"page_settings": lambda: window.show_page("settings")})
+    install(window, {"page_settings": lambda: window.go_to("settings")})
     page.page_asked.connect(window.show_page)
     _connect_downloads(models, bridge, page, window)
     return SettingsPart(page, bridge, folders, token, Look(keeper, bridge))

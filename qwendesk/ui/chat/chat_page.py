@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.presets import Style
@@ -172,6 +172,7 @@ class ChatPage(QWidget):
         chat.options_changed.connect(self._on_options)
         composer = self.composer
         composer.submitted.connect(self.ask)
+        composer.text.page_asked.connect(self._on_page_key)
         composer.stop_asked.connect(self.stop)
         composer.answer_now_asked.connect(self.answer_now)
         composer.thinking_toggled.connect(self.toggle_thinking)
@@ -282,6 +283,11 @@ class ChatPage(QWidget):
             self._chat.regenerate(turn_id)
         else:
             self.composer.say(tr("No model is loaded. Choose one with the button at the top (Ctrl+L)."))
+
+    def _on_page_key(self, step: int) -> None:
+        """A page up (-1) or down (1) in the conversation."""
+        action = QScrollBar.SliderAction.SliderPageStepAdd if step > 0 else QScrollBar.SliderAction.SliderPageStepSub
+        self.thread_view.verticalScrollBar().triggerAction(action)
 
     def _on_style(self, style: Style) -> None:
         if style != "custom":

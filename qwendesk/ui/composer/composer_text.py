@@ -1,6 +1,8 @@
 """The text of the next question: grows to ten lines, Enter sends, pictures and files can be pasted."""
 
-from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
+from types import MappingProxyType
+
+from PySide6.QtCore import QEvent, QKeyCombination, QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
@@ -9,12 +11,17 @@ from qwendesk.ui.kit.direction import follow_letters
 from qwendesk.ui.kit.text import tr
 
 _MOST_LINES = 10
+_PAGE_KEYS = MappingProxyType({QKeyCombination(Qt.Key.Key_PageUp): -1, QKeyCombination(Qt.Key.Key_PageDown): 1})
 
 
 class ComposerText(QPlainTextEdit):
-    """`submitted` on Enter; `pasted` carries an Intake with files; `focused` tells the card around it."""
+    """`submitted` on Enter; `pasted` carries an Intake with files; `focused` tells the card around it.
+
+    `page_asked`: -1 for Page Up and 1 for Page Down while there is but one line, in which they mean nothing.
+    """
 
     submitted = Signal()
+    page_asked = Signal(int)
     pasted = Signal(object)
     focused = Signal(bool)
 
@@ -37,11 +44,15 @@ class ComposerText(QPlainTextEdit):
         self.fit_height()
 
     def fit_height(self) -> None:
-        lines = max(1, min(_MOST_LINES, round(self.document().size().height())))
+        lines = max(1, min(_MOST_LINES, self._count_lines()))
         self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 8)
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines == _MOST_LINES else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )
+
+    def _count_lines(self) -> int:
+        """As they are drawn, long ones broken."""
+        return round(self.document().size().height())
 
     def event(self, event: QEvent) -> bool:
         """At the end of the text Ctrl+End is free for the window: jump to the latest answer."""
@@ -56,6 +67,9 @@ class ComposerText(QPlainTextEdit):
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.submitted.emit()
+            return
+        if event.keyCombination() in _PAGE_KEYS and self._count_lines() <= 1:
+            self.page_asked.emit(_PAGE_KEYS[event.keyCombination()])
             return
         super().keyPressEvent(event)
 

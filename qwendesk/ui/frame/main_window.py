@@ -94,6 +94,15 @@ class MainWindow(QMainWindow):
         self._place_notices()
         self.rail.show_page(page)
 
+    def go_to(self, page: str) -> None:
+        """Open a page by its key, with the focus in it: in the question, or on the page's first control."""
+        self.show_page(page)
+        shown, focus = self._pages.currentWidget(), self.focusWidget()
+        if self.page == "chat" and self.chat_page.composer.isVisible():
+            self.chat_page.composer.setFocus()
+        elif focus is None or not shown.isAncestorOf(focus):
+            focus_next(shown, None, forward=True)
+
     def _place_notices(self) -> None:
         if self._pages.currentWidget() is self.chat_room:
             self.chat_page.add_above(self._notices)
@@ -167,9 +176,9 @@ class MainWindow(QMainWindow):
                 "find": page.thread_view.find_bar.open,
                 "turn_before": lambda: page.thread_view.step_turn(-1),
                 "turn_after": lambda: page.thread_view.step_turn(1),
-                "page_chat": lambda: self.show_page("chat"),
-                "page_models": lambda: self.show_page("models"),
-                "page_engine": lambda: self.show_page("engine"),
+                "page_chat": lambda: self.go_to("chat"),
+                "page_models": lambda: self.go_to("models"),
+                "page_engine": lambda: self.go_to("engine"),
                 "zoom_in": lambda: self._keeper.zoom(1),
                 "zoom_out": lambda: self._keeper.zoom(-1),
                 "zoom_reset": lambda: self._keeper.zoom(0),

@@ -305,3 +305,33 @@ async def test_a_model_that_rests_says_so_and_is_loaded_again_by_the_question(de
     assert any("Waiting for the model" in text for text in shown if text)
     assert "You said: Are you there?" in words_in(desk, "thread.message.1")
     assert "loads when you ask" not in desk.text_of("model.button")
+
+
+async def test_page_up_and_down_in_a_question_of_one_line_go_through_the_conversation(desk: Desk) -> None:
+    desk.client.answers.append(ScriptedAnswer(reasoning="", text="\n\n".join(f"Line {n}" for n in range(80))))
+    await desk.ask("A long one")
+    bar = desk.window.chat_page.thread_view.verticalScrollBar()
+    await desk.until(lambda: bar.maximum() > 2 * bar.pageStep() and bar.value() == bar.maximum())
+    desk.type("one line")
+    desk.press(Qt.Key.Key_PageUp)
+    assert bar.value() <= bar.maximum() - bar.pageStep() // 2
+    desk.press(Qt.Key.Key_PageDown)
+    assert bar.value() > bar.maximum() - bar.pageStep() // 2
+    desk.press(Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    before = bar.value()
+    desk.press(Qt.Key.Key_PageUp)
+    assert bar.value() == before
+    assert desk.composer_text.textCursor().blockNumber() == 0
+
+
+async def test_the_keys_of_the_pages_take_the_focus_along(desk: Desk) -> None:
+    for page, key in (("models", Qt.Key.Key_2), ("engine", Qt.Key.Key_3), ("settings", Qt.Key.Key_4)):
+        desk.press(key, Qt.KeyboardModifier.ControlModifier)
+        focus = desk.window.focusWidget()
+        assert desk.window.page == page
+        assert focus is not None
+        assert focus.isVisible()
+        assert not desk.window.rail.isAncestorOf(focus)
+        assert not desk.window.top_bar.isAncestorOf(focus)
+    desk.press(Qt.Key.Key_1, Qt.KeyboardModifier.ControlModifier)
+    assert desk.composer_text.hasFocus()
