@@ -74,9 +74,9 @@ class ChatBridge(QObject):
         return self._service.held
 
     @property
-    def is_incognito(self) -> bool:
-        """Whether nothing of the open chat may be written to a disk."""
-        return self._service.is_incognito
+    def held_only(self) -> HeldPictures | None:
+        """`held` while no picture may become a file, else None."""
+        return self._service.held_only
 
     @property
     def busy(self) -> bool:

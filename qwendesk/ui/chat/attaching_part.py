@@ -128,7 +128,7 @@ class AttachingPart(QObject):
             self._composer.text.insertPlainText(intake.text)
             return
         files = list(intake.files)
-        held = self._chat.held if self._chat.is_incognito else None
+        held = self._chat.held_only
         if intake.image is not None:
             files.append(await asyncio.to_thread(keep_pasted, intake.image, held))
         files += await asyncio.to_thread(lambda: [keep_data(data, held) for data in intake.data])
@@ -188,7 +188,7 @@ class AttachingPart(QObject):
         if choice is None:
             return
         if choice.as_pictures:
-            held = self._chat.held if self._chat.is_incognito else None
+            held = self._chat.held_only
             for page in await asyncio.to_thread(_drawn, path, choice.pages, held):
                 await self._attach_picture(page, question)
             return
