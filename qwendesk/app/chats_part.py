@@ -57,7 +57,7 @@ class ChatsPart(QObject):
         super().__init__()
         self._chats, self._chat, self._tasks, self._window = chats, chat, tasks, window
         self._page = window.chat_page
-        self._offer = ModelOffer(theme, window)
+        self.offer = ModelOffer(theme, window)
         self._is_switching = False
         self._starting: asyncio.Task[None] | None = None
         self._shown_id = chats.chat.chat_id
@@ -142,6 +142,8 @@ class ChatsPart(QObject):
     def _on_replaced(self) -> None:
         self._is_switching = False
         self._note_turns()
+        if not self._chat.conversation.turns:
+            self.offer.withdraw()
         self._edits.bring()
         self.bridge.note_current()
         if self._chat.conversation.turns or self.bridge.is_incognito:
@@ -181,10 +183,10 @@ class ChatsPart(QObject):
 
     async def _offer_model(self, chat_id: str, model: str) -> None:
         """The model a chat was answered by, if it is another one and still there."""
-        self._offer.withdraw()
+        self.offer.withdraw()
         there = bool(model) and await asyncio.to_thread(Path(model).is_file)
         if there and self._chats.chat.chat_id == chat_id:
-            self._offer.offer(model)
+            self.offer.offer(model)
 
     def _save_position(self) -> None:
         """Of the chat that the page shows."""

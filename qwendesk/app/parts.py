@@ -125,6 +125,7 @@ def build(
     )  # fmt: skip
     build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window, inspector.open_prompt)
     first = build_start(keeper, tasks, settings, engine_service, engine, models, window, chat)
+    chats.offer.shown.connect(first.strip.give_way)
     guide = build_help(keeper, window, models, first, meters)
     if engine_list is not None:
         engine_list.join_first_start(first.view)

@@ -70,7 +70,7 @@ def build_start(
     bridge = StartBridge(service, tasks)
     view = FirstStart(keeper, bridge, models.offers)
     strip = NoModelStrip(keeper, engine, chat, bridge)
-    window.add_notice(strip)
+    window.chat_page.add_above(strip)
 
     def open_files() -> None:
         window.show_page("models")

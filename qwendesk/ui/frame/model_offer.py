@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from qwendesk.ui.frame.main_window import MainWindow
 from qwendesk.ui.kit.labels import is_demo
@@ -14,7 +14,11 @@ NOTICE = "modeloffer"
 
 
 class ModelOffer(QObject):
-    """Lives as long as the window. The offer goes when another chat is opened, or another model is asked for."""
+    """Lives as long as the window. The offer stands above the chat it speaks of, and goes when another chat is opened
+    or another model is asked for."""
+
+    shown = Signal(bool)
+    """Whether there is an offer now."""
 
     def __init__(self, keeper: ThemeKeeper, window: MainWindow) -> None:
         super().__init__(window)
@@ -37,7 +41,10 @@ class ModelOffer(QObject):
         self._notice = Notice(self._keeper, NOTICE, tr("This chat was answered by {0}", name), sentence, (load,))
         self._notice.destroyed.connect(self._forget)
         self._offered, self._loaded_then = model, self._wanted()
-        self._window.add_notice(self._notice)
+        self._window.chat_page.add_above(self._notice)
+        self._notice.show()
+        self._window.spoken.say(self._notice.accessibleName())
+        self.shown.emit(True)
 
     def withdraw(self) -> None:
         """Take the offer back, if there is one."""
@@ -46,12 +53,14 @@ class ModelOffer(QObject):
             notice.destroyed.disconnect(self._forget)
             notice.end()
             notice.setParent(None)
+            self.shown.emit(False)
 
     def _wanted(self) -> str:
         wanted = self._engine.state.wanted
         return wanted.model if wanted is not None else ""
 
     def _load(self, model: str) -> None:
+        self._window.chat_page.composer.setFocus()
         if is_demo(model):
             self._engine.load_demo()
         else:
@@ -63,3 +72,4 @@ class ModelOffer(QObject):
 
     def _forget(self) -> None:
         self._notice = None
+        self.shown.emit(False)

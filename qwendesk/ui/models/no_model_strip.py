@@ -22,7 +22,7 @@ class NoModelStrip(QFrame):
     def __init__(self, keeper: ThemeKeeper, engine: EngineBridge, chat: ChatBridge, start: StartBridge) -> None:
         super().__init__()
         self._engine, self._chat, self._start = engine, chat, start
-        self._is_on = False
+        self._is_on = self._gives_way = False
         self.setObjectName("nomodel")
         self.setProperty("kind", "notice")
         self.setAccessibleName(tr("No model is loaded"))
@@ -50,9 +50,15 @@ class NoModelStrip(QFrame):
         self._is_on = True
         self._refresh()
 
+    def give_way(self, gives: bool) -> None:
+        """The model that answered this chat is offered in its place."""
+        self._gives_way = gives
+        self._refresh()
+
     def _refresh(self, *_news: object) -> None:
         state, offered = self._engine.state, self._start.start
         is_wanted = state.report is None and state.wanted is None and bool(self._chat.conversation.turns)
+        is_wanted = is_wanted and not self._gives_way
         self.setVisible(self._is_on and is_wanted)
         if not is_wanted:
             return
