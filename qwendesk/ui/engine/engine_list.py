@@ -101,7 +101,7 @@ class EngineList(QFrame):
             row.deleteLater()
 
     def _foot(self) -> QHBoxLayout:
-        folder = TextButton(self._keeper, tr("Open the folder of engines"), kind="link", icon_name="folder")
+        folder = TextButton(self._keeper, " " + tr("Open the folder of engines"), kind="link", icon_name="folder")
         tip = tr("Open your folder of engines: a folder with an engine that is put there is found at the next start")
         describe(folder, "engine.folder", tr("Open the folder of engines"), tip)
         folder.clicked.connect(self.folder_asked)

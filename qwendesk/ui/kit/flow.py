@@ -5,7 +5,8 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class FlowLayout(QLayout):
-    """Each line is as high as its highest widget. From right to left where the window is."""
+    """Each line is as high as its highest widget. From right to left where the window is. At the top of what room it
+    has, or in the middle with AlignVCenter."""
 
     def __init__(self, parent: QWidget | None = None, *, spacing: int = 8) -> None:
         super().__init__(parent)
@@ -52,6 +53,9 @@ class FlowLayout(QLayout):
 
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
+        if self.alignment() & Qt.AlignmentFlag.AlignVCenter:
+            spare = max(0, rect.height() - self.heightForWidth(rect.width()))
+            rect = rect.adjusted(0, spare // 2, 0, 0)
         self._place(rect, moves=True)
 
     def _place(self, rect: QRect, *, moves: bool) -> int:

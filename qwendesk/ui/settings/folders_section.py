@@ -129,7 +129,7 @@ class FoldersSection(Section):
         texts.addWidget(text)
         texts.addWidget(note)
         row = QHBoxLayout(box)
-        row.setContentsMargins(16, 8, 60, 8)
+        row.setContentsMargins(16, 8, 16, 8)
         row.setSpacing(24)
         row.addLayout(texts, 1)
         row.addWidget(self._other_apps)

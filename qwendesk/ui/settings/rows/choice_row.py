@@ -33,6 +33,7 @@ class ChoiceRow(SettingRow):
 
     def _make_buttons(self) -> None:
         line = FlowLayout(spacing=6)
+        line.setAlignment(Qt.AlignmentFlag.AlignVCenter)
         self._editors.addLayout(line)
         self._help.setMinimumWidth(_NARROWEST_HELP)
         for choice in self.entry.choices:

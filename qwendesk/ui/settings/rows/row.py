@@ -72,12 +72,13 @@ class SettingRow(QFrame):
         self._editors = QHBoxLayout()
         self._editors.setSpacing(6)
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(16, 10, 8, 10)
-        self._row.setSpacing(24)
+        self._row.setContentsMargins(16, 10, 16, 10)
+        self._row.setSpacing(12)
         self._airs = (Airy(keeper, texts), Airy(keeper, self._row))
         self._row.addLayout(texts, 1)
-        self._row.addLayout(self._editors)
+        # Before the editor: all editors end at the card's edge, changed or not.
         self._row.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._row.addLayout(self._editors)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def stack(self) -> None:
