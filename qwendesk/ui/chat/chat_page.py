@@ -12,6 +12,7 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.chat.attaching_part import AttachingPart
+from qwendesk.ui.chat.banner import Banner
 from qwendesk.ui.chat.banner_content import BannerContent, EngineStory, follow
 from qwendesk.ui.chat.turns_part import TurnsPart
 from qwendesk.ui.chat.undo_bar import UndoBar
@@ -20,7 +21,6 @@ from qwendesk.ui.composer.budget_menu import CUSTOM_BUDGET
 from qwendesk.ui.composer.composer import Composer
 from qwendesk.ui.composer.intake import Intake
 from qwendesk.ui.composer.sampling_popover import SamplingPopover
-from qwendesk.ui.kit.banner import Banner
 from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.drop_target import DropTarget
 from qwendesk.ui.kit.tasks import Tasks

@@ -19,7 +19,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QTextBrowser, QWidget
 
 from qwendesk.ui.kit.text import tr
-from qwendesk.ui.thread.inline_writer import is_web_address
 
 _LINE_HEIGHT = 124.0
 """Per cent of the font's own."""
@@ -142,6 +141,11 @@ def airy_lines() -> QTextBlockFormat:
     form = QTextBlockFormat()
     form.setLineHeight(_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     return form
+
+
+def is_web_address(address: str) -> bool:
+    """Only these are links; anything else stays text."""
+    return address.lower().startswith(("http://", "https://"))
 
 
 def _short(address: str) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
 
 from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text_pane import is_web_address
 from qwendesk.ui.kit.theme import Theme
 from qwendesk.ui.thread.formulas import SOURCE, FormulaShelf, formula_format
 from qwendesk.ui.thread.markdown_math import written
@@ -132,11 +133,6 @@ def centre_formula(cursor: QTextCursor) -> None:
     if not form.indent() and cursor.currentList() is None:
         form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
     cursor.setBlockFormat(form)
-
-
-def is_web_address(address: str) -> bool:
-    """Only these are links; anything else stays text."""
-    return address.lower().startswith(("http://", "https://"))
 
 
 def _emphasis(form: QTextCharFormat, kind: str) -> QTextCharFormat:
