@@ -32,6 +32,7 @@ LAW = (
     Rule("hardware", ("core", "hardware")),
     Rule("store", ("core", "store")),
     Rule("services", ("core", "engine", "hub", "hardware", "store", "services")),
+    Rule("ui.kit", ("core", "services", "ui.kit"), ("engine.state", "engine.protocol", "hub", "hardware"), qt=True),
     Rule("ui", ("core", "services", "ui"), ("engine.state", "engine.protocol", "hub", "hardware"), qt=True),
     Rule("app", (), qt=True, anything=True),
     Rule("", (), anything=True),

@@ -32,6 +32,7 @@ FORBIDDEN = {
     "the window reads files": ("ui/x.py", "from qwendesk.hub.gguf import read_facts"),
     "the window takes a whole module": ("ui/x.py", "from qwendesk.hub import gguf"),
     "the window asks the client": ("ui/x.py", "from qwendesk.engine.client import WorkerClient"),
+    "the kit asks a room": ("ui/kit/x.py", "from qwendesk.ui.chat.banner import Banner"),
     "llama.cpp outside the worker": ("hub/x.py", "import llama_cpp"),
     "the command line loads Qt": ("cli/x.py", "def f():\n    import PySide6.QtWidgets"),
     "the command line asks the worker": ("cli/ask.py", "def f():\n    import qwendesk.engine.worker.main"),
@@ -67,7 +68,7 @@ ALLOWED = {
 def package_with(folder: Path, file: str, source: str) -> Path:
     """A made-up package that holds one file of that text, and every module that the examples name."""
     modules = ("core/errors", "engine/state", "engine/client", "engine/watchdog", "engine/worker/main", "services/chat")
-    for name in (*modules, "hub/gguf", "hardware/planner", "app", file.removesuffix(".py")):
+    for name in (*modules, "hub/gguf", "hardware/planner", "ui/chat/banner", "app", file.removesuffix(".py")):
         path = folder / "qwendesk" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")

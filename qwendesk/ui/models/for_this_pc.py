@@ -1,7 +1,7 @@
 """The tab "For this PC": one recommended model, the others by how well they fit."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
 from qwendesk.services.models.offers import Offers
 from qwendesk.services.models.ranking import QuantOffer
@@ -13,24 +13,18 @@ from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
 from qwendesk.ui.models.offer_card import OfferCard
+from qwendesk.ui.models.offers_files import OffersFiles
 
 
-class ForThisPc(QWidget):
+class ForThisPc(OffersFiles):
     """Emits what the person wants; shows the bridge's Offers."""
 
     download_asked = Signal(str, str, bool)
     """Repository, path in it, with its picture file."""
-    use_asked = Signal(str)
-    """Path of a model on this PC."""
-    resume_asked = Signal(str)
-    """Id of a download that stopped."""
-    fix_asked = Signal()
-    """Something is wrong with a file that is here."""
 
     def __init__(self, keeper: ThemeKeeper, offers: OffersBridge) -> None:
         super().__init__()
         self._keeper, self._bridge = keeper, offers
-        self._have = Have()
         self._cards: list[OfferCard] = []
         self._status = QLabel()
         self._status.setProperty("kind", "dim")
@@ -101,16 +95,8 @@ class ForThisPc(QWidget):
                 card.toggle_table()
 
     def _on_wanted(self, quant: QuantOffer) -> None:
-        file = (quant.repo, quant.path)
-        match self._have.presence(*file):
-            case "paused" | "failed":
-                self.resume_asked.emit(self._have.stopped[file].id)
-            case "flagged":
-                self.fix_asked.emit()
-            case "here":
-                self.use_asked.emit(self._have.here[file])
-            case _:
-                self.download_asked.emit(quant.repo, quant.path, self._bridge.offers.with_pictures)
+        if not self.take_next_step(quant.repo, quant.path):
+            self.download_asked.emit(quant.repo, quant.path, self._bridge.offers.with_pictures)
 
 
 def status_text(offers: Offers) -> str:

@@ -14,6 +14,7 @@ from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import mark, tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.have import Have
+from qwendesk.ui.models.offers_files import OffersFiles
 from qwendesk.ui.models.repo_view import RepoView, marks_text
 
 _FIRST_QUERY = "Qwen3.5"
@@ -25,22 +26,15 @@ _SORTS: Final[dict[Sort, str]] = {
 }
 
 
-class SearchTab(QWidget):
+class SearchTab(OffersFiles):
     """Shows the bridge's SearchState; the window never waits for the Hub."""
 
     download_asked = Signal(str, str)
     """Repository, path in it."""
-    use_asked = Signal(str)
-    """Path of a model on this PC."""
-    resume_asked = Signal(str)
-    """Id of a download that stopped."""
-    fix_asked = Signal()
-    """Something is wrong with a file that is here."""
 
     def __init__(self, keeper: ThemeKeeper, search: SearchBridge) -> None:
         super().__init__()
         self._keeper, self._bridge = keeper, search
-        self._have = Have()
         self._shown: tuple[Hit, ...] | None = None
         self._rows: list[tuple[Hit, QFrame]] = []
         self._query = QLineEdit(_FIRST_QUERY)
@@ -196,16 +190,8 @@ class SearchTab(QWidget):
         opened = self._bridge.state.opened
         if opened is None:
             return
-        file = (opened.repo, item.path)
-        match self._have.presence(*file):
-            case "paused" | "failed":
-                self.resume_asked.emit(self._have.stopped[file].id)
-            case "flagged":
-                self.fix_asked.emit()
-            case "here":
-                self.use_asked.emit(self._have.here[file])
-            case _:
-                self.download_asked.emit(opened.repo, item.path)
+        if not self.take_next_step(opened.repo, item.path):
+            self.download_asked.emit(opened.repo, item.path)
 
 
 def status_text(state: SearchState) -> str:
