@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout
 
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.services.chat.library import PromptLibrary, SavedPrompt
 from qwendesk.ui.bridges.chat import ChatBridge
@@ -29,6 +30,8 @@ class SystemPart(QFrame):
         super().__init__()
         self._chat, self._library = chat, library
         self._preset = ""
+        self._shown = ChatSettings()
+        """The chat's settings when they were shown last."""
         self._gone: SavedPrompt | None = None
         """What was deleted or written over last."""
         self.setObjectName("inspector.system")
@@ -71,15 +74,26 @@ class SystemPart(QFrame):
         self._kept.activated.connect(self._take)
         self.show_settings()
         chat.options_changed.connect(self.show_settings)
+        chat.replaced.connect(self._on_replaced)
 
     def show_settings(self) -> None:
-        """What the open chat has now; what was typed and not used goes."""
-        settings = self._chat.settings
-        for field, text in ((self._text, settings.system_prompt), (self._schema, settings.json_schema)):
-            if field.toPlainText() != text:
-                field.setPlainText(text)
-        self._preset = settings.preset
+        """What the open chat has now; what is typed and not used stays while other options change."""
+        before, settings = self._shown, self._chat.settings
+        self._shown = settings
+        if settings.system_prompt != before.system_prompt:
+            self._text.setPlainText(settings.system_prompt)
+        if settings.json_schema != before.json_schema:
+            self._schema.setPlainText(settings.json_schema)
+        if settings.preset != before.preset:
+            self._preset = settings.preset
         self._say(self._library.problem)
+
+    def _on_replaced(self) -> None:
+        """What was typed for the chat before is not for this one."""
+        self._shown = settings = self._chat.settings
+        self._text.setPlainText(settings.system_prompt)
+        self._schema.setPlainText(settings.json_schema)
+        self._preset = settings.preset
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_F2:

@@ -33,6 +33,19 @@ async def test_a_system_prompt_is_set_for_this_chat(desk: Desk) -> None:
     assert last_request(desk).messages[0].text == "You are QwenDesk Demo."
 
 
+async def test_what_is_typed_stays_while_another_option_changes_and_goes_with_its_chat(desk: Desk) -> None:
+    await open_prompt(desk)
+    text = desk.find("inspector.system.text", QPlainTextEdit)
+    text.setPlainText("Be kind.")
+    desk.parts.chat.toggle_thinking()
+    assert text.toPlainText() == "Be kind."
+    desk.click("inspector.system.apply")
+    assert desk.parts.chat.settings.system_prompt == "Be kind."
+    text.setPlainText("Be rude.")
+    desk.parts.chat.new_chat()
+    assert text.toPlainText() == ""
+
+
 async def test_a_bad_schema_is_told_and_nothing_is_taken(desk: Desk) -> None:
     await open_prompt(desk)
     desk.find("inspector.system.schema", QPlainTextEdit).setPlainText('{"type": "text"}')
