@@ -66,7 +66,7 @@ class ChatPage(QWidget):
         column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
         self.drop_target = DropTarget(self)
         self.attaching = AttachingPart(keeper, self.composer, engine, chat, self._shelf, tasks)
-        self._turns = TurnsPart(self.thread_view, chat, self.undo_bar, self)
+        self._turns = TurnsPart(self.thread_view, chat, self.undo_bar, self.composer, self)
         self._connect()
         self._on_engine()
         self._on_options()

@@ -1,20 +1,35 @@
 """Joins the thread's messages to the chat: what people want with one, and what came of it."""
 
-from typing import Literal, cast
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal, cast
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from qwendesk.services.chat.chat import Part
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.chat.undo_bar import UndoBar
 from qwendesk.ui.thread.thread_view import ThreadView
 
+_OTHER_WAY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"thread.{part}{one}": f"thread.{part}{other}"
+        for part in ("", "question.")
+        for one, other in (("earlier", "later"), ("later", "earlier"))
+    }
+)
+"""At the first and the last version one of the arrows leads nowhere."""
+
 
 class TurnsPart(QObject):
     """Lives as long as the chat page."""
 
-    def __init__(self, thread: ThreadView, chat: ChatBridge, undo_bar: UndoBar, parent: QObject) -> None:
+    def __init__(
+        self, thread: ThreadView, chat: ChatBridge, undo_bar: UndoBar, composer: QWidget, parent: QObject
+    ) -> None:
         super().__init__(parent)
+        self._composer = composer
         self._thread, self._chat, self._undo_bar = thread, chat, undo_bar
         intents = thread.intents
         intents.is_last = self._is_last
@@ -49,5 +64,29 @@ class TurnsPart(QObject):
     def _on_turns_replaced(self, kept: int) -> None:
         """The turn that is being answered comes by itself, when it starts."""
         turns = self._chat.conversation.turns
+        focus = QApplication.focusWidget()
+        row = _row_with(self._thread, focus)
         self._thread.replace_from(kept, turns[kept : len(turns) - 1] if self._chat.busy else turns[kept:])
         self._undo_bar.hide()
+        if focus is not None and row >= 2 * kept:
+            self._give_focus(row, focus.objectName().rpartition(".")[0])
+
+    def _give_focus(self, row: int, action: str) -> None:
+        """To the same button of the message that came in the place of `row`; to the question when there is none."""
+        if row < len(self._thread.rows):
+            message, turn = self._thread.row_widget(row), self._thread.rows[row].turn.id
+            for each in (action, _OTHER_WAY.get(action, action)):
+                button = message.findChild(QAbstractButton, f"{each}.{turn}")
+                if button is not None and button.isEnabled():
+                    button.setFocus(Qt.FocusReason.TabFocusReason)
+                    return
+        self._composer.setFocus()
+
+
+def _row_with(thread: ThreadView, focus: QWidget | None) -> int:
+    """The row that has the focus; -1 for none."""
+    for index in thread.live_rows():
+        widget = thread.rows[index].widget
+        if widget is not None and focus is not None and widget.isAncestorOf(focus):
+            return index
+    return -1

@@ -85,6 +85,9 @@ class ChatList(QListView):
         super().focusInEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.state() is QAbstractItemView.State.EditingState:  # Enter in a new name comes here, too
+            super().keyPressEvent(event)
+            return
         match event.key():
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
                 self._take(self.currentIndex())

@@ -18,6 +18,7 @@ class BudgetMenu(QMenu):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setObjectName("composer.menu.budget")
         self.setToolTipsVisible(True)
         self._group = QActionGroup(self)
         self._actions: dict[int, QAction] = {}

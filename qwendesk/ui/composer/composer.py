@@ -82,6 +82,8 @@ class Composer(QFrame):
         else:
             describe(self._send, "composer.send", tr("Send"), tr("Send the question"), "Return")
             self.show_answer_now(visible=False)
+            if self.notice == _still_writing():
+                self.say("")
         self._update_send()
 
     def show_answer_now(self, *, visible: bool) -> None:
@@ -185,7 +187,7 @@ class Composer(QFrame):
         if self._sending:
             return
         if self._busy:
-            self.say(tr("The answer is still being written: wait for its end, or stop it with Esc."))
+            self.say(_still_writing())
         elif text or self.attachments.items:
             self.submitted.emit(text, self.attachments.pictures, self.attachments.documents)
 
@@ -280,6 +282,7 @@ class Composer(QFrame):
 
     def _style_menu(self) -> QMenu:
         menu = self._styles_menu = QMenu(self)
+        menu.setObjectName("composer.menu.styles")
         menu.setToolTipsVisible(True)
         self._styles: dict[Style, QAction] = {}
         entries: tuple[tuple[Style, str, str], ...] = (
@@ -300,6 +303,10 @@ class Composer(QFrame):
         keep.setToolTip(tr("As a preset of your own, under a name"))
         keep.triggered.connect(self.keep_asked)
         return menu
+
+
+def _still_writing() -> str:
+    return tr("The answer is still being written: wait for its end, or stop it with Esc.")
 
 
 def _thinking_on(budget: int) -> str:

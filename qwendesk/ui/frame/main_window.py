@@ -97,10 +97,11 @@ class MainWindow(QMainWindow):
     def go_to(self, page: str) -> None:
         """Open a page by its key, with the focus in it: in the question, or on the page's first control."""
         self.show_page(page)
-        shown, focus = self._pages.currentWidget(), self.focusWidget()
+        shown: QWidget | None = self._pages.currentWidget()
+        focus: QWidget | None = self.focusWidget()
         if self.page == "chat" and self.chat_page.composer.isVisible():
             self.chat_page.composer.setFocus()
-        elif focus is None or not shown.isAncestorOf(focus):
+        elif shown is not None and (focus is None or not shown.isAncestorOf(focus)):
             focus_next(shown, None, forward=True)
 
     def _place_notices(self) -> None:

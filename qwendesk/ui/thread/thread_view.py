@@ -262,7 +262,8 @@ class ThreadView(QScrollArea):
             self._arranging = False
         if self._following and self._latest.hasFocus():
             self._latest.clearFocus()  # hiding it would hand the focus on, and scroll to whoever got it
-        self._latest.setVisible(not self._following)
+        bar = self.verticalScrollBar()
+        self._latest.setVisible(not self._following and bar.value() < bar.maximum())
         if not self._following:
             self._latest.raise_()
         if not ahead:

@@ -148,6 +148,7 @@ async def test_a_second_question_waits_for_the_first_answer(desk: Desk) -> None:
     assert "still being written" in desk.text_of("composer.notice")
     desk.press(Qt.Key.Key_Escape)
     await desk.until(lambda: not desk.parts.chat.busy)
+    assert not desk.is_shown("composer.notice")
 
 
 async def test_the_stats_chip_tells_all_numbers(desk: Desk) -> None:

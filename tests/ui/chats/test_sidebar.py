@@ -40,6 +40,8 @@ async def test_the_keyboard_opens_renames_and_deletes_and_undo_brings_back(qt_lo
     editor.setText("Renamed")
     QTest.keyClick(editor, Qt.Key.Key_Return)
     await chats.desk.until(lambda: "Renamed" in chats.titles)
+    assert chats.questions == ["Two"]  # Enter took the name, and opened nothing
+    await chats.desk.until(chats.view.hasFocus)
 
     QTest.keyClick(chats.view, Qt.Key.Key_Return)
     await chats.desk.until(lambda: chats.questions == ["One"])
@@ -175,8 +177,10 @@ async def test_incognito_never_joins_the_list(qt_loop: object, chats: ChatsDesk)
     assert chats.titles == ["One"]
     assert "nothing of it is saved" in chats.desk.text_of("chats.incognito")
     await chats.desk.until(lambda: chats.desk.is_shown("chats.incognito"))
+    assert chats.desk.is_shown("chat.incognito"), "the list of chats may be hidden"
     chats.click("One")
     await chats.desk.until(lambda: not chats.desk.is_shown("chats.incognito"))
+    assert not chats.desk.is_shown("chat.incognito")
 
 
 async def test_the_list_folds_below_900_and_lies_over_the_page_if_asked(qt_loop: object, chats: ChatsDesk) -> None:

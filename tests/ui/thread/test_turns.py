@@ -52,8 +52,10 @@ async def test_a_question_is_edited_in_place_and_its_old_version_is_an_arrow_awa
     await desk.until(lambda: desk.is_shown(f"thread.question.version.{turn}"))
     assert desk.text_of(f"thread.question.version.{turn}") == "2/2"
     assert desk.message(turn).answer_view.markdown == "Due."
-    desk.click(f"thread.question.earlier.{turn}")
+    desk.find(f"thread.question.earlier.{turn}", QWidget).setFocus()
+    desk.press(Qt.Key.Key_Space)
     await desk.until(lambda: shown(desk) == [("One?", "Uno.")])
+    assert desk.find("thread.question.later.1", QWidget).hasFocus()  # the other one leads nowhere now
     assert desk.text_of("thread.question.version.1") == "1/2"
     assert desk.message(1).answer_view.markdown == "Uno."
 
