@@ -27,6 +27,8 @@ class PresetMenu(QWidget):
         self._button = TextButton(keeper)
         describe(self._button, _NAME, tr("My presets"), tr("Sampling values under names of your own"))
         self._menu = QMenu(self)
+        # Made once: clearing a menu does not end the menus in it.
+        self._rename_menu, self._delete_menu = QMenu(tr("Rename"), self._menu), QMenu(tr("Delete"), self._menu)
         self._button.setMenu(self._menu)
         head = QHBoxLayout()
         head.addWidget(self._button)
@@ -106,12 +108,17 @@ class PresetMenu(QWidget):
 
     def _fill(self, chosen: str, *, is_changed: bool) -> None:
         menu, presets, names = self._menu, self._presets, self._presets.names
-        menu.clear()
+        for each in (menu, self._rename_menu, self._delete_menu):
+            each.clear()
         for name in names:
             action = self._action(menu, name, f"use.{name}")
             action.setCheckable(True)
             action.setChecked(name == chosen and not is_changed)
             action.triggered.connect(lambda _c=False, name=name: presets.use(name))
+            action = self._action(self._rename_menu, name, f"rename.{name}")
+            action.triggered.connect(lambda _c=False, name=name: self.begin_naming(name))
+            action = self._action(self._delete_menu, name, f"delete.{name}")
+            action.triggered.connect(lambda _c=False, name=name: presets.delete(name))
         if names:
             menu.addSeparator()
         self._fill_built_in(menu)
@@ -122,12 +129,8 @@ class PresetMenu(QWidget):
             update.setEnabled(is_changed)
             update.triggered.connect(lambda _c=False: presets.save(chosen))
         if names:
-            rename, delete = menu.addMenu(tr("Rename")), menu.addMenu(tr("Delete"))
-            for name in names:
-                action = self._action(rename, name, f"rename.{name}")
-                action.triggered.connect(lambda _c=False, name=name: self.begin_naming(name))
-                action = self._action(delete, name, f"delete.{name}")
-                action.triggered.connect(lambda _c=False, name=name: presets.delete(name))
+            menu.addMenu(self._rename_menu)
+            menu.addMenu(self._delete_menu)
         menu.addSeparator()
         export = self._action(menu, tr("Export all to a file…"), "export")
         export.setEnabled(bool(names))

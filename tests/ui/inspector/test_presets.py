@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from qwendesk.core import paths
 from qwendesk.engine.protocol import Generate
@@ -87,6 +87,14 @@ async def test_values_are_kept_chosen_changed_updated_renamed_and_deleted(desk: 
     await desk.until(lambda: not desk.is_shown("inspector.presets.undo"))
     choose(desk, "inspector.presets.card.precise.instruct")
     assert (desk.parts.chat.thinking, desk.parts.chat.style, desk.parts.chat.preset_name) == (False, "precise", "")
+
+
+async def test_menus_do_not_pile_up_while_options_change(desk: Desk) -> None:
+    desk.parts.inspector.presets.save("Mine")
+    before = len(desk.window.findChildren(QMenu))
+    for temperature in ("0.1", "0.2", "0.3"):
+        desk.parts.chat.choose_custom({"temperature": temperature})
+    assert len(desk.window.findChildren(QMenu)) == before
 
 
 async def test_a_kept_prompt_with_a_style_takes_the_place_of_a_preset(desk: Desk) -> None:
