@@ -139,11 +139,12 @@ class PacksService:
         except OSError as error:
             what = error.strerror or str(error)
             problem = f"The engine could not be put into {self._folder}: {what}. Make room there, or try again later."
-        rested = msgspec.structs.replace(
-            self._states[name], is_running=False, phase="", bytes_per_s=0.0, problem=problem, is_offline=is_offline
-        )
-        self._states[name] = self._looked_at(rested)
-        self._subscribers.notify(self.states)
+        finally:
+            rested = msgspec.structs.replace(
+                self._states[name], is_running=False, phase="", bytes_per_s=0.0, problem=problem, is_offline=is_offline
+            )
+            self._states[name] = self._looked_at(rested)
+            self._subscribers.notify(self.states)
         return self._states[name]
 
     def cancel(self, name: str) -> None:

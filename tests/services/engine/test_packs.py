@@ -160,6 +160,20 @@ async def test_closing_ends_a_download_whose_task_was_cancelled(
     assert ended == [True]
 
 
+async def test_what_nobody_thought_of_leaves_a_pack_that_can_be_fetched(
+    server: PackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: Any) -> None:
+        raise ValueError("a fault of ours")
+
+    packs = service(tmp_path, pack_of(server))
+    with monkeypatch.context() as patch:
+        patch.setattr("qwendesk.services.engine.packs.download_file", broken)
+        with pytest.raises(ValueError, match="of ours"):
+            await packs.fetch("cuda-12")
+    assert (await packs.fetch("cuda-12")).is_here
+
+
 async def test_only_packs_for_this_pc_and_this_version_are_offered(server: PackServer, tmp_path: Path) -> None:
     fitting = pack_of(server)
     others = (pack_of(server, name="a", platform="windows-x64"), pack_of(server, name="b", package_version="0.9"))
