@@ -41,6 +41,8 @@ _TERMS = frozenset(
     for word in plain_words(str(choice))
 )
 """Choices that are the field's own terms; those that have words of ours (ui/settings/rows/words.py) never show up."""
+_TURNS = 300
+"""As long as something may still be cut off; only what is wrong takes them all."""
 PAGES = ("page_chat", "page_models", "page_engine", "page_settings")
 
 
@@ -88,11 +90,12 @@ def escaped() -> list[str]:
 
 
 async def cut_off(desk: Desk) -> list[str]:
-    """What is still cut off when layouts have had many turns of the loop."""
-    for _ in range(50):
+    """What is still cut off when layouts, and what waits for a timer, have had many turns of the loop."""
+    for _ in range(_TURNS):
         if not (found := _cut_off_now(desk)):
             return []
         await settle()
+        await asyncio.sleep(0.002)  # as Desk.until does: timers of layouts are due, however slow the machine is
     return found
 
 
