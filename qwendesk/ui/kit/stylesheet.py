@@ -103,7 +103,7 @@ QLabel[chip="plain"] { color: @text_dim; background: @chip_plain; }
 QLabel[chip] { border-radius: 6px; padding: @s3 8px; font-size: @12; font-weight: 600; }
 
 QAbstractButton { border-radius: 10px; padding: 0px; }
-QPushButton { background: @card; border: 1px solid @border; padding: @s7 12px; }
+QPushButton { background: @card; border: 1px solid @border; padding: @s7 12px; outline: none; }
 QPushButton:hover { background: @card_hover; }
 QPushButton:pressed { background: @pressed; }
 QPushButton:focus, QToolButton:focus { border: 1px solid @focus; }
