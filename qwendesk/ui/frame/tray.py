@@ -30,17 +30,18 @@ class Tray(QObject):
 
     def __init__(self, keeper: ThemeKeeper, window: MainWindow, settings: SettingsBridge) -> None:
         super().__init__(window)
-        self._window, self._settings = window, settings
+        self._keeper, self._window, self._settings = keeper, window, settings
         self.is_known = False
         """The person has been told that the window is only hidden."""
-        self.icon = QSystemTrayIcon(icon("logo", keeper.theme["accent"], 32), self)
+        self.icon = QSystemTrayIcon(self)
+        self._show_icon()
         self.icon.setToolTip("QwenDesk")
         self._menu = QMenu(window)
         self._eject = self._fill_menu()
         self.icon.setContextMenu(self._menu)
         self.icon.activated.connect(self._on_activated)
         self.icon.messageClicked.connect(self.open_asked)
-        keeper.changed.connect(lambda: self.icon.setIcon(icon("logo", keeper.theme["accent"], 32)))
+        keeper.changed.connect(self._show_icon)
         settings.changed.connect(self._show_or_hide)
         window.engine.changed.connect(self._show_eject)
         window.hide_on_close(lambda: self.keeps)
@@ -95,6 +96,9 @@ class Tray(QObject):
             action.triggered.connect(lambda _checked=False, run=run: run())
             self._menu.addAction(action)
         return eject
+
+    def _show_icon(self) -> None:
+        self.icon.setIcon(icon("logo", self._keeper.theme["accent"], 32))
 
     def _show_or_hide(self) -> None:
         self.icon.setVisible(self._settings.options.keep_in_tray)
