@@ -14,9 +14,12 @@ from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import RequestFailed
+from qwendesk.hub.deleting import Deletion
 from qwendesk.hub.folders import ModelFolders, write_folders
 from qwendesk.ui.frame.actions import ActionId, installed
 from qwendesk.ui.frame.crash_dialog import CrashDialog
+from qwendesk.ui.models.delete_question import ask_deletion
+from qwendesk.ui.settings.privacy_section import PrivacySection
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.gguf_files import model_values, tensor, write_model
 from tests.hub.hub_server import FakeHub, running_hub
@@ -25,6 +28,7 @@ from tests.ui.access_walk import complaints
 from tests.ui.desk import Desk
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+NOTHING_MUCH = Deletion("a-4B", (), "")
 REPO = "someone/Model-4B-GGUF"
 MIXED = """# Title
 
@@ -192,6 +196,9 @@ async def test_what_opens_over_the_chat_is_walked_and_left_to_where_the_focus_wa
 
         return press
 
+    def delete_model() -> None:
+        ask_deletion(desk.parts.models.models, NOTHING_MUCH, desk.window)
+
     (tmp_path / "a.pdf").write_bytes(pdf("Hello"))
     ways: list[tuple[str, Callable[[], object]]] = [
         ("shortcuts", key(Qt.Key.Key_F1)),
@@ -213,6 +220,8 @@ async def test_what_opens_over_the_chat_is_walked_and_left_to_where_the_focus_wa
         ("meter.history", desk.window.meter_bar.history_asked.emit),
         ("composer.menu.budget", button("composer.thinking.budget")),
         ("composer.menu.styles", button("composer.preset")),
+        ("privacy.dialog", desk.find("settings.privacy", PrivacySection).ask),
+        ("models.delete", delete_model),
         ("crash.dialog", lambda: CrashDialog((), desk.window).open()),
         ("pdf.sheet", lambda: desk.drop(tmp_path / "a.pdf")),
     ]
