@@ -186,7 +186,8 @@ def edit_in_place(
         editor = TurnEditor(keeper, turn.id, draft.text if draft else words, draft.thought if draft else thought)
 
     def take(text: str, thought: str) -> None:
-        intents.drop_edit(node_id)
+        if not intents.is_busy():  # or it is refused, and what is typed must not be lost
+            intents.drop_edit(node_id)
         if question:
             intents.question_edited.emit(turn.id, text)
         else:

@@ -153,6 +153,24 @@ async def test_a_change_that_was_not_taken_is_still_in_its_editor(
     assert (await service.drafts.get(edits_key(service.current_id))).text == ""
 
 
+async def test_a_change_that_is_refused_is_kept(qt_loop: object, home: Desk) -> None:
+    await ask(home, "First", "Yes.")
+    turn = home.parts.chat.conversation.turns[0].id
+    home.click(f"thread.question.edit.{turn}")
+    QTest.keyClicks(editor(home), " of all")
+    home.client.answers.append(ScriptedAnswer(text="Long. " * 50, tokens_per_second=0.1))
+    home.parts.chat.send("Second", ())
+    await home.until(lambda: home.parts.chat.busy)
+
+    QTest.keyClick(editor(home), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+
+    await home.until(lambda: "Wait for the answer" in home.window.chat_page.composer.notice)
+    service = home.parts.chats.service
+    assert "First of all" in (await service.drafts.get(edits_key(service.current_id))).text
+    home.parts.chat.stop()
+    await home.until(lambda: not home.parts.chat.busy)
+
+
 def has_editor(desk: Desk) -> bool:
     return any(each.isVisible() for each in editors(desk))
 
