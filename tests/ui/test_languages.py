@@ -12,7 +12,12 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.settings import table
+from qwendesk.hub.deleting import Deletion
+from qwendesk.ui.frame.crash_dialog import CrashDialog
+from qwendesk.ui.models.delete_question import ask_deletion
+from qwendesk.ui.settings.privacy_section import PrivacySection
 from tests.fakes.engine import ScriptedAnswer
+from tests.services.documents.test_reading import pdf
 from tests.ui.desk import Desk
 from tests.ui.pseudo import PseudoTranslator, name_of, plain_words, texts_of, too_small
 from tools.i18n import sources
@@ -21,7 +26,7 @@ _SAME_EVERYWHERE = frozenset(
     # names
     "QwenDesk Qwen llama cpp python Hugging Face Windows NVIDIA Ollama vLLM Markdown LM Studio Jan unsloth Demo server"  # noqa: SIM905
     # keys
-    " Ctrl Shift Alt Return Enter Esc Del Tab Up Down Left Right End"
+    " Ctrl Shift Alt Return Enter Esc Del Tab Up Down Left Right End PgUp PgDown"
     # units and terms of the field that are values
     " bytes GB MB KB MiB GiB ms min px tok CPU GPU AVX Fake".split()
 )
@@ -128,6 +133,40 @@ async def test_no_text_escapes_and_none_is_cut_off(
         await settle()
         found.update(escaped())
         found.update(f"{command}: {each}" for each in await cut_off(desk))
+    is_right = not found
+    assert is_right, "\n".join(sorted(found))
+
+
+async def test_nor_in_what_opens_over_the_window(
+    pseudo_language: None, desk: Desk, shape_picture: Callable[..., Path], tmp_path: Path
+) -> None:
+    picture = shape_picture("red", "circle").rename(tmp_path / "7.png")
+    await a_used_window(desk, picture)
+    page = desk.window.chat_page
+    (tmp_path / "8.pdf").write_bytes(pdf("9"))
+
+    def ask_deletion_of_a_model() -> None:
+        ask_deletion(desk.parts.models.models, Deletion("1", (), ""), desk.window)
+
+    ways: dict[str, Callable[[], object]] = {
+        "privacy.dialog": desk.find("settings.privacy", PrivacySection).ask,
+        "models.delete": ask_deletion_of_a_model,
+        "crash.dialog": CrashDialog((), desk.window).open,
+        "picture.viewer": lambda: page.open_picture(str(picture)),
+        "composer.custom": lambda: page.composer.style_chosen.emit("custom"),
+        "meter.history": desk.window.meter_bar.history_asked.emit,
+        "chats.more_menu": lambda: desk.click("chats.more"),
+        "pdf.sheet": lambda: desk.drop(tmp_path / "8.pdf"),
+    }
+    found: set[str] = set()
+    for name, opens in ways.items():
+        opens()
+        await desk.until(lambda name=name: desk.is_shown(name))  # type: ignore[misc]
+        await settle()
+        found.update(escaped())
+        found.update(f"{name}: {each}" for each in await cut_off(desk))
+        desk.find(name, QWidget).close()
+        await settle()
     is_right = not found
     assert is_right, "\n".join(sorted(found))
 
