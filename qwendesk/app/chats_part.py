@@ -142,6 +142,7 @@ class ChatsPart(QObject):
     def _on_replaced(self) -> None:
         self._is_switching = False
         self._note_turns()
+        self._window.top_bar.show_incognito(on=self.bridge.is_incognito)
         if not self._chat.conversation.turns:
             self.offer.withdraw()
         self._edits.bring()

@@ -9,7 +9,7 @@ from qwendesk.services.chat.context_fill import ContextFill, ContextGauge
 from qwendesk.ui.bridges.chat import ChatBridge
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.tasks import Tasks
-from qwendesk.ui.kit.text import tr
+from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
 
@@ -107,7 +107,7 @@ class ContextSheet(QFrame):
                 self._turns,
                 tr("Send all turns again")
                 if settings.left_out_turns
-                else tr("Leave out the older half: turns 1 to {0}", half),
+                else tr_n("Leave out the older half: turn {0}", "Leave out the older half: turns 1 to {0}", half),
                 tr("Whether the older half of this chat is sent with the next question"),
             ),
             (

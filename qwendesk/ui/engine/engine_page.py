@@ -18,6 +18,7 @@ from qwendesk.ui.engine import engine_text
 from qwendesk.ui.engine.engine_text import Known, Section
 from qwendesk.ui.kit.buttons import TextButton, describe
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -89,6 +90,8 @@ class EnginePage(QScrollArea):
         self._learn(compared=compared)
 
     def show_test(self, diagnosis: Diagnosis | None, *, running: bool) -> None:
+        if running and self._test.hasFocus():
+            self._copy.setFocus()  # a disabled button would give it to the first control of the window
         self._running = running
         self._learn(diagnosis=diagnosis)
 
@@ -106,8 +109,11 @@ class EnginePage(QScrollArea):
         head.setSpacing(8)
         head.addWidget(title)
         head.addStretch(1)
-        head.addWidget(self._copy)
-        head.addWidget(self._test)
+        buttons = FlowLayout()
+        buttons.setAlignment(Qt.AlignmentFlag.AlignVCenter)
+        buttons.addWidget(self._copy)
+        buttons.addWidget(self._test)
+        head.addLayout(buttons)
         self._column.addLayout(head)
         self._column.addWidget(self._result)
         self._column.addStretch(1)

@@ -58,6 +58,11 @@ class TopBar(QFrame):
             ),
         )
         self._demo_tag.clicked.connect(self.model.open_menu)
+        self._incognito = QLabel(tr("Incognito"))
+        self._incognito.setObjectName("chat.incognito")
+        self._incognito.setProperty("chip", "accent")
+        self._incognito.setToolTip(tr("This chat is incognito: nothing of it is saved."))
+        self._incognito.hide()
         sidebar = IconButton(keeper, "sidebar", size=19, side=34)
         describe(
             sidebar,
@@ -71,6 +76,7 @@ class TopBar(QFrame):
         left.setSpacing(16)
         left.addWidget(sidebar)
         left.addWidget(self._brand)
+        left.addWidget(self._incognito, 0, Qt.AlignmentFlag.AlignVCenter)
         left.addStretch(1)
 
         middle = QHBoxLayout()
@@ -102,6 +108,10 @@ class TopBar(QFrame):
         self._actions["cancel"].setVisible(loading)
         self._actions["demo"].setEnabled(not (demo and (loaded or loading)))
         self._actions["mmproj"].setEnabled(loaded and not demo)
+
+    def show_incognito(self, *, on: bool) -> None:
+        """Said here too, as the list of chats may be hidden."""
+        self._incognito.setVisible(on)
 
     def _set_height(self) -> None:
         self.setFixedHeight(max(_LOWEST, self.model.height() + self._keeper.theme.space(_AIR)))

@@ -57,6 +57,7 @@ class Alerts(QWidget):
         holder.setLayout(column)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
         row.addWidget(holder, 1000)
         row.addStretch(1)
         bridge.changed.connect(self._refresh)

@@ -22,6 +22,8 @@ from qwendesk.ui.kit.text import tr
 ORDER: Final = ("pc", "mine", "hub", "downloads")
 """Tabs by key, left to right: For this PC, My models, Hugging Face, Downloads."""
 _WIDEST = 1136
+_SCROLL_BAR = 12
+"""Its width, which the head leaves free to stand over the cards."""
 _MARGIN = 40
 
 
@@ -49,19 +51,21 @@ class ModelsPage(QWidget):
         tabs.setObjectName("models.tabs")
         tabs.setAccessibleName(tr("Parts of the Models page"))
         self._tabs = FlowLayout(tabs, spacing=4)
-        head = QHBoxLayout()
-        head.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
+        holder = QWidget()
+        holder.setMaximumWidth(_WIDEST)
+        head = QHBoxLayout(holder)
+        head.setContentsMargins(0, 0, 0, 0)
         head.setSpacing(24)
         head.addWidget(title)
         head.addWidget(tabs)
         head.addWidget(self._machine, 1)
         self._alerts = QVBoxLayout()
-        self._alerts.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
+        self._alerts.setContentsMargins(_MARGIN, 0, _MARGIN + _SCROLL_BAR, 0)
         self._stack = QStackedWidget()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 16, 0, 0)
         column.setSpacing(12)
-        column.addLayout(head)
+        column.addLayout(_centred(holder, right=_SCROLL_BAR))
         column.addLayout(self._alerts)
         column.addWidget(self._stack, 1)
 
@@ -126,8 +130,16 @@ def _framed(widget: QWidget) -> QWidget:
     holder = QWidget()
     holder.setProperty("kind", "column")
     widget.setMaximumWidth(_WIDEST)
-    row = QHBoxLayout(holder)
+    row = _centred(widget)
     row.setContentsMargins(_MARGIN, 4, _MARGIN, 24)
+    holder.setLayout(row)
+    return holder
+
+
+def _centred(widget: QWidget, *, right: int = 0) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(_MARGIN, 0, _MARGIN + right, 0)
+    row.addStretch(1)
     row.addWidget(widget, 1000)
     row.addStretch(1)
-    return holder
+    return row
