@@ -96,11 +96,15 @@ def escaped() -> list[str]:
 
 async def cut_off(desk: Desk) -> list[str]:
     """What is still cut off when layouts, and what waits for a timer, have had many turns of the loop."""
-    for _ in range(_TURNS):
-        if not (found := _cut_off_now(desk)):
-            return []
-        await settle()
-        await asyncio.sleep(0.002)  # as Desk.until does: timers of layouts are due, however slow the machine is
+    found: list[str] = []
+    turns = iter(range(_TURNS))
+
+    def is_settled() -> bool:
+        QApplication.sendPostedEvents()
+        found[:] = _cut_off_now(desk)
+        return not found or next(turns, None) is None
+
+    await desk.until(is_settled)
     return found
 
 

@@ -91,6 +91,7 @@ class FixedKey(msgspec.Struct, frozen=True):
 FIXED_KEYS: Final = (
     FixedKey("Send the question", "Return"),
     FixedKey("New line in the question", "Shift+Return"),
+    FixedKey("Scroll the conversation, from a question of one line", "PgUp"),
     FixedKey("To the next control", "Tab"),
     FixedKey("Close a dialog or a menu", "Esc"),
     FixedKey("Rename the selected chat", "F2"),
