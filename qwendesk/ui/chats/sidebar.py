@@ -17,6 +17,7 @@ from qwendesk.ui.chats.search_field import SearchField
 from qwendesk.ui.chats.undo_toast import UndoToast
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
+from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -63,6 +64,7 @@ class Sidebar(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 12, 0, 10)
         column.setSpacing(8)
+        Airy(keeper, column)
         column.addLayout(self._top_row(keeper))
         column.addLayout(self._archive_row(keeper))
         column.addWidget(self._incognito_note())

@@ -1,9 +1,10 @@
 """The list of models while there is nothing in it: what to do first."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.ui.kit.buttons import TextButton, describe
+from qwendesk.ui.kit.flow import FlowLayout
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
@@ -34,11 +35,9 @@ class NoModels(QWidget):
         folder = TextButton(keeper, " " + tr("Add folder…"), icon_name="folder")
         describe(folder, "models.my.empty.folder", tr("Add folder…"), tr("Use the models of a folder where they are"))
         folder.clicked.connect(self.folder_asked)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
+        buttons = FlowLayout()
         buttons.addWidget(offers)
         buttons.addWidget(folder)
-        buttons.addStretch(1)
         column = QVBoxLayout()
         column.setSpacing(12)
         column.addStretch(2)
