@@ -41,7 +41,7 @@ class ChatModel(QAbstractListModel):
 
     def show_rows(self, rows: tuple[Row, ...]) -> bool:
         """Returns whether rows moved, so that the view must find its selection again."""
-        same_places = [_key(row) for row in rows] == [_key(row) for row in self._rows]
+        same_places = len(rows) == len(self._rows) and all(map(_is_same_place, rows, self._rows))
         if same_places:
             self._rows = rows
             self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
@@ -120,8 +120,10 @@ class ChatModel(QAbstractListModel):
         return True
 
 
-def _key(row: Row) -> str:
-    return f"h{row.folder_id}{row.text}" if isinstance(row, Heading) else row.id
+def _is_same_place(one: Row, other: Row) -> bool:
+    if isinstance(one, Heading):
+        return isinstance(other, Heading) and (one.folder_id, one.text) == (other.folder_id, other.text)
+    return isinstance(other, ChatSummary) and one.id == other.id
 
 
 def _spoken(row: Row) -> str:

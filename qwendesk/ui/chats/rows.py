@@ -1,5 +1,6 @@
 """What stands in the list of chats, from top to bottom: pinned, folders, then by day. Pure functions."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -51,7 +52,7 @@ def rows_of(
 
 
 class _Days:
-    """Names of days as seen from `now`, with the borders computed once."""
+    """Names of days as seen from `now`; borders and names are worked out once for all chats."""
 
     def __init__(self, now: datetime) -> None:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -60,7 +61,11 @@ class _Days:
             ((midnight - timedelta(days=1)).timestamp(), tr("Yesterday")),
             ((midnight - timedelta(days=7)).timestamp(), tr("Last 7 days")),
             ((midnight - timedelta(days=30)).timestamp(), tr("Last 30 days")),
+            (-math.inf, tr("Earlier")),
         )
 
     def name(self, chat: ChatSummary) -> str:
-        return next((name for begin_s, name in self._borders if chat.changed_s >= begin_s), tr("Earlier"))
+        for begin_s, name in self._borders:
+            if chat.changed_s >= begin_s:
+                return name
+        return ""
