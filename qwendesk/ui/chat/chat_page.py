@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.presets import Style
@@ -223,15 +223,19 @@ class ChatPage(QWidget):
         is_first = state.report is None and (state.wanted is None or state.failure is not None)
         is_empty = not self._chat.conversation.turns
         self.composer.setVisible(not (is_first and is_empty))
+        if self.composer.isHidden():
+            self.composer.text.clearFocus()  # Qt would bring it back with the window, and keys would be typed unseen
         if is_empty:
             self._show_middle(self._first_start if is_first else self.welcome)
 
     def _show_middle(self, widget: QWidget) -> None:
-        """Who was on a button of what goes away goes on in the composer."""
+        """Who was on a button of what goes away, or writing nowhere at a first start, goes on in the composer."""
         before, focus = self._middle.currentWidget(), QApplication.focusWidget()
-        leaves = before not in (None, widget) and focus is not None and self._middle.isAncestorOf(focus)
+        leaves = before not in (None, widget)
+        was_inside = focus is not None and self._middle.isAncestorOf(focus)
+        was_first = before is self._first_start and not isinstance(focus, QLineEdit)
         self._middle.setCurrentWidget(widget)
-        if leaves and not self.composer.isHidden():
+        if leaves and (was_inside or was_first) and not self.composer.isHidden():
             self.composer.setFocus()
 
     def _open_answer(self) -> AssistantMessage | None:

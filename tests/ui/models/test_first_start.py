@@ -23,6 +23,7 @@ from qwendesk.services.engine.service import EngineService
 from qwendesk.services.models.drives import free_on_drive
 from qwendesk.services.models.ranking import Offer
 from qwendesk.ui.bridges.engine import EngineBridge
+from qwendesk.ui.frame.actions import installed
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.no_model_strip import NoModelStrip
 from tests.fakes.engine import FakeEngineClient
@@ -71,6 +72,21 @@ async def test_it_names_the_pc_one_model_its_size_place_and_time(make_desk: Call
     assert "55–80 in long chats" in expect
     assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
     assert not desk.is_shown("composer.text")
+
+
+async def test_nothing_is_typed_unseen_and_the_demo_of_a_command_is_asked_at_once(
+    make_desk: Callable[[], Desk],
+) -> None:
+    desk = make_desk()
+    desk.window.hide()  # as one that opens behind others: its composer has the keys when the first start covers it
+    desk.parts.first.begin()
+    desk.window.show()
+    desk.window.activateWindow()
+    await desk.until(desk.window.isActiveWindow)
+    assert desk.window.focusWidget() is not desk.composer_text
+    installed(desk.window)["demo"].trigger()
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    assert desk.composer_text.hasFocus()
 
 
 async def test_the_demo_is_offered_as_a_demo_and_leads_to_the_chat(make_desk: Callable[[], Desk]) -> None:
