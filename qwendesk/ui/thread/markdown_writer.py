@@ -4,6 +4,7 @@ One document holds a whole answer, so that a selection can span all of it. What 
 code cards, quote bars, rules) is marked on its frames with KIND and painted by `answer_view`.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ import msgspec
 from markdown_it.token import Token
 from PySide6.QtGui import (
     QFont,
+    QFontMetricsF,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -48,6 +50,8 @@ _BODY: Final = 14
 _HEADINGS: Final = {"h1": 21, "h2": 18, "h3": 16, "h4": 15, "h5": 14, "h6": 14}
 _LINE_HEIGHT: Final = 128.0
 _QUOTE_INDENT: Final = 16
+_AFTER_NUMBER: Final = 6
+"""What Qt leaves between a list's number and the words, with a pixel to spare."""
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -65,6 +69,8 @@ class _Place(msgspec.Struct, frozen=True):
     tight: bool = False
     marker: str = ""
     """What is painted before the block; see marker_painter."""
+    left: int = 0
+    """Pixels more to the left of it, for the long numbers of the lists it is in."""
 
 
 class MarkdownWriter:
@@ -156,6 +162,7 @@ class MarkdownWriter:
         form.setLineHeight(_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         if place.depth and place.qt_list is None:
             form.setIndent(place.depth)
+        form.setLeftMargin(place.left)
         if place.marker:
             form.setProperty(MARKER, place.marker)
         if self._fresh:
@@ -196,7 +203,9 @@ class MarkdownWriter:
         form.setIndent(place.depth + 1)
         if tokens[start].type == "ordered_list_open":
             form.setStyle(QTextListFormat.Style.ListDecimal)
-            form.setStart(int(tokens[start].attrGet("start") or 1))
+            first_number = tokens[start].attrGet("start")
+            form.setStart(1 if first_number is None else int(first_number))
+            place = msgspec.structs.replace(place, left=place.left + self._room_for(form.start(), tokens, start, end))
         else:
             form.setStyle(QTextListFormat.Style.ListStyleUndefined)  # its bullets are painted by marker_painter
         qt_list: QTextList | None = None
@@ -204,7 +213,8 @@ class MarkdownWriter:
         while index < end:
             close = _closing(tokens, index)
             first = tokens[index + 1]
-            inner = _Place(depth=place.depth + 1, tight=first.hidden, marker=_marker(tokens, start, index, place.depth))
+            marker = _marker(tokens, start, index, place.depth)
+            inner = _Place(depth=place.depth + 1, tight=first.hidden, marker=marker, left=place.left)
             if first.type != "paragraph_open":
                 self._block(top=2, bottom=2, place=inner)
             if qt_list is None:
@@ -212,6 +222,13 @@ class MarkdownWriter:
             else:
                 self._write(tokens, index + 1, close, msgspec.structs.replace(inner, qt_list=qt_list))
             index = close + 1
+
+    def _room_for(self, first: int, tokens: Sequence[Token], start: int, end: int) -> int:
+        """Pixels that the longest number of a list needs beyond the indent: Qt would draw it out of the document."""
+        level = tokens[start].level + 1
+        count = sum(each.type == "list_item_open" and each.level == level for each in tokens[start:end])
+        number = QFontMetricsF(self.body_format().font()).horizontalAdvance(f"{first + count - 1}.")
+        return max(0, math.ceil(number) + _AFTER_NUMBER - INDENT)
 
     def _new_list(
         self, form: QTextListFormat, tokens: Sequence[Token], start: int, end: int, place: _Place

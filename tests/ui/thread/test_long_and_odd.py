@@ -56,6 +56,19 @@ def test_each_paragraph_has_its_own_direction(view: AnswerView) -> None:
         assert left_of(block_with(view, words)) < 50
 
 
+@pytest.mark.parametrize("first", [0, 95, 1234])
+def test_a_list_s_numbers_are_drawn_whole(view: AnswerView, first: int) -> None:
+    view.show_whole("\n".join(f"{number}. Item {number}" for number in range(first, first + 10)))
+    pane = view.pane_at(0)
+    item = block_with(view, f"Item {first + 9}")
+    numbers = item.textList()
+    assert numbers is not None
+    assert numbers.itemText(item) == f"{first + 9}."
+    number = pane.fontMetrics().horizontalAdvance(numbers.itemText(item))
+    words = pane.document().documentLayout().blockBoundingRect(item).left() + left_of(item)
+    assert words - number >= 4, "it begins left of where the document does"
+
+
 def test_a_footnote_leads_to_its_text_and_back(view: AnswerView) -> None:
     middle = "\n\n".join(f"Paragraph {number}. " + "Some words. " * 20 for number in range(40))
     view.show_whole(f"A claim[^1] and more.\n\n{middle}\n\n[^1]: Where it comes from.")
