@@ -1,7 +1,6 @@
 """A file somebody wants to import: ours, ChatGPT's, or the ZIP that ChatGPT sends. Blocking."""
 
 import zipfile
-import zlib
 from pathlib import Path
 
 import msgspec
@@ -9,7 +8,7 @@ import msgspec
 from qwendesk.services.chat.exchange.chatgpt import read_chatgpt
 from qwendesk.services.chat.exchange.own_json import read_own_json
 from qwendesk.services.chat.exchange.values import BadExchange, Exchanged
-from qwendesk.services.chat.exchange.zip_pictures import NoPictures, ZipPictures
+from qwendesk.services.chat.exchange.zip_pictures import UNREADABLE, NoPictures, ZipPictures
 
 MOST_BYTES = 1 << 30
 """Larger files are refused: they would not fit in memory beside a model."""
@@ -23,7 +22,7 @@ def read_exchange(path: Path, most_bytes: int = MOST_BYTES) -> Exchanged:
             with zipfile.ZipFile(path) as archive:
                 return _read(_zipped(archive, path.name, most_bytes), ZipPictures(archive))
         return _read(_plain(path, most_bytes), None)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+    except UNREADABLE as error:
         raise BadExchange("File not readable", f"“{path.name}” cannot be read: {error}") from error
 
 

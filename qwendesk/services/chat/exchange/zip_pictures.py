@@ -18,6 +18,8 @@ MOST_BYTES_IN_ALL = 512 << 20
 NOT_THERE = "[A picture was here. The export does not hold it.]"
 TOO_LARGE = "[A picture was here. It is too large to be imported with the others.]"
 NO_PICTURE = "[A picture was here. Its file in the export cannot be read.]"
+UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
+"""What zipfile raises for archives that are damaged, encrypted, or packed in ways it does not know."""
 _ID = re.compile(r"[A-Za-z0-9]+[-_][A-Za-z0-9-]+")
 
 
@@ -70,7 +72,7 @@ class ZipPictures:
             # Only what is read counts: what a ZIP says of its sizes may be a lie.
             with self._archive.open(name) as member:
                 content = member.read(limit + 1)
-        except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        except UNREADABLE:
             return NO_PICTURE
         if len(content) > limit:
             return TOO_LARGE

@@ -5,60 +5,21 @@ import base64
 import hashlib
 import json
 import zipfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
-import pytest_asyncio
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, Folder
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, text_message
 from qwendesk.core.stats import AnswerStats
 from qwendesk.services.chat.copying import new_id
-from qwendesk.services.chat.exchange.service import ExchangeService, file_stem
+from qwendesk.services.chat.exchange.service import file_stem
 from qwendesk.services.chat.exchange.values import BadExchange, ImportReport
-from tests.services.chat.chats_kit import ChatsKit
+from tests.services.chat.exchange.kit import PICTURE, SHA, Kit, gpt_chat, gpt_node
 
 pytestmark = pytest.mark.asyncio
-PICTURE = b"\x89PNG and so on"
-SHA = hashlib.sha256(PICTURE).hexdigest()
-
-
-class Kit(ChatsKit):
-    @property
-    def exchange(self) -> ExchangeService:
-        return ExchangeService(self.chats)
-
-    async def tree(self) -> ChatTree:
-        """Of the only chat."""
-        (chat_id,) = self.chats.summaries
-        return await self.chats.tree(chat_id)
-
-    async def import_bytes(self, content: bytes, name: str = "import.json") -> ImportReport:
-        path = self.folder / name
-        await asyncio.to_thread(path.write_bytes, content)
-        return await self.exchange.import_from(path)
-
-    async def import_value(self, value: object) -> ImportReport:
-        return await self.import_bytes(json.dumps(value).encode())
-
-
-@pytest_asyncio.fixture
-async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
-    kit = Kit(tmp_path / "one")
-    await kit.start()
-    yield kit
-    await kit.chats.close()
-
-
-@pytest_asyncio.fixture
-async def other(tmp_path: Path) -> AsyncIterator[Kit]:
-    kit = Kit(tmp_path / "two")
-    await kit.start()
-    yield kit
-    await kit.chats.close()
 
 
 async def a_full_chat(kit: Kit) -> ChatSummary:
@@ -244,19 +205,6 @@ async def test_a_place_that_cannot_be_written_is_said(kit: Kit, tmp_path: Path) 
 
     with pytest.raises(BadExchange, match="cannot be written"):
         await kit.exchange.export(tmp_path / "file" / "a.md", "markdown")
-
-
-def gpt_node(key: str, parent: str | None, role: str = "user", text: str = "", **more) -> dict:
-    content = {"content_type": "text", "parts": [text]}
-    message = {"author": {"role": role}, "content": content, "create_time": 1.5, "metadata": {}} | more
-    return {"id": key, "parent": parent, "children": [], "message": message}
-
-
-def gpt_chat(*nodes: dict, **more) -> dict:
-    return {"title": "From outside", "create_time": 1.0, "update_time": 2.0} | {
-        "mapping": {node["id"]: node for node in nodes},
-        **more,
-    }
 
 
 async def test_chatgpts_export_keeps_branches_thoughts_and_what_was_shown(kit: Kit) -> None:

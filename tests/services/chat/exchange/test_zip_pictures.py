@@ -2,25 +2,15 @@
 
 import json
 import zipfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from qwendesk.core.messages import ImagePart
 from qwendesk.services.chat.exchange.zip_pictures import NO_PICTURE, NOT_THERE, TOO_LARGE, ZipPictures
-from tests.services.chat.exchange.test_service import PICTURE, SHA, Kit, gpt_chat, gpt_node
+from tests.services.chat.exchange.kit import PICTURE, SHA, Kit, gpt_chat, gpt_node
 
 pytestmark = pytest.mark.asyncio
-
-
-@pytest_asyncio.fixture
-async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
-    kit = Kit(tmp_path / "one")
-    await kit.start()
-    yield kit
-    await kit.chats.close()
 
 
 def beside_the_attachments(folder: Path) -> set[Path]:
