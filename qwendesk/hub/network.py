@@ -1,6 +1,7 @@
 """How the app reaches the Hub: settings, HTTP clients, and what its errors mean for people."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -175,7 +176,7 @@ def trouble_of(response: httpx2.Response, network: Network, repo: str) -> HubTro
 
 
 def no_connection(network: Network, error: Exception) -> HubTrouble:
-    detail = str(error) or type(error).__name__
+    detail = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
     return HubTrouble("no_connection", "No connection", f"No connection to {network.host}: {detail}.")
 
 

@@ -81,6 +81,7 @@ async def test_nobody_there_is_a_sentence(setting: Setting) -> None:
     setting.settings.change({"hub_endpoint": "http://127.0.0.1:9"})
     await setting.search.search("model", "downloads")
     assert setting.search.state.problem.startswith("No connection to 127.0.0.1:9")
+    assert "Errno" not in setting.search.state.problem
 
 
 @pytest.mark.asyncio
