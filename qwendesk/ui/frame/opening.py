@@ -60,10 +60,17 @@ class Opening(QObject):
             load = NoticeAction("load", tr("Use it"), str(path), lambda: engine.load_mmproj(str(path)))
             title = tr("Use {0} as the model's picture file?", path.name)
         else:
-            sentence = tr("It takes the place of the model that is loaded now; the chat goes on with it.")
-            load = NoticeAction("load", tr("Load it"), str(path), lambda: engine.load_model(str(path)))
+            sentence = tr("No model is loaded.")
+            if engine.state.report is not None:
+                sentence = tr("It takes the place of the model that is loaded now; the chat goes on with it.")
+            load = NoticeAction("load", tr("Load it"), str(path), lambda: self._load(path))
             title = tr("Load {0}?", path.name)
         self._window.add_notice(Notice(self._keeper, NOTICE, title, sentence, (load,)))
+
+    def _load(self, path: Path) -> None:
+        """On the chat's page, where it is said if that fails."""
+        self._window.engine.load_model(str(path))
+        self._window.go_to("chat")
 
 
 class OpenedBySystem(QObject):

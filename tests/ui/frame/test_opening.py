@@ -12,6 +12,7 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
 import qwendesk.app.main
+from qwendesk.core.failures import LoadFailure
 from qwendesk.engine.protocol import Load
 from qwendesk.ui.frame.opening import OpenedBySystem
 from qwendesk.ui.frame.single_instance import Handover, SingleInstance, server_name
@@ -50,6 +51,19 @@ async def test_a_model_is_offered_and_loaded_only_when_asked(desk: Desk, tmp_pat
     desk.click("opening.load")
     await desk.until(lambda: loaded(desk) == [*before, str(model)])
     assert not desk.is_shown("opening")
+
+
+async def test_a_model_that_cannot_load_says_so_where_its_offer_led_to(
+    make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    desk = make_desk()
+    desk.client.load_result = LoadFailure("truncated", "The file is cut off", "Download it again.")
+    desk.window.show_page("engine")
+    desk.parts.around.opening.open([tmp_path / "Half.gguf"])
+    assert desk.text_of("opening.sentence") == "No model is loaded."
+    desk.click("opening.load")
+    await desk.until(lambda: desk.is_shown("banner"))
+    assert desk.text_of("banner.title") == "The file is cut off"
 
 
 async def test_a_dropped_model_is_offered(desk: Desk, tmp_path: Path) -> None:
