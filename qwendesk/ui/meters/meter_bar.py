@@ -117,7 +117,7 @@ class MeterBar(QFrame):
             device = " · ".join(part for part in (device or tr("On CPU"), texts.cpu_text(meters)) if part)
         self._device.setText(device)
         live = meters.tok_s if meters.answering else None
-        last = "" if self._stats is None else speed_text(self._stats)
+        last = "" if self._stats is None or self._engine.report is None else speed_text(self._stats)
         self._speed.setText(texts.rate_text(live) if live is not None else last)
         self._context.setText(context_text(self._stats, self._n_ctx))
         self._show_what_fits()
