@@ -18,9 +18,10 @@ from qwendesk.engine.folders import read_engine, wrong_files
 from tools.bundle import pack
 from tools.bundle.__main__ import chosen_engines
 from tools.bundle.appimage import make_appimage
-from tools.bundle.deb import logo_image, logo_svg, make_deb
+from tools.bundle.deb import make_deb
 from tools.bundle.engines import CPU_ENGINES, VULKAN, lacks_matrix_shaders, make_engine_folder, same_files
 from tools.bundle.licences import collect_licences
+from tools.bundle.logo import logo_image, logo_svg
 from tools.bundle.size import report
 from tools.setup import engine as engine_setup
 from tools.setup import system_packages

@@ -8,17 +8,14 @@ import argparse
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from qwendesk import __version__
-from tools.bundle.deb import draw_icons
+from tools.bundle.linux import BUNDLE, DESKTOP_ENTRY, copy_bundle, copy_file, fill_share, output_of
 from tools.setup.project import ROOT, WORK, SetupError
 
-BUNDLE = ROOT / "dist" / "QwenDesk"
-_LINUX = ROOT / "packaging" / "linux"
 _INSIDE = Path("usr", "lib", "qwendesk")
 _DRAWN_AT = 256
 """Side of the icon that desktops show for the file itself, in pixels."""
@@ -31,8 +28,6 @@ def make_appimage(bundle: Path, runtime: Path, target: Path, work: Path) -> Path
     """Returns the file made in `target`. Raises SetupError when something it needs is missing or is no such thing."""
     if shutil.which("mksquashfs") is None:
         raise SetupError("mksquashfs is missing. Run: sudo apt-get install squashfs-tools")
-    if not bundle.is_dir():
-        raise SetupError("There is no bundle yet: run `make bundle`.")
     program = _runtime_program(runtime)
     folder = work / "AppDir"
     shutil.rmtree(folder, ignore_errors=True)
@@ -41,7 +36,7 @@ def make_appimage(bundle: Path, runtime: Path, target: Path, work: Path) -> Path
     image.unlink(missing_ok=True)
     # zstd: read by every runtime, and fast enough to start from. Duplicates are stored once by themselves.
     options = ["-comp", "zstd", "-Xcompression-level", "19", "-b", "256K", "-root-owned", "-noappend", "-no-progress"]
-    _run("mksquashfs", str(folder), str(image), *options)
+    output_of("mksquashfs", str(folder), str(image), *options)
     made = target / f"QwenDesk-{__version__}-linux-{platform.machine()}.AppImage"
     with made.open("wb") as file:
         file.write(program)
@@ -54,16 +49,14 @@ def make_appimage(bundle: Path, runtime: Path, target: Path, work: Path) -> Path
 
 def fill_app_folder(bundle: Path, folder: Path) -> None:
     """What the image holds: the bundle, what starts it, and what a desktop shows of it."""
-    shutil.copytree(bundle, folder / _INSIDE, symlinks=True)
+    copy_bundle(bundle, folder / _INSIDE)
     # The program finds its folder through the link, so that no shell has to be there.
     (folder / "AppRun").symlink_to(_INSIDE / "QwenDesk")
     share = folder / "usr" / "share"
-    _copy(_LINUX / "qwendesk.desktop", folder / "qwendesk.desktop")
-    _copy(_LINUX / "qwendesk.desktop", share / "applications" / "qwendesk.desktop")
-    _copy(_LINUX / "qwendesk-mime.xml", share / "mime" / "packages" / "qwendesk.xml")
-    icons = share / "icons" / "hicolor"
-    draw_icons(icons)
-    shutil.copyfile(icons / f"{_DRAWN_AT}x{_DRAWN_AT}" / "apps" / "qwendesk.png", folder / "qwendesk.png")
+    fill_share(share)
+    copy_file(DESKTOP_ENTRY, folder / DESKTOP_ENTRY.name)
+    icon = share / "icons" / "hicolor" / f"{_DRAWN_AT}x{_DRAWN_AT}" / "apps" / "qwendesk.png"
+    copy_file(icon, folder / icon.name)
     (folder / ".DirIcon").symlink_to("qwendesk.png")
 
 
@@ -75,17 +68,6 @@ def _runtime_program(path: Path) -> bytes:
     if program[:4] != b"\x7fELF" or program[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
         raise SetupError(f"{path} is no AppImage runtime of type 2 (docs/release.md says how to get one).")
     return program
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SetupError(f"{command[0]} failed: {done.stderr.strip() or done.stdout.strip()}")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ import sys
 
 from PIL import Image
 
-from tools.bundle.deb import LOGO_COLOUR, logo_image, logo_svg
+from tools.bundle.logo import LOGO_COLOUR, logo_image, logo_svg
 from tools.setup.project import ROOT
 
 TARGET = ROOT / "packaging" / "qwendesk.ico"
