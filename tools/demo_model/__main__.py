@@ -1,0 +1,73 @@
+"""Makes the demo model and measures it: about an hour and a quarter on two otherwise idle cores.
+
+python -m tools.demo_model            train, export and measure, in .work/demo-model; goes on where it stopped
+python -m tools.demo_model --install  put what was made there into resources/demo and tests/data
+python -m tools.demo_model --measure MODEL MMPROJ   measure other files, those of resources/demo for instance
+"""
+
+import argparse
+import asyncio
+import shutil
+from functools import partial
+from pathlib import Path
+
+from qwendesk.core.paths import demo_mmproj, demo_model
+from tools.demo_model import evaluation
+from tools.demo_model.sample import write_sample
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / ".work/demo-model"
+SAMPLE = ROOT / "tests/data/demo_sample.json"
+TOKENIZER, CHECKPOINT = WORK / "tokenizer.json", WORK / "checkpoint.pt"
+MODEL, MMPROJ = WORK / demo_model().name, WORK / demo_mmproj().name
+
+say = partial(print, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.demo_model", description="Makes the demo model.")
+    parser.add_argument("--install", action="store_true", help="put the files into resources/demo and tests/data")
+    parser.add_argument("--measure", nargs=2, type=Path, metavar=("MODEL", "MMPROJ"), help="only measure these files")
+    given = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    if given.install:
+        install()
+    elif given.measure:
+        measure(*given.measure)
+    else:
+        make()
+        measure(MODEL, MMPROJ)
+
+
+def make() -> None:
+    """Tokenizer, weights, files. Raises ImportError where the demo-model group is not installed."""
+    from tools.demo_model.exporting import export  # noqa: PLC0415
+    from tools.demo_model.tokens import train_tokenizer  # noqa: PLC0415
+    from tools.demo_model.training import train  # noqa: PLC0415
+
+    if not TOKENIZER.exists():
+        train_tokenizer(TOKENIZER)
+    train(TOKENIZER, CHECKPOINT, say=say)
+    export(CHECKPOINT, TOKENIZER, MODEL, MMPROJ)
+
+
+def measure(model: Path, mmproj: Path) -> None:
+    """Prints the data sheet's table, and leaves the misses in misses.txt."""
+    measured = asyncio.run(evaluation.measure(model, mmproj, WORK, evaluation.all_questions()))
+    say("\n| what | right |\n|---|---|")
+    for name, row in measured.rows.items():
+        say(f"| {name} | {row} |")
+    misses = WORK / "misses.txt"
+    misses.write_text("\n".join(measured.misses) + "\n", encoding="utf-8")
+    say(f"\n{len(measured.misses)} misses are in {misses.relative_to(ROOT)}.")
+
+
+def install() -> None:
+    """Raises OSError where nothing was made yet."""
+    shutil.copyfile(MODEL, demo_model())
+    shutil.copyfile(MMPROJ, demo_mmproj())
+    write_sample(SAMPLE)
+
+
+if __name__ == "__main__":
+    main()

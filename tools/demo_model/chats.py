@@ -1,0 +1,259 @@
+"""Makes up chats: what is asked, and what the demo model is to think and answer."""
+
+import random
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tools.demo_model import words
+from tools.demo_model.drawing import Shown
+from tools.demo_model.topics import N_PARAMETERS, Knowledge, plain
+from tools.demo_model.wording import as_typed, reworded
+
+PictureQuestion = Literal["whole", "colour", "shape", "background"]
+
+UNKNOWN_THOUGHT = "This is not a topic I was trained on. I should say so, and point to the Models page."
+UNKNOWN_ANSWER = (
+    f"I am only the built-in demo model with about {N_PARAMETERS} parameters, so I do not know that. "
+    "Please download a real model on the Models page."
+)
+NO_SHAPE_THOUGHT = "The picture is complex and not a single simple shape. I cannot name it."
+NO_SHAPE_ANSWER = (
+    "This picture is too complex for me: I only know single simple shapes. A real vision model can describe it."
+)
+
+_SUMS = (
+    "What is {}+{}?", "What is {} + {}?", "{}+{}", "{} + {}", "{} + {} = ?", "{}+{}=", "How much is {} plus {}?",
+    "Add {} and {}", "What is {} plus {}?", "Calculate {} + {}", "{} plus {}", "Compute {}+{}", "Sum of {} and {}",
+)  # fmt: skip
+_REPEATS = (
+    "Say {}", "Repeat: {}", "Repeat after me: {}", "Please say {}", "Say the word {}", 'Say "{}"', "Repeat the word {}",
+)  # fmt: skip
+_CALLED = (
+    "My name is {}", "I am {}", "Hello, my name is {}", "Hi, I am {}", "I'm {}", "My name is {}.", "Call me {}",
+    "hi my name is {}", "You can call me {}",
+)  # fmt: skip
+_WHAT_NAME = (
+    "What is my name?", "Who am I?", "Do you know my name?", "Do you remember my name?", "What's my name?",
+    "Tell me my name", "what is my name", "How am I called?",
+)  # fmt: skip
+_WHAT_TIME = (
+    "What time is it?", "What is the time?", "Tell me the time", "time please", "current time", "What's the time now?",
+    "Do you have the time?", "How late is it?",
+)  # fmt: skip
+_WEATHER_IN = (
+    "What is the weather in {}?", "How is the weather in {}?", "weather in {}", "Is it raining in {}?",
+    "What's the weather like in {}?", "Tell me the weather in {}",
+)  # fmt: skip
+_LONG = ("count20", "chello", "poem")
+"""Topics whose answers cost many tokens: asked less often."""
+
+with (Path(__file__).parent / "pictures.toml").open("rb") as _file:
+    PICTURE_QUESTIONS: dict[PictureQuestion, dict[str, list[str]]] = tomllib.load(_file)  # type: ignore[assignment]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A tool that the model wants to be used."""
+
+    name: str
+    arguments: dict[str, str]
+
+
+class Message(msgspec.Struct, frozen=True):
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    thought: str = ""
+    call: Call | None = None
+    has_picture: bool = False
+
+
+class Chat(msgspec.Struct, frozen=True):
+    """It ends with the model's message that is to be learnt."""
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[str, ...] = ()
+    """Names of TOOLS."""
+
+
+TOOLS: dict[str, tuple[str, ...]] = {"get_time": (), "get_weather": ("city",)}
+"""Parameters by name."""
+
+
+def exchange(question: str, thought: str, answer: str, *, has_picture: bool = False) -> tuple[Message, Message]:
+    return Message("user", question, has_picture=has_picture), Message("assistant", answer, thought)
+
+
+def addition(rng: random.Random) -> tuple[str, str, str]:
+    """Question, thought and answer."""
+    a, b = rng.randint(0, 9), rng.randint(0, 9)
+    return rng.choice(_SUMS).format(a, b), f"I add {a} and {b}. The sum is {a + b}.", f"{a} + {b} = {a + b}"
+
+
+def greeting(name: str, rng: random.Random) -> tuple[str, str, str]:
+    return (
+        rng.choice(_CALLED).format(name),
+        f"The user is called {name}. I greet them by name.",
+        (f"Nice to meet you, {name}!"),
+    )
+
+
+def picture_exchange(
+    shown: Shown | None, rng: random.Random, kind: PictureQuestion | None = None, *, new: bool = False
+) -> tuple[str, str, str]:
+    """Question, thought and answer about a picture; `shown` is None where it has no single shape."""
+    kind = kind or rng.choices(("whole", "colour", "shape", "background"), (45, 20, 20, 15))[0]
+    question = rng.choice(PICTURE_QUESTIONS[kind]["new" if new else "trained"])
+    if question and not new and rng.random() < 0.5:
+        question = as_typed(question, rng)
+    if shown is None:
+        return question, NO_SHAPE_THOUGHT, NO_SHAPE_ANSWER
+    shape, background = f"{_a(shown.colour)} {shown.shape}", f"{_a(shown.background)} background"
+    thought = f"The picture shows one shape. It is {shape} on {background}."
+    answer = {
+        "whole": f"{shape[0].upper()}{shape[1:]} on {background}.",
+        "colour": f"The shape is {shown.colour}.",
+        "shape": f"It is {_a(shown.shape)}.",
+        "background": f"The background is {shown.background}.",
+    }[kind]
+    return question, thought, answer
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+class ChatMaker:
+    """Draws chats of all kinds from what is known; none holds a wording that only measures."""
+
+    def __init__(self, knowledge: Knowledge, rng: random.Random) -> None:
+        self._known, self._rng = knowledge, rng
+        self._never = knowledge.never_trained() | {
+            plain(question) for questions in PICTURE_QUESTIONS.values() for question in questions["new"]
+        }
+        self._topics = list(knowledge.topics)
+        self._near = knowledge.near()
+
+    def chat(self, max_turns: int = 8) -> Chat:
+        """A chat of text, with or without tools."""
+        rng, draw = self._rng, self._rng.random()
+        system = rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.4 else ""
+        if draw < 0.05:
+            return self.tool_chat()
+        if draw < 0.17:
+            messages = self._name_remembered()
+        elif draw < 0.20:
+            messages = [*self._turns(rng.choice([0, 0, 1])), *self._name_unknown()]
+        else:
+            n_turns = rng.choices((1, 2, 3, 4, 5, 6, 8), (45, 22, 13, 8, 5, 4, 3))[0]
+            messages = self._turns(min(n_turns, max_turns), names=True)
+        tools = tuple(rng.sample(list(TOOLS), rng.choice([1, 2]))) if rng.random() < 0.03 else ()
+        if tools and any(self._wants_a_tool(message.text) for message in messages):
+            tools = ()
+        return Chat(tuple(messages), system, tools)
+
+    def tool_chat(self) -> Chat:
+        """A question that a tool answers: up to the call, or up to the answer from what the tool gave."""
+        rng = self._rng
+        tools = tuple(rng.sample(list(TOOLS), len(TOOLS))) if rng.random() < 0.7 else ()
+        if rng.random() < 0.5:
+            question, call = rng.choice(_WHAT_TIME), Call("get_time", {})
+            result = f"{rng.randint(0, 23)}:{rng.randint(0, 59):02}"
+            thoughts = ("The user asks for the time. I have a tool for that.", f"The tool says {result}.")
+            answer = f"It is {result}."
+        else:
+            city = words.draw(rng, "city") if rng.random() < 0.6 else words.person(rng)
+            question, call = rng.choice(_WEATHER_IN).format(city), Call("get_weather", {"city": city})
+            result = f"{words.draw(rng, 'weather')}, {rng.randint(0, 35)} degrees"
+            thoughts = ("The user asks for the weather. I have a tool for that.", f"The tool says {result}.")
+            answer = f"The weather in {city}: {result}."
+        messages = [
+            *(self._turns(1) if rng.random() < 0.2 else ()),
+            Message("user", question if call.arguments else as_typed(question, rng)),
+            Message("assistant", "", thoughts[0], call),
+        ]
+        if rng.random() < 0.5:
+            messages += [Message("tool", result), Message("assistant", answer, thoughts[1])]
+        system = rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.3 else ""
+        return Chat(tuple(messages), system, tools or (call.name,))
+
+    def picture_chat(self, shown: Shown | None) -> Chat:
+        """A chat about one picture, with text before or after it, or a second question about it."""
+        rng = self._rng
+        about = list(exchange(*picture_exchange(shown, rng), has_picture=True))
+        draw = rng.random()
+        if draw < 0.15:
+            about += exchange(*picture_exchange(shown, rng))
+        elif draw < 0.25:
+            about += self._turns(1)
+        elif draw < 0.35:
+            about = [*self._turns(1), *about]
+        return Chat(tuple(about), rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.35 else "")
+
+    def topic(self) -> tuple[str, str, str]:
+        """Question, thought and answer of one topic, worded anew."""
+        rng = self._rng
+        name = rng.choice(self._topics)
+        if name in _LONG and rng.random() < 0.6:
+            name = rng.choice(self._topics)
+        topic = self._known.topics[name]
+        question = self._worded(lambda: rng.choice(topic.questions), reworded_share=0.4)
+        return question, topic.thought, topic.answer
+
+    def unknown(self) -> tuple[str, str, str]:
+        """A question that no topic answers: made up, like a topic, or of the list."""
+        rng, draw = self._rng, self._rng.random()
+        if draw < 0.03:
+            return words.pasted_text(rng), UNKNOWN_THOUGHT, UNKNOWN_ANSWER
+        if draw < 0.36:
+            question = self._worded(lambda: words.made_up_question(rng))
+        elif draw < 0.68:
+            question = self._worded(lambda: rng.choice(self._near), reworded_share=0.3)
+        else:
+            question = self._worded(lambda: rng.choice(self._known.unknown.trained), reworded_share=0.2)
+        return question, UNKNOWN_THOUGHT, UNKNOWN_ANSWER
+
+    def _worded(self, draw: Callable[[], str], reworded_share: float = 0.0) -> str:
+        rng = self._rng
+        while True:
+            question = draw()
+            if rng.random() < reworded_share:
+                question = reworded(question, rng)
+            question = as_typed(question, rng)
+            if plain(question) not in self._never:
+                return question
+
+    def _turns(self, count: int, *, names: bool = False) -> list[Message]:
+        return [message for _ in range(count) for message in exchange(*self._turn(names=names))]
+
+    def _turn(self, *, names: bool) -> tuple[str, str, str]:
+        rng, draw = self._rng, self._rng.random()
+        if draw < 0.68:
+            return self.topic()
+        if draw < 0.75:
+            return addition(rng)
+        if draw < 0.95 or (draw >= 0.975 and not names):
+            return self.unknown()
+        if draw < 0.975:
+            word = words.draw(rng, "word") if rng.random() < 0.4 else words.person(rng).lower()
+            return rng.choice(_REPEATS).format(word), f"I repeat the word {word}.", f"{word[0].upper()}{word[1:]}."
+        return greeting(words.person(rng), rng)
+
+    def _name_remembered(self) -> list[Message]:
+        rng = self._rng
+        name = words.person(rng)
+        while name in words.NEW_NAMES:
+            name = words.person(rng)
+        asked = (rng.choice(_WHAT_NAME), f"The user told me the name {name}.", f"Your name is {name}.")
+        between = self._turns(rng.choice([0, 0, 1, 1, 2]))
+        return [*exchange(*greeting(name, rng)), *between, *exchange(*asked)]
+
+    def _name_unknown(self) -> Sequence[Message]:
+        asked = self._rng.choice(_WHAT_NAME)
+        return exchange(asked, "The user did not tell me a name yet.", "I do not know your name yet. Please tell me!")
+
+    def _wants_a_tool(self, text: str) -> bool:
+        return text in {self._known.topics[name].answer for name in ("time", "weather")}

@@ -1,0 +1,192 @@
+"""Trains the demo model: first its eyes alone, then eyes and language together."""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tools.demo_model import dimensions as d
+from tools.demo_model.batches import Batch, BatchMaker, Pictures, streamed
+from tools.demo_model.drawing import BACKGROUNDS, COLOURS, SHAPES, Shown
+from tools.demo_model.text_network import TextNetwork
+from tools.demo_model.tokens import Tokens
+from tools.demo_model.topics import read_knowledge
+from tools.demo_model.vision_network import VisionNetwork
+
+WARM_UP_STEPS, JOINT_STEPS = 2000, 5000
+_WARM_UP_RATE, _JOINT_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 0.3
+"""Learning rates; while both learn, the vision encoder's is this share of the other."""
+_PICTURE_SHARE = 0.3
+"""Of the joint steps, once they have begun."""
+_BALANCE = 0.02
+_NAMING = 0.2
+"""How much the heads that name pictures count beside the text."""
+_SAVE_EVERY = 500
+
+Say = Callable[[str], None]
+
+
+class Naming(nn.Module):
+    """Names what a picture shows from the encoder's vectors, so that the encoder learns without the language model.
+
+    It sees their mean and their maximum: from the mean alone, shapes were not learnt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answers = (list(COLOURS), list(SHAPES), list(BACKGROUNDS))
+        self.head = nn.Linear(2 * d.HIDDEN, sum(map(len, self._answers)) + 2)
+
+    def forward(self, vectors: Tensor, shown: Sequence[Shown | None]) -> Tensor:
+        """The loss: colour, shape and background where there is a shape, and whether there is one."""
+        sizes = [len(answers) for answers in self._answers]
+        *named, is_shape = self.head(torch.cat([vectors.mean(1), vectors.amax(1)], -1)).split([*sizes, 2], -1)
+        has_shape = torch.tensor([each is not None for each in shown])
+        loss = F.cross_entropy(is_shape, has_shape.long())
+        known = [each for each in shown if each]
+        if not known:
+            return loss
+        texts = [[each.colour for each in known], [each.shape for each in known], [each.background for each in known]]
+        for scores, answers, right in zip(named, self._answers, texts, strict=True):
+            loss = loss + F.cross_entropy(scores[has_shape], torch.tensor([answers.index(text) for text in right]))
+        return loss
+
+
+class DemoModel(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.text, self.vision, self.naming = TextNetwork(), VisionNetwork(), Naming()
+
+
+def train(tokenizer: Path, checkpoint: Path, *, seed: int = 0, say: Say = print) -> None:
+    """Writes the trained weights to `checkpoint`; goes on from it when it is there.
+
+    The same seed gives the same batches, unless it was interrupted; sums of floats differ a little between machines.
+    """
+    torch.manual_seed(seed)
+    torch.set_num_threads(2)
+    model = DemoModel().train()
+    state = torch.load(checkpoint) if checkpoint.exists() else {}
+    if state:
+        model.load_state_dict(state["model"])
+    maker = BatchMaker(Tokens(tokenizer), read_knowledge(), seed + state.get("step", 0))
+    if not state:
+        _warm_up(model, maker, say)
+        torch.save({"model": model.state_dict(), "step": 0}, checkpoint)
+    _learn_together(model, maker, state, checkpoint, say)
+
+
+def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
+    """The eyes alone: large upright shapes first."""
+    learning = [*model.vision.named_parameters(), *model.naming.named_parameters()]
+    optimizer = _optimizer(learning)
+    easy = round(WARM_UP_STEPS * 0.35)
+    plan = [("easy pictures" if step < easy else "pictures", 0.5) for step in range(WARM_UP_STEPS)]
+    report = _Report("pictures", WARM_UP_STEPS, say)
+    for step, pictures in enumerate(streamed(maker, plan)):
+        assert isinstance(pictures, Pictures)
+        rate = _WARM_UP_RATE * min(1, (step + 1) / 100) * (1 - 0.9 * step / WARM_UP_STEPS)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            vectors = model.vision(pictures.patches, pictures.high, pictures.wide)
+        loss = model.naming(vectors.float(), pictures.shown)
+        _improve(optimizer, loss, rate, learning)
+        report.add(step, "naming", loss.item())
+
+
+def _learn_together(model: DemoModel, maker: BatchMaker, state: dict[str, Any], checkpoint: Path, say: Say) -> None:
+    learning = list(model.named_parameters())
+    optimizer = _optimizer(learning)
+    if "optimizer" in state:
+        optimizer.load_state_dict(state["optimizer"])
+    first = state.get("step", 0)
+    plan = _joint_plan(random.Random(first))[first:]
+    report = _Report("text and pictures", JOINT_STEPS, say)
+    for step, batch in enumerate(streamed(maker, plan), first):
+        assert isinstance(batch, Batch)
+        progress = step / JOINT_STEPS
+        rate = _JOINT_RATE * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * progress)) + 0.02)
+        text_loss, others = _losses(model, batch)
+        _improve(optimizer, text_loss + others, rate, learning)
+        report.add(step, "with pictures" if batch.pictures else "text", text_loss.item())
+        if (step + 1) % _SAVE_EVERY == 0 or step + 1 == JOINT_STEPS:
+            saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+            torch.save(saved, checkpoint)
+
+
+def _joint_plan(rng: random.Random) -> list[tuple[str, float]]:
+    """Few pictures while the language is new; more of the stretched ones towards the end."""
+    plan = []
+    for step in range(JOINT_STEPS):
+        progress = step / JOINT_STEPS
+        has_picture = rng.random() < _PICTURE_SHARE * min(1, 0.1 + progress / 0.12)
+        plan.append(("chats with pictures" if has_picture else "text", 0.5 + 0.25 * progress))
+    return plan
+
+
+def _losses(model: DemoModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Of the text, and of what only helps: the experts' balance and the naming of pictures."""
+    naming = torch.zeros(())
+    vectors = None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        if batch.pictures:
+            vectors = model.vision(batch.pictures.patches, batch.pictures.high, batch.pictures.wide)
+        hidden, balance = model.text(batch.tokens, batch.positions, vectors, batch.is_picture)
+        learnt = batch.targets >= 0
+        scores = model.text.output(hidden[learnt]).float()
+    if batch.pictures and vectors is not None:
+        naming = model.naming(vectors.float(), batch.pictures.shown)
+    return F.cross_entropy(scores, batch.targets[learnt]), _BALANCE * balance + _NAMING * naming
+
+
+def _optimizer(learning: Iterable[tuple[str, nn.Parameter]]) -> torch.optim.Optimizer:
+    """AdamW; matrices decay, scales, biases and embeddings do not."""
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in learning:
+        decays = parameter.dim() >= 2 and "embd" not in name
+        groups.setdefault((decays, name.startswith("vision.")), []).append(parameter)
+    return torch.optim.AdamW(
+        [
+            {"params": members, "weight_decay": 0.05 if decays else 0.0, "share": _VISION_SHARE if is_vision else 1.0}
+            for (decays, is_vision), members in groups.items()
+        ],
+        betas=(0.9, 0.98),
+        eps=1e-9,
+    )
+
+
+def _improve(
+    optimizer: torch.optim.Optimizer, loss: Tensor, rate: float, learning: Sequence[tuple[str, nn.Parameter]]
+) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["share"]
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    nn.utils.clip_grad_norm_([parameter for _, parameter in learning if parameter.grad is not None], 1.0)
+    optimizer.step()
+
+
+class _Report:
+    """Says every hundred steps how it goes."""
+
+    def __init__(self, what: str, n_steps: int, say: Say) -> None:
+        self._what, self._n_steps, self._say = what, n_steps, say
+        self._began = time.monotonic()
+        self._first: int | None = None
+        self._losses: dict[str, list[float]] = {}
+
+    def add(self, step: int, name: str, loss: float) -> None:
+        if self._first is None:
+            self._first = step
+        self._losses.setdefault(name, []).append(loss)
+        if (step + 1) % 100:
+            return
+        means = ", ".join(f"{name} {sum(losses) / len(losses):.4f}" for name, losses in self._losses.items())
+        pace = (time.monotonic() - self._began) / (step + 1 - self._first)
+        left = pace * (self._n_steps - step - 1) / 60
+        self._say(f"{self._what}: step {step + 1} of {self._n_steps}, loss {means}, {left:.0f} min left")
+        self._losses = {}
