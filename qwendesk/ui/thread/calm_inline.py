@@ -8,7 +8,7 @@ from markdown_it.token import Token
 
 MOST_MARKS = 800
 """Marks in one paragraph from which all of it stays text. Real answers have a tenth of that."""
-_MARK = re.compile(r"[\[\]*_~`$<&\\!|]")
+_MARK = re.compile(r"[\[\]*_~`$<&\\!|]|://")
 
 
 def calm_inline_plugin(parser: MarkdownIt) -> None:

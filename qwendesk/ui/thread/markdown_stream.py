@@ -273,7 +273,9 @@ def _finished_items(block: Block) -> tuple[Block | None, str]:
 
 @functools.cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": True}).enable(["table", "strikethrough"])
+    # A bare address is a link where it stands; the rule of the same name that reads whole paragraphs again stays off.
+    parser.inline.ruler.enable("linkify")
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(bracket_math_plugin)
     parser.use(calm_inline_plugin)

@@ -155,6 +155,19 @@ def test_only_web_addresses_are_links_and_they_are_shown_before_they_open(
     menu.close()
 
 
+def test_an_address_in_the_text_is_a_link_without_what_ends_the_sentence(view: AnswerView) -> None:
+    view.add("See https://example.org/a_b_c?x=1, (http://example.org/b) and ftp://example.org/c or example.org.\n\n`https://d`")
+    view.finish()
+
+    def href(word: str) -> str:
+        return drawn(view).find(word).charFormat().anchorHref()
+
+    assert href("a_b_c") == "https://example.org/a_b_c?x=1"
+    assert href("/b") == "http://example.org/b"
+    assert [href(word) for word in (", (", ") and", "example.org/c", "or example.org", "https://d")] == [""] * 5
+    assert view.toPlainText().startswith("See https://example.org/a_b_c?x=1, (http://example.org/b) and ftp:")
+
+
 def test_no_picture_is_fetched(view: AnswerView, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(SectionPane, "loadResource", lambda *request: asked.append(request), raising=False)
