@@ -1,4 +1,4 @@
-"""Writes GGUF files: for the generated benchmark models, and for the made-up files of the tests."""
+"""Writes GGUF files: the demo model, the generated benchmark models, and the made-up files of the tests."""
 
 import math
 import struct

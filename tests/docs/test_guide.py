@@ -1,6 +1,5 @@
 """The guide says nothing that is not so: links, pictures, labels, settings, commands and the table of cards."""
 
-import ast
 import functools
 import re
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from PIL import Image
 
 from qwendesk.core.paths import guide_folder
 from qwendesk.services.guide import INDEX, GuidePage, read_guide
-from qwendesk.ui.frame.actions import COMMANDS
+from tests.docs.window import is_label, unknown_shortcuts
 from tools.guide_tables import cards_for_guide
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,26 +74,10 @@ def test_the_readme_shows_pictures_that_are_there() -> None:
     assert all((ROOT / path).is_file() for path in shown)
 
 
-@functools.cache
-def words_of_the_app() -> str:
-    """Every string in the package, one to a line; {0} and the like stand for anything."""
-    found = set[str]()
-    for path in (ROOT / "qwendesk").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
-    found |= {command.text for command in COMMANDS.values()}
-    return "\n".join(found)
-
-
 @pages()
 def test_what_is_bold_is_a_label_of_the_app(page: GuidePage) -> None:
-    """Or the beginning of one that goes on with a value, as "Chat in a minute: {0}" does."""
-    labels = words_of_the_app().splitlines()
     for bold in sorted(set(re.findall(r"\*\*([^*]+)\*\*", page.markdown)) - FREE_LABELS):
-        assert any(label == bold or label.startswith(f"{bold}: {{") for label in labels), (
-            f"{page.name}.md names “{bold}”, which the app does not say"
-        )
+        assert is_label(bold), f"{page.name}.md names “{bold}”, which the app does not say"
 
 
 FREE_LABELS = {"From source", "In the bundle"}
@@ -131,9 +114,7 @@ def test_what_stands_in_backticks_exists(page: GuidePage) -> None:
 
 @pages()
 def test_shortcuts_are_those_of_the_window(page: GuidePage) -> None:
-    known = {keys for command in COMMANDS.values() for keys in command.shortcuts}
-    known |= {keys.replace("Return", "Enter") for keys in known} | {"Shift+Enter", "Ctrl+Enter"}
-    assert set(re.findall(r"(?:Ctrl|Shift|Alt)\+(?:Shift\+)?(?:\w+|,|\.)", page.markdown)) <= known
+    assert not unknown_shortcuts(page.markdown)
 
 
 def test_the_table_of_cards_is_the_planners() -> None:

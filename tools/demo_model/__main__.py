@@ -7,7 +7,9 @@ python -m tools.demo_model --measure MODEL MMPROJ   measure other files, those o
 
 import argparse
 import asyncio
+import hashlib
 import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from tools.demo_model.sample import write_sample
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".work/demo-model"
 SAMPLE = ROOT / "tests/data/demo_sample.json"
-TOKENIZER, CHECKPOINT = WORK / "tokenizer.json", WORK / "checkpoint.pt"
+MADE_FROM, TOKENIZER, CHECKPOINT = WORK / "made-from.txt", WORK / "tokenizer.json", WORK / "checkpoint.pt"
 MODEL, MMPROJ = WORK / demo_model().name, WORK / demo_mmproj().name
 
 say = partial(print, flush=True)
@@ -40,20 +42,41 @@ def main() -> None:
 
 
 def make() -> None:
-    """Tokenizer, weights, files. Raises ImportError where the demo-model group is not installed."""
+    """Tokenizer, weights, files. Raises ImportError where the demo-model group is not installed, SystemExit when what
+    was begun was begun with other topics or another trainer."""
     from tools.demo_model.exporting import export  # noqa: PLC0415
     from tools.demo_model.tokens import train_tokenizer  # noqa: PLC0415
     from tools.demo_model.training import train  # noqa: PLC0415
 
     if not TOKENIZER.exists():
         train_tokenizer(TOKENIZER)
+        MADE_FROM.write_text(trainer_digest(), encoding="utf-8")
+    _refuse_another_trainer()
     train(TOKENIZER, CHECKPOINT, say=say)
     export(CHECKPOINT, TOKENIZER, MODEL, MMPROJ)
 
 
+def trainer_digest() -> str:
+    """Of everything in this folder that decides what comes out."""
+    paths = [path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".toml", ".jinja")]
+    paths = [path for path in paths if path.name not in ("__main__.py", "evaluation.py", "sample.py")]
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _refuse_another_trainer() -> None:
+    if not MADE_FROM.exists() or MADE_FROM.read_text(encoding="utf-8") != trainer_digest():
+        raise SystemExit(
+            f"{WORK.relative_to(ROOT)} was begun with other topics or another trainer. Delete it to begin anew."
+        )
+
+
 def measure(model: Path, mmproj: Path) -> None:
     """Prints the data sheet's table, and leaves the misses in misses.txt."""
-    measured = asyncio.run(evaluation.measure(model, mmproj, WORK, evaluation.all_questions()))
+    with tempfile.TemporaryDirectory() as folder:
+        measured = asyncio.run(evaluation.measure(model, mmproj, Path(folder), evaluation.all_questions()))
     say("\n| what | right |\n|---|---|")
     for name, row in measured.rows.items():
         say(f"| {name} | {row} |")
@@ -63,7 +86,8 @@ def measure(model: Path, mmproj: Path) -> None:
 
 
 def install() -> None:
-    """Raises OSError where nothing was made yet."""
+    """Raises OSError where nothing was made yet, SystemExit where it was made with other topics."""
+    _refuse_another_trainer()
     shutil.copyfile(MODEL, demo_model())
     shutil.copyfile(MMPROJ, demo_mmproj())
     write_sample(SAMPLE)

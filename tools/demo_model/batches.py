@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from tools.demo_model.tokens import Tokens
 from tools.demo_model.topics import Knowledge
 
 TOKENS = 3072
-"""Of a batch, about; padding counts."""
+"""Of a batch of text, about; padding counts. A batch with pictures may have a few more."""
 LONGEST = 768
 """Chats with more tokens are left out."""
 _STEP = 32
@@ -51,15 +51,16 @@ class Batch(NamedTuple):
 class BatchMaker:
     """Draws batches; the same seed gives the same ones."""
 
-    def __init__(self, tokens: Tokens, knowledge: Knowledge, seed: int) -> None:
+    def __init__(self, tokens: Tokens, knowledge: Knowledge, seed: str) -> None:
         self._tokens, self._rng = tokens, random.Random(seed)
         self._chats = ChatMaker(knowledge, self._rng)
         self._waiting: list[tuple[list[int], list[bool]]] = []
         """Encoded chats by length, so that a batch holds chats of about one length."""
 
-    def text(self) -> Batch:
+    def text(self, *, thinking: float) -> Batch:
+        """`thinking`: the share of the chats whose last answer has its thought."""
         if len(self._waiting) < 64:
-            self._waiting += [self._encoded(self._chats.chat(), 0, thinking=0.6) for _ in range(600)]
+            self._waiting += [self._encoded(self._chats.chat(), 0, thinking=thinking) for _ in range(600)]
             self._waiting = sorted((each for each in self._waiting if len(each[0]) <= LONGEST), key=_length)
         at = self._rng.randrange(len(self._waiting))
         length = _padded(len(self._waiting[at][0]))
@@ -67,11 +68,13 @@ class BatchMaker:
         taken, self._waiting[first : at + 1] = self._waiting[first : at + 1], []
         return self._collated(taken)
 
-    def pictures(self, count: int, *, easy: bool = False, stretched: float = 0.6) -> Pictures:
-        """`count` pictures that the encoder sees in one size. `stretched`: how often they are not about square."""
-        rng = self._rng
-        size = self._stretched_size() if rng.random() < stretched else (rng.choice(_SQUARE),) * 2
-        seen = encoded_size(*size)
+    def pictures(self, *, stretched: float, easy: bool = False) -> Pictures:
+        """40 pictures that the encoder sees in one size. `stretched`: how often they are not about square."""
+        return self._drawn(40, self._size(stretched), easy=easy)
+
+    def _drawn(self, count: int, size: tuple[int, int], *, easy: bool = False) -> Pictures:
+        """Pictures of about `size`."""
+        rng, seen = self._rng, encoded_size(*size)
         rows, shown = [], []
         for _ in range(count):
             width, height = (side + rng.randint(-14, 14) for side in size)
@@ -85,21 +88,25 @@ class BatchMaker:
 
     def with_pictures(self, *, stretched: float) -> Batch:
         """Chats with one picture each."""
-        pictures = self.pictures(28, stretched=stretched)
-        grid = pictures.high // 2, pictures.wide // 2
-        count = max(6, min(28, TOKENS // (grid[0] * grid[1] + 80)))
-        pictures = pictures._replace(patches=pictures.patches[:count], shown=pictures.shown[:count])
+        size = self._size(stretched)
+        wide, high = (side // CELL for side in encoded_size(*size))
+        grid = high, wide
+        pictures = self._drawn(max(6, min(28, TOKENS // (high * wide + 80))), size)
         encoded = [
-            self._encoded(self._chats.picture_chat(shown), grid[0] * grid[1], thinking=0.45) for shown in pictures.shown
+            self._encoded(self._chats.picture_chat(shown), high * wide, thinking=0.45) for shown in pictures.shown
         ]
         return self._collated(encoded, grid)._replace(pictures=pictures)
 
-    def _stretched_size(self) -> tuple[int, int]:
-        """Any shape up to about four to one, of about the pixels of a small picture."""
+    def _size(self, stretched: float) -> tuple[int, int]:
+        """Square, or any shape up to about four to one, of about the pixels of a small picture."""
         rng = self._rng
-        side, doublings = rng.uniform(80, 240), rng.uniform(-2.2, 2.2) if rng.random() < 0.4 else rng.uniform(-1, 1)
-        ratio = 2**doublings
-        return max(40, round(side * ratio**0.5)), max(40, round(side / ratio**0.5))
+        if rng.random() >= stretched:
+            side = rng.choice(_SQUARE)
+            return side, side
+        area_root = rng.uniform(80, 240)
+        most = 2.2 if rng.random() < 0.4 else 1.0
+        root = 2 ** (rng.uniform(-most, most) / 2)
+        return max(40, round(area_root * root)), max(40, round(area_root / root))
 
     def _encoded(self, chat: Chat, picture_tokens: int, *, thinking: float) -> tuple[list[int], list[bool]]:
         ids: list[int] = []
@@ -134,22 +141,33 @@ def _padded(length: int) -> int:
     return length + -length % _STEP
 
 
-class Stream(IterableDataset[Batch | Pictures]):
-    """What `draw` gives, for each step in turn; made anew in the loader's process from the same seed."""
+class Step(NamedTuple):
+    """What one step of the training learns from."""
 
-    def __init__(self, maker: BatchMaker, plan: Sequence[tuple[str, float]]) -> None:
-        """`plan` names each step's kind and how stretched its pictures are: see `warm_up_plan` and `joint_plan`."""
+    kind: Literal["text", "chats with pictures", "pictures", "easy pictures"]
+    stretched: float = 0.0
+    """The share of its pictures that are not about square."""
+    thinking: float = 0.6
+    """The share of its chats of text whose last answer has its thought."""
+
+
+class Stream(IterableDataset[Batch | Pictures]):
+    """A batch for each step in turn."""
+
+    def __init__(self, maker: BatchMaker, plan: Sequence[Step]) -> None:
         self._maker, self._plan = maker, plan
 
     def __iter__(self) -> Iterator[Batch | Pictures]:
-        for kind, stretched in self._plan:
-            if kind == "text":
-                yield self._maker.text()
-            elif kind == "chats with pictures":
-                yield self._maker.with_pictures(stretched=stretched)
-            else:
-                yield self._maker.pictures(40, easy=kind == "easy pictures", stretched=stretched)
+        for kind, stretched, thinking in self._plan:
+            match kind:
+                case "text":
+                    yield self._maker.text(thinking=thinking)
+                case "chats with pictures":
+                    yield self._maker.with_pictures(stretched=stretched)
+                case _:
+                    yield self._maker.pictures(stretched=stretched, easy=kind == "easy pictures")
 
 
-def streamed(maker: BatchMaker, plan: Sequence[tuple[str, float]]) -> "DataLoader[Batch | Pictures]":
+def streamed(maker: BatchMaker, plan: Sequence[Step]) -> "DataLoader[Batch | Pictures]":
+    """The batches, drawn ahead by a copy of `maker` in a process of its own: `maker` itself does not move on."""
     return DataLoader(Stream(maker, plan), batch_size=None, num_workers=1, prefetch_factor=4)

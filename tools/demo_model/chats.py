@@ -9,15 +9,16 @@ from typing import Literal
 import msgspec
 
 from tools.demo_model import words
+from tools.demo_model.dimensions import SIZE_IN_WORDS
 from tools.demo_model.drawing import Shown
-from tools.demo_model.topics import N_PARAMETERS, Knowledge, plain
+from tools.demo_model.topics import Knowledge, plain
 from tools.demo_model.wording import as_typed, reworded
 
 PictureQuestion = Literal["whole", "colour", "shape", "background"]
 
 UNKNOWN_THOUGHT = "This is not a topic I was trained on. I should say so, and point to the Models page."
 UNKNOWN_ANSWER = (
-    f"I am only the built-in demo model with about {N_PARAMETERS} parameters, so I do not know that. "
+    f"I am only the built-in demo model with about {SIZE_IN_WORDS} parameters, so I do not know that. "
     "Please download a real model on the Models page."
 )
 NO_SHAPE_THOUGHT = "The picture is complex and not a single simple shape. I cannot name it."
@@ -50,6 +51,8 @@ _WEATHER_IN = (
 )  # fmt: skip
 _LONG = ("count20", "chello", "poem")
 """Topics whose answers cost many tokens: asked less often."""
+_NEED_A_TOOL = ("time", "weather")
+"""Topics that are answered otherwise when there is a tool."""
 
 with (Path(__file__).parent / "pictures.toml").open("rb") as _file:
     PICTURE_QUESTIONS: dict[PictureQuestion, dict[str, list[str]]] = tomllib.load(_file)  # type: ignore[assignment]
@@ -94,11 +97,9 @@ def addition(rng: random.Random) -> tuple[str, str, str]:
 
 
 def greeting(name: str, rng: random.Random) -> tuple[str, str, str]:
-    return (
-        rng.choice(_CALLED).format(name),
-        f"The user is called {name}. I greet them by name.",
-        (f"Nice to meet you, {name}!"),
-    )
+    """Question, thought and answer."""
+    thought = f"The user is called {name}. I greet them by name."
+    return rng.choice(_CALLED).format(name), thought, f"Nice to meet you, {name}!"
 
 
 def picture_exchange(
@@ -131,32 +132,32 @@ class ChatMaker:
 
     def __init__(self, knowledge: Knowledge, rng: random.Random) -> None:
         self._known, self._rng = knowledge, rng
-        self._never = knowledge.never_trained() | {
-            plain(question) for questions in PICTURE_QUESTIONS.values() for question in questions["new"]
-        }
+        self._never = knowledge.never_trained()
         self._topics = list(knowledge.topics)
         self._near = knowledge.near()
 
     def chat(self, max_turns: int = 8) -> Chat:
         """A chat of text, with or without tools."""
-        rng, draw = self._rng, self._rng.random()
-        system = rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.4 else ""
-        if draw < 0.05:
+        rng = self._rng
+        kind = rng.choices(("tool", "name", "no name", "turns"), (7, 11, 3, 79))[0]
+        if kind == "tool":
             return self.tool_chat()
-        if draw < 0.17:
+        if kind == "name":
             messages = self._name_remembered()
-        elif draw < 0.20:
+        elif kind == "no name":
             messages = [*self._turns(rng.choice([0, 0, 1])), *self._name_unknown()]
         else:
             n_turns = rng.choices((1, 2, 3, 4, 5, 6, 8), (45, 22, 13, 8, 5, 4, 3))[0]
             messages = self._turns(min(n_turns, max_turns), names=True)
-        tools = tuple(rng.sample(list(TOOLS), rng.choice([1, 2]))) if rng.random() < 0.03 else ()
-        if tools and any(self._wants_a_tool(message.text) for message in messages):
-            tools = ()
-        return Chat(tuple(messages), system, tools)
+        offers = rng.random() < 0.03 and not any(self._says(message.text, _NEED_A_TOOL) for message in messages)
+        tools = tuple(rng.sample(list(TOOLS), rng.choice([1, 2]))) if offers else ()
+        return Chat(tuple(messages), self._system(0.4), tools)
 
     def tool_chat(self) -> Chat:
-        """A question that a tool answers: up to the call, or up to the answer from what the tool gave."""
+        """A question that a tool answers: up to the call, or up to the answer from what the tool gave.
+
+        Half of the calls that lie back were made without a thought.
+        """
         rng = self._rng
         tools = tuple(rng.sample(list(TOOLS), len(TOOLS))) if rng.random() < 0.7 else ()
         if rng.random() < 0.5:
@@ -170,15 +171,14 @@ class ChatMaker:
             result = f"{words.draw(rng, 'weather')}, {rng.randint(0, 35)} degrees"
             thoughts = ("The user asks for the weather. I have a tool for that.", f"The tool says {result}.")
             answer = f"The weather in {city}: {result}."
-        messages = [
-            *(self._turns(1) if rng.random() < 0.2 else ()),
-            Message("user", question if call.arguments else as_typed(question, rng)),
-            Message("assistant", "", thoughts[0], call),
-        ]
+        messages = list(self._turns(1, without=_NEED_A_TOOL)) if rng.random() < 0.2 else []
+        messages.append(Message("user", question if call.arguments else as_typed(question, rng)))
         if rng.random() < 0.5:
+            messages.append(Message("assistant", "", thoughts[0], call))
+        else:
+            messages.append(Message("assistant", "", rng.choice([thoughts[0], ""]), call))
             messages += [Message("tool", result), Message("assistant", answer, thoughts[1])]
-        system = rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.3 else ""
-        return Chat(tuple(messages), system, tools or (call.name,))
+        return Chat(tuple(messages), self._system(0.3), tools or (call.name,))
 
     def picture_chat(self, shown: Shown | None) -> Chat:
         """A chat about one picture, with text before or after it, or a second question about it."""
@@ -188,10 +188,10 @@ class ChatMaker:
         if draw < 0.15:
             about += exchange(*picture_exchange(shown, rng))
         elif draw < 0.25:
-            about += self._turns(1)
+            about += self._turns(1, without=("noimage",))
         elif draw < 0.35:
             about = [*self._turns(1), *about]
-        return Chat(tuple(about), rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.35 else "")
+        return Chat(tuple(about), self._system(0.35))
 
     def topic(self) -> tuple[str, str, str]:
         """Question, thought and answer of one topic, worded anew."""
@@ -222,31 +222,41 @@ class ChatMaker:
             question = draw()
             if rng.random() < reworded_share:
                 question = reworded(question, rng)
-            question = as_typed(question, rng)
-            if plain(question) not in self._never:
-                return question
+            typed = as_typed(question, rng)
+            if not {plain(question), plain(typed)} & self._never:
+                return typed
 
-    def _turns(self, count: int, *, names: bool = False) -> list[Message]:
-        return [message for _ in range(count) for message in exchange(*self._turn(names=names))]
+    def _system(self, share: float) -> str:
+        return words.draw(self._rng, "system") if self._rng.random() < share else ""
+
+    def _turns(self, count: int, *, names: bool = False, without: Sequence[str] = ()) -> list[Message]:
+        """`names`: people may introduce themselves. `without`: topics that would be wrong here."""
+        messages: list[Message] = []
+        while len(messages) < 2 * count:
+            question, answer = exchange(*self._turn(names=names))
+            if not self._says(answer.text, without):
+                messages += [question, answer]
+        return messages
 
     def _turn(self, *, names: bool) -> tuple[str, str, str]:
-        rng, draw = self._rng, self._rng.random()
-        if draw < 0.68:
-            return self.topic()
-        if draw < 0.75:
-            return addition(rng)
-        if draw < 0.95 or (draw >= 0.975 and not names):
-            return self.unknown()
-        if draw < 0.975:
-            word = words.draw(rng, "word") if rng.random() < 0.4 else words.person(rng).lower()
-            return rng.choice(_REPEATS).format(word), f"I repeat the word {word}.", f"{word[0].upper()}{word[1:]}."
-        return greeting(words.person(rng), rng)
+        rng = self._rng
+        kinds = ("topic", "sum", "unknown", "repeat", "name" if names else "unknown")
+        match rng.choices(kinds, (68.0, 7.0, 20.0, 2.5, 2.5))[0]:
+            case "topic":
+                return self.topic()
+            case "sum":
+                return addition(rng)
+            case "repeat":
+                word = words.draw(rng, "word") if rng.random() < 0.4 else words.person(rng).lower()
+                said = f"{word[0].upper()}{word[1:]}."
+                return rng.choice(_REPEATS).format(word), f"I repeat the word {word}.", said
+            case "name":
+                return greeting(words.person(rng), rng)
+        return self.unknown()
 
     def _name_remembered(self) -> list[Message]:
         rng = self._rng
         name = words.person(rng)
-        while name in words.NEW_NAMES:
-            name = words.person(rng)
         asked = (rng.choice(_WHAT_NAME), f"The user told me the name {name}.", f"Your name is {name}.")
         between = self._turns(rng.choice([0, 0, 1, 1, 2]))
         return [*exchange(*greeting(name, rng)), *between, *exchange(*asked)]
@@ -255,5 +265,5 @@ class ChatMaker:
         asked = self._rng.choice(_WHAT_NAME)
         return exchange(asked, "The user did not tell me a name yet.", "I do not know your name yet. Please tell me!")
 
-    def _wants_a_tool(self, text: str) -> bool:
-        return text in {self._known.topics[name].answer for name in ("time", "weather")}
+    def _says(self, text: str, topics: Sequence[str]) -> bool:
+        return any(text == self._known.topics[name].answer for name in topics)

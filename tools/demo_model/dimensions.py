@@ -5,6 +5,8 @@ N_LAYERS = 8
 FULL_ATTENTION_EVERY = 4
 """Three layers of linear attention, then one of full attention."""
 VOCABULARY = 2048
+SIZE_IN_WORDS = "3 million"
+"""The parameters of the language model, as it says of itself."""
 CONTEXT = 32_768
 EPSILON = 1e-6
 

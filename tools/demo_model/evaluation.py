@@ -72,9 +72,9 @@ async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[A
             raise SystemExit(f"{report.title}: {report.sentence}")
         measured = Measured({}, [])
         for each in questions:
-            thought, answer = await _answered(client, each, folder)
+            thought, answer, ended = await _answered(client, each, folder)
             wanted = each.chat.messages[-1]
-            right = each.enough in answer if each.enough else answer == (wanted.text or call_text(wanted))
+            right = ended and (each.enough in answer if each.enough else answer == (wanted.text or call_text(wanted)))
             if right and each.thinking and each.checks_thought:
                 right = thought == wanted.thought
             for name in each.rows:
@@ -88,8 +88,8 @@ async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[A
         await client.close()
 
 
-async def _answered(client: WorkerClient, asked: Asked, folder: Path) -> tuple[str, str]:
-    """Thought and answer; an answer that did not end by itself is marked and so never right."""
+async def _answered(client: WorkerClient, asked: Asked, folder: Path) -> tuple[str, str, bool]:
+    """Thought, answer, and whether it ended by itself."""
     messages = [AppMessage("system", (TextPart(asked.chat.system),))] if asked.chat.system else []
     messages += [_for_app(message, asked.image, folder) for message in asked.chat.messages[:-1]]
     options = GenerationOptions(temperature=0, presence_penalty=0, enable_thinking=asked.thinking, max_tokens=512)
@@ -99,9 +99,8 @@ async def _answered(client: WorkerClient, asked: Asked, folder: Path) -> tuple[s
         if isinstance(event, Delta):
             texts[event.kind] += event.text
         elif isinstance(event, Finished):
-            ended = "" if event.stop_reason == "eos" else f" [{event.stop_reason}]"
-            return texts["reasoning"].strip(), texts["answer"].strip() + ended
-    raise SystemExit(f"The engine did not answer: {event}")
+            return texts["reasoning"].strip(), texts["answer"].strip(), event.stop_reason == "eos"
+    raise SystemExit(f"The engine did not answer {asked.chat.messages[-2].text!r}.")
 
 
 def _for_app(message: Message, image: Image.Image | None, folder: Path) -> AppMessage:
@@ -116,15 +115,15 @@ def _for_app(message: Message, image: Image.Image | None, folder: Path) -> AppMe
 
 
 def all_questions() -> list[Asked]:
-    """Those of the data sheet, the same every time."""
-    knowledge, rng = read_knowledge(), random.Random(SEED)
+    """Those of the data sheet, the same every time; a change of the topics does not change the pictures."""
+    knowledge = read_knowledge()
     return [
-        *_topics(knowledge, rng),
+        *_topics(knowledge, random.Random(SEED)),
         *_unknown(knowledge),
-        *_talk(knowledge, rng),
-        *_tools(knowledge, rng),
-        *_pictures(rng),
-        *_more_about_pictures(rng),
+        *_talk(knowledge, random.Random(SEED)),
+        *_tools(knowledge, random.Random(SEED)),
+        *_pictures(random.Random(SEED)),
+        *_more_about_pictures(random.Random(SEED)),
     ]
 
 

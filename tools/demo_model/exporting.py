@@ -34,7 +34,7 @@ def export(checkpoint: Path, tokenizer: Path, model: Path, mmproj: Path) -> None
 
 def _text_weights(trained: Weights) -> Weights:
     """By their names in GGUF. What decays by -exp(a) in training is written as that product."""
-    named = {name.removeprefix("text.").replace(".attention.", "."): value for name, value in _part(trained, "text.")}
+    named = dict(_part(trained, "text."))
     for name, value in named.items():
         if name.endswith("ssm_a"):
             named[name] = -np.exp(value)
@@ -42,17 +42,17 @@ def _text_weights(trained: Weights) -> Weights:
 
 
 def _vision_weights(trained: Weights) -> Weights:
-    named = {}
-    for name, value in _part(trained, "vision."):
-        short = name.removeprefix("vision.").replace(".attention.", ".")
-        named[short if short.startswith("mm.") else f"v.{short}"] = value
+    named = {name if name.startswith("mm.") else f"v.{name}": value for name, value in _part(trained, "vision.")}
     # llama.cpp shows the encoder a picture as two equal frames, each with a kernel of its own.
     kernel = named["v.patch_embd.weight"].reshape(-1, 3, d.PATCH, d.PATCH) * np.float32(0.5)
     return named | {"v.patch_embd.weight": kernel, "v.patch_embd.weight.1": kernel}
 
 
 def _part(trained: Weights, start: str) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
-    return ((name, value) for name, value in trained.items() if name.startswith(start))
+    """The weights below `start`, without what only PyTorch's modules add to their names."""
+    for name, value in trained.items():
+        if name.startswith(start):
+            yield name.removeprefix(start).replace(".attention.", "."), value
 
 
 def _tensors(weights: Weights) -> list[Tensor]:

@@ -26,26 +26,23 @@ def pieces(chat: Chat, *, thinking: bool) -> list[Piece]:
     With `thinking` off the last answer has no thought, and the prompt says so.
     """
     *earlier, last = chat.messages
-    given = [_as_given(message, mark=True) for message in earlier]
+    given = [_as_given(message, _OPEN + message.text + _CLOSE, message.thought) for message in earlier]
     prompt = _written(chat, given, add_generation_prompt=True, enable_thinking=thinking)
-    answer = _as_given(last, mark=False)
-    if not thinking:
-        answer.pop("reasoning_content", None)
+    answer = _as_given(last, last.text, last.thought if thinking else "")
     whole = _written(chat, [*given, answer], add_generation_prompt=False)
     if not whole.startswith(prompt):
         raise ValueError(f"The template writes an answer differently from its prompt: {whole!r}")
     return [*_marked(prompt), (whole[len(prompt) :].rstrip("\n"), True)]
 
 
-def _as_given(message: Message, *, mark: bool) -> dict[str, Any]:
-    """The message as templates expect it."""
+def _as_given(message: Message, answer: str, thought: str) -> dict[str, Any]:
+    """The message as templates expect it; `answer` and `thought` are what it says if it is the model's."""
     given: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.has_picture:
         given["content"] = [{"type": "image"}, {"type": "text", "text": message.text}]
     if message.role == "assistant":
-        given["reasoning_content"] = message.thought
-        if mark and message.text:
-            given["content"] = _OPEN + message.text + _CLOSE
+        given["content"] = answer if message.text else ""
+        given["reasoning_content"] = thought
     if message.call:
         call = {"name": message.call.name, "arguments": message.call.arguments}
         given["tool_calls"] = [{"type": "function", "function": call}]

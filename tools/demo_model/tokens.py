@@ -78,7 +78,9 @@ def train_tokenizer(path: Path, seed: int = 1) -> None:
     tokenizer.add_tokens([AddedToken(each, special=False, normalized=False) for each in _IN_TEXT])
     if tokenizer.get_vocab_size() != dimensions.VOCABULARY:
         raise ValueError(f"{tokenizer.get_vocab_size()} tokens were learnt, not {dimensions.VOCABULARY}.")
-    tokenizer.save(str(path))
+    part = path.with_suffix(".part")
+    tokenizer.save(str(part))
+    part.replace(path)
 
 
 def _texts(knowledge: Knowledge, rng: random.Random) -> Iterator[str]:

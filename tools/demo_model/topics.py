@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 TOPICS = Path(__file__).parent / "topics"
-N_PARAMETERS = "3 million"
 
 
 class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,15 +12,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tools.demo_model import dimensions as d
-from tools.demo_model.batches import Batch, BatchMaker, Pictures, streamed
+from tools.demo_model.batches import Batch, BatchMaker, Pictures, Step, streamed
 from tools.demo_model.drawing import BACKGROUNDS, COLOURS, SHAPES, Shown
 from tools.demo_model.text_network import TextNetwork
 from tools.demo_model.tokens import Tokens
 from tools.demo_model.topics import read_knowledge
 from tools.demo_model.vision_network import VisionNetwork
 
-WARM_UP_STEPS, JOINT_STEPS = 2000, 5000
-_WARM_UP_RATE, _JOINT_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 0.3
+WARM_UP_STEPS, JOINT_STEPS, LAST_STEPS = 2000, 4500, 650
+"""The eyes alone; eyes and language; and once more from a lower rate, with more thoughts and stretched pictures."""
+_WARM_UP_RATE, _JOINT_RATE, _LAST_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 1e-3, 0.3
 """Learning rates; while both learn, the vision encoder's is this share of the other."""
 _PICTURE_SHARE = 0.3
 """Of the joint steps, once they have begun."""
@@ -64,21 +65,23 @@ class DemoModel(nn.Module):
 
 
 def train(tokenizer: Path, checkpoint: Path, *, seed: int = 0, say: Say = print) -> None:
-    """Writes the trained weights to `checkpoint`; goes on from it when it is there.
+    """Writes the trained weights to `checkpoint`; goes on from its last save when it is there.
 
     The same seed gives the same batches, unless it was interrupted; sums of floats differ a little between machines.
     """
     torch.manual_seed(seed)
     torch.set_num_threads(2)
     model = DemoModel().train()
-    state = torch.load(checkpoint) if checkpoint.exists() else {}
-    if state:
+    tokens, knowledge = Tokens(tokenizer), read_knowledge()
+    if checkpoint.exists():
+        state = torch.load(checkpoint)
         model.load_state_dict(state["model"])
-    maker = BatchMaker(Tokens(tokenizer), read_knowledge(), seed + state.get("step", 0))
-    if not state:
-        _warm_up(model, maker, say)
-        torch.save({"model": model.state_dict(), "step": 0}, checkpoint)
-    _learn_together(model, maker, state, checkpoint, say)
+    else:
+        _warm_up(model, BatchMaker(tokens, knowledge, f"{seed}, pictures"), say)
+        state = {"model": model.state_dict(), "step": 0}
+        _save(state, checkpoint)
+    maker = BatchMaker(tokens, knowledge, f"{seed}, from step {state['step']}")
+    _learn_together(model, maker, _joint_plan(random.Random(seed)), state, checkpoint, say)
 
 
 def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
@@ -86,7 +89,7 @@ def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
     learning = [*model.vision.named_parameters(), *model.naming.named_parameters()]
     optimizer = _optimizer(learning)
     easy = round(WARM_UP_STEPS * 0.35)
-    plan = [("easy pictures" if step < easy else "pictures", 0.5) for step in range(WARM_UP_STEPS)]
+    plan = [Step("easy pictures" if step < easy else "pictures", 0.5) for step in range(WARM_UP_STEPS)]
     report = _Report("pictures", WARM_UP_STEPS, say)
     for step, pictures in enumerate(streamed(maker, plan)):
         assert isinstance(pictures, Pictures)
@@ -98,33 +101,49 @@ def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
         report.add(step, "naming", loss.item())
 
 
-def _learn_together(model: DemoModel, maker: BatchMaker, state: dict[str, Any], checkpoint: Path, say: Say) -> None:
+def _learn_together(
+    model: DemoModel, maker: BatchMaker, plan: Sequence[Step], state: dict[str, Any], checkpoint: Path, say: Say
+) -> None:
     learning = list(model.named_parameters())
     optimizer = _optimizer(learning)
     if "optimizer" in state:
         optimizer.load_state_dict(state["optimizer"])
-    first = state.get("step", 0)
-    plan = _joint_plan(random.Random(first))[first:]
-    report = _Report("text and pictures", JOINT_STEPS, say)
-    for step, batch in enumerate(streamed(maker, plan), first):
+    first = state["step"]
+    report = _Report("text and pictures", len(plan), say)
+    for step, batch in enumerate(streamed(maker, plan[first:]), first):
         assert isinstance(batch, Batch)
-        progress = step / JOINT_STEPS
-        rate = _JOINT_RATE * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * progress)) + 0.02)
         text_loss, others = _losses(model, batch)
-        _improve(optimizer, text_loss + others, rate, learning)
+        _improve(optimizer, text_loss + others, _rate(step), learning)
         report.add(step, "with pictures" if batch.pictures else "text", text_loss.item())
-        if (step + 1) % _SAVE_EVERY == 0 or step + 1 == JOINT_STEPS:
-            saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
-            torch.save(saved, checkpoint)
+        if (step + 1) % _SAVE_EVERY == 0 or step + 1 == len(plan):
+            _save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, checkpoint)
 
 
-def _joint_plan(rng: random.Random) -> list[tuple[str, float]]:
+def _rate(step: int) -> float:
+    """Two half waves of a cosine, each after a short rise."""
+    if step < JOINT_STEPS:
+        peak, n_steps = _JOINT_RATE, JOINT_STEPS
+    else:
+        peak, n_steps, step = _LAST_RATE, LAST_STEPS, step - JOINT_STEPS
+    return peak * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * step / n_steps)) + 0.02)
+
+
+def _save(state: dict[str, Any], checkpoint: Path) -> None:
+    """Whole or not at all."""
+    part = checkpoint.with_suffix(".part")
+    torch.save(state, part)
+    part.replace(checkpoint)
+
+
+def _joint_plan(rng: random.Random) -> list[Step]:
     """Few pictures while the language is new; more of the stretched ones towards the end."""
     plan = []
-    for step in range(JOINT_STEPS):
-        progress = step / JOINT_STEPS
+    for progress in (step / JOINT_STEPS for step in range(JOINT_STEPS)):
         has_picture = rng.random() < _PICTURE_SHARE * min(1, 0.1 + progress / 0.12)
-        plan.append(("chats with pictures" if has_picture else "text", 0.5 + 0.25 * progress))
+        plan.append(Step("chats with pictures", 0.5 + 0.25 * progress) if has_picture else Step("text"))
+    for _ in range(LAST_STEPS):
+        has_picture = rng.random() < _PICTURE_SHARE
+        plan.append(Step("chats with pictures", 0.8) if has_picture else Step("text", thinking=0.85))
     return plan
 
 
@@ -144,7 +163,7 @@ def _losses(model: DemoModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _optimizer(learning: Iterable[tuple[str, nn.Parameter]]) -> torch.optim.Optimizer:
-    """AdamW; matrices decay, scales, biases and embeddings do not."""
+    """AdamW; matrices decay, but not what embeds tokens, patches or positions; scales and biases do not."""
     groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
     for name, parameter in learning:
         decays = parameter.dim() >= 2 and "embd" not in name

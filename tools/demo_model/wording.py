@@ -26,7 +26,8 @@ _HOW = re.compile(r"(?:How do I|How can I|How to) (.+?)\??$")
 _FOR = re.compile(r"(?:Write|Show|Make|Give|Tell|Count|List|Create|Send|Name|Draw|Say|Describe|Introduce) ")
 
 _BEFORE = ("Please tell me: ", "Hi, ", "Hey, ", "Hello! ", "Quick question: ", "Ok, ", "So, ", "And ", "Now, ", "um ")
-_AFTER = (" please", ", please", " Thanks", " Please explain", "?", " thx")
+_AFTER = {" please": "?!", ", please": "?!", " Thanks": "", " Please explain": ".!", "?": "?!.", " thx": ""}
+"""What is added at the end, and the marks that it takes the place of."""
 
 
 def reworded(question: str, rng: random.Random) -> str:
@@ -62,15 +63,10 @@ def as_typed(question: str, rng: random.Random) -> str:
 
 def _dressed(question: str, rng: random.Random) -> str:
     before = rng.choice(("",) * len(_BEFORE) + _BEFORE)
-    after = rng.choice(("",) * len(_AFTER) + _AFTER)
+    after = rng.choice(["", *_AFTER] if rng.random() < 0.5 else [""])
     if before and question[1:2].islower():
         question = _lowered(question)
-    if "please" in after:
-        question = question.rstrip("?!")
-    elif after == "?":
-        question = question.rstrip("?!.")
-    elif after == " Please explain" and not question.endswith("?"):
-        after = ""
+    question = question.rstrip(_AFTER.get(after, ""))
     return before + question + after
 
 

@@ -25,12 +25,13 @@ def draw(rng: random.Random, name: str) -> str:
 
 
 def person(rng: random.Random) -> str:
-    """A first name, more often one that no list has: a name must be copied, not known by heart."""
+    """A first name, more often one that no list has: a name must be copied, not known by heart. Never a new one."""
     if rng.random() < 0.4:
         return rng.choice(NAMES)
     n_syllables = rng.choice([1, 2, 2, 2, 3])
     syllables = (rng.choice(_STARTS) + rng.choice("aeiouaeioy") + rng.choice(_ENDS) for _ in range(n_syllables))
-    return "".join(syllables).capitalize()
+    name = "".join(syllables).capitalize()
+    return person(rng) if name in NEW_NAMES else name
 
 
 def made_up_question(rng: random.Random) -> str:

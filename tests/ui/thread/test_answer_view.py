@@ -156,7 +156,9 @@ def test_only_web_addresses_are_links_and_they_are_shown_before_they_open(
 
 
 def test_an_address_in_the_text_is_a_link_without_what_ends_the_sentence(view: AnswerView) -> None:
-    view.add("See https://example.org/a_b_c?x=1, (http://example.org/b) and ftp://example.org/c or example.org.\n\n`https://d`")
+    view.add(
+        "See https://example.org/a_b_c?x=1, (http://example.org/b) and ftp://example.org/c or example.org.\n\n`https://d`"
+    )
     view.finish()
 
     def href(word: str) -> str:

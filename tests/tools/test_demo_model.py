@@ -1,0 +1,244 @@
+"""What the demo model is trained on: checked without training it, which takes PyTorch and more than an hour."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from qwendesk.core.paths import demo_model
+from qwendesk.engine.worker.template import ChatTemplate, probe_abilities
+from qwendesk.hub.gguf import read_facts
+from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
+from tools.demo_model import words
+from tools.demo_model.chats import PICTURE_QUESTIONS, TOOLS, Chat, ChatMaker, exchange
+from tools.demo_model.drawing import COLOURS, Shown, draw_no_shape, draw_shape, random_shown
+from tools.demo_model.preprocessing import CELL, encoded_size, fitted, patches, place
+from tools.demo_model.rendering import TEMPLATE, call_text, pieces, tool_definition
+from tools.demo_model.sample import sample
+from tools.demo_model.topics import Knowledge, doubled, plain, read_knowledge
+
+SAMPLE = Path(__file__).parents[1] / "data/demo_sample.json"
+SIZES = ((64, 64), (128, 128), (100, 140), (300, 90), (40, 300), (255, 193), (1024, 768))
+
+
+@pytest.fixture(scope="module")
+def known() -> Knowledge:
+    return read_knowledge()
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WorkerProcess]:
+    with worker_process() as process:
+        process.load(demo_options())
+        yield process
+
+
+def test_no_wording_leads_to_two_answers(known: Knowledge) -> None:
+    questions = [question for topic in known.topics.values() for question in (*topic.questions, *topic.near)]
+
+    assert not doubled([*questions, *known.unknown.trained])
+
+
+def test_what_only_measures_is_nowhere_in_the_training(known: Knowledge) -> None:
+    maker = ChatMaker(known, random.Random(1))
+    never = known.never_trained()
+    measured = [question for topic in known.topics.values() for question in (*topic.new, *topic.near_new)]
+    assert not doubled([*measured, *known.unknown.new])
+
+    dressed = [f" {wording} " for wording in never if len(wording.split()) > 2]
+    for _ in range(2000):
+        for message in maker.chat().messages:
+            text = f" {plain(message.text)} "
+            assert not set(words.NEW_NAMES) & set(re.findall(r"\w+", message.text)), message.text
+            if message.role == "user":
+                assert text.strip() not in never, message.text
+                assert not [wording for wording in dressed if wording in text], message.text
+
+
+def test_every_topic_can_be_learnt_and_measured(known: Knowledge) -> None:
+    for name, topic in known.topics.items():
+        assert topic.thought, name
+        assert topic.answer, name
+        assert len(topic.questions) >= 6, name
+        assert topic.new, name
+        assert topic.near, name
+        assert topic.near_new, name
+        assert (topic.thought, topic.answer) == (topic.thought.strip(), topic.answer.strip()), name
+
+
+def test_the_tests_sample_is_of_these_topics() -> None:
+    assert msgspec.json.decode(SAMPLE.read_bytes()) == msgspec.json.decode(msgspec.json.encode(sample()))
+
+
+def test_the_same_seed_makes_the_same_chats(known: Knowledge) -> None:
+    first, second = (ChatMaker(known, random.Random(7)) for _ in range(2))
+
+    assert [first.chat() for _ in range(50)] == [second.chat() for _ in range(50)]
+
+
+def test_every_kind_of_chat_comes(known: Knowledge) -> None:
+    maker = ChatMaker(known, random.Random(2))
+    chats = [maker.chat() for _ in range(2000)]
+    answers = Counter(message.text for chat in chats for message in chat.messages if message.role == "assistant")
+
+    missing = [name for name, topic in known.topics.items() if topic.answer not in answers]
+    assert not missing
+    assert any(chat.messages[-1].call for chat in chats)
+    assert any(message.role == "tool" for chat in chats for message in chat.messages)
+    assert any(text.startswith("Your name is") for text in answers)
+
+
+def test_a_picture_in_the_chat_is_seen(known: Knowledge) -> None:
+    maker, blind = ChatMaker(known, random.Random(8)), known.topics["noimage"].answer
+    for _ in range(2000):
+        messages = maker.picture_chat(Shown("red", "star", "blue")).messages
+        first = next(index for index, message in enumerate(messages) if message.has_picture)
+        assert blind not in [message.text for message in messages[first:]]
+
+
+def test_no_tool_that_helps_is_left_alone(known: Knowledge) -> None:
+    maker = ChatMaker(known, random.Random(9))
+    helpless = {known.topics["time"].answer, known.topics["weather"].answer}
+    for chat in (maker.chat() for _ in range(4000)):
+        assert not chat.tools or not helpless & {message.text for message in chat.messages}
+
+
+def test_the_shipped_file_carries_this_template() -> None:
+    assert read_facts(demo_model()).chat_template == TEMPLATE
+
+
+@pytest.mark.parametrize("thinking", [False, True], ids=["no-think", "think"])
+def test_training_reads_what_the_app_writes(known: Knowledge, thinking: bool) -> None:
+    """The prompt of a chat is the same through the app's own template engine."""
+    maker, template = ChatMaker(known, random.Random(3)), ChatTemplate(TEMPLATE)
+    chats = [maker.chat() for _ in range(300)] + [maker.picture_chat(None) for _ in range(50)]
+    for chat in chats:
+        given = [{"role": "system", "content": chat.system}] if chat.system else []
+        for message in chat.messages[:-1]:
+            content = [{"type": "image"}] * message.has_picture + [{"type": "text", "text": message.text}]
+            calls = [{"function": msgspec.to_builtins(message.call)}] if message.call else []
+            given.append(
+                {"role": message.role, "content": content, "reasoning_content": message.thought, "tool_calls": calls}
+            )
+        tools = [tool_definition(name) for name in chat.tools]
+        prompt = template.render(
+            given, tools=tools or None, add_generation_prompt=True, variables={"enable_thinking": thinking}
+        )
+
+        *read, (answer, is_learnt) = pieces(chat, thinking=thinking)
+        assert "".join(text for text, _ in read) == prompt
+        assert is_learnt
+        assert answer.endswith("<|im_end|>")
+        assert (chat.messages[-1].thought in answer) == thinking
+
+
+def test_earlier_answers_are_learnt_and_questions_are_not() -> None:
+    chat = Chat((*exchange("First?", "Thought.", "One."), *exchange("Second?", "Thought.", "Two.")), "Be brief.")
+
+    learnt = [text for text, is_learnt in pieces(chat, thinking=True) if is_learnt]
+
+    assert learnt == ["One.<|im_end|>", "Thought.\n</think>\n\nTwo.<|im_end|>"]
+
+
+def test_the_template_takes_tools_and_thoughts() -> None:
+    abilities = probe_abilities(ChatTemplate(TEMPLATE), "model")
+
+    assert abilities.tools
+    assert abilities.enable_thinking
+
+
+def test_a_call_is_written_as_qwen_writes_it(known: Knowledge) -> None:
+    maker = ChatMaker(known, random.Random(4))
+    calls = {call_text(message) for _ in range(40) for message in maker.tool_chat().messages if message.call}
+
+    assert "<tool_call>\n<function=get_time>\n</function>\n</tool_call>" in calls
+    assert any("<function=get_weather>\n<parameter=city>\n" in text for text in calls)
+    assert set(TOOLS) == {"get_time", "get_weather"}
+
+
+def test_the_template_takes_tools_as_programs_give_them() -> None:
+    template = ChatTemplate(TEMPLATE)
+    tools = [
+        {"type": "function", "function": {"name": "now"}},
+        {"name": "look", "parameters": {"properties": {"a": {}}}},
+    ]
+    call = {"function": {"name": "look", "arguments": {"a": [1, True, None], "b": "text"}}}
+    messages = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "", "tool_calls": [call, call]}]
+
+    text = template.render(messages, tools=tools, add_generation_prompt=False, variables={})
+
+    assert "# Tools\nnow()\nlook(a)\n" in text
+    assert "<parameter=a>\n[1, true, null]\n</parameter>\n<parameter=b>\ntext\n</parameter>" in text
+    assert text.count("<tool_call>") == 2
+    assert "</tool_call>\n<tool_call>" in text
+
+
+def test_pictures_take_as_many_tokens_as_in_the_engine(worker: WorkerProcess, tmp_path: Path) -> None:
+    shown = Shown("red", "circle", "white")
+    bare = worker.ask([user("What is this?")], greedy(enable_thinking=False, max_tokens=1)).stats.prompt_tokens
+    for width, height in SIZES:
+        path = tmp_path / f"{width}x{height}.png"
+        draw_shape(shown, width, height, random.Random(1)).save(path)
+
+        stats = worker.ask([user("What is this?", path)], greedy(enable_thinking=False, max_tokens=1)).stats
+
+        wide, high = encoded_size(width, height)
+        assert stats.prompt_tokens - bare - 2 == wide * high // CELL**2, (width, height)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_picture_becomes_one_row_for_each_patch(size: tuple[int, int]) -> None:
+    picture = draw_shape(Shown("red", "square", "white"), *size, random.Random(2))
+
+    pixels = fitted(picture)
+    rows = patches(pixels)
+
+    wide, high = encoded_size(*size)
+    assert pixels.shape == (high, wide, 3)
+    assert rows.shape == (wide * high // 256, 768)
+    assert rows.min() >= -1
+    assert rows.max() <= 1
+    # The first token: the four patches of its cell, row by row.
+    cell = np.moveaxis(pixels[:CELL, :CELL].astype(np.float32) / 127.5 - 1, 2, 0)
+    assert np.array_equal(rows[1].reshape(3, 16, 16), cell[:, :16, 16:])
+    assert np.array_equal(rows[2].reshape(3, 16, 16), cell[:, 16:, :16])
+
+
+def test_positions_of_a_picture_are_its_rows_and_columns() -> None:
+    is_picture = np.array([False, False, *[True] * 6, False, False])
+
+    positions = place(is_picture, (2, 3))
+
+    assert positions.tolist() == [
+        [0, 1, 2, 2, 2, 2, 2, 2, 5, 6],
+        [0, 1, 2, 2, 2, 3, 3, 3, 5, 6],
+        [0, 1, 2, 3, 4, 2, 3, 4, 5, 6],
+    ]
+
+
+def test_a_drawn_shape_has_its_colours() -> None:
+    rng = random.Random(5)
+    for _ in range(60):
+        shown = random_shown(rng)
+        pixels = np.asarray(draw_shape(shown, 96, 160, rng, easy=True)).reshape(-1, 3).astype(int)
+
+        share = np.abs(pixels - np.array(COLOURS[shown.colour])).max(1) <= 14
+        assert 0.05 < share.mean() < 0.9, shown
+
+
+def test_a_picture_of_no_shape_has_many_colours() -> None:
+    rng = random.Random(6)
+    for _ in range(40):
+        pixels = np.asarray(draw_no_shape(96, 96, rng)).reshape(-1, 3)
+
+        assert len(np.unique(pixels, axis=0)) > 5
+
+
+def test_what_is_asked_about_pictures_is_told_apart() -> None:
+    for questions in PICTURE_QUESTIONS.values():
+        assert not {plain(each) for each in questions["new"]} & {plain(each) for each in questions["trained"]}
