@@ -57,10 +57,9 @@ class BatchMaker:
         self._waiting: list[tuple[list[int], list[bool]]] = []
         """Encoded chats by length, so that a batch holds chats of about one length."""
 
-    def text(self, *, thinking: float) -> Batch:
-        """`thinking`: the share of the chats whose last answer has its thought."""
+    def text(self) -> Batch:
         if len(self._waiting) < 64:
-            self._waiting += [self._encoded(self._chats.chat(), 0, thinking=thinking) for _ in range(600)]
+            self._waiting += [self._encoded(self._chats.chat(), 0, thinking=0.6) for _ in range(600)]
             self._waiting = sorted((each for each in self._waiting if len(each[0]) <= LONGEST), key=_length)
         at = self._rng.randrange(len(self._waiting))
         length = _padded(len(self._waiting[at][0]))
@@ -147,8 +146,6 @@ class Step(NamedTuple):
     kind: Literal["text", "chats with pictures", "pictures", "easy pictures"]
     stretched: float = 0.0
     """The share of its pictures that are not about square."""
-    thinking: float = 0.6
-    """The share of its chats of text whose last answer has its thought."""
 
 
 class Stream(IterableDataset[Batch | Pictures]):
@@ -158,10 +155,10 @@ class Stream(IterableDataset[Batch | Pictures]):
         self._maker, self._plan = maker, plan
 
     def __iter__(self) -> Iterator[Batch | Pictures]:
-        for kind, stretched, thinking in self._plan:
+        for kind, stretched in self._plan:
             match kind:
                 case "text":
-                    yield self._maker.text(thinking=thinking)
+                    yield self._maker.text()
                 case "chats with pictures":
                     yield self._maker.with_pictures(stretched=stretched)
                 case _:

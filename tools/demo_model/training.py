@@ -19,9 +19,9 @@ from tools.demo_model.tokens import Tokens
 from tools.demo_model.topics import read_knowledge
 from tools.demo_model.vision_network import VisionNetwork
 
-WARM_UP_STEPS, JOINT_STEPS, LAST_STEPS = 2000, 4500, 650
-"""The eyes alone; eyes and language; and once more from a lower rate, with more thoughts and stretched pictures."""
-_WARM_UP_RATE, _JOINT_RATE, _LAST_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 1e-3, 0.3
+WARM_UP_STEPS, JOINT_STEPS = 2000, 4500
+"""The eyes alone, then eyes and language."""
+_WARM_UP_RATE, _JOINT_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 0.3
 """Learning rates; while both learn, the vision encoder's is this share of the other."""
 _PICTURE_SHARE = 0.3
 """Of the joint steps, once they have begun."""
@@ -120,12 +120,8 @@ def _learn_together(
 
 
 def _rate(step: int) -> float:
-    """Two half waves of a cosine, each after a short rise."""
-    if step < JOINT_STEPS:
-        peak, n_steps = _JOINT_RATE, JOINT_STEPS
-    else:
-        peak, n_steps, step = _LAST_RATE, LAST_STEPS, step - JOINT_STEPS
-    return peak * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * step / n_steps)) + 0.02)
+    """Half a wave of a cosine after a short rise."""
+    return _JOINT_RATE * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * step / JOINT_STEPS)) + 0.02)
 
 
 def _save(state: dict[str, Any], checkpoint: Path) -> None:
@@ -141,9 +137,6 @@ def _joint_plan(rng: random.Random) -> list[Step]:
     for progress in (step / JOINT_STEPS for step in range(JOINT_STEPS)):
         has_picture = rng.random() < _PICTURE_SHARE * min(1, 0.1 + progress / 0.12)
         plan.append(Step("chats with pictures", 0.5 + 0.25 * progress) if has_picture else Step("text"))
-    for _ in range(LAST_STEPS):
-        has_picture = rng.random() < _PICTURE_SHARE
-        plan.append(Step("chats with pictures", 0.8) if has_picture else Step("text", thinking=0.85))
     return plan
 
 
