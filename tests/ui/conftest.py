@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import qasync
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.parts import build
+from qwendesk.core import paths
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient
 from tests.ui.desk import Desk
@@ -91,6 +93,8 @@ def make_desk(qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineCl
     for desk in desks:
         qt_loop.run(desk.parts.close())
         assert desk.client.closed
+    # What was downloaded would be found by the window of a test that comes later.
+    shutil.rmtree(paths.data_folder() / "models", ignore_errors=True)
 
 
 @pytest.fixture
