@@ -1,11 +1,13 @@
 """Above the tabs: files on disk that are wrong or were repaired since, the worst first."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
+from qwendesk.ui.kit.beside import BesideOrBelow, in_a_row
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.shortened_label import ShortenedLabel
 from qwendesk.ui.kit.text import tr, tr_n
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.model_texts import button_text, fix_hint, place, work_text
@@ -15,6 +17,8 @@ _MOST = 2
 """Cards at once; the others are one click away."""
 _WIDEST = 1136
 """As wide as the tabs below."""
+_LEAST_WORDS = 340
+"""Pixels that a file's name and sentence have beside the buttons."""
 
 
 class Alerts(QWidget):
@@ -98,7 +102,7 @@ class Alerts(QWidget):
 
 
 class AlertCard(QFrame):
-    """One file, in two lines, with the button that helps."""
+    """One file, in two lines, with the button that helps: beside them, or below where the window is narrow."""
 
     fix_asked = Signal(object)
     dismissed = Signal(object)
@@ -108,15 +112,12 @@ class AlertCard(QFrame):
     def __init__(self, keeper: ThemeKeeper, number: int) -> None:
         super().__init__()
         prefix = f"models.alert.{number}"
+        self._keeper = keeper
         self._entry: ModelEntry | None = None
         self.setObjectName(prefix)
         self.setProperty("kind", "alert")
         self._chip = StateChip(f"{prefix}.state")
-        self._name = QLabel()
-        self._name.setObjectName(f"{prefix}.name")
-        self._name.setProperty("kind", "heading")
-        self._name.setTextFormat(Qt.TextFormat.PlainText)
-        self._name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._name = ShortenedLabel(f"{prefix}.name", kind="heading")
         self._sentence = QLabel()
         self._sentence.setObjectName(f"{prefix}.sentence")
         self._sentence.setTextFormat(Qt.TextFormat.PlainText)
@@ -130,24 +131,24 @@ class AlertCard(QFrame):
         more = TextButton(keeper, tr("Help"), kind="link")
         describe(more, f"{prefix}.help", tr("Help"), tr("What the states of files mean, in the guide"))
         more.clicked.connect(self.help_asked)
-        first = QHBoxLayout()
-        first.setSpacing(10)
-        first.addWidget(self._chip)
-        first.addWidget(self._name, 1)
-        words = QVBoxLayout()
-        words.setSpacing(6)
-        Airy(keeper, words)
-        words.addLayout(first)
-        words.addWidget(self._sentence)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 10, 8, 10)
         row.setSpacing(12)
         Airy(keeper, row)
-        row.addLayout(words, 1)
-        row.addWidget(more)
-        row.addWidget(self._fix)
+        buttons = in_a_row(more, self._fix, spacing=12)
+        row.addLayout(BesideOrBelow(self._words(), buttons, least=_LEAST_WORDS, spacing=12), 1)
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()
+
+    def _words(self) -> QWidget:
+        holder = QWidget()
+        words = QVBoxLayout(holder)
+        words.setContentsMargins(0, 0, 0, 0)
+        words.setSpacing(6)
+        Airy(self._keeper, words)
+        words.addWidget(in_a_row(self._chip, self._name, spacing=10))
+        words.addWidget(self._sentence)
+        return holder
 
     def show_entry(self, entry: ModelEntry | None) -> None:
         self._entry = entry

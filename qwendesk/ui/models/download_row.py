@@ -9,6 +9,7 @@ from qwendesk.core.units import MIB, show_bytes
 from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.shortened_label import ShortenedLabel
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.download_texts import (
@@ -38,10 +39,9 @@ class DownloadRow(QFrame):
         self._item: DownloadItem | None = None
         self._named: list[tuple[str, QWidget]] = [("", self)]
         self.setProperty("kind", "modelcard")
-        self._name = self._label("heading", "name")
-        self._name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._details = self._label("dim", "details")
-        self._details.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._name = ShortenedLabel("", kind="heading")
+        self._details = ShortenedLabel("", kind="dim")
+        self._named += [("name", self._name), ("details", self._details)]
         self._chip = self._label("", "state")
         self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._progress = self._label("small", "progress")

@@ -5,14 +5,19 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from qwendesk.hub.findings import Fix
 from qwendesk.ui.bridges.models import ModelEntry
+from qwendesk.ui.kit.beside import BesideOrBelow, in_a_row
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.density import Airy
+from qwendesk.ui.kit.shortened_label import ShortenedLabel
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.model_note import ModelNote
 from qwendesk.ui.models.model_texts import button_text, details, fix_hint, place, place_hint
 from qwendesk.ui.models.state_chip import StateChip
 from qwendesk.ui.models.work_bar import WorkBar
+
+_LEAST_WORDS = 240
+"""Pixels that a name, or a sentence, has beside what stands at the right."""
 
 
 class ModelRow(QFrame):
@@ -35,9 +40,8 @@ class ModelRow(QFrame):
         self.setObjectName(self._prefix)
         self.setProperty("kind", "modelcard")
         self._chip = StateChip(f"{self._prefix}.state")
-        self._name = _label("heading", f"{self._prefix}.name")
+        self._name = ShortenedLabel(f"{self._prefix}.name", kind="heading")
         self._name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._details = _label("dim", f"{self._prefix}.details")
         self._place = _label("", f"{self._prefix}.place")
         self._place.setProperty("chip", "info")
@@ -90,25 +94,20 @@ class ModelRow(QFrame):
         self._menu = IconButton(self._keeper, "more")
         describe(self._menu, f"{self._prefix}.menu", tr("More"), tr("Verify, show in folder, move, delete"))
         self._menu.clicked.connect(lambda: self.menu_asked.emit(self._menu))
+        name = in_a_row(self._chip, self._name, spacing=10)
+        facts = in_a_row(self._place, self._details, spacing=10)
         row = QHBoxLayout()
         row.setSpacing(10)
-        row.addWidget(self._chip)
-        row.addWidget(self._name, 1)
-        row.addWidget(self._place)
-        row.addWidget(self._details)
-        row.addWidget(self._load)
-        row.addWidget(self._menu)
+        row.addLayout(BesideOrBelow(name, facts, least=_LEAST_WORDS, spacing=10), 1)
+        row.addWidget(self._load, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._menu, 0, Qt.AlignmentFlag.AlignTop)
         return row
 
-    def _second_line(self) -> QHBoxLayout:
+    def _second_line(self) -> BesideOrBelow:
         self._fix = TextButton(self._keeper)
         describe(self._fix, f"{self._prefix}.fix", tr("Put it right"))
         self._fix.clicked.connect(self._on_fix)
-        row = QHBoxLayout()
-        row.setSpacing(16)
-        row.addWidget(self._sentence, 1)
-        row.addWidget(self._fix, 0, Qt.AlignmentFlag.AlignBottom)
-        return row
+        return BesideOrBelow(self._sentence, self._fix, least=_LEAST_WORDS, spacing=16)
 
     def _show_load(self, entry: ModelEntry, *, is_loaded: bool) -> None:
         self._load.setVisible(not entry.is_companion)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollAre
 from qwendesk.hub.deleting import Deletion
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.models import ModelEntry, ModelsBridge
+from qwendesk.ui.kit.beside import BesideOrBelow
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
 from qwendesk.ui.kit.density import Airy
 from qwendesk.ui.kit.flow import FlowLayout
@@ -21,6 +22,8 @@ from qwendesk.ui.models.row_menu import RowMenu, choose_folder
 _PORTION = 16
 """Rows made at a time: more come as one scrolls, so that hundreds of models open at once."""
 _NEAR_END_PX = 600
+_LEAST_FINDING = 240
+"""Pixels that the search field and the total have beside the buttons."""
 
 
 class MyModels(QWidget):
@@ -66,7 +69,7 @@ class MyModels(QWidget):
         if not event.spontaneous():
             self._bridge.refresh()
 
-    def _tools(self) -> QHBoxLayout:
+    def _tools(self) -> BesideOrBelow:
         self._search = QLineEdit()
         describe(self._search, "models.my.search", tr("Find a model"), tr("Part of a name, a quant, or an app"))
         self._search.setPlaceholderText(tr("Find a model"))
@@ -91,16 +94,17 @@ class MyModels(QWidget):
         folder = TextButton(self._keeper, " " + tr("Add folder…"), icon_name="folder")
         describe(folder, "models.my.folder", tr("Add folder…"), tr("Use the models of a folder where they are"))
         folder.clicked.connect(self.choose_folder)
-        row = QHBoxLayout()
+        finding, tools = QWidget(), QWidget()
+        row = QHBoxLayout(finding)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         row.addWidget(self._search, 1)
         row.addWidget(self._total)
         row.addStretch(1)
-        tools = FlowLayout()
+        flow = FlowLayout(tools)
         for button in (self._apps, compare, folder):
-            tools.addWidget(button)
-        row.addLayout(tools)
-        return row
+            flow.addWidget(button)
+        return BesideOrBelow(finding, tools, least=_LEAST_FINDING)
 
     def _notice_line(self) -> QWidget:
         self._notice_text = QLabel()

@@ -1,11 +1,12 @@
 """The model folders on the settings page: ours in their order, those of others, other apps on or off."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.ui.bridges.places import FoldersBridge
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
 from qwendesk.ui.kit.flow import FlowLayout
+from qwendesk.ui.kit.shortened_label import ShortenedLabel
 from qwendesk.ui.kit.switch import Switch
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
@@ -67,11 +68,9 @@ class FoldersSection(Section):
     def _line(self, name: str, folder: str, what: str, *, place: int) -> QFrame:
         line = QFrame()
         line.setObjectName(name)
-        path = QLabel(folder)
-        path.setObjectName(f"{name}.path")
-        path.setTextFormat(Qt.TextFormat.PlainText)
+        path = ShortenedLabel(f"{name}.path")
+        path.setText(folder)
         path.setToolTip(folder)
-        path.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         note = QLabel(what)
         note.setProperty("kind", "small")
