@@ -1,8 +1,22 @@
-"""Small files of ours, written so that a crash or power loss leaves the old or the new one, never half of it."""
+"""Small files of ours: written so that a crash or power loss leaves the old or the new one, and read with care."""
 
 import os
+import sys
 import threading
 from pathlib import Path
+from time import sleep
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_LOCKS_OPEN_FILES = sys.platform == "win32"
+"""Only Windows refuses to rename, replace or delete what somebody has open."""
+_USER_MAPPED_FILE = 1224
+"""What Windows says of a file whose content is mapped into memory, as a loaded model's is."""
+_PAUSE_S = 0.2
+_PATIENCE_S = 2.0
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -14,10 +28,31 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        replace(fresh, path)
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def replace(source: Path, target: Path, patience_s: float = _PATIENCE_S) -> Path:
+    """Gives a file or folder another name, in place of a file that has it. Returns `target`. Raises OSError.
+
+    On Windows, where a virus scanner or an indexer often opens what was just written, it is tried for `patience_s`.
+    """
+    for _ in range(round(patience_s / _PAUSE_S)):
+        try:
+            return source.replace(target)
+        except OSError as error:
+            if not is_in_use(error):
+                raise
+            sleep(_PAUSE_S)
+    return source.replace(target)
+
+
+def is_in_use(error: OSError) -> bool:
+    """Whether a refusal of the system may mean that some program has the file open. Never so but on Windows."""
+    is_mapped = getattr(error, "winerror", None) == _USER_MAPPED_FILE
+    return _LOCKS_OPEN_FILES and (is_mapped or isinstance(error, PermissionError))
 
 
 def set_aside(path: Path) -> Path:
@@ -25,4 +60,15 @@ def set_aside(path: Path) -> Path:
 
     One that was set aside before is replaced. Raises OSError.
     """
-    return path.replace(path.with_name(f"{path.name}.unusable"))
+    return replace(path, path.with_name(f"{path.name}.unusable"))
+
+
+def decode_json(content: bytes | bytearray, kind: type[T]) -> T:
+    """The value of that kind that `content` holds. Raises msgspec.DecodeError, whatever is wrong with it.
+
+    msgspec's own decoder has an exception each for bytes that are no UTF-8 and for what is nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.engines import MANIFEST_FORMAT, MANIFEST_NAME, BrokenEngine, EngineFolder, EngineManifest
+from qwendesk.core.files import decode_json
 
 LIBRARY_VARIABLES = ("LLAMA_CPP_LIB_PATH", "MTMD_CPP_LIB")
 """What llama-cpp-python reads to find libllama and libmtmd; both are folders."""
@@ -29,7 +30,7 @@ def read_engine(folder: Path) -> EngineFolder | BrokenEngine:
         return BrokenEngine(str(folder), folder.name, sentence)
 
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST_NAME).read_bytes(), type=EngineManifest)
+        manifest = decode_json((folder / MANIFEST_NAME).read_bytes(), EngineManifest)
     except OSError as error:
         return broken(f"Its {MANIFEST_NAME} cannot be read: {error.strerror or error}.")
     except msgspec.DecodeError as error:

@@ -12,6 +12,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.files import decode_json
 from qwendesk.hub.catalog_schema import (
     SCHEMA_VERSION,
     CatalogFile,
@@ -160,11 +161,11 @@ def load_catalog(path: Path | None = None) -> Catalog:
 def decode_catalog(text: bytes) -> Catalog:
     """The catalog in `text` (JSON). Raises BadCatalog."""
     try:
-        version = msgspec.json.decode(text, type=_Version).schema_version
+        version = decode_json(text, _Version).schema_version
         if version != SCHEMA_VERSION:
             sentence = f"It has version {version}, and this QwenDesk reads {SCHEMA_VERSION}: install QwenDesk again."
             raise BadCatalog("The model catalog is of another version", sentence)
-        return Catalog(msgspec.json.decode(text, type=Contents))
+        return Catalog(decode_json(text, Contents))
     except msgspec.DecodeError as error:
         raise BadCatalog("The model catalog is damaged", f"{error}. Install QwenDesk again.") from error
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.hub.catalog import Catalog, load_catalog, part_path
 from qwendesk.hub.catalog_schema import CatalogFile, Deletion, Part, Repository, Superseded
 
@@ -70,7 +70,7 @@ def read_updates(folder: Path | None = None) -> Updates:
     """What was remembered; nothing when there is nothing, or it cannot be read (that is logged)."""
     file = (folder or paths.data_folder()) / _FILE
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Updates)
+        return decode_json(file.read_bytes(), Updates)
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError) as error:

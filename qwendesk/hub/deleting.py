@@ -1,10 +1,12 @@
 """Deleting models: says what goes and how much that frees, and uses the system's trash."""
 
 import logging
+import sys
 from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.files import is_in_use
 from qwendesk.hub.library import Library, LibraryFile, LibraryModel
 from qwendesk.hub.library_places import ORIGIN_NAMES
 
@@ -68,18 +70,32 @@ def delete(deletion: Deletion, *, permanently: bool) -> Deleted | NotDeleted:
                 _to_trash(path)
         except OSError as error:
             _logger.info("%s could not be deleted: %s", path, error)
-            reason = error.strerror or str(error)
-            if permanently:
-                return NotDeleted(f"{path.name} could not be deleted: {reason}.", n_bytes_gone=gone)
-            return NotDeleted(f"The trash did not take {path.name}: {reason}.", trash_failed=True, n_bytes_gone=gone)
+            return NotDeleted(_why(path, error, permanently), not permanently, gone)
         gone += file.n_bytes
     _remove_empty_folders(deletion)
     return Deleted(gone, in_trash=not permanently)
 
 
+def _why(path: Path, error: OSError, permanently: bool) -> str:
+    reason = error.strerror or str(error)
+    if permanently and is_in_use(error):
+        return f"{path.name} is in use, probably by the model that is loaded. Eject the model, then delete it again."
+    if permanently:
+        return f"{path.name} could not be deleted: {reason}."
+    return f"The trash did not take {path.name}: {reason}. It may be in use, or too large for the trash of its drive."
+
+
 def _to_trash(path: Path) -> None:
+    """Raises OSError when the trash does not take it: then the file is where it was."""
     # Where the trash is, is decided when this is imported, and on some systems a desktop library comes with it.
-    from send2trash import send2trash  # noqa: PLC0415
+    if sys.platform == "win32":
+        # By name: without pywin32 the package would take a call with which Windows destroys what is too large.
+        try:
+            from send2trash.win.modern import send2trash  # noqa: PLC0415
+        except ImportError as error:
+            raise OSError("pywin32 is missing, so install QwenDesk again") from error
+    else:
+        from send2trash import send2trash  # noqa: PLC0415
 
     send2trash(path)
 

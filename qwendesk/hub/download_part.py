@@ -2,19 +2,24 @@
 
 import errno
 import hashlib
+import logging
 import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 import psutil
 
+from qwendesk.core.files import decode_json, is_in_use, replace
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.network import HubTrouble
 from qwendesk.hub.remote import RemoteFile
+
+_logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 256 * 1024
 _SYNC_S = 20.0
@@ -72,13 +77,16 @@ class PartFile:
             self.sync()
 
     def sync(self) -> None:
-        """Makes what is there survive a loss of power."""
+        """Makes what is there survive a loss of power. Raises HubTrouble when the disk refuses."""
         try:
             self._stream.flush()
             os.fsync(self._stream.fileno())
-            self._write_sidecar(self.n_bytes)
         except OSError as error:
             raise disk_trouble(error, self.target, self.file.n_bytes - self.n_bytes) from error
+        try:
+            self._write_sidecar(self.n_bytes)
+        except OSError as error:  # the one before promises less than there is, which costs nothing now
+            _logger.warning("%s could not be brought up to date: %s", self._sidecar, error)
         self._synced_at = time.monotonic()
 
     def start_over(self) -> None:
@@ -94,18 +102,21 @@ class PartFile:
         return self.n_bytes == self.file.n_bytes and wanted in ("", self._hash.hexdigest())
 
     def finish(self) -> None:
-        """Gives the file its final name. Only for one that `is_right`."""
+        """Gives the file its final name. Only for one that `is_right`. Raises HubTrouble; all that came stays then."""
         self.sync()
         if self._part.stat().st_size != self.file.n_bytes:
             sentence = f"{self._part.name} was changed by another program. Try again."
             raise HubTrouble("disk", "File changed on disk", sentence)
         self._stream.close()
         try:
-            self._part.replace(self.target)
+            replace(self._part, self.target)
         except OSError as error:
+            if is_in_use(error) and self.target.exists():
+                raise _in_use(self.target) from error
             raise disk_trouble(error, self.target, 0) from error
         sync_folder(self.target.parent)
-        discard_part(self.target)
+        with suppress(OSError):  # a sidecar without its part says nothing
+            discard_part(self.target)
 
     def close(self) -> None:
         """Leaves the `.part` for later."""
@@ -119,7 +130,7 @@ class PartFile:
     def _usable_bytes(self) -> int:
         """How much of a `.part` from before can be kept."""
         try:
-            before = msgspec.json.decode(self._sidecar.read_bytes(), type=Sidecar)
+            before = decode_json(self._sidecar.read_bytes(), Sidecar)
             n_bytes = self._part.stat().st_size
         except (OSError, msgspec.DecodeError):
             return 0
@@ -137,7 +148,7 @@ class PartFile:
             stream.write(msgspec.json.encode(Sidecar(self.file, synced_bytes, psutil.boot_time())))
             stream.flush()
             os.fsync(stream.fileno())
-        new.replace(self._sidecar)
+        replace(new, self._sidecar)
 
 
 def part_of(target: Path) -> Path:
@@ -174,6 +185,14 @@ def disk_trouble(error: OSError, target: Path, missing_bytes: int) -> HubTrouble
         return no_space(target, missing_bytes)
     reason = error.strerror or str(error)
     return HubTrouble("disk", "Cannot write", f"{target.name} cannot be written to {target.parent}: {reason}.")
+
+
+def _in_use(target: Path) -> HubTrouble:
+    sentence = (
+        f"{target.name} is in use, probably by the model that is loaded. Eject the model, then try again: "
+        "what was downloaded is kept."
+    )
+    return HubTrouble("locked", "File in use", sentence)
 
 
 def check_space(target: Path, needed_bytes: int) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.hub.folders import is_hidden
 from qwendesk.hub.gguf import join_parts, read_part
 from qwendesk.hub.origin import Origin, origin_of
 from qwendesk.hub.upstream import Upstream
@@ -137,14 +138,14 @@ def _is_same_file(one: Evidence, other: Evidence) -> bool:
 def model_files(path: Path) -> list[Path]:
     """The model files `path` stands for: itself, or every .gguf file and Ollama blob below the folder.
 
-    Hidden folders are passed over: downloads under way and the Hub library's records lie there.
+    What is hidden is passed over: downloads under way, the Hub library's records and deleted files lie there.
     """
     if not path.is_dir():
         return [path]
     return [
         each
         for each in sorted(path.rglob("*"))
-        if _is_model_name(each) and not _is_hidden(each.relative_to(path)) and each.is_file()
+        if _is_model_name(each) and not any(map(is_hidden, each.relative_to(path).parts)) and each.is_file()
     ]
 
 
@@ -155,10 +156,6 @@ def is_mmproj_name(name: str) -> bool:
 def _is_model_name(path: Path) -> bool:
     is_blob = path.parent.name == "blobs" and path.name.startswith("sha256-")
     return path.suffix.lower() == ".gguf" or (is_blob and _head(path).startswith(b"GGUF"))
-
-
-def _is_hidden(relative: Path) -> bool:
-    return any(part.startswith(".") for part in relative.parts)
 
 
 def _head(path: Path) -> bytes:

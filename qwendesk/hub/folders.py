@@ -12,19 +12,21 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 
 _logger = logging.getLogger(__name__)
 
 _FILE = "model-folders.json"
 _PART = re.compile(r"[^\x00-\x1f<>:\"/\\|?*]+")
 """A name every file system takes (Windows refuses the most)."""
+_HIDDEN = re.compile(r"[.$].*|system volume information", re.IGNORECASE)
+"""Also what Windows keeps on each drive: `$RECYCLE.BIN` with what was deleted, and its restore points."""
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 """Names that Windows keeps for devices, with any ending."""
 
 
 class ModelFolders(msgspec.Struct, frozen=True):
-    """What the user chose. Paths are absolute."""
+    """What the user chose. Paths are absolute, written as the system writes them, and none is there twice."""
 
     models: tuple[str, ...]
     """The app's own folders; downloads and imports go to the first unless another is named. Never empty."""
@@ -32,6 +34,13 @@ class ModelFolders(msgspec.Struct, frozen=True):
     """Folders the user added: files there are used in place."""
     other_apps: bool = True
     """Look in the folders of LM Studio, Jan, Ollama, llama.cpp and the Hugging Face cache too."""
+
+    def __post_init__(self) -> None:
+        # A dialog of Qt gives `D:/models` where the system says `D:\models`.
+        models = dict.fromkeys(map(Path, self.models))
+        added = dict.fromkeys(each for each in map(Path, self.added) if each not in models)
+        msgspec.structs.force_setattr(self, "models", tuple(map(str, models)))
+        msgspec.structs.force_setattr(self, "added", tuple(map(str, added)))
 
 
 def read_folders() -> ModelFolders:
@@ -41,7 +50,7 @@ def read_folders() -> ModelFolders:
     """
     chosen = paths.config_folder() / _FILE
     try:
-        folders = msgspec.json.decode(chosen.read_bytes(), type=ModelFolders)
+        folders = decode_json(chosen.read_bytes(), ModelFolders)
     except FileNotFoundError:
         folders = ModelFolders(())
     except (OSError, msgspec.DecodeError) as error:
@@ -58,6 +67,11 @@ def write_folders(folders: ModelFolders) -> None:
 
 def default_models_folder() -> Path:
     return paths.data_folder() / "models"
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is nothing that a person put there to be used."""
+    return _HIDDEN.fullmatch(name) is not None
 
 
 def repo_folder(models: Path, repo: str) -> Path:

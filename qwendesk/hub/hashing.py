@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 
 _CHUNK_BYTES = 1024**2
 """Small enough to stay in the processor's cache between reading and hashing."""
@@ -103,7 +103,7 @@ class HashMemory:
 def _read(file: Path) -> dict[str, _Remembered]:
     """Nothing is remembered when the file is missing or damaged: hashing again costs only time."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, _Remembered])
+        return decode_json(file.read_bytes(), dict[str, _Remembered])
     except (OSError, msgspec.DecodeError):
         return {}
 

@@ -75,7 +75,7 @@ class Headers:
             remembered = msgspec.msgpack.decode(self._file.read_bytes(), type=_Remembered)
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             _logger.info("%s is not used: %s", self._file, error)
             return {}
         return remembered.headers if remembered.format == _FORMAT else {}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.hub.folders import repo_of
+from qwendesk.core.files import decode_json
+from qwendesk.hub.folders import is_hidden, repo_of
 from qwendesk.hub.library_places import Origin, Place
 from qwendesk.hub.origin import origin_of
 
@@ -97,7 +98,7 @@ class _Walk:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if entry.name.startswith("."):
+                    if is_hidden(entry.name):
                         continue
                     if entry.name.lower().endswith(".gguf"):
                         files.append(folder / entry.name)
@@ -156,7 +157,7 @@ class _Walk:
         """`manifests/<host>/<namespace>/<model>/<tag>` name their blobs by hash."""
         for manifest in sorted((root / "manifests").glob("*/*/*/*")):
             try:
-                layers = msgspec.json.decode(self._small_text(manifest), type=_Manifest).layers
+                layers = decode_json(self._small_text(manifest), _Manifest).layers
             except msgspec.DecodeError as error:
                 _logger.info("%s is no manifest: %s", manifest, error)
                 continue

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.hub.download_part import part_of
 from qwendesk.hub.network import Trouble
 from qwendesk.hub.remote import RemoteFile
@@ -108,7 +108,7 @@ def is_whole(each: QueueFile) -> bool:
 def read_queue(path: Path) -> tuple[Kept, ...]:
     """The remembered downloads in their order; none when they cannot be read (logged: nothing on disk is lost)."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Kept, ...])
+        return decode_json(path.read_bytes(), tuple[Kept, ...])
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.DecodeError) as error:

@@ -10,6 +10,7 @@ import keyring
 import msgspec
 from keyring.errors import KeyringError
 
+from qwendesk.core.files import decode_json, replace
 from qwendesk.core.paths import config_folder
 from qwendesk.hub.network import endpoint_from_environment
 
@@ -81,7 +82,7 @@ def token_file() -> Path:
 
 def _read_file() -> dict[str, str]:
     try:
-        return msgspec.json.decode(token_file().read_bytes(), type=dict[str, str])
+        return decode_json(token_file().read_bytes(), dict[str, str])
     except (OSError, msgspec.DecodeError):
         return {}
 
@@ -95,4 +96,4 @@ def _write_file(tokens: dict[str, str]) -> None:
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(tokens))
-    new.replace(path)
+    replace(new, path)

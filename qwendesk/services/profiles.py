@@ -9,7 +9,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.files import set_aside, write_whole
+from qwendesk.core.files import decode_json, set_aside, write_whole
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, table
 from qwendesk.core.subscribers import Subscribers
@@ -117,7 +117,7 @@ class ProfilesService:
         try:
             if file.stat().st_size > _MOST_BYTES:
                 raise QwenDeskError("Not a profile", f"{file.name} is far too large to be a profile.")
-            exported = msgspec.json.decode(file.read_bytes(), type=Exported)
+            exported = decode_json(file.read_bytes(), Exported)
         except OSError as error:
             sentence = f"{file.name} cannot be read: {error.strerror or error}."
             raise QwenDeskError("Not imported", sentence) from error
@@ -169,7 +169,7 @@ def _usable(values: Values) -> dict[str, Any]:
 def _read(file: Path) -> dict[str, ModelProfiles]:
     """What is kept there. A file that cannot be used is set aside under another name, and logged."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, ModelProfiles])
+        return decode_json(file.read_bytes(), dict[str, ModelProfiles])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError) as error:

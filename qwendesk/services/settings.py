@@ -10,7 +10,7 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import set_aside, write_whole
+from qwendesk.core.files import decode_json, set_aside, write_whole
 from qwendesk.core.settings import check_all
 from qwendesk.core.subscribers import Subscribers
 
@@ -63,7 +63,7 @@ class SettingsService:
 def _read(file: Path) -> AppOptions:
     """What is kept there. A file that cannot be used is set aside under another name, and logged."""
     try:
-        options = msgspec.json.decode(file.read_bytes(), type=AppOptions)
+        options = decode_json(file.read_bytes(), AppOptions)
         check_all(options)
         return options
     except FileNotFoundError:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 
 _logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def read_window_state(file: Path | None = None) -> WindowState:
     """As it was left; the defaults where nothing usable is kept."""
     path = file or window_file()
     try:
-        return msgspec.json.decode(path.read_bytes(), type=WindowState)
+        return decode_json(path.read_bytes(), WindowState)
     except FileNotFoundError:
         return WindowState()
     except (OSError, msgspec.DecodeError) as error:

@@ -1,8 +1,12 @@
-"""Small files are replaced whole."""
+"""Small files are replaced whole, and what is wrong with their content is one kind of error."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
-from qwendesk.core.files import write_whole
+from qwendesk.core import files
+from qwendesk.core.files import decode_json, is_in_use, replace, write_whole
 
 
 def test_a_file_and_its_folder_are_made_and_replaced(tmp_path):
@@ -20,3 +24,69 @@ def test_nothing_is_left_when_it_fails(tmp_path):
     with pytest.raises(OSError, match="file"):
         write_whole(folder, b"one")
     assert list(tmp_path.iterdir()) == [folder]
+
+
+class Scanner:
+    """A virus scanner of Windows that holds a new file open for some tries."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tries: int) -> None:
+        self.tries, self.waited_s = tries, 0.0
+        replace_now = Path.replace
+
+        def refuse(source: Path, target: Path) -> Path:
+            self.tries -= 1
+            if self.tries >= 0:
+                raise PermissionError(13, "Access is denied", str(target))
+            return replace_now(source, target)
+
+        monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
+        monkeypatch.setattr(files, "sleep", self._wait)
+        monkeypatch.setattr(Path, "replace", refuse)
+
+    def _wait(self, seconds: float) -> None:
+        self.waited_s += seconds
+
+
+def test_a_file_that_a_scanner_holds_for_a_moment_is_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    Scanner(monkeypatch, tries=10)
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("patience_s", [2.0, 20.0])
+def test_one_that_stays_held_is_given_up_in_time(tmp_path, monkeypatch, patience_s):
+    (tmp_path / "fresh").touch()
+    scanner = Scanner(monkeypatch, tries=1000)
+    with pytest.raises(PermissionError):
+        replace(tmp_path / "fresh", tmp_path / "file", patience_s)
+    assert scanner.waited_s == pytest.approx(patience_s)
+
+
+def test_a_folder_that_nobody_may_write_is_not_waited_for(tmp_path, monkeypatch):
+    scanner = Scanner(monkeypatch, tries=1)
+    monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", False)
+    with pytest.raises(PermissionError):
+        replace(tmp_path / "fresh", tmp_path / "file")
+    assert scanner.waited_s == 0
+
+
+def test_a_file_mapped_into_memory_is_in_use_on_windows(monkeypatch):
+    mapped = OSError(22, "The requested operation cannot be performed on a file with a user-mapped section open")
+    mapped.winerror = 1224
+    assert not is_in_use(mapped)
+    monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
+    assert is_in_use(mapped)
+    assert not is_in_use(OSError(28, "No space left on device"))
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b'{"a\xff": 1}', b'{"a": ' + b"[" * 100_000, b'{"a": "text"}'])
+def test_whatever_is_wrong_with_a_file_is_a_decode_error(content):
+    with pytest.raises(msgspec.DecodeError):
+        decode_json(content, dict[str, int | list[object]])
+
+
+def test_a_file_becomes_a_value_of_its_kind():
+    assert decode_json(b'{"a": [1, 2]}', dict[str, tuple[int, ...]]) == {"a": (1, 2)}

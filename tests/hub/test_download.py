@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.core import files
 from qwendesk.core.file_lock import locked
 from qwendesk.hub import download_part
 from qwendesk.hub.download import FileProgress, download_file
@@ -235,6 +236,53 @@ def test_a_disk_that_fills_up_keeps_what_is_there(fake_hub, target, monkeypatch)
     fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
     assert fake_hub.sent_bytes <= len(CONTENT) - 100_000
+
+
+def refuse_to_replace(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As Windows does while the file of that name is open."""
+    replace = Path.replace
+
+    def refused(source: Path, to: Path) -> Path:
+        if to.name == name:
+            raise PermissionError(errno.EACCES, "Access is denied", str(to))
+        return replace(source, to)
+
+    monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
+    monkeypatch.setattr(files, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(files, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(Path, "replace", refused)
+
+
+def test_a_file_that_is_loaded_is_replaced_when_it_was_ejected_without_fetching_it_again(fake_hub, target, monkeypatch):
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"old and loaded")
+    with monkeypatch.context() as loaded:
+        refuse_to_replace(loaded, target.name)
+        with pytest.raises(HubTrouble, match=r"in use, probably by the model .* Eject the model") as caught:
+            fetch(fake_hub, target)
+    assert caught.value.kind == "locked"
+    assert target.read_bytes() == b"old and loaded"
+    fake_hub.sent_bytes = 0
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert fake_hub.sent_bytes == 0
+    assert left_over(target) == []
+
+
+def test_a_note_that_cannot_be_renewed_does_not_end_a_download(fake_hub, target, monkeypatch, caplog):
+    write = download_part.PartFile._write_sidecar
+
+    def refused(part: download_part.PartFile, synced_bytes: int) -> None:
+        if synced_bytes:
+            raise PermissionError(errno.EACCES, "Access is denied", "sidecar")
+        write(part, synced_bytes)
+
+    monkeypatch.setattr(download_part.PartFile, "_write_sidecar", refused)
+    monkeypatch.setattr(download_part, "_SYNC_S", 0)
+    fetch(fake_hub, target)
+    assert target.read_bytes() == CONTENT
+    assert left_over(target) == []
+    assert "could not be brought up to date" in caplog.text
 
 
 def test_two_downloads_never_write_the_same_file(fake_hub, target):

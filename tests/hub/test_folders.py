@@ -2,6 +2,7 @@
 
 from pathlib import Path, PurePosixPath
 
+import msgspec
 import pytest
 
 from qwendesk.core import paths
@@ -31,6 +32,17 @@ def test_a_broken_choice_counts_as_none_and_is_logged(tmp_path, caplog):
     (tmp_path / "settings" / "model-folders.json").write_text('{"models": 5}')
     assert folders.read_folders().models == (str(folders.default_models_folder()),)
     assert "model-folders.json" in caplog.text
+
+
+def test_a_folder_written_in_two_ways_is_there_once(tmp_path):
+    """As with `D:/models` from a dialog of Qt and `D:\\models` from the system."""
+    models, other = str(tmp_path / "models"), str(tmp_path / "other")
+    twice = {"models": [f"{tmp_path}//models/", models], "added": [f"{other}/.", other, f"{models}/"]}
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "model-folders.json").write_bytes(msgspec.json.encode(twice))
+    assert folders.read_folders() == ModelFolders((models,), added=(other,))
+    chosen = msgspec.structs.replace(ModelFolders((models,)), models=(f"{other}/", models, other))
+    assert chosen.models == (other, models)
 
 
 def test_each_repository_has_a_folder_of_its_own():

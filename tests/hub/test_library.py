@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.hub.evidence import model_files
 from qwendesk.hub.library import Library, LibraryModel, scan
 from qwendesk.hub.library_headers import Headers
 from qwendesk.hub.library_places import Origin, Place
@@ -278,11 +279,13 @@ def test_links_between_folders_end(tmp_path, look):
 
 
 def test_hidden_and_other_files_are_passed_over(tmp_path, look):
-    model(tmp_path / ".trash" / "m.gguf")
+    for hidden in (".trash", "$RECYCLE.BIN", "System Volume Information"):
+        model(tmp_path / hidden / "m.gguf")
     model(tmp_path / "m.gguf").rename(tmp_path / "m.gguf.part")
     (tmp_path / "readme.txt").write_text("x")
     (tmp_path / "folder.gguf").mkdir()
     assert look("folder") == Library()
+    assert model_files(tmp_path) == []
 
 
 def test_a_place_that_is_gone_is_empty(tmp_path):

@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import BadRequest, QwenDeskError
-from qwendesk.core.files import set_aside, write_whole
+from qwendesk.core.files import decode_json, set_aside, write_whole
 from qwendesk.core.subscribers import Subscribers
 
 _logger = logging.getLogger(__name__)
@@ -132,10 +132,10 @@ def _checked(name: str) -> str:
 def _read(file: Path) -> tuple[tuple[SavedPrompt, ...], str]:
     """What is kept there, and what is wrong. A file that cannot be used is set aside under another name, and logged."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=tuple[SavedPrompt, ...]), ""
+        return decode_json(file.read_bytes(), tuple[SavedPrompt, ...]), ""
     except FileNotFoundError:
         return (), ""
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, msgspec.DecodeError) as error:
         _logger.warning("%s cannot be used: %s", file, error)
     try:
         aside = set_aside(file)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.files import set_aside, write_whole
+from qwendesk.core.files import decode_json, set_aside, write_whole
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments, table
 
@@ -105,11 +105,11 @@ class _Newer(QwenDeskError):
 
 def _decoded(content: bytes, name: str) -> tuple[SamplingPreset, ...]:
     try:
-        head = msgspec.json.decode(content, type=_Head)
+        head = decode_json(content, _Head)
         if head.format == FORMAT and head.version > VERSION:
             raise _Newer("Newer presets", f"{name} was written by a newer QwenDesk. Update QwenDesk to use it.")
         if head.format != FORMAT:
             raise QwenDeskError("Not presets", f"{name} holds no presets of QwenDesk.")
-        return msgspec.json.decode(content, type=_File).presets
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return decode_json(content, _File).presets
+    except msgspec.DecodeError as error:
         raise QwenDeskError("Not presets", f"{name} holds no presets of QwenDesk.") from error

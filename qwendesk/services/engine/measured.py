@@ -13,7 +13,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.core.plan import Plan
 from qwendesk.engine.protocol import LoadReport
 
@@ -96,7 +96,7 @@ class MeasuredLoads:
 def _read(file: Path) -> dict[str, tuple[Measured, ...]]:
     """What is kept there; nothing, and a line in the log, for a file that cannot be used."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, tuple[Measured, ...]])
+        return decode_json(file.read_bytes(), dict[str, tuple[Measured, ...]])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError) as error:

@@ -18,7 +18,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.engines import MANIFEST_NAME, EngineFile, EngineFolder, EngineManifest, EnginePack, PackArchive
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, replace, write_whole
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.folders import read_engine
 from qwendesk.hub.addresses import Addresses
@@ -35,6 +35,10 @@ _FETCHING = ".fetching"
 """Archives lie there until they are unpacked: on the drive of the engines, and no engine itself."""
 _LARGEST_MEMBER_BYTES = 4 * 1024**3
 """cublasLt alone is 0.7 GB; more than this is no library."""
+
+
+_SCAN_S = 20.0
+"""So long may the virus scanner of Windows hold a new engine, whose libraries are gigabytes to look at."""
 
 
 class PackList(msgspec.Struct, frozen=True):
@@ -65,7 +69,7 @@ class PackState(msgspec.Struct, frozen=True):
 def read_packs(file: Path | None = None) -> tuple[EnginePack, ...]:
     """All packs that this version of the app knows of. Raises msgspec.DecodeError if its own file is broken."""
     text = (file or paths.resources_folder() / "engine_packs.json").read_bytes()
-    return msgspec.json.decode(text, type=PackList).packs
+    return decode_json(text, PackList).packs
 
 
 def this_platform() -> str:
@@ -214,7 +218,7 @@ class PacksService:
             )
             write_whole(fresh / MANIFEST_NAME, msgspec.json.encode(manifest))
             shutil.rmtree(self._folder / pack.name, ignore_errors=True)
-            fresh.rename(self._folder / pack.name)
+            replace(fresh, self._folder / pack.name, _SCAN_S)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.core.options import LoadOptions
 
 _logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class SpeedBook:
 
 def _read(file: Path) -> Mapping[str, Speed]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_Kept).speeds
+        return decode_json(file.read_bytes(), _Kept).speeds
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError) as error:

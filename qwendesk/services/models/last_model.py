@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import EngineState
 from qwendesk.services.engine.service import EngineService
@@ -29,7 +29,7 @@ class LastModel:
     def read(self) -> LoadOptions | None:
         """How it was asked to be loaded; None when there is none, or its file is not there any more."""
         try:
-            options = msgspec.json.decode(self._file.read_bytes(), type=LoadOptions)
+            options = decode_json(self._file.read_bytes(), LoadOptions)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -49,7 +49,7 @@ class LastModel:
     def _on_state(self, state: EngineState) -> None:
         if state.report is None or state.wanted is None or state.wanted == self._kept:
             return
-        if Path(state.wanted.model).name == paths.demo_model().name:
+        if paths.is_demo(state.wanted.model):
             return
         self._kept = state.wanted
         try:

@@ -10,7 +10,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.folders import repo_file
@@ -109,7 +109,7 @@ def base_repo_of(model: LibraryModel, catalog: Catalog) -> str:
 
 def _read(index: Path) -> dict[str, Template]:
     try:
-        return msgspec.json.decode(index.read_bytes(), type=dict[str, Template])
+        return decode_json(index.read_bytes(), dict[str, Template])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError) as error:

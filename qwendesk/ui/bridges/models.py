@@ -154,7 +154,7 @@ class ModelsBridge(QObject):
 
     def bring(self, path: str, folder: str, how: How) -> None:
         """Move or copy into one of our folders; another folder becomes one of ours first."""
-        self._start(self._bring(path, folder, how))
+        self._start(self._bring(path, str(Path(folder)), how))
 
     def add_folder(self, folder: str) -> None:
         """Use the models in this folder where they are."""

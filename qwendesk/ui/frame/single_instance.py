@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from qwendesk.core import paths
+from qwendesk.core.files import decode_json
 
 _logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class _Caller(QObject):
         if not self._heard.endswith(b"\n"):
             return
         try:
-            handover = msgspec.json.decode(self._heard, type=Handover)
+            handover = decode_json(self._heard, Handover)
         except msgspec.DecodeError as error:
             _logger.warning("Something else than QwenDesk called: %s", error)
             self._socket.abort()

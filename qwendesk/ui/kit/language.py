@@ -15,6 +15,7 @@ import msgspec
 from PySide6.QtCore import QLibraryInfo, QLocale, QObject, Qt, QTranslator
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.core.files import decode_json
 from qwendesk.core.paths import resources_folder
 from qwendesk.ui.kit.plurals import PLURALS
 from qwendesk.ui.kit.text import BETWEEN_FORMS, CONTEXT
@@ -55,8 +56,8 @@ def languages(folder: Path | None = None) -> Mapping[str, str]:
 def read_language(file: Path) -> Language | None:
     """The language of a file without the texts that cannot be used; None, and a line in the log, if none can."""
     try:
-        language = msgspec.json.decode(file.read_bytes(), type=Language)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        language = decode_json(file.read_bytes(), Language)
+    except (OSError, msgspec.DecodeError) as error:
         _logger.warning("The language file %s cannot be used: %s", file, error)
         return None
     if language.plural not in PLURALS:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from qwendesk.core import files
 from qwendesk.core.engines import EngineFolder, EnginePack
 from qwendesk.engine.folders import read_engine, wrong_files
 from qwendesk.hub.download import download_file
@@ -158,6 +159,25 @@ async def test_closing_ends_a_download_whose_task_was_cancelled(
     assert ended == []
     await packs.close()
     assert ended == [True]
+
+
+async def test_a_scanner_that_looks_at_new_libraries_is_waited_for(
+    server: PackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    replace = Path.replace
+
+    def scanned(source: Path, target: Path) -> Path:
+        if target.name == "cuda-12" and sum(waits) < 15:
+            raise PermissionError(13, "Access is denied", str(target))
+        return replace(source, target)
+
+    monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
+    monkeypatch.setattr(files, "sleep", waits.append)
+    monkeypatch.setattr(Path, "replace", scanned)
+    state = await service(tmp_path, pack_of(server)).fetch("cuda-12")
+    assert (state.is_here, state.problem) == (True, "")
+    assert 15 <= sum(waits) <= 20
 
 
 async def test_what_nobody_thought_of_leaves_a_pack_that_can_be_fetched(

@@ -5,11 +5,12 @@ import os
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import pytest_asyncio
 
-from qwendesk.core import paths
+from qwendesk.core import files, paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.hub import deleting
 from qwendesk.hub.deleting import Deleted, Deletion, NotDeleted
@@ -194,6 +195,75 @@ async def test_when_the_trash_fails_nothing_is_deleted_and_that_is_said(models, 
     assert outcome.trash_failed
     assert "No space left" in outcome.sentence
     assert path.exists()
+
+
+@pytest.mark.asyncio
+async def test_a_loaded_file_cannot_be_deleted_on_windows_and_the_sentence_says_what_helps(models, ours, monkeypatch):
+    def refuse(path: Path, missing_ok: bool) -> None:
+        raise PermissionError(13, "Access is denied", str(path))
+
+    path = model(ours / "a.gguf")
+    await models.refresh()
+    deletion = models.deletion_of(models.find("a"))
+    assert isinstance(deletion, Deletion)
+    with monkeypatch.context() as loaded:
+        loaded.setattr(files, "_LOCKS_OPEN_FILES", True)
+        loaded.setattr(Path, "unlink", refuse)
+        outcome = deleting.delete(deletion, permanently=True)
+    assert isinstance(outcome, NotDeleted)
+    assert outcome.sentence.startswith("a.gguf is in use, probably by the model that is loaded. Eject the model")
+    assert not outcome.trash_failed
+    assert path.exists()
+
+
+class Trash:
+    """send2trash as it is on Windows, where only one of its two ways asks what the trash can hold."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, refusal: OSError | None = None) -> None:
+        self.taken: list[str] = []
+        self._refusal = refusal
+        monkeypatch.setattr(sys, "platform", "win32")
+        for name in ("send2trash", "send2trash.win"):
+            monkeypatch.setitem(sys.modules, name, SimpleNamespace(send2trash=self._destroy))
+        monkeypatch.setitem(sys.modules, "send2trash.win.modern", SimpleNamespace(send2trash=self._take))
+
+    def _destroy(self, path: Path) -> None:
+        pytest.fail("this way destroys what is too large for the trash")
+
+    def _take(self, path: Path) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        self.taken.append(path.name)
+
+
+def one_file(folder: Path) -> Deletion:
+    path = folder / "a.gguf"
+    path.write_bytes(b"x")
+    return Deletion("a", (LibraryFile(str(path), 1, 0),), str(folder))
+
+
+def test_on_windows_the_way_that_asks_what_the_trash_can_hold_is_taken(tmp_path, monkeypatch):
+    trash = Trash(monkeypatch)
+    assert deleting.delete(one_file(tmp_path), permanently=False) == Deleted(1, in_trash=True)
+    assert trash.taken == ["a.gguf"]
+
+
+def test_what_is_too_large_for_the_trash_stays_and_is_not_called_trashed(tmp_path, monkeypatch):
+    Trash(monkeypatch, OSError(None, "Unspecified error"))
+    outcome = deleting.delete(one_file(tmp_path), permanently=False)
+    assert isinstance(outcome, NotDeleted)
+    assert outcome.trash_failed
+    assert "too large for the trash" in outcome.sentence
+    assert (tmp_path / "a.gguf").exists()
+
+
+def test_without_the_part_that_asks_nothing_is_destroyed(tmp_path, monkeypatch):
+    Trash(monkeypatch)
+    monkeypatch.setitem(sys.modules, "send2trash.win.modern", None)
+    outcome = deleting.delete(one_file(tmp_path), permanently=False)
+    assert isinstance(outcome, NotDeleted)
+    assert "pywin32 is missing" in outcome.sentence
+    assert (tmp_path / "a.gguf").exists()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere it would be this user's own trash")

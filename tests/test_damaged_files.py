@@ -1,0 +1,135 @@
+"""A file of ours with one bad byte, as a failing disk leaves it, is passed over: the app starts without it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from qwendesk.core import paths
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.engines import MANIFEST_NAME, BrokenEngine
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.engine.folders import read_engine
+from qwendesk.hub import token
+from qwendesk.hub.catalog import BadCatalog, decode_catalog
+from qwendesk.hub.catalog_schema import SCHEMA_VERSION
+from qwendesk.hub.catalog_updates import read_updates
+from qwendesk.hub.folders import default_models_folder, read_folders
+from qwendesk.hub.hashing import HashMemory
+from qwendesk.hub.library import Library, scan
+from qwendesk.hub.library_headers import Headers
+from qwendesk.hub.library_places import Place
+from qwendesk.hub.queue_state import read_queue
+from qwendesk.services.chat import preset_file
+from qwendesk.services.chat.library import PromptLibrary
+from qwendesk.services.crash_reports import CrashReports
+from qwendesk.services.engine.crash_counts import CrashCounts
+from qwendesk.services.engine.measured import MeasuredLoads
+from qwendesk.services.meters.speeds import SpeedBook
+from qwendesk.services.models.last_model import LastModel
+from qwendesk.services.models.templates import TemplatesService
+from qwendesk.services.profiles import ProfilesService
+from qwendesk.services.settings import SettingsService
+from qwendesk.services.window_state import WindowState, read_window_state
+from qwendesk.ui.kit.language import read_language
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _last_model(file: Path) -> object:
+    engine: Any = SimpleNamespace(subscribe=lambda _callback: lambda: None)
+    return LastModel(engine, file).read()
+
+
+def _marks_left(file: Path) -> list[str]:
+    reports = CrashReports(file.parent, file.parent / "log")
+    reports.begin()
+    reports.end()
+    return [path.name for path in file.parent.glob("running-*.json")]
+
+
+def _refused(read: Callable[[], object]) -> str:
+    with pytest.raises(QwenDeskError) as caught:
+        read()
+    return caught.value.title
+
+
+FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
+    f"engine/{MANIFEST_NAME}": (
+        b'{"name": "\xff", "package_version": "1"}',
+        lambda file: type(read_engine(file.parent)),
+        BrokenEngine,
+    ),
+    "settings.json": (b'{"language": "\xff"}', lambda file: SettingsService(file).options, AppOptions()),
+    "last-model.json": (b'{"model": "\xff"}', _last_model, None),
+    "window.json": (b'{"page": "\xff"}', read_window_state, WindowState()),
+    "crash-1.json": (
+        b'{"of": "app", "time": "\xff", "version": "", "system": "", "sentence": ""}',
+        lambda file: CrashReports(file.parent).pending(),
+        (),
+    ),
+    "running-1.json": (b'{"pid": 1, "started_s": 1, "time": "\xff", "version": ""}', _marks_left, []),
+    "crashes.json": (b'{"version": "\xff", "counts": {}}', lambda file: CrashCounts(file).of("cuda"), 0),
+    "measured_loads.json": (b'{"\xff": []}', lambda file: MeasuredLoads(file).drift, ()),
+    "speeds.json": (b'{"speeds": {"\xff": 1}}', lambda file: vars(SpeedBook(file))["_speeds"], {}),
+    "profiles.json": (b'{"m.gguf\xff": {}}', lambda file: ProfilesService(file).names("m.gguf"), ()),
+    "profile.json": (
+        b'{"format": "\xff", "values": {}}',
+        lambda file: _refused(lambda: ProfilesService(file.with_name("own.json")).take_in("m.gguf", file)),
+        "Not a profile",
+    ),
+    "prompts.json": (b'[{"name": "\xff"}]', lambda file: len(vars(PromptLibrary(file))["_own"]), 0),
+    "presets.json": (b'{"format": "\xff"}', lambda file: preset_file.read(file).presets, ()),
+    "templates/templates.json": (
+        b'{"o/r": {"commit": "\xff", "file": ""}}',
+        lambda file: TemplatesService(folder=file.parent).repos,
+        frozenset(),
+    ),
+    "config/model-folders.json": (
+        b'{"models": ["\xff"]}',
+        lambda _file: read_folders().models == (str(default_models_folder()),),
+        True,
+    ),
+    "config/tokens.json": (b'{"hub.example": "\xff"}', lambda _file: "hub.example" in token.known_hosts(), False),
+    "downloads.json": (b'[{"id": "\xff", "files": []}]', read_queue, ()),
+    "catalog-updates.json": (b'{"\xff": {}}', lambda file: read_updates(file.parent), {}),
+    "hashes.json": (b'{"\xff": []}', lambda file: HashMemory(file).recall(file), None),
+    "model-headers.msgpack": (
+        b"\x82\xa6format\xa1\xff\xa7headers\x80",
+        lambda file: Headers(file).of(str(file), 0, 0).facts,
+        None,
+    ),
+    "ollama/manifests/host/name/model/tag": (
+        b'{"layers": [{"mediaType": "\xff"}]}',
+        lambda file: scan([Place("ollama", str(file.parents[4]))], Headers(file.with_name("headers"))),
+        Library(),
+    ),
+    "de.json": (b'{"name": "\xff", "texts": {}}', read_language, None),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_bad_byte_counts_as_nothing_kept(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, read, nothing = FILES[name]
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "config")
+    monkeypatch.setattr(token, "config_folder", lambda: tmp_path / "config")
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "ollama" / "blobs").mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    found = read(file)
+    assert found == nothing
+
+
+def test_a_catalog_with_a_bad_byte_says_what_to_do() -> None:
+    with pytest.raises(BadCatalog, match="Install QwenDesk again"):
+        decode_catalog(b'{"schema_version": %d, "sources": ["\xff"]}' % SCHEMA_VERSION)
+
+
+def test_no_file_is_read_past_the_one_decoder() -> None:
+    past = re.compile(r"msgspec\.json\.decode\([^\n]*read_bytes\(\)")
+    found = [path for path in (ROOT / "qwendesk").rglob("*.py") if past.search(path.read_text(encoding="utf-8"))]
+    assert found == []
