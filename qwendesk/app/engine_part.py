@@ -1,13 +1,13 @@
 """Builds the engine page: joined to the engine, to the meters' snapshots and to the self-test."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import msgspec
 
 from qwendesk.app.engines_part import EnginesPart
 from qwendesk.engine.contract import EngineClient
 from qwendesk.services.engine.engines import EnginesService
-from qwendesk.services.engine.service import EngineService
+from qwendesk.services.engine.service import Decide, EngineService
 from qwendesk.services.engine.testing import Diagnosis, examine, versions
 from qwendesk.ui.bridges.engine import EngineBridge
 from qwendesk.ui.bridges.meters import MeterBridge
@@ -19,7 +19,7 @@ from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 
-MakeClient = Callable[[], Awaitable[EngineClient]]
+MakeClient = Callable[[], EngineClient]
 
 
 class EnginePart(msgspec.Struct):
@@ -44,9 +44,11 @@ def build_engine_page(
     make_client: MakeClient,
     engines: EnginesService | None,
     engines_part: EnginesPart | None,
+    decide: Decide | None,
 ) -> EnginePart:
-    """The page in the window's rail. `make_client` starts the worker of a test; `engines` are those of this PC."""
-    testing = TestingBridge(lambda: _examined(make_client), tasks)
+    """The page in the window's rail. `make_client` starts the worker of a test, whose loads `decide` decides
+    where it is given; `engines` are those of this PC."""
+    testing = TestingBridge(lambda: _examined(make_client, decide), tasks)
     page = EnginePage(keeper, versions)
     page.test_asked.connect(testing.run)
     engine.changed.connect(lambda: page.show_state(engine.state))
@@ -66,10 +68,10 @@ def _test(window: MainWindow, testing: TestingBridge) -> None:
     testing.run()
 
 
-async def _examined(make_client: MakeClient) -> Diagnosis:
+async def _examined(make_client: MakeClient, decide: Decide | None) -> Diagnosis:
     """A test on a worker of its own, which is gone afterwards."""
-    client = await make_client()
-    service = EngineService(client)
+    client = make_client()
+    service = EngineService(client) if decide is None else EngineService(client, decide=decide)
     try:
         return await examine(client, service)
     finally:

@@ -18,7 +18,6 @@ from qwendesk.app.crash_part import CrashPart, safe_notice
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window_part import restore_window, window_state
 from qwendesk.core.paths import log_folder
-from qwendesk.engine.client import WorkerClient
 from qwendesk.services.crash_reports import CrashReports
 from qwendesk.services.engine.engines import engines_here
 from qwendesk.services.engine.safe_mode import decide_safely
@@ -67,56 +66,94 @@ def main(argv: Sequence[str]) -> int:
 
 async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
     keeper = ThemeKeeper(app, options.theme or "system")
-    engines, settings = engines_here(), SettingsService(is_safe=options.safe)
+    engines, settings = engines_here(is_safe=options.safe), SettingsService(is_safe=options.safe)
     show_language(app, settings.options.language)
-    client = WorkerClient(environment=engines.environment)
     decide = decide_safely if options.safe else None
-    parts = build(client, keeper, engines=engines, settings=settings, decide=decide)
+    parts = build(engines.client(), keeper, engines=engines, settings=settings, decide=decide)
     parts.settings_page.look.apply(with_theme=options.theme is None)
     closed = asyncio.Event()
     parts.window.closed.connect(closed.set)
     restore = report_errors(parts.window, closed.set)
     keep_collector_quick()
     remembers = not options.demo_tour and not options.safe
-    if remembers:
-        restore_window(parts.window, parts.around.finder, parts.around.tray, read_window_state())
-    parts.window.show()
     reports = None if options.demo_tour else CrashReports()
-    if reports is not None:
-        reports.begin()
-        CrashPart(keeper, parts.window, parts.engine, reports).offer()
-    if options.safe:
-        parts.window.add_notice(safe_notice(keeper))
-    await engines.choose(settings.options.engine, is_safe=options.safe)
-    if options.demo_tour:
-        parts.chats.leave_no_trace()
-    parts.start(with_model=not options.demo_tour and not options.safe)
-    if options.demo_tour:
-        parts.engine.load_demo()
-    parts.tasks.start(asyncio.to_thread(warm_up))
-    OpenedBySystem(app, parts.around.opening)
-    if instance is not None:
-        instance.asked.connect(parts.around.handed_over)
-        parts.around.open_files([path.absolute() for path in options.files])
-    try:
-        if not options.demo_tour:
-            await closed.wait()
-            return 0
-        tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat)
-        answered = await tour.run()
-        if options.screenshot is not None:
-            tour.save_screenshot(parts.window, options.screenshot)
-        return 0 if answered else 1
-    finally:
-        if instance is not None:
-            instance.end()
+
+    def remember_window() -> None:
         if remembers:
             write_window_state(window_state(parts.window, parts.around.finder, parts.around.tray))
+
+    def end_at_once() -> None:
+        remember_window()
+        if reports is not None:
+            reports.end()
+
+    # When the person logs off, Windows ends the process right after this signal.
+    app.aboutToQuit.connect(end_at_once)
+    try:
+        if remembers:
+            restore_window(parts.window, parts.around.finder, parts.around.tray, read_window_state())
+        parts.window.show()
+        if reports is not None:
+            reports.begin()
+            CrashPart(keeper, parts.window, parts.engine, reports).offer()
+        # Begun before anything can ask for a worker: that waits for the choice.
+        choice = parts.tasks.start(engines.choose(settings.options.engine))
+        _begin(app, parts, instance, options, keeper)
+        if not await _is_done_first(choice, closed):
+            return 0
+        if options.demo_tour:
+            return await _tour(parts, options.screenshot)
+        if not options.safe:
+            parts.begin()
+        await closed.wait()
+        return 0
+    finally:
+        app.aboutToQuit.disconnect(end_at_once)
+        if instance is not None:
+            instance.end()
+        remember_window()
         await parts.close()
         restore()
         if reports is not None:
             reports.end()
         _delete_if_wanted(parts)
+
+
+def _begin(
+    app: QApplication,
+    parts: Parts,
+    instance: SingleInstance | None,
+    options: argparse.Namespace,
+    keeper: ThemeKeeper,
+) -> None:
+    """Everything that needs no engine."""
+    if options.safe:
+        parts.window.add_notice(safe_notice(keeper))
+    if options.demo_tour:
+        parts.chats.leave_no_trace()
+    parts.start()
+    parts.tasks.start(asyncio.to_thread(warm_up))
+    OpenedBySystem(app, parts.around.opening)
+    if instance is not None:
+        instance.asked.connect(parts.around.handed_over)
+        parts.around.open_files([path.absolute() for path in options.files])
+
+
+async def _is_done_first(work: asyncio.Task[Any], closed: asyncio.Event) -> bool:
+    """Whether `work` ended, well or not, before the window was closed."""
+    waiting = asyncio.create_task(closed.wait())
+    await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    return not closed.is_set()
+
+
+async def _tour(parts: Parts, screenshot: Path | None) -> int:
+    parts.engine.load_demo()
+    tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat)
+    answered = await tour.run()
+    if screenshot is not None:
+        tour.save_screenshot(parts.window, screenshot)
+    return 0 if answered else 1
 
 
 def _delete_if_wanted(parts: Parts) -> None:

@@ -14,10 +14,11 @@ from qwendesk.app.prompt_part import build_prompt_part
 from qwendesk.app.settings_part import SettingsPart, build_settings
 from qwendesk.app.start_part import StartPart, build_start
 from qwendesk.core.engines import EnginePack
-from qwendesk.engine.client import EngineClient
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.contract import EngineClient
 from qwendesk.services.chat.keeping import StoreKeeper
 from qwendesk.services.chat.service import ChatService
-from qwendesk.services.engine.engines import EnginesService, client_here
+from qwendesk.services.engine.engines import EnginesService
 from qwendesk.services.engine.measured import MeasuredLoads
 from qwendesk.services.engine.planning import LoadPlanner
 from qwendesk.services.engine.service import Decide, EngineService
@@ -51,18 +52,17 @@ class Parts(msgspec.Struct):
     around: AroundPart
     help: HelpPart
 
-    def start(self, *, with_model: bool = True) -> None:
-        """Begin what runs by itself: looking at disk and devices. Called once the window is shown.
-
-        `with_model` also loads the last model, or shows the first start.
-        """
+    def start(self) -> None:
+        """Begin what runs by itself: looking at disk and devices. Called once the window is shown."""
         self.chats.start()
         self.models.start()
         self.meters.start()
         self.settings_page.start()
         self.around.start()
-        if with_model:
-            self.first.begin()
+
+    def begin(self) -> None:
+        """Load the last model, or show the first start."""
+        self.first.begin()
 
     async def close(self) -> None:
         """End the answer, the tasks and the worker; nothing runs afterwards."""
@@ -88,7 +88,7 @@ def build(
     *,
     decide: Decide | None = None,
     meter_source: MeterSource | None = None,
-    make_client: MakeClient = client_here,
+    make_client: MakeClient | None = None,
     engines: EnginesService | None = None,
     settings: SettingsService | None = None,
     packs: tuple[EnginePack, ...] | None = None,
@@ -115,7 +115,10 @@ def build(
     engine_list = None if engines is None else build_engines(
         keeper, tasks, engines, packs, settings, engine_service, engine, meters.bridge, models, chat_list.chat.stop
     )  # fmt: skip
-    engine_page = build_engine_page(keeper, tasks, engine, meters.bridge, window, make_client, engines, engine_list)
+    test_client = make_client or (engines.client if engines is not None else WorkerClient)
+    engine_page = build_engine_page(
+        keeper, tasks, engine, meters.bridge, window, test_client, engines, engine_list, decide
+    )
     engine.changed.connect(lambda: engine_page.page.show_plan(planner.latest))
     meters.measuring.subscribe(engine_page.page.show_compared)
     settings_page = build_settings(keeper, tasks, settings, models, window)

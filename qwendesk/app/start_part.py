@@ -45,8 +45,10 @@ class StartPart(msgspec.Struct):
         self.strip.begin()
 
     async def _load(self, last: LoadOptions) -> None:
-        """With the model's profile, which may have changed since."""
-        self.engine.load(await self.loading.again(last))
+        """With the model's profile, which may have changed since; nothing if the person was quicker."""
+        options = await self.loading.again(last)
+        if self.engine.state.wanted is None:
+            self.engine.load(options)
 
     async def close(self) -> None:
         self.last_model.close()
@@ -80,6 +82,12 @@ def build_start(
         window.show_page("models")
         models.page.show_tab("pc")
 
+    def look_at_room() -> None:
+        if view.isVisible() or strip.isVisible():
+            bridge.look_at_room()
+
+    window.activated.connect(look_at_room)
+    view.shown.connect(bridge.look_at_room)
     strip.all_asked.connect(open_offers)
     view.demo_asked.connect(engine.load_demo)
     view.use_asked.connect(engine.load_model)

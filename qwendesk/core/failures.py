@@ -16,6 +16,7 @@ LoadFailureKind = Literal[
     "illegal_instruction",
     "cancelled",
     "bad_option",
+    "engine_died",
     "other",
 ]
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -62,6 +62,10 @@ class Patience(msgspec.Struct, frozen=True):
     template: TemplateLimits = TemplateLimits()
 
 
+async def _nothing() -> Mapping[str, str]:
+    return {}
+
+
 class WorkerClient:
     """Starts a worker when one is needed, and hands its events to whom they concern. Never leaves one behind."""
 
@@ -69,9 +73,10 @@ class WorkerClient:
         self,
         command: Sequence[str] | None = None,
         patience: Patience | None = None,
-        environment: Callable[[], Mapping[str, str]] = dict,
+        environment: Callable[[], Awaitable[Mapping[str, str]]] = _nothing,
     ) -> None:
-        """`environment` is asked at each start for what the worker gets besides this process's own: which engine."""
+        """`environment` is asked at each start for what the worker gets besides this process's own: which engine. The
+        start waits for its answer."""
         self._command = tuple(command or worker_command())
         self._environment = environment
         self._patience = patience or Patience()
@@ -107,7 +112,8 @@ class WorkerClient:
                 return self._welcome
             self._subscribers.notify(WorkerStarting())
             try:
-                self._worker = await WorkerProcess.spawn(self._command, self._take, self._ended, self._environment())
+                environment = await self._environment()
+                self._worker = await WorkerProcess.spawn(self._command, self._take, self._ended, environment)
             except OSError as error:
                 death = EngineDeath(None, f"The engine could not be started: {error}.")
                 self._subscribers.notify(WorkerEnded(death))
@@ -273,9 +279,9 @@ class WorkerClient:
 
     def _watch_template(self, reply: Reply, event: AnyEvent) -> None:
         runs_template = isinstance(event, Rendering) or (isinstance(event, LoadProgress) and event.stage == "template")
-        if runs_template and self._worker is not None:
-            guard = TemplateGuard(self._worker.pid, self._patience.template, self._worker.kill)
-            reply.guard_with(guard)
+        worker, welcome = self._worker, self._welcome
+        if runs_template and worker is not None and welcome is not None:
+            reply.guard_with(TemplateGuard(welcome.pid or worker.pid, self._patience.template, worker.kill))
         else:
             reply.guard_with(None)
 

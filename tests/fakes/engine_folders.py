@@ -1,5 +1,6 @@
 """Made-up engine folders, and a stand-in for trying them."""
 
+import asyncio
 import hashlib
 from pathlib import Path
 
@@ -32,9 +33,13 @@ class Tries:
     def __init__(self, **runs: Trial | str) -> None:
         self.runs = runs
         self.started: list[str] = []
+        self.wait_for: dict[str, asyncio.Event] = {}
+        """Engines whose trial takes until that happens."""
 
     async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
         self.started.append(name)
+        if name in self.wait_for:
+            await self.wait_for[name].wait()
         fate = self.runs.get(name.replace("-", "_"), "")
         if fate == "crash":
             return Trial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)

@@ -14,14 +14,13 @@ from qwendesk.app.meters_part import MeterSource
 from qwendesk.app.parts import Parts, build
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
-from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.state import Phase
 from qwendesk.hub.folders import ModelFolders
 from qwendesk.services.engine.engines import engines_here
 from qwendesk.ui.demo_tour import DemoTour
 from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 from qwendesk.ui.thread.think_block import ThinkBlock
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, looking_at, priced
 from tools.screenshots.made_up_files import write_models
 from tools.screenshots.stage import find, save, until
@@ -33,12 +32,12 @@ _README_WINDOW = (1280, 800)
 async def demo(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
     """The real engine answers two questions."""
     engines = engines_here()
-    parts = build(WorkerClient(environment=engines.environment), keeper, engines=engines)
+    parts = build(engines.client(), keeper, engines=engines)
     try:
         parts.window.resize(*_README_WINDOW)
         parts.window.show()
-        await engines.choose("", is_safe=False)
-        parts.start(with_model=False)
+        await engines.choose()
+        parts.start()
         parts.engine.load_demo()
         tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat, lambda _text: None)
         if not await tour.run():
@@ -152,7 +151,7 @@ def _gaming(keeper: ThemeKeeper, pc: GamingPc) -> Parts:
     source = MeterSource(looking=looking_at(pc), price_of=priced, platform="win32")
     fake = FakeEngineClient()
     parts = build(
-        client, keeper, decide=lambda options, _devices: options, meter_source=source, make_client=lambda: ready(fake)
+        client, keeper, decide=lambda options, _devices: options, meter_source=source, make_client=lambda: fake
     )
     parts.models.offers_service._ram_bytes = lambda: 64 * GIB
     parts.window.resize(*_WINDOW)

@@ -50,8 +50,11 @@ class Engines(msgspec.Struct, frozen=True):
         return next((trial for trial in self.trials if trial.name == name), None)
 
 
-def engines_here() -> "EnginesService":
-    """The engines of this PC: those of a bundle, those the person fetched, and in a source tree the installed one."""
+def engines_here(*, is_safe: bool = False) -> "EnginesService":
+    """The engines of this PC: those of a bundle, those the person fetched, and in a source tree the installed one.
+
+    `is_safe`: those for GPUs are not even started, as long as there is one for the processor.
+    """
     package = importlib.util.find_spec("llama_cpp")
     libraries = Path(package.origin).parent / "lib" if package is not None and package.origin else None
     return EnginesService(
@@ -59,6 +62,7 @@ def engines_here() -> "EnginesService":
         package_version(),
         has_installed=libraries is not None and libraries.is_dir(),
         installed_backend=backend_in(libraries) if libraries is not None else "cpu",
+        is_safe=is_safe,
     )
 
 
@@ -101,13 +105,18 @@ class EnginesService:
         try_one: Callable[..., Awaitable[Trial]] = try_engine,
         features: Callable[[], Collection[str] | None] = cpu_features,
         crash_file: Path | None = None,
+        is_safe: bool = False,
     ) -> None:
-        """The last of `places` is the person's own: what lies there may be deleted."""
+        """The last of `places` is the person's own: what lies there may be deleted.
+
+        `is_safe`: engines for GPUs are not even started, as long as there is one for the processor.
+        """
         self._places = tuple(places)
         self._package_version = package_version
         self._installed_backend: Backend | None = installed_backend if has_installed else None
         self._try_one = try_one
         self._features = features
+        self._is_safe = is_safe
         self._crashes = CrashCounts(crash_file or paths.data_folder() / "engine-crashes.json")
         self._engines = Engines()
         self._subscribers = Subscribers[Engines]()
@@ -142,19 +151,21 @@ class EnginesService:
 
     def client(self) -> EngineClient:
         """A new client, whose workers load the engine that is chosen when they start."""
-        return WorkerClient(environment=self.environment)
+        return WorkerClient(environment=self.environment_once_chosen)
+
+    async def environment_once_chosen(self) -> Mapping[str, str]:
+        """`environment`, after a choice that is being made now."""
+        async with self._one_choice:
+            return self.environment()
 
     def environment(self) -> Mapping[str, str]:
-        """What a worker's environment needs so that it loads the chosen engine."""
+        """What a worker's environment needs so that it loads the engine chosen last."""
         current = self._engines.current
         return library_environment(current.engine if current is not None else None)
 
-    async def choose(
-        self, wanted: str = "", *, try_all: bool = False, try_again: bool = False, is_safe: bool = False
-    ) -> Engines:
+    async def choose(self, wanted: str = "", *, try_all: bool = False, try_again: bool = False) -> Engines:
         """Choose the engine called `wanted` if it runs, else the best that does.
 
-        `is_safe`: engines for GPUs are not even started, as long as there is one for the processor.
         Engines are tried best first until one runs; `try_all` tries the others too, to say why they cannot be used.
         `try_again` forgets earlier crashes.
         """
@@ -162,8 +173,6 @@ class EnginesService:
             if try_again:
                 self._crashes.forget_all()
             candidates = await asyncio.to_thread(self._candidates)
-            if is_safe:
-                candidates = [trial for trial in candidates if trial.backend == "cpu"] or candidates
             if [trial.name for trial in candidates] == [INSTALLED] and not try_all:
                 # The app would not start the only one there is any differently after a trial.
                 return self._know(Engines((candidates[0],), INSTALLED, _note(wanted, INSTALLED, candidates)))
@@ -181,6 +190,10 @@ class EnginesService:
             finally:
                 self._show_trying("")
             return self._know(Engines(tuple(sorted(done, key=_rank)), chosen, _note(wanted, chosen, done)))
+
+    def forget_crashes(self, name: str) -> None:
+        """The engine of that name is a new one: what the one before did says nothing of it."""
+        self._crashes.forget(name)
 
     async def try_again(self, name: str) -> Trial | None:
         """Try this one, whatever it did before, and read its files whole. The choice stays; None if it is gone."""
@@ -235,7 +248,13 @@ class EnginesService:
         return before if before is not None and is_same else candidate
 
     def _candidates(self) -> list[Trial]:
-        """Every engine, those that may not even be started with their reason."""
+        """Every engine that may be used now, those that may not even be started with their reason."""
+        found = self._found()
+        if not self._is_safe:
+            return found
+        return [trial for trial in found if trial.backend == "cpu"] or found
+
+    def _found(self) -> list[Trial]:
         features = self._features()
         found = []
         if self._installed_backend is not None:
@@ -266,7 +285,11 @@ class EnginesService:
         self._show_trying(name)
         # Counted before it is known: an engine that takes the whole PC down must not be started for ever.
         self._crashes.put(name, count + 1)
-        trial = await self._try_one(name, candidate.backend, candidate.engine)
+        try:
+            trial = await self._try_one(name, candidate.backend, candidate.engine)
+        except asyncio.CancelledError:
+            self._crashes.put(name, count)
+            raise
         trial = msgspec.structs.replace(trial, folder=candidate.folder, is_own=candidate.is_own)
         if not trial.crashed:
             self._crashes.forget(name)

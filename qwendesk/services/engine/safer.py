@@ -36,8 +36,8 @@ def safer(options: LoadOptions, failure: LoadFailure, n_layers: int, n_experts: 
     if failure.kind == "out_of_vram":
         steps = (_pictures(options), _experts(options, n_layers, n_experts), _fewer(options, on_gpu), _shorter(options))
         return next((step for step in steps if step is not None), None)
-    if failure.kind == "other" and on_gpu:
-        # The engine died without a reason that we know: a driver is the likeliest to blame.
+    if failure.kind == "engine_died" and on_gpu:
+        # Without a reason that we know: a driver is the likeliest to blame.
         return Safer("cpu_only", _changed(options, devices=("none",), n_gpu_layers=0, vision=_off_the_gpu(options)))
     return None
 

@@ -70,6 +70,8 @@ class EngineService:
         state = self._state
         if state.failure is None or state.wanted is None:
             return None
+        if state.failure.kind == "engine_died" and self._decided is None:
+            return None  # before the model was even looked at: no option helps
         options = self._decided or state.wanted
         facts = await asyncio.to_thread(facts_for, options)
         model = None if isinstance(facts, LoadFailure) else facts[0]
@@ -126,12 +128,13 @@ class EngineService:
         await self._client.unload()
 
     async def rest(self) -> None:
-        """Unload the model as `eject` does, until the next question: `wake` loads it again."""
-        if self._state.report is None:
-            return
-        self._apply(Rested(self._asked_with))
-        self._wanted = None
-        await self._client.unload()
+        """Unload the model as `eject` does, until the next question: `wake` loads it again. One that rests goes on
+        resting; no worker is left."""
+        if self._state.report is not None:
+            self._apply(Rested(self._asked_with))
+            self._wanted = None
+        if self._state.resting is not None:
+            await self._client.unload()
 
     def wake(self) -> bool:
         """Begin to load a model that rests, if one does, as it was asked for; `settled` tells when that has ended."""

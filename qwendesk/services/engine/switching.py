@@ -82,6 +82,7 @@ class EngineSwitch:
         """Fetch a pack, try its engine, and use it after a running answer if it is the best or the wanted one."""
         state = await self._packs.fetch(name)
         if state.is_here:
+            self._engines.forget_crashes(name)
             async with self._one_change:
                 await self._choose(at_once=False)
                 if self._engines.engines.chosen != name:
@@ -93,9 +94,12 @@ class EngineSwitch:
         await self.fetch(name)
 
     async def delete(self, name: str) -> None:
-        """Delete a folder of the person's own; what used it is loaded again on another. Raises QwenDeskError."""
+        """Delete a folder of the person's own. Where it is in use, after a running answer; the model is then loaded
+        again on another. Raises QwenDeskError."""
         async with self._one_change:
             is_used = self._engines.engines.chosen == name
+            if is_used:
+                await self._end_of_answer()
             again = await self._end_worker() if is_used else None
             try:
                 await self._engines.delete(name)
@@ -114,11 +118,18 @@ class EngineSwitch:
         before = self._engines.environment(), self._engines.engines.chosen
         await self._engines.choose(self.wanted)
         if (self._engines.environment(), self._engines.engines.chosen) != before:
+            await self._end_of_answer()  # to a question that came while engines were tried
             await self._begin_again(await self._end_worker())
 
     async def _end_worker(self) -> LoadOptions | None:
-        """Ends it, so that nothing holds the engine's files. Returns what was loaded, or being loaded."""
+        """Ends it, so that nothing holds the engine's files. Returns what was loaded, or being loaded.
+
+        A model that rests goes on resting.
+        """
         state = self._engine.state
+        if state.resting is not None:
+            await self._engine.rest()
+            return None
         is_loading = state.phase in (Phase.STARTING, Phase.LOADING) and state.wanted is not None
         again = self._engine.asked if state.report is not None or is_loading else None
         await self._engine.eject()

@@ -55,18 +55,18 @@ class EngineBridge(QObject):
         self._tasks.start(self._service.load_file(Path(path)))
 
     def load_mmproj(self, path: str) -> None:
-        """Load the present model again with this file for pictures; nothing without a model."""
-        wanted = self.state.wanted
-        if wanted is not None:
-            self.load(msgspec.structs.replace(wanted, mmproj=path))
+        """Load the present model again with this file for pictures, "auto" decided anew; nothing without a model."""
+        asked = self._service.asked
+        if asked is not None:
+            self.load(msgspec.structs.replace(asked, mmproj=path))
 
     def restart(self) -> None:
-        """Load again what was wanted last, or the demo."""
-        wanted = self.state.wanted
-        if wanted is None:
+        """Load again what was asked for last, "auto" decided anew, or the demo."""
+        asked = self._service.asked
+        if asked is None:
             self.load_demo()
         else:
-            self.load(wanted)
+            self.load(asked)
 
     def cancel_load(self) -> None:
         self._tasks.start(self._service.cancel_load())

@@ -1,5 +1,6 @@
 """Which engine is used: made-up engine folders, some broken, and workers that die in known ways."""
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineDeath
 from qwendesk.engine.client import Patience, WorkerClient
 from qwendesk.engine.folders import read_engine, wrong_files
+from qwendesk.services.engine import crash_counts
 from qwendesk.services.engine.engines import INSTALLED, Engines, EnginesService, backend_in
 from qwendesk.services.engine.trial import Trial, death_reason, try_engine
 from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
@@ -17,10 +19,12 @@ from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
 pytestmark = pytest.mark.asyncio
 
 
-def service(place: Path, tries: Tries, features: tuple[str, ...] = ("avx2", "sse4_2")) -> EnginesService:
+def service(
+    place: Path, tries: Tries, features: tuple[str, ...] = ("avx2", "sse4_2"), *, is_safe: bool = False
+) -> EnginesService:
     return EnginesService(
         (place,), VERSION, has_installed=False, try_one=tries, features=lambda: features,
-        crash_file=place / "crashes.json",
+        crash_file=place / "crashes.json", is_safe=is_safe,
     )  # fmt: skip
 
 
@@ -66,9 +70,11 @@ async def test_safe_mode_starts_no_engine_for_gpus(tmp_path: Path) -> None:
     for name, backend in (("cpu-avx2", "cpu"), ("vulkan", "vulkan"), ("cuda", "cuda")):
         make_engine(tmp_path, name, backend)
     tries = Tries()
-    engines = await service(tmp_path, tries).choose("cuda", try_all=True, is_safe=True)
-    assert engines.chosen == "cpu-avx2"
-    assert tries.started == ["cpu-avx2"]
+    engines = service(tmp_path, tries, is_safe=True)
+    assert (await engines.choose("cuda", try_all=True)).chosen == "cpu-avx2"
+    assert (await engines.choose("cuda")).chosen == "cpu-avx2", "as after a fetch or a deletion"
+    assert await engines.try_again("cuda") is None
+    assert set(tries.started) == {"cpu-avx2"}
 
 
 async def test_two_crashes_set_an_engine_aside_until_somebody_asks(tmp_path: Path) -> None:
@@ -94,6 +100,52 @@ async def test_a_start_that_never_came_back_counts_as_a_crash(tmp_path: Path) ->
         with pytest.raises(KeyboardInterrupt):
             await service(tmp_path, take_the_pc_down).choose()  # type: ignore[arg-type]
     assert "set aside" in reason(await service(tmp_path, Tries()).choose(), "vulkan")
+
+
+async def called_off(engines: EnginesService) -> None:
+    """A choice that is cancelled while an engine is tried."""
+    is_trying = asyncio.Event()
+    engines.subscribe(lambda _engines: is_trying.set())
+    choice = asyncio.create_task(engines.choose())
+    await is_trying.wait()
+    choice.cancel()
+    await asyncio.gather(choice, return_exceptions=True)
+
+
+async def test_a_trial_that_was_called_off_is_no_crash(tmp_path: Path) -> None:
+    """As when the window is closed while a driver takes its time."""
+    make_engine(tmp_path, "vulkan", "vulkan")
+    tries = Tries()
+    tries.wait_for["vulkan"] = asyncio.Event()
+    for _ in range(3):
+        await called_off(service(tmp_path, tries))
+    assert (await service(tmp_path, Tries()).choose()).chosen == "vulkan"
+
+
+async def test_an_update_of_the_app_gives_every_engine_another_chance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_engine(tmp_path, "vulkan", "vulkan")
+    for _ in range(2):
+        await service(tmp_path, Tries(vulkan="crash")).choose()
+    assert "set aside" in reason(await service(tmp_path, Tries()).choose(), "vulkan")
+    monkeypatch.setattr(crash_counts, "__version__", "99.0.0")
+    assert (await service(tmp_path, Tries()).choose()).chosen == "vulkan"
+
+
+async def test_a_worker_waits_for_the_choice_that_is_being_made(tmp_path: Path) -> None:
+    make_engine(tmp_path, "vulkan", "vulkan")
+    tries, driver_is_awake = Tries(), asyncio.Event()
+    tries.wait_for["vulkan"] = driver_is_awake
+    engines = service(tmp_path, tries)
+    choice = asyncio.create_task(engines.choose())
+    environment = asyncio.create_task(engines.environment_once_chosen())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not environment.done()
+    driver_is_awake.set()
+    await choice
+    assert (await environment)["LLAMA_CPP_LIB_PATH"] == str(tmp_path / "vulkan")
 
 
 async def test_the_wish_is_followed_or_answered(tmp_path: Path) -> None:

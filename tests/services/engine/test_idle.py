@@ -109,6 +109,17 @@ async def test_a_load_that_fails_then_says_why_in_the_answer(desk: Desk) -> None
     assert turn.answer.error == "A game has it now. Close the game."
 
 
+async def test_what_rests_goes_on_resting_when_no_worker_may_be_left(desk: Desk) -> None:
+    options = LoadOptions(model="/models/a.gguf")
+    await desk.engine.load(options)
+    await desk.engine.rest()
+    await desk.engine.probe()
+    assert desk.engine.state.phase is Phase.IDLE
+    await desk.engine.rest()
+    assert desk.engine.state.phase is Phase.OFF
+    assert desk.engine.state.resting == options
+
+
 async def test_what_a_person_ejects_stays_ejected(desk: Desk) -> None:
     await desk.engine.load(LoadOptions(model="/models/a.gguf"))
     await desk.engine.rest()

@@ -47,11 +47,11 @@ def test_too_little_ram_is_helped_by_a_shorter_context_alone() -> None:
 
 
 def test_an_engine_that_died_for_no_known_reason_tries_the_processor_once() -> None:
-    (only,) = steps(FULL, "other", 0)
+    (only,) = steps(FULL, "engine_died", 0)
     assert only.kind == "cpu_only"
     assert (only.options.devices, only.options.vision) == (("none",), "cpu")
 
 
-@pytest.mark.parametrize("kind", ["not_gguf", "truncated", "unsupported_architecture", "missing_file", "cancelled"])
+@pytest.mark.parametrize("kind", ["not_gguf", "truncated", "unsupported_architecture", "missing_file", "other"])
 def test_what_less_memory_cannot_mend_offers_nothing(kind: LoadFailureKind) -> None:
     assert safer(FULL, failure(kind), 40, 256) is None

@@ -191,6 +191,50 @@ async def test_a_running_answer_is_asked_about(
     assert desk.loads == (1 if button == "keep" else 2)
 
 
+async def test_an_answer_that_began_while_engines_were_tried_is_waited_for(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu")
+    tries, driver_is_awake = Tries(), asyncio.Event()
+    tries.wait_for["cpu"] = driver_is_awake
+    desk = make_engines_desk(tries)
+    await desk.begin()
+    await desk.load_demo()
+    desk.click("engine.list.cpu.use")
+    await desk.until(lambda: desk.engines.engines.trying == "cpu")
+    client.answers = [ScriptedAnswer(text="one two three", tokens_per_second=0.001)]
+    desk.window.show_page("chat")
+    desk.send("count")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
+    driver_is_awake.set()
+    engines_part = desk.parts.engine_page.engines
+    assert engines_part is not None
+    await desk.until(lambda: engines_part.bridge.waits)
+    assert desk.engines.engines.chosen == "cpu"
+    assert desk.parts.engine.state.phase is Phase.ANSWERING
+    assert desk.loads == 1
+    desk.parts.chat.stop()
+    await desk.until(lambda: desk.loads == 2)
+    await desk.until_quiet()
+
+
+async def test_a_model_that_rests_goes_on_resting_on_another_engine(
+    make_engines_desk: MakeDesk, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    await desk.begin()
+    await desk.load_demo()
+    await desk.parts.engine._service.rest()
+    desk.click("engine.list.cpu.use")
+    await desk.until(lambda: desk.engines.engines.chosen == "cpu")
+    await desk.until_quiet()
+    assert desk.parts.engine.state.resting is not None
+    assert desk.loads == 1
+
+
 async def test_a_pack_is_fetched_tried_and_used_and_can_be_deleted(
     make_engines_desk: MakeDesk, client: FakeEngineClient, server: PackServer, tmp_path: Path
 ) -> None:

@@ -24,9 +24,6 @@ class GamingDesk(Desk):
         self.speeds = SpeedBook(folder / "speeds.json")
         client = engine_on(pc)
 
-        async def make_client():
-            return self.test_client
-
         self.test_client = client
         source = MeterSource(
             looking=looking_at(pc),
@@ -40,7 +37,7 @@ class GamingDesk(Desk):
             keeper,
             decide=lambda options, _devices: options,
             meter_source=source,
-            make_client=make_client,
+            make_client=lambda: self.test_client,
         )
         super().__init__(parts, client)
         self.window.show()

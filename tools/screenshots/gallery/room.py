@@ -19,7 +19,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
 from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
 from qwendesk.ui.thread.highlight import warm_up
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.gaming_pc import CARD, ENGINE, OPTIONS, REPORT, GamingPc, looking_at, priced
 from tools.screenshots.stage import settle, until
 
@@ -59,7 +59,7 @@ class Room:
             keeper,
             decide=lambda options, _devices: options,
             meter_source=MeterSource(looking=looking_at(self.pc), price_of=priced, platform="win32"),
-            make_client=lambda: ready(FakeEngineClient()),
+            make_client=FakeEngineClient,
         )
         self.parts.models.offers_service._ram_bytes = lambda: 64 * GIB
         self.window, self.page = self.parts.window, self.parts.window.chat_page
