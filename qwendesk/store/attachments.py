@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.files import replace
 from qwendesk.core.messages import ImagePart, Part
 from qwendesk.store.database import Database
 
@@ -121,7 +122,7 @@ def _copied(original: Path, place: Path, sha256: str) -> bool:
         with fresh.open("rb") as copied:
             same = hashlib.file_digest(copied, "sha256").hexdigest() == sha256
         if same:
-            fresh.replace(place)
+            replace(fresh, place)
         return same
     finally:
         fresh.unlink(missing_ok=True)

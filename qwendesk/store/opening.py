@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.files import replace
 from qwendesk.store.attachments import AttachmentStore
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import DamagedStore, Database, StoreFailure
@@ -89,7 +90,7 @@ def finish_recovery(path: Path) -> None:
     if path.exists() or not fresh.exists():
         return
     try:
-        fresh.replace(path)
+        replace(fresh, path)
     except OSError as error:
         sentence = (
             f"{fresh} could not be renamed to {path.name}: {error.strerror}. Start QwenDesk again to try once more."

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.chats import title_of
+from qwendesk.core.files import replace
 from qwendesk.store import rows
 from qwendesk.store.database import Database, connect
 from qwendesk.store.migrations.m002_documents import FILL
@@ -52,7 +53,7 @@ def set_aside(path: Path, now: datetime | None = None) -> Path:
     for ending in ("", "-wal", "-shm"):
         companion = path.with_name(path.name + ending)
         if companion.exists():
-            companion.replace(folder / companion.name)
+            replace(companion, folder / companion.name)
     return folder
 
 
