@@ -68,8 +68,7 @@ class CrashPart(QObject):
             self._reports.save_all(self._earlier, path)
         except OSError as error:
             sentence = tr("{0} could not be written: {1}. Choose another folder.", path, error.strerror or error)
-            self._window.show_page("chat")
-            self._window.chat_page.report(tr("Report not saved"), sentence)
+            self._window.report(tr("Report not saved"), sentence)
 
     def _delete(self) -> None:
         self._reports.dismiss()

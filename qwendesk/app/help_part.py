@@ -28,7 +28,7 @@ class HelpPart(msgspec.Struct):
             try:
                 guide = read_guide(guide_folder())
             except QwenDeskError as error:
-                self.window.chat_page.report(error.title, error.sentence)
+                self.window.report(error.title, error.sentence)
                 return
             self.shown = HelpWindow(self.keeper, guide, self.window)
         self.shown.open(page, section)

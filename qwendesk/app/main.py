@@ -208,7 +208,7 @@ def report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], 
 
     def report(error: BaseException) -> None:
         _logger.error("Nobody caught this", exc_info=error)
-        window.chat_page.report(tr("Something went wrong"), f"{type(error).__name__}: {error}")
+        window.report(tr("Something went wrong"), f"{type(error).__name__}: {error}")
 
     def hook(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
         if isinstance(error, KeyboardInterrupt):

@@ -33,6 +33,11 @@ def demo_model() -> Path:
     return resources_folder() / "demo" / "qwendesk-demo-Q8_0.gguf"
 
 
+def is_demo(model: str) -> bool:
+    """Whether a model's path is that of the built-in demo."""
+    return Path(model).name == demo_model().name
+
+
 def demo_mmproj() -> Path:
     return resources_folder() / "demo" / "mmproj-qwendesk-demo-Q8_0.gguf"
 

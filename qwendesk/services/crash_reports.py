@@ -16,14 +16,17 @@ import psutil
 from qwendesk import __version__
 from qwendesk.core import paths
 from qwendesk.core.failures import EngineDeath
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import decode_json, write_whole
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.person import without_this_person
 
 _logger = logging.getLogger(__name__)
 
 MOST_REPORTS = 20
 """Older ones are deleted; a crash in a loop must not fill the disk."""
 _LOG_LINES = 60
+_FILES = frozenset({"model", "mmproj", "chat_template_file", "lora"})
+"""Options that name files."""
 
 CrashOf = Literal["app", "engine"]
 
@@ -44,7 +47,8 @@ class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
         """The report as people read and send it."""
         head = [f"QwenDesk {self.version}", self.system, f"{self.time}: {self.sentence}"]
         options = [f"  {key} = {value}" for key, value in self.options.items()]
-        return "\n".join([*head, *(["Options:", *options] if options else []), "Log:", *self.lines, ""])
+        lines = [*head, *(["Options:", *options] if options else []), "Log:", *self.lines, ""]
+        return without_this_person("\n".join(lines))
 
 
 class _Running(msgspec.Struct, frozen=True):
@@ -99,7 +103,7 @@ class CrashReports:
         found = []
         for path in sorted(self._folder.glob("crash-*.json")):
             try:
-                found.append((path, msgspec.json.decode(path.read_bytes(), type=CrashReport)))
+                found.append((path, decode_json(path.read_bytes(), CrashReport)))
             except (OSError, msgspec.DecodeError) as error:
                 _logger.warning("%s is no report: %s", path, error)
         return tuple(found)
@@ -125,7 +129,7 @@ class CrashReports:
     def _look_at(self, mark: Path) -> None:
         """Turn the mark of a dead process into a report."""
         try:
-            running = msgspec.json.decode(mark.read_bytes(), type=_Running)
+            running = decode_json(mark.read_bytes(), _Running)
         except msgspec.DecodeError:
             mark.unlink(missing_ok=True)
             return
@@ -142,9 +146,9 @@ class CrashReports:
             time=self._now().isoformat(timespec="seconds"),
             version=__version__,
             system=f"{platform.system()} {platform.release()} {platform.machine()}, Python {platform.python_version()}",
-            sentence=sentence,
-            options=options,
-            lines=tuple(_without_home(line) for line in lines),
+            sentence=without_this_person(sentence),
+            options={key: without_this_person(value) for key, value in options.items()},
+            lines=tuple(without_this_person(line) for line in lines),
         )
 
     def _keep(self, report: CrashReport) -> None:
@@ -185,7 +189,12 @@ def _shown(options: LoadOptions | None) -> dict[str, str]:
     changed = {
         key: value for key in options.__struct_fields__ if (value := getattr(options, key)) != getattr(plain, key)
     }
-    return {key: Path(value).name if isinstance(value, str) else str(value) for key, value in changed.items()}
+    return {key: _file_names(value) if key in _FILES else str(value) for key, value in changed.items()}
+
+
+def _file_names(value: str | tuple[str, ...]) -> str:
+    files = (value,) if isinstance(value, str) else value
+    return ", ".join(Path(file).name for file in files)
 
 
 def _last_lines(path: Path) -> tuple[str, ...]:
@@ -193,8 +202,3 @@ def _last_lines(path: Path) -> tuple[str, ...]:
         return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:])
     except OSError:
         return ()
-
-
-def _without_home(line: str) -> str:
-    """The person's name is in the path of their home folder; it is nobody's business."""
-    return line.replace(str(Path.home()), "~")

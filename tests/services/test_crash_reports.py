@@ -11,7 +11,7 @@ import pytest
 
 from qwendesk.core.failures import EngineDeath
 from qwendesk.core.options import LoadOptions
-from qwendesk.services.crash_reports import MOST_REPORTS, CrashReports
+from qwendesk.services.crash_reports import MOST_REPORTS, CrashReport, CrashReports
 
 ENDLESS = """
 import sys
@@ -80,14 +80,33 @@ def test_an_app_that_ended_in_order_or_still_runs_is_no_crash(tmp_path: Path) ->
 
 def test_a_dead_engine_is_reported_without_folders_or_the_persons_name(tmp_path: Path) -> None:
     mine = reports(tmp_path)
-    options = LoadOptions(model=str(Path.home() / "secret" / "model.gguf"), n_ctx=4096)
-    mine.engine_died(EngineDeath(-6, "The engine gave up.", (f"at {Path.home()}/x.cpp:12",)), options)
-    ((_, report),) = mine.pending()
+    secret = str(Path.home() / "secret")
+    options = LoadOptions(model=f"{secret}/model.gguf", lora=(f"{secret}/a.bin=0.5", f"{secret}/b.bin"), n_ctx=4096)
+    sentence = f"There is no file {secret}/picture.png."
+    mine.engine_died(EngineDeath(-6, sentence, (f"at {Path.home()}/x.cpp:12", "/run/media/anna/y")), options)
+    ((file, report),) = mine.pending()
+    assert str(Path.home()) not in file.read_text()
     text = report.text()
+    assert "lora = a.bin=0.5, b.bin" in text
+    assert "There is no file ~/secret/picture.png." in text
+    assert "/run/media/USER/y" in text
     assert "model = model.gguf" in text
     assert "n_ctx = 4096" in text
     assert "at ~/x.cpp:12" in text
     assert str(Path.home()) not in text
+
+
+def test_a_report_of_an_older_version_names_nobody_either(tmp_path: Path) -> None:
+    home = str(Path.home())
+    report = CrashReport(
+        of="engine", time="2026-11-20", version="0.1.0", system="Linux", sentence=f"No {home}/x.", lines=(f"{home}/y",),
+        options={"lora": f"('{home}/loras/secret.gguf=0.5',)"},
+    )  # fmt: skip
+    mine = reports(tmp_path)
+    mine.save(report, tmp_path / "report.txt")
+    text = (tmp_path / "report.txt").read_text()
+    assert home not in text
+    assert "lora = ('secret.gguf=0.5',)" in text
 
 
 def test_reports_are_saved_dismissed_and_never_pile_up(tmp_path: Path) -> None:

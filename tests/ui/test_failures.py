@@ -1,14 +1,17 @@
 """What the window says when something goes wrong, and how it goes on."""
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
 from PySide6.QtWidgets import QApplication, QPlainTextEdit
 
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, RequestFailed
 from qwendesk.engine.state import Phase
+from qwendesk.ui.kit.notice import Notice
 from tests.fakes.engine import ScriptedAnswer
 from tests.ui.desk import Desk
 
@@ -127,3 +130,47 @@ async def test_what_less_memory_cannot_mend_offers_no_safer_step(make_desk: Call
     await desk.until(lambda: desk.is_shown("banner"))
     assert desk.parts.engine.safer is None
     assert not desk.is_shown("banner.safer")
+
+
+async def refuse(sentence: str) -> None:
+    raise QwenDeskError("Refused", sentence)
+
+
+async def test_what_is_refused_on_another_page_is_said_there_and_once(desk: Desk) -> None:
+    desk.window.show_page("models")
+    for sentence in ("The first.", "The second.", "The second."):
+        await asyncio.gather(desk.parts.tasks.start(refuse(sentence)), return_exceptions=True)
+    await desk.until(lambda: len(desk.window.findChildren(Notice, "trouble")) == 1)
+    assert desk.is_shown("trouble")
+    assert desk.text_of("trouble.title") == "That did not work"
+    assert desk.text_of("trouble.sentence") == "The second."
+    assert desk.text_of("composer.notice") == ""
+    desk.click("trouble.dismiss")
+    assert not desk.is_shown("trouble")
+
+
+async def test_what_breaks_on_another_page_is_said_there(desk: Desk) -> None:
+    async def fail() -> None:
+        raise OSError("the disk is gone")
+
+    desk.window.show_page("engine")
+    desk.parts.tasks.start(fail())
+    await desk.until(lambda: desk.is_shown("trouble"))
+    assert desk.text_of("trouble.title") == "Something went wrong"
+    assert "the disk is gone" in desk.text_of("trouble.sentence")
+    assert desk.window.chat_page.banner.content is None
+
+
+async def test_what_is_refused_in_the_chat_is_said_at_the_composer(desk: Desk) -> None:
+    desk.parts.tasks.start(refuse("Wait."))
+    await desk.until(lambda: desk.text_of("composer.notice") == "Wait.")
+    assert not desk.has("trouble")
+
+
+async def test_what_is_refused_at_the_first_start_is_no_secret(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    desk.parts.first.begin()
+    assert not desk.is_shown("composer.text")
+    desk.parts.tasks.start(refuse("Wait."))
+    await desk.until(lambda: desk.is_shown("trouble"))
+    assert desk.text_of("trouble.sentence") == "Wait."

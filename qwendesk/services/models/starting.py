@@ -7,8 +7,10 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.paths import is_demo
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.units import show_bytes
+from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.queue_state import DownloadItem
 from qwendesk.services.engine.service import EngineService
@@ -68,7 +70,9 @@ class StartService:
         self._free_bytes = free_bytes or free_on_drive
         self._start = Start(folder=models.folders.models[0])
         self._wanted: list[str] = []
-        """Downloads begun here; the first that is done is loaded if nothing is."""
+        """Downloads begun here; the first that is done is loaded if nothing but the demo is."""
+        self._no_room_for: Offer | None = None
+        """What was asked for last, if that was refused because the drive is full."""
         self._subscribers = Subscribers[Start]()
         self._endings = (
             offers.subscribe(lambda news: self._change(offers=news)),
@@ -76,7 +80,8 @@ class StartService:
             downloads.subscribe(lambda _news: self._on_downloads()),
             downloads.subscribe_finished(self._on_finished),
         )
-        self._loading: asyncio.Task[object] | None = None
+        self._loads: set[asyncio.Task[None]] = set()
+        self._one_load = asyncio.Lock()
 
     @property
     def start(self) -> Start:
@@ -93,8 +98,19 @@ class StartService:
         self._change(folder=folder, free_bytes=free, found=self._found(), offers=self._offers.offers)
         self._on_downloads()
 
+    async def look_at_room(self) -> None:
+        """Read anew how much room the folder's drive has: somebody may have made some since."""
+        folder = self._start.folder
+        free = await asyncio.to_thread(self._free_bytes, Path(folder))
+        if folder != self._start.folder:
+            return
+        self._change(free_bytes=free)
+        if self._no_room_for is not None:
+            self._refuse_without_room(self._no_room_for)
+
     async def choose_folder(self, folder: str) -> None:
         """Downloads go there from now on; the folder before is still looked at."""
+        self._no_room_for = None
         folders = self._models.folders
         models = (folder, *(each for each in folders.models if each != folder))
         try:
@@ -106,14 +122,13 @@ class StartService:
         await self.look()
 
     async def download(self, offer: Offer) -> None:
-        """Fetch the recommended file of `offer`; when it is done and nothing else is loaded, it is loaded."""
+        """Fetch the recommended file of `offer`; when it is done and nothing but the demo is loaded, it is loaded."""
         quant = offer.recommended
         if quant is None:
             return
-        missing = self._start.missing_bytes(offer)
-        if missing:
-            sentence = f"{self._start.folder} lacks {show_bytes(missing)}. Choose another folder, or make room."
-            self._change(problem=sentence)
+        self._no_room_for = None
+        await self.look_at_room()
+        if self._refuse_without_room(offer):
             return
         try:
             identity = await self._downloads.add(quant.repo, quant.path, with_mmproj=bool(offer.mmproj_bytes))
@@ -136,9 +151,17 @@ class StartService:
     async def close(self) -> None:
         for end in self._endings:
             end()
-        if self._loading is not None and not self._loading.done():
-            self._loading.cancel()
-            await asyncio.gather(self._loading, return_exceptions=True)
+        for load in self._loads:
+            load.cancel()
+        await asyncio.gather(*self._loads, return_exceptions=True)
+
+    def _refuse_without_room(self, offer: Offer) -> bool:
+        """Say how much room the drive lacks for `offer`, if it lacks any. Returns whether it does."""
+        missing = self._start.missing_bytes(offer)
+        sentence = f"{self._start.folder} lacks {show_bytes(missing)}. Choose another folder, or make room."
+        self._no_room_for = offer if missing else None
+        self._change(problem=sentence if missing else "")
+        return bool(missing)
 
     def _found(self) -> tuple[LibraryModel, ...]:
         good = (each for each in self._models.library.models if not each.problem)
@@ -150,12 +173,42 @@ class StartService:
         self._change(downloads=state.unfinished, is_offline=state.is_offline, measured_bytes_per_s=speed)
 
     def _on_finished(self, item: DownloadItem) -> None:
-        if item.kept.id in self._wanted and self._engine.state.wanted is None:
-            target = Path(item.kept.files[0].target)
-            self._loading = asyncio.get_running_loop().create_task(self._engine.load_file(target))
+        if item.kept.id in self._wanted:
+            load = asyncio.get_running_loop().create_task(self._load(Path(item.kept.files[0].target)))
+            self._loads.add(load)
+            load.add_done_callback(self._loads.discard)
+
+    async def _load(self, model: Path) -> None:
+        """One after another, so that the second of two downloads finds the first one loaded."""
+        async with self._one_load:
+            options = await self._engine.options_for(model)
+            if await self._is_free():
+                await self._engine.load(options)
+
+    async def _is_free(self) -> bool:
+        """Wait until nothing is loading and the demo has ended its answer. False once another model is loaded."""
+        changed = asyncio.Event()
+        unsubscribe = self._engine.subscribe(lambda _state: changed.set())
+        try:
+            while True:
+                await self._engine.settled()
+                if _has_model(self._engine.state):
+                    return False
+                if self._engine.state.phase is not Phase.ANSWERING:
+                    return True
+                changed.clear()
+                await changed.wait()
+        finally:
+            unsubscribe()
 
     def _change(self, **changes: object) -> None:
         start = msgspec.structs.replace(self._start, **changes)
         if start != self._start:
             self._start = start
             self._subscribers.notify(start)
+
+
+def _has_model(state: EngineState) -> bool:
+    """Whether a model other than the demo is loaded, or rests until the next question."""
+    kept = state.report.options if state.report is not None else state.resting
+    return kept is not None and not is_demo(kept.model)

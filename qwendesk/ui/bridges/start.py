@@ -26,6 +26,9 @@ class StartBridge(QObject):
     def look(self) -> None:
         self._tasks.start(self._service.look())
 
+    def look_at_room(self) -> None:
+        self._tasks.start(self._service.look_at_room())
+
     def choose_folder(self, folder: str) -> None:
         self._tasks.start(self._service.choose_folder(folder))
 

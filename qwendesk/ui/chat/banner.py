@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
+from qwendesk.core.person import without_this_person
 from qwendesk.ui.chat.banner_content import BannerAction, BannerContent
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.ui.kit.density import Airy
@@ -124,4 +125,4 @@ class Banner(QWidget):
     def _copy_all(self) -> None:
         if self._content is not None:
             lines = (self._content.title, self._content.sentence, "", *self._content.details)
-            QGuiApplication.clipboard().setText("\n".join(lines))
+            QGuiApplication.clipboard().setText(without_this_person("\n".join(lines)))

@@ -6,9 +6,9 @@ import msgspec
 
 from qwendesk.core.failures import EngineDeath
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import is_demo
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.services.engine.safer import Safer
-from qwendesk.ui.kit.labels import is_demo
 from qwendesk.ui.kit.text import tr, tr_n
 
 BannerAction = Literal["safer", "restart", "demo", "choose"]

@@ -185,8 +185,6 @@ class ChatPage(QWidget):
         self.welcome.asked.connect(self.ask)
         self.welcome.model_asked.connect(self.model_asked)
         self.banner.chosen.connect(self._on_banner)
-        self._tasks.refused.connect(self.composer.say)
-        self._tasks.failed.connect(self.report)
 
     def _on_engine(self) -> None:
         state = self._engine.state

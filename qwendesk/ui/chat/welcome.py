@@ -7,9 +7,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from qwendesk.core.paths import is_demo
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.kit.buttons import TextButton, describe
-from qwendesk.ui.kit.labels import is_demo, model_name
+from qwendesk.ui.kit.labels import model_name
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 

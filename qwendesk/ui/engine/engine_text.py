@@ -3,6 +3,7 @@
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.person import without_this_person
 from qwendesk.core.plan import DevicePlan, Plan, SpeedEstimate
 from qwendesk.core.units import show_bytes, show_expected, show_tokens
 from qwendesk.engine.state import EngineState, Phase
@@ -67,7 +68,7 @@ def check_line(check: Check) -> str:
 
 
 def diagnostics(known: Known, versions: dict[str, str], platform: str) -> str:
-    """The whole page as text for a bug report."""
+    """The whole page as text for a bug report, without the person's name and folders."""
     state, diagnosis = known.state, known.diagnosis
     parts = [Section("versions", tr("Versions"), tuple(versions.items()))]
     if known.engines.trials:
@@ -81,7 +82,7 @@ def diagnostics(known: Known, versions: dict[str, str], platform: str) -> str:
         blocks.append("\n".join([f"{failure.title}. {failure.sentence}", *failure.engine_lines[-20:]]))
     if state.death is not None:
         blocks.append("\n".join([state.death.sentence, *state.death.engine_lines[-20:]]))
-    return "\n\n".join(blocks) + "\n"
+    return without_this_person("\n\n".join(blocks) + "\n")
 
 
 def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, str], ...]:

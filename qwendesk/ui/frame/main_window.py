@@ -26,6 +26,7 @@ from qwendesk.ui.frame.rail import Rail
 from qwendesk.ui.frame.spoken import Spoken
 from qwendesk.ui.frame.top_bar import TopBar
 from qwendesk.ui.kit.icons import icon
+from qwendesk.ui.kit.notice import Notice
 from qwendesk.ui.kit.tab_order import focus_next
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr
@@ -41,6 +42,8 @@ class MainWindow(QMainWindow):
     closed = Signal()
     seen = Signal(bool)
     """False while the window is hidden or minimised."""
+    activated = Signal()
+    """The person came back to it from another window."""
     hidden_by_closing = Signal()
     """It was closed and the app goes on."""
     models_dropped = Signal(object)
@@ -68,6 +71,8 @@ class MainWindow(QMainWindow):
         self.add_page("chat", "chat", tr("Chat"), COMMANDS["page_chat"].shortcut, self.chat_room)
         self._place_notices()
         self.spoken = Spoken(self, chat, engine)
+        tasks.refused.connect(self._on_refused)
+        tasks.failed.connect(self.report)
         self._connect()
         self._on_engine()
         self.chat_page.composer.setFocus()
@@ -85,6 +90,26 @@ class MainWindow(QMainWindow):
         notice.setVisible(is_wanted)
         if is_wanted:
             self.spoken.say(notice.accessibleName())
+
+    def report(self, title: str, sentence: str) -> None:
+        """Show an error where the person looks: over the chat, or as the only notice of its kind above another page."""
+        if self.page == "chat":
+            self.chat_page.report(title, sentence)
+        else:
+            self._say_above(title, sentence)
+
+    def _on_refused(self, sentence: str) -> None:
+        if self.page == "chat" and not self.chat_page.composer.isHidden():
+            self.chat_page.composer.say(sentence)
+        else:
+            self._say_above(tr("That did not work"), sentence)
+
+    def _say_above(self, title: str, sentence: str) -> None:
+        for before in self._notices.findChildren(Notice, "trouble"):
+            before.end()
+        notice = Notice(self._keeper, "trouble", title, sentence)
+        notice.setAccessibleName(f"{title}. {sentence}")
+        self.add_notice(notice)
 
     def show_page(self, page: str) -> None:
         """Open a page; nothing for one that has not joined."""
@@ -264,6 +289,8 @@ class MainWindow(QMainWindow):
         super().changeEvent(event)
         if event.type() == QEvent.Type.WindowStateChange:
             self.seen.emit(not self.isMinimized())
+        elif event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self.activated.emit()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._may_hide() and not self._is_ending:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from qwendesk.core.paths import is_demo
 from qwendesk.ui.frame.main_window import MainWindow
-from qwendesk.ui.kit.labels import is_demo
 from qwendesk.ui.kit.notice import Notice, NoticeAction
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper

@@ -4,11 +4,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QMenu
 
+from qwendesk.core.paths import is_demo
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.frame.actions import COMMANDS
 from qwendesk.ui.frame.model_button import ModelButton
 from qwendesk.ui.kit.buttons import IconButton, TextButton, describe
-from qwendesk.ui.kit.labels import is_demo
 from qwendesk.ui.kit.text import tr
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from qwendesk.core.conversation import Answer
 from qwendesk.core.messages import DocumentPart
-from qwendesk.core.paths import demo_model
+from qwendesk.core.paths import is_demo
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.units import show_duration, show_rate, show_tokens
 from qwendesk.engine.protocol import LoadReport, PictureCost
@@ -13,11 +13,6 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.ui.kit.text import tr, tr_n
 
 _QUANT = re.compile(r"(?:UD-)?(?:I?Q\d(?:_[A-Z0-9]{1,3})*|MXFP4(?:_MOE)?|BF16|F16|F32)(?=$|[-.])", re.IGNORECASE)
-
-
-def is_demo(model: str) -> bool:
-    """Whether a model's path is that of the built-in demo."""
-    return Path(model).name == demo_model().name
 
 
 def quant_of(model: str) -> str:

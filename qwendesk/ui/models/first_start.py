@@ -1,6 +1,7 @@
 """The first start: one model for this PC and one button, and quieter ways on below. Never a dead end."""
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -46,6 +47,7 @@ class FirstStart(QWidget):
     use_asked = Signal(str)
     """Path of a model on this PC."""
     engine_help_asked = Signal()
+    shown = Signal()
     pack_asked = Signal(str, str)
     """The engine to fetch, and what: get, online, pause or discard."""
 
@@ -108,6 +110,10 @@ class FirstStart(QWidget):
         """The engine that can be fetched for these cards; `trouble` is why one that is here cannot use them."""
         self._pack, self._trouble = pack, trouble
         self._show_gpu_row()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
 
     def _show_gpu_row(self) -> None:
         names, pack = tr(" and ").join(self._unused), self._pack

@@ -1,5 +1,7 @@
 """What the engine page says of different PCs."""
 
+from pathlib import Path
+
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
@@ -136,4 +138,14 @@ def test_diagnostics_hold_failures_with_the_engine_s_words() -> None:
     known = Known(state=EngineState(failure=failure, death=death), diagnosis=a_test(Check("load", True, 0.5)))
     text = diagnostics(known, {"qwendesk": "0.1.0"}, "linux")
     for words in ("qwendesk: 0.1.0", "It failed. For a reason.", "last line", "dying words", "✓ load"):
+        assert words in text
+
+
+def test_diagnostics_name_neither_the_person_nor_their_folders() -> None:
+    home = str(Path.home())
+    failure = LoadFailure("other", "No file", f"There is no file {home}/models/x.gguf.", (f"at {home}/a.cpp",))
+    death = EngineDeath(-9, f"It ended at {home}/b.", ("/run/media/anna/c",))
+    text = diagnostics(Known(state=EngineState(failure=failure, death=death)), {"python": f"{home}/bin"}, "linux")
+    assert home not in text
+    for words in ("There is no file x.gguf.", "at ~/a.cpp", "ended at ~/b.", "/run/media/USER/c", "python: ~/bin"):
         assert words in text

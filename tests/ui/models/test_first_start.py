@@ -1,7 +1,7 @@
 """The first start, driven as a person does: on a good PC, without room, without a network, without a GPU."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -10,13 +10,11 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
 from qwendesk.app.meters_part import MeterSource
 from qwendesk.app.parts import build
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineDeath, LoadFailure
 from qwendesk.core.units import GIB
 from qwendesk.hardware.looking import Looking
 from qwendesk.hardware.probes.base import Ask, Found
 from qwendesk.hardware.snapshot import GpuReading
-from qwendesk.hub.folders import ModelFolders
 from qwendesk.hub.queue_state import DownloadItem, Kept, QueueFile
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.services.engine.service import EngineService
@@ -27,17 +25,14 @@ from qwendesk.ui.frame.actions import installed
 from qwendesk.ui.kit.theme_keeper import ThemeKeeper
 from qwendesk.ui.models.no_model_strip import NoModelStrip
 from tests.fakes.engine import FakeEngineClient
-from tests.gguf_files import header_of, mmproj_values, model_values, tensor, write_model
-from tests.hub.hub_server import FakeHub, running_hub
+from tests.gguf_files import model_values, tensor, write_model
 from tests.ui.desk import Desk
-
-REPO, PATH = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-UD-Q4_K_L.gguf"
+from tests.ui.models.start_desk import CARD, first_start, with_folder
 
 
 @pytest.fixture
 def client(client: FakeEngineClient) -> FakeEngineClient:
-    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
-    client.devices = (card, *client.devices)
+    client.devices = (CARD, *client.devices)
     return client
 
 
@@ -47,17 +42,6 @@ def a_download(offer: Offer, n_done: int) -> DownloadItem:
     assert quant is not None
     file = RemoteFile(quant.repo, quant.path, "0" * 40, 20 * GIB, "a" * 64, "a" * 64, None)
     return DownloadItem(Kept("one", (QueueFile(file, "/models/x.gguf"),), "running"), n_done, "downloading")
-
-
-async def first_start(make_desk: Callable[[], Desk], free_bytes: int | None = 500 * GIB) -> Desk:
-    """The window as somebody sees it who has no model: offline, with so much room on the drive."""
-    desk = make_desk()
-    desk.parts.first.bridge._service._free_bytes = lambda _folder: free_bytes
-    desk.parts.first.begin()
-    desk.parts.models.offers.look()
-    await desk.until(lambda: desk.parts.first.bridge.start.offers.state != "looking")
-    await desk.until(lambda: desk.parts.first.bridge.start.free_bytes == free_bytes)
-    return desk
 
 
 async def test_it_names_the_pc_one_model_its_size_place_and_time(make_desk: Callable[[], Desk]) -> None:
@@ -208,45 +192,6 @@ async def test_progress_stands_in_the_card(make_desk: Callable[[], Desk]) -> Non
     service._change(downloads=(msgspec.structs.replace(item, kept=stopped),))
     assert desk.text_of("start.download") == "Try again"
     assert desk.text_of("start.problem") == "The connection broke."
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    from huggingface_hub.utils import close_session
-
-    with running_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
-        yield hub
-        close_session()
-
-
-async def with_folder(desk: Desk, folder: Path) -> ModelFolders:
-    """Models go to `folder` from now on. Returns what was before, to be put back."""
-    before = desk.parts.models.models.folders
-    await desk.parts.models.models.set_folders(ModelFolders((str(folder),), other_apps=False))
-    return before
-
-
-async def test_download_and_start_ends_in_a_loaded_model(
-    hub: FakeHub, make_desk: Callable[[], Desk], tmp_path: Path
-) -> None:
-    header = header_of(model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
-    hub.add(REPO, PATH, header + bytes(64 * 64 * 4))
-    hub.add(REPO, "mmproj-F16.gguf", header_of(mmproj_values(64)))
-    desk = await first_start(make_desk)
-    before = await with_folder(desk, tmp_path)
-    try:
-        desk.parts.models.downloads.start()
-        desk.click("start.download")
-        await desk.until(lambda: desk.parts.engine.state.report is not None)
-        wanted = desk.parts.engine.state.wanted
-        assert wanted is not None
-        assert wanted.model == str(tmp_path / REPO / PATH)
-        assert not desk.is_shown("start.download")
-        assert desk.is_shown("composer.text")
-        await desk.parts.models.downloads.clear_done()
-    finally:
-        await desk.parts.models.models.set_folders(before)
 
 
 async def test_a_model_that_is_here_already_is_offered_first(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
