@@ -2,11 +2,20 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QWidget
 
-from qwendesk.app.main import main, report_errors
+from qwendesk.app.main import _arguments, _run, main, report_errors
+from qwendesk.services.crash_reports import CrashReports
+from qwendesk.services.engine.engines import EnginesService
+from qwendesk.ui.frame.main_window import MainWindow
+from qwendesk.ui.frame.single_instance import Handover
+from tests.fakes.engine_folders import VERSION, Tries, make_engine
 from tests.ui.desk import Desk
 
 
@@ -60,3 +69,48 @@ def test_bad_arguments_are_refused_in_words(arguments: list[str], capsys: pytest
         main(arguments)
     assert ended.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+class OtherStarts(QObject):
+    """Stands in for the socket on which other starts hand over."""
+
+    asked = Signal(object)
+
+    def end(self) -> None:
+        """Nothing was opened."""
+
+
+def test_the_window_lives_and_ends_while_engines_are_tried(
+    app: QApplication,
+    qt_loop: asyncio.Runner,
+    shape_picture: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_engine(tmp_path, "vulkan", "vulkan")
+    tries = Tries()
+    tries.wait_for["vulkan"] = asyncio.Event()
+    engines = EnginesService((tmp_path,), VERSION, has_installed=False, try_one=tries, features=lambda: ("sse4_2",))
+    monkeypatch.setattr("qwendesk.app.main.engines_here", lambda *, is_safe: engines)
+    monkeypatch.setattr("qwendesk.app.main.CrashReports", lambda: CrashReports(tmp_path / "crashes", tmp_path / "log"))
+    monkeypatch.setattr("qwendesk.services.crash_reports.faulthandler", Mock())
+    monkeypatch.setattr("qwendesk.app.main.keep_collector_quick", lambda: None)
+    others, picture = OtherStarts(), str(shape_picture("red", "circle"))
+
+    async def start_hand_over_and_close() -> int:
+        running = asyncio.create_task(_run(app, _arguments([]), others))  # type: ignore[arg-type]
+        await until(lambda: bool(tries.started))
+        window = next(each for each in app.topLevelWidgets() if isinstance(each, MainWindow) and each.isVisible())
+        others.asked.emit(Handover((picture,)))
+        await until(lambda: window.findChild(QWidget, "composer.attachment.1") is not None)
+        window.end()
+        return await running
+
+    assert qt_loop.run(start_hand_over_and_close()) == 0
+    assert engines.engines.chosen == ""
+    assert not list((tmp_path / "crashes").glob("*"))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110  (widgets tell nobody when they change)
+        await asyncio.sleep(0)
