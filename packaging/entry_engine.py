@@ -1,8 +1,19 @@
 """What the program QwenDeskEngine runs: the engine worker and nothing else."""
 
 import sys
+import traceback
 
-from qwendesk.engine.worker.main import main
+
+def run() -> int:
+    """The worker's exit status. An error is printed for the app; left alone, it opens a window on Windows."""
+    try:
+        from qwendesk.engine.worker.main import main  # noqa: PLC0415 - its errors are meant too
+
+        return main()
+    except Exception:  # noqa: BLE001 - whatever it is, the app reads it
+        traceback.print_exc()
+        return 1
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 400
 BINARY = {".gguf", ".png", ".whl", ".ico", ".icns"}
 NOT_OURS = {"LICENSE"}
+MADE_UP_PEOPLE = "tests/core/test_person.py:"
+"""The tests of what takes such names out."""
 
 
 def tracked_files() -> list[Path]:
@@ -53,7 +55,8 @@ def test_no_file_names_a_folder_of_one_persons_machine() -> None:
         ["/ho" + "me/", "/ro" + "ot/", "/Us" + "ers/", r"\b[A-Z]:\\Us" + r"ers\\", r"(?<![\w.])/wo" + "rk/"]
     )
 
-    assert lines_that_match(people) == []
+    found = [line for line in lines_that_match(people) if not line.startswith(MADE_UP_PEOPLE)]
+    assert found == []
 
 
 def test_no_file_holds_the_address_of_a_package_registry() -> None:

@@ -16,7 +16,8 @@ DisableProgramGroupPage=yes
 PrivilegesRequired=lowest
 ArchitecturesAllowed=x64compatible
 ArchitecturesInstallIn64BitMode=x64compatible
-MinVersion=10.0.17763
+; Windows tells what a processor can do (IsProcessorFeaturePresent) since this release, 2004.
+MinVersion=10.0.19041
 LicenseFile=..\..\LICENSE
 OutputDir=..\..\dist
 OutputBaseFilename=QwenDesk-{#Version}-windows-x64-setup
@@ -26,7 +27,8 @@ Compression=lzma2
 SolidCompression=yes
 WizardStyle=modern
 ChangesAssociations=yes
-CloseApplications=yes
+; A person is asked to close a running app first (below); a silent update closes it.
+CloseApplications=force
 
 [Tasks]
 Name: desktop; Description: "Put an icon on the desktop"; Flags: unchecked
@@ -54,22 +56,66 @@ Root: HKCU; Subkey: "Software\Classes\.gguf\OpenWithProgids"; ValueType: string;
 Filename: "{app}\QwenDesk.exe"; Description: "Start QwenDesk"; Flags: nowait postinstall skipifsilent
 
 [Code]
-{ What a person keeps is asked about one by one, and kept unless they say otherwise. }
-procedure OfferToDelete(Folder, Question: String);
+{ The app makes this mutex at its start: qwendesk/services/running_mark.py. False when the person gives up. }
+function IsClosed: Boolean;
 begin
+  Result := True;
+  while Result and CheckForMutexes('QwenDeskRunning') do
+    Result := SuppressibleMsgBox('QwenDesk is running. Close it, then choose OK.',
+      mbError, MB_OKCANCEL, IDCANCEL) = IDOK;
+end;
+
+function InitializeSetup: Boolean;
+begin
+  Result := True;
+  if not WizardSilent then
+    Result := IsClosed;
+end;
+
+function InitializeUninstall: Boolean;
+begin
+  if UninstallSilent then
+    Result := not CheckForMutexes('QwenDeskRunning')
+  else
+    Result := IsClosed;
+end;
+
+{ What a person keeps is asked about one by one, and kept unless they say otherwise. }
+function MayDelete(Folder, Question: String): Boolean;
+begin
+  Result := False;
   if DirExists(Folder) then
-    if SuppressibleMsgBox(Question + #13#10 + Folder, mbConfirmation, MB_YESNO or MB_DEFBUTTON2, IDNO) = IDYES then
-      DelTree(Folder, True, True, True);
+    Result := SuppressibleMsgBox(Question + #13#10 + Folder, mbConfirmation, MB_YESNO or MB_DEFBUTTON2, IDNO) = IDYES;
+end;
+
+procedure DeleteAllButModels(Folder: String);
+var
+  Entry: TFindRec;
+  IsFolder: Boolean;
+begin
+  if not FindFirst(Folder + '\*', Entry) then
+    Exit;
+  try
+    repeat
+      IsFolder := (Entry.Attributes and FILE_ATTRIBUTE_DIRECTORY) <> 0;
+      if (Entry.Name <> '.') and (Entry.Name <> '..') and (CompareText(Entry.Name, 'models') <> 0) then
+        DelTree(Folder + '\' + Entry.Name, IsFolder, True, True);
+    until not FindNext(Entry);
+  finally
+    FindClose(Entry);
+  end;
+  RemoveDir(Folder);
 end;
 
 procedure CurUninstallStepChanged(Step: TUninstallStep);
 var
   Data: String;
 begin
-  if Step = usPostUninstall then
-  begin
-    Data := ExpandConstant('{localappdata}\QwenDesk');
-    OfferToDelete(Data + '\models', 'Delete the models that QwenDesk downloaded too?');
-    OfferToDelete(Data, 'Delete your chats and settings too? What is still in this folder goes with them.');
-  end;
+  if (Step <> usPostUninstall) or UninstallSilent then
+    Exit;
+  Data := ExpandConstant('{localappdata}\QwenDesk');
+  if MayDelete(Data + '\models', 'Delete the models that QwenDesk downloaded too?') then
+    DelTree(Data + '\models', True, True, True);
+  if MayDelete(Data, 'Delete your chats and settings too?') then
+    DeleteAllButModels(Data);
 end;

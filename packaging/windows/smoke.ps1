@@ -21,5 +21,10 @@ if ($tour.ExitCode) { throw "The demo tour ended with $($tour.ExitCode)." }
 if (-not (Test-Path $picture)) { throw "There is no screenshot." }
 $said = (Get-Content $log -Raw -Encoding utf8).ToLower()
 foreach ($word in "system ram", "red") { if (-not $said.Contains($word)) { throw "No answer has the word '$word'." } }
-$left = Get-Process QwenDesk, QwenDeskEngine -ErrorAction SilentlyContinue
+& (Join-Path $place "QwenDeskCommand.exe") doctor
+if ($LASTEXITCODE) { throw "The doctor ended with $LASTEXITCODE." }
+# The program without a console has nowhere to print, and must not show a window about that.
+$silent = Start-Process -FilePath $program -ArgumentList "doctor" -PassThru
+if (-not $silent.WaitForExit(300000)) { $silent.Kill(); throw "The doctor without a console did not end." }
+$left = Get-Process QwenDesk, QwenDeskCommand, QwenDeskEngine -ErrorAction SilentlyContinue
 if ($left) { throw "Still running: $($left.Name -join ', ')" }

@@ -21,6 +21,7 @@ from qwendesk.core.paths import log_folder
 from qwendesk.services.crash_reports import CrashReports
 from qwendesk.services.engine.engines import engines_here
 from qwendesk.services.engine.safe_mode import decide_safely
+from qwendesk.services.running_mark import mark_as_running
 from qwendesk.services.settings import SettingsService
 from qwendesk.services.window_state import read_window_state, write_window_state
 from qwendesk.ui.demo_tour import DemoTour
@@ -50,6 +51,7 @@ def main(argv: Sequence[str]) -> int:
     Returns the exit code: 0, or 1 when a demo tour was not answered.
     """
     options = _arguments(argv)
+    mark_as_running()
     _log_to_file()
     app = QApplication.instance() or QApplication([sys.argv[0]])
     if not isinstance(app, QApplication):

@@ -10,7 +10,7 @@ from qwendesk.cli.ask import add_ask_options, ask, request_of
 from qwendesk.cli.doctor import doctor
 from qwendesk.cli.models import add_models_commands
 from qwendesk.cli.plan import add_plan_options, plan
-from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.cli.terminal import Interrupts, Terminal, open_missing_streams
 from qwendesk.cli.verify import add_verify_options, verify_files
 from qwendesk.core.errors import QwenDeskError
 
@@ -30,6 +30,7 @@ Without a command the window opens. It takes:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one command; returns its exit status."""
+    open_missing_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
     terminal = Terminal(sys.stdout, sys.stderr)

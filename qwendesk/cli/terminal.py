@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, TextIO
 
@@ -60,6 +61,14 @@ def _harmless(text: str, stream: TextIO) -> str:
 
 def _knows_ansi() -> bool:
     return sys.platform != "win32" or "WT_SESSION" in os.environ
+
+
+def open_missing_streams() -> None:
+    """Opens the null device for standard streams that are None: a program of Windows without a console has none."""
+    nowhere = Path(os.devnull)
+    sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or sys.stdout
 
 
 class Interrupts:

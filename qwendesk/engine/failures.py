@@ -102,7 +102,7 @@ def classify_load(refused: LoadRefused | EngineDeath, options: LoadOptions) -> L
     in_vision = isinstance(refused, LoadRefused) and refused.stage == "vision"
     file = Path(options.mmproj if in_vision else options.model).name
     title, sentence = _words(kind, file, name)
-    if kind == "other":
+    if kind in ("other", "engine_died"):
         title, sentence = _plain_words(refused, file)
     return LoadFailure(kind, title, sentence, refused.engine_lines)
 
@@ -122,7 +122,7 @@ def _kind(refused: LoadRefused | EngineDeath) -> tuple[LoadFailureKind, str]:
             return "missing_library", ""
         if code is None:
             return "other", ""  # we ended it ourselves, and its sentence says why
-        last: LoadFailureKind = "out_of_ram" if code in OUT_OF_MEMORY_CODES else "other"
+        last: LoadFailureKind = "out_of_ram" if code in OUT_OF_MEMORY_CODES else "engine_died"
         lines: tuple[str, ...] = refused.engine_lines
     else:
         last = "other"
@@ -171,7 +171,8 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
         case "missing_library":
             return "A library is missing", (
                 "The engine could not load one of the libraries it needs, such as the GPU driver's. Install or update "
-                "the GPU driver, or use the CPU engine. `qwendesk doctor` shows which one."
+                'the GPU driver, or use the CPU engine. "Test engine" on the Engine page or `qwendesk doctor` shows '
+                "which one."
             )
         case "illegal_instruction":
             return "The engine does not fit this processor", (

@@ -18,11 +18,12 @@ def cpu_features() -> frozenset[str] | None:
     try:
         if sys.platform == "win32":
             return windows_features(ctypes.windll.kernel32.IsProcessorFeaturePresent)
-        if sys.platform == "darwin":
+        elif sys.platform == "darwin":  # noqa: RET505 - mypy reads only the branch of its own system
             asked = ["sysctl", "-n", "machdep.cpu.features", "machdep.cpu.leaf7_features"]
             text = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=5).stdout
             return darwin_features(text, platform.machine())
-        return linux_features(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+        else:
+            return linux_features(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
     except (OSError, AttributeError, subprocess.SubprocessError):
         return None
 

@@ -8,6 +8,7 @@ import errno
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -279,6 +280,5 @@ def _delete(path: Path) -> bool:
 
 def _forget_cached(descriptor: int) -> None:
     """So that reading back reads the drive and not the memory, where the system can be asked for that."""
-    advise = getattr(os, "posix_fadvise", None)
-    if advise is not None:
-        advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    if sys.platform == "linux":
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

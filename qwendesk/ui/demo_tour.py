@@ -99,5 +99,7 @@ def draw_picture(path: Path) -> Path:
 
 
 def _to_stdout(text: str) -> None:
+    if sys.stdout is None:
+        return  # a program of Windows without a console
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -104,6 +104,8 @@ def commands() -> Iterator[str]:
     for name in engines[1].split("|"):
         yield from (f"make run ENGINE={name}", f"set ENGINE={name}")
     yield from (path.name for path in ROOT.glob("*.cmd"))
+    spec = (ROOT / "packaging" / "qwendesk.spec").read_text(encoding="utf-8")
+    yield from (f"{name}.exe doctor" for name in re.findall(r'name="(\w+)", console=True', spec))
 
 
 @pages()

@@ -2,8 +2,6 @@
 
 import asyncio
 import gc
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -163,7 +161,7 @@ async def test_kill_minus_9_ends_everything_that_waits(make):
     async for item in stream:
         if isinstance(item, Delta):
             break
-    os.kill(client.worker_pid, signal.SIGKILL)
+    psutil.Process(client.worker_pid).kill()
     rest = [item async for item in stream]
     assert isinstance(rest[-1], EngineDeath)
     assert isinstance(await measure, EngineDeath)

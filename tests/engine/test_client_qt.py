@@ -1,10 +1,9 @@
 """The same client under the Qt event loop, as the window runs it."""
 
-import os
-import signal
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from qwendesk.core.failures import EngineDeath
@@ -63,7 +62,7 @@ def test_a_killed_worker_is_noticed():
         items = []
         async for item in stream:
             if client.worker_pid is not None and isinstance(item, Delta):
-                os.kill(client.worker_pid, signal.SIGKILL)
+                psutil.Process(client.worker_pid).kill()
             items.append(item)
         assert isinstance(items[-1], EngineDeath)
         await client.close()

@@ -115,7 +115,7 @@ def test_what_nobody_knows_is_told_as_the_engine_said_it():
         (0xC000001D - 2**32, (), "illegal_instruction"),
         (-9, (), "out_of_ram"),
         (-6, ("CUDA error: out of memory",), "out_of_vram"),
-        (-11, (), "other"),
+        (-11, (), "engine_died"),
         (0xC0000135, (), "missing_library"),
         (1, ("RuntimeError: Failed to load shared library 'libllama.so': libcudart.so.12: cannot open shared object "
              "file: No such file or directory",), "missing_library"),

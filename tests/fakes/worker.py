@@ -153,7 +153,7 @@ class FakeWorker:
                 os._exit(5)
             case "killed":
                 print("last words", file=sys.stderr, flush=True)
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
             case "chatters":
                 for number in range(2000):
                     print(f"line {number} " + "x" * 5000, file=sys.stderr)

@@ -3,6 +3,7 @@
 import fnmatch
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from qwendesk.core.engines import EngineFolder, EnginePack
 from qwendesk.engine.folders import read_engine, wrong_files
-from tools.bundle import pack
+from tools.bundle import needed, pack
 from tools.bundle.__main__ import chosen_engines
 from tools.bundle.appimage import make_appimage
 from tools.bundle.deb import make_deb
@@ -25,7 +26,7 @@ from tools.bundle.logo import logo_image, logo_svg
 from tools.bundle.size import report
 from tools.setup import engine as engine_setup
 from tools.setup import system_packages
-from tools.setup.project import SetupError
+from tools.setup.project import ROOT, SetupError
 from tools.setup.system_packages import Need
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the libraries' names are Linux's")
@@ -195,7 +196,7 @@ def test_a_cuda_pack_is_what_its_entry_says(tmp_path: Path, monkeypatch: pytest.
     (toolkit / "EULA.txt").write_text("NVIDIA")
     for part in ("cudart", "cublas"):
         (toolkit / "lib64" / f"lib{part}.so.12").write_bytes(b"library of NVIDIA")
-    monkeypatch.setattr(pack, "_dynamic_section", lambda _library: "RUNPATH [$ORIGIN]")
+    monkeypatch.setattr(needed, "headers_of", lambda _library: "RUNPATH [$ORIGIN]")
     wheel = make_wheel(tmp_path / "a.whl", "ggml-cuda")
     with pytest.raises(SetupError, match=r"none of lib64/libcublasLt\.so\.12"):
         pack.make_pack(wheel, toolkit, (12, 8), "https://example.org/engines", tmp_path / "out")
@@ -212,3 +213,77 @@ def test_a_cuda_pack_is_what_its_entry_says(tmp_path: Path, monkeypatch: pytest.
         taken = {name for name in packed.namelist() if fnmatch.fnmatch(name, said.archives[0].keep[0])}
     assert {"engine/libllama.so", "engine/libggml-cuda.so.0", "engine/libcublasLt.so.12"} <= taken
     assert not any("EULA" in name for name in taken)
+
+
+def test_a_pack_that_asks_for_what_few_pcs_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = {
+        "libggml-cuda.so.0": ["libcudart.so.12", "libnccl.so.2", "libcuda.so.1", "libggml-base.so.0", "libc.so.6"],
+        "libcudart.so.12": ["libpthread.so.0"],
+        "libggml-base.so.0": ["libgomp.so.1", "libstdc++.so.6"],
+        "libmtmd.so": ["libllama.so.0"],
+        "libllama.so": ["libggml-base.so.0"],
+    }
+
+    def headers(library: Path) -> str:
+        lines = [f" 0x01 (NEEDED)   Shared library: [{name}]" for name in asks[library.name]]
+        return "\n".join([*lines, f" 0x0e (SONAME)   Library soname: [{library.name.removesuffix('.so')}.so.0]"])
+
+    monkeypatch.setattr(needed, "headers_of", headers)
+    assert needed.unmet([tmp_path / name for name in asks]) == {"libggml-cuda.so.0": ["libnccl.so.2"]}
+    with pytest.raises(SetupError, match=r"libggml-cuda\.so\.0 asks for libnccl\.so\.2\.$"):
+        needed.refuse_unmet([tmp_path / name for name in asks])
+
+
+def test_an_engine_of_windows_may_ask_for_the_system_and_the_runtime_that_the_bundle_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = """
+File Type: DLL
+
+  Image has the following dependencies:
+
+    ggml-base.dll
+    vulkan-1.dll
+    MSVCP140.dll
+    VCOMP140.DLL
+    api-ms-win-crt-heap-l1-1-0.dll
+    KERNEL32.dll
+    libomp140.x86_64.dll
+
+  Summary
+
+        1000 .data
+"""
+    monkeypatch.setattr(needed, "headers_of", lambda library: said if library.name == "ggml-vulkan.dll" else "")
+    libraries = [tmp_path / name for name in ("ggml-base.dll", "ggml-vulkan.dll")]
+    assert needed.unmet(libraries) == {"ggml-vulkan.dll": ["libomp140.x86_64.dll"]}
+
+
+@LINUX
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="no binutils here")
+def test_what_a_real_library_asks_for_is_read(tmp_path: Path) -> None:
+    wheel = next((ROOT / ".engine").glob("cpu-*/*.whl"), None)
+    if wheel is None:
+        pytest.skip("no engine was built here")
+    folder = tmp_path / "cpu"
+    make_engine_folder(wheel, folder, CPU_ENGINES[0], "0.3.36")
+    libraries = sorted(folder.glob("*.so*"))
+    assert needed.unmet(libraries) == {}
+    without_base = [path for path in libraries if path.name != "libggml-base.so.0"]
+    assert ["libggml-base.so.0"] in needed.unmet(without_base).values()
+
+
+def test_the_engines_program_prints_why_it_cannot_start_and_ends(tmp_path: Path) -> None:
+    """On Windows an error that nobody catches opens a window, and the app waits for it."""
+    program = ROOT / "packaging" / "entry_engine.py"
+    script = (
+        "import runpy, sys; sys.excepthook = lambda *_: print('a window', file=sys.stderr);"
+        f"runpy.run_path({str(program)!r}, run_name='__main__')"
+    )
+    nowhere = {**os.environ, "PYTHONPATH": str(ROOT), "LLAMA_CPP_LIB_PATH": str(tmp_path)}
+    command = [sys.executable, "-c", script, "--worker"]
+    done = subprocess.run(command, env=nowhere, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+    assert "Shared library with base name 'llama' not found" in done.stderr
+    assert "a window" not in done.stderr

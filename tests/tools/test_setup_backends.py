@@ -52,6 +52,7 @@ def test_each_backend_builds_with_its_own_flag_and_none_with_openssl() -> None:
     assert all("-DLLAMA_OPENSSL=OFF" in each for each in flags.values())
     assert {"-DGGML_CUDA=ON", "-DGGML_VULKAN=ON", "-DGGML_METAL=ON"} & set(flags["cpu"]) == set()
     assert "-DGGML_CUDA=ON" in flags["cuda"]
+    assert "-DGGML_CUDA_NCCL=OFF" in {*flags["cuda"]} & {*cmake_flags("cuda-avx2")}
     assert "-DGGML_VULKAN=ON" in flags["vulkan"]
     assert "-DGGML_METAL=ON" in flags["metal"]
 

@@ -1,7 +1,9 @@
 """The tour without hands, on the scripted engine."""
 
+import sys
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from qwendesk.core.failures import LoadFailure
@@ -47,3 +49,10 @@ async def test_it_fails_when_the_demo_does_not_load(desk: Desk) -> None:
     await desk.until(lambda: desk.parts.engine.state.failure is not None)
     assert not await tour.run()
     assert "the engine's line" in "".join(written)
+
+
+async def test_it_runs_where_nothing_can_be_printed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the program without a console on Windows."""
+    monkeypatch.setattr(sys, "stdout", None)
+    desk.client.answers += [ScriptedAnswer(text="Fine."), ScriptedAnswer(text="A circle.")]
+    assert await DemoTour(desk.window.chat_page, desk.parts.engine, desk.parts.chat).run()

@@ -1,6 +1,7 @@
 """`make bundle`: engines, programs, licences, size."""
 
 import argparse
+import os
 import platform
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qwendesk.core.engines import EngineManifest
+from tools.bundle import needed
 from tools.bundle.engines import (
     CPU_ENGINES,
     VULKAN,
@@ -19,6 +21,7 @@ from tools.bundle.engines import (
 )
 from tools.bundle.licences import collect_licences
 from tools.bundle.size import report
+from tools.bundle.windows import build_path
 from tools.setup import engine, system_packages
 from tools.setup.project import ROOT, WORK, SetupError, engine_version
 
@@ -72,7 +75,8 @@ def _make(vulkan: str) -> None:
     spec = ROOT / "packaging" / "qwendesk.spec"
     places = ["--distpath", str(DIST), "--workpath", str(WORK / "bundle")]
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "WARN", *places]
-    if subprocess.run([*command, str(spec)], cwd=ROOT, check=False).returncode:
+    path = {"PATH": build_path(Path(sys.base_prefix))} if sys.platform == "win32" else {}
+    if subprocess.run([*command, str(spec)], cwd=ROOT, env={**os.environ, **path}, check=False).returncode:
         raise SetupError("PyInstaller failed; what it printed is above.")
     _strip_python()
     _add_engines(wheels, version)
@@ -90,6 +94,8 @@ def _add_engines(wheels: dict[BundledEngine, Path], version: str) -> None:
     for each, wheel in wheels.items():
         folder = _inside() / "engines" / each.name
         manifest = make_engine_folder(wheel, folder, each, version)
+        if sys.platform == "win32":
+            needed.refuse_unmet(sorted(folder.glob("*.dll")))
         first = first or manifest
         n_bytes = sum(file.n_bytes for file in manifest.files)
         same = sum(file.n_bytes for file in same_files(manifest, first)) if manifest is not first else 0
@@ -107,11 +113,10 @@ def _strip_python() -> None:
 
     Only these: libraries out of wheels were rewritten after their build, and `strip` may break such a file.
     """
-    if not sys.platform.startswith("linux") or shutil.which("strip") is None:
-        return
-    for pattern in ("libpython3.*.so.*", "python3.*/lib-dynload/*.so"):
-        for library in _inside().glob(pattern):
-            subprocess.run(["strip", "--strip-unneeded", str(library)], check=False)
+    if sys.platform.startswith("linux") and shutil.which("strip") is not None:
+        for pattern in ("libpython3.*.so.*", "python3.*/lib-dynload/*.so"):
+            for library in _inside().glob(pattern):
+                subprocess.run(["strip", "--strip-unneeded", str(library)], check=False)
 
 
 def _inside() -> Path:

@@ -21,6 +21,16 @@ _OWN = ROOT / "packaging" / "licences"
 _LICENCE_FILE = re.compile(r"(?:^|/)(?:licen[cs]e|copying|notice|authors|copyright)[^/]*$", re.IGNORECASE)
 _BUILD_TOOL = "pyinstaller"
 """Its start-up program is in every bundle, under the GPL with an exception for just that."""
+_VISUAL_CPP = re.compile(r"(?:msvcp|vcruntime|vcomp|concrt)140\w*\.dll", re.IGNORECASE)
+_VISUAL_CPP_TEXT = """\
+Microsoft Visual C++ runtime (msvcp140.dll, vcomp140.dll, vcruntime140.dll, vcruntime140_1.dll)
+Copyright (C) Microsoft Corporation. All rights reserved.
+
+These files are unmodified redistributable parts of Visual Studio ("Distributable Code" of its licence terms). They may
+be used with this program, and not be changed or taken apart. Microsoft's terms, and its list of these parts:
+https://visualstudio.microsoft.com/license-terms/
+https://learn.microsoft.com/visualstudio/releases/2022/redistribution
+"""
 
 
 def collect_licences(contents: Path, target: Path) -> tuple[str, ...]:
@@ -103,7 +113,9 @@ def _field(package: importlib.metadata.Distribution, key: str) -> str:
 
 
 def _system_text(source: Path) -> tuple[str, str]:
-    """The Debian package of a system file and its copyright file; ("", "") where there is no such record."""
+    """The part that a system file belongs to, a Debian package for one, and its licence; ("", "") if nobody knows."""
+    if _VISUAL_CPP.fullmatch(source.name):
+        return "Microsoft Visual C++ runtime", _VISUAL_CPP_TEXT
     if shutil.which("dpkg") is None:
         return "", ""
     for asked in _spellings(source):

@@ -6,8 +6,8 @@ Needs the CUDA toolkit, 12.8 or later, and a C++ compiler; no graphics card. Hou
 import argparse
 import hashlib
 import shutil
-import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -16,6 +16,7 @@ import msgspec
 
 from qwendesk.core.engines import EnginePack, PackArchive
 from qwendesk.services.engine.packs import this_platform
+from tools.bundle import needed
 from tools.bundle.engines import AVX2, library_names
 from tools.setup import engine
 from tools.setup.backends import CUDA_ARCHITECTURES, cuda_toolkit_release
@@ -32,7 +33,7 @@ _LICENCE = "MIT (llama.cpp) and NVIDIA CUDA Toolkit EULA (cudart, cublas)"
 def make_pack(wheel: Path, toolkit: Path, release: tuple[int, int], address: str, target: Path) -> tuple[Path, Path]:
     """Writes the archive and its entry for resources/engine_packs.json into `target`; returns both.
 
-    Raises SetupError when the toolkit is too old or something of it is missing.
+    Raises SetupError when the toolkit is too old, something of it is missing, or a library would find no neighbour.
     """
     if release < _OLDEST_TOOLKIT:
         raise SetupError(f"The CUDA toolkit {release[0]}.{release[1]} is too old: 12.8 is the first for every card.")
@@ -40,14 +41,14 @@ def make_pack(wheel: Path, toolkit: Path, release: tuple[int, int], address: str
     name = f"cuda-{major}"
     target.mkdir(parents=True, exist_ok=True)
     archive = target / f"qwendesk-engine-{name}-{version}-{where}.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        with zipfile.ZipFile(wheel) as libraries:
-            for member in library_names(libraries):
-                packed.writestr(f"engine/{PurePosixPath(member).name}", libraries.read(member))
-        for library in runtime_libraries(toolkit, major, where):
-            packed.write(library, f"engine/{library.name}")
-        packed.write(ROOT / "packaging" / "licences" / "llama.cpp.txt", "licences/llama.cpp.txt")
-        packed.write(_eula(toolkit), "licences/NVIDIA-EULA.txt")
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = [*_unpacked(wheel, Path(folder)), *runtime_libraries(toolkit, major, where)]
+        needed.refuse_unmet(libraries)
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            for library in libraries:
+                packed.write(library, f"engine/{library.name}")
+            packed.write(ROOT / "packaging" / "licences" / "llama.cpp.txt", "licences/llama.cpp.txt")
+            packed.write(_eula(toolkit), "licences/NVIDIA-EULA.txt")
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     pack = EnginePack(
@@ -76,13 +77,17 @@ def runtime_libraries(toolkit: Path, major: int, where: str) -> Iterator[Path]:
         found = next((toolkit / name for name in names if (toolkit / name).is_file()), None)
         if found is None:
             raise SetupError(f"The CUDA toolkit in {toolkit} has none of {', '.join(names)}.")
-        if part == "cublas" and not where.startswith("windows") and "$ORIGIN" not in _dynamic_section(found):
+        if part == "cublas" and not where.startswith("windows") and "$ORIGIN" not in needed.headers_of(found):
             raise SetupError(f"{found} does not look beside itself for cublasLt; the engine would not start.")
         yield found
 
 
-def _dynamic_section(library: Path) -> str:
-    return subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=False).stdout
+def _unpacked(wheel: Path, folder: Path) -> Iterator[Path]:
+    with zipfile.ZipFile(wheel) as archive:
+        for member in library_names(archive):
+            library = folder / PurePosixPath(member).name
+            library.write_bytes(archive.read(member))
+            yield library
 
 
 def _eula(toolkit: Path) -> Path:

@@ -19,6 +19,8 @@ WANTED = ("auto", *get_args(Backend))
 
 _AVX2 = ("AVX", "AVX2", "FMA", "F16C", "BMI2")
 """What ggml's build calls the instruction sets that came with AVX2; without a native build it turns them all on."""
+_CUDA = ("-DGGML_CUDA=ON", "-DGGML_CUDA_NCCL=OFF")
+"""NCCL is only for several cards at once, and where the compiler finds it, the engine does not start without it."""
 CUDA_ARCHITECTURES = ("75-real", "80-real", "86-real", "89-real", "90-virtual", "120a-real")
 """GeForce RTX 20, 30, 40, 50 and A100 with code of their own; H100 and its kind compile theirs at the first start."""
 _NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
@@ -81,9 +83,9 @@ def cmake_flags(backend: Backend) -> list[str]:
         flags += ["-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=True)]
     match backend:
         case "cuda":
-            flags.append("-DGGML_CUDA=ON")
+            flags += _CUDA
         case "cuda-avx2":
-            flags += ["-DGGML_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(CUDA_ARCHITECTURES)}"]
+            flags += [*_CUDA, f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(CUDA_ARCHITECTURES)}"]
         case "vulkan" | "vulkan-avx2":
             flags.append("-DGGML_VULKAN=ON")
         case "metal":

@@ -88,7 +88,7 @@ def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
     if shutil.which("apt-get") is None:
         names = ", ".join(need.name for need in absent)
         raise SetupError(f"Missing on this system: {names}. Install them with its package manager, then try again.")
-    if os.geteuid() != 0:
+    if not _is_root():
         raise SetupError(f"Missing on this system. Run: sudo apt-get install {packages}")
     say(f"Installing from the system's packages: {packages}")
     _apt("update")
@@ -119,6 +119,10 @@ def _header(name: str) -> Path | None:
     sdk = os.environ.get("VULKAN_SDK")
     folders = [*([Path(sdk, "include")] if sdk else []), *map(Path, _HEADER_FOLDERS)]
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
+
+
+def _is_root() -> bool:
+    return sys.platform != "win32" and os.geteuid() == 0
 
 
 def _apt(*arguments: str) -> None:

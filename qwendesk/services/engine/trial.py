@@ -1,7 +1,7 @@
 """Whether one engine runs on this PC: tried in a process of its own, with a plain reason if it does not."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from qwendesk.engine import exits
 from qwendesk.engine.client import Patience, WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.folders import library_environment
+from qwendesk.services.engine.windows_needs import lacking_here
 
 LONGEST_TRIAL_S = 60.0
 """A GPU engine brings in up to 2 GB of libraries from a cold disk, and its driver wakes the card."""
@@ -40,6 +41,8 @@ _BROKEN = (
     ("cannot open shared object", "One of its libraries is missing: fetch the engine again."),
 )
 """The same for an engine whose own files are at fault."""
+_UNNAMED = "one of its dependencies"
+"""What Python says on Windows when a library did not load because another one is missing, whichever that is."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,8 +86,11 @@ def why_not_here(engine: EngineFolder, package_version: str, features: Collectio
 
 def trial_client(engine: EngineFolder | None) -> EngineClient:
     """A client whose worker loads this engine, and is given a limited time to start."""
-    environment = library_environment(engine)
-    return WorkerClient(patience=Patience(start_s=LONGEST_TRIAL_S), environment=lambda: environment)
+
+    async def environment() -> Mapping[str, str]:
+        return library_environment(engine)
+
+    return WorkerClient(patience=Patience(start_s=LONGEST_TRIAL_S), environment=environment)
 
 
 async def try_engine(
@@ -92,8 +98,12 @@ async def try_engine(
     backend: Backend,
     engine: EngineFolder | None,
     client_of: Callable[[EngineFolder | None], EngineClient] = trial_client,
+    lacks: Callable[[Backend], str] = lacking_here,
 ) -> Trial:
-    """Starts the engine in a process of its own, asks for its devices, and ends it."""
+    """Starts the engine in a process of its own, asks for its devices, and ends it.
+
+    `lacks` says what this PC lacks for such an engine, where the engine could not name it.
+    """
     client = client_of(engine)
     try:
         async with asyncio.timeout(2 * LONGEST_TRIAL_S):
@@ -103,8 +113,9 @@ async def try_engine(
     finally:
         await client.close()
     if isinstance(devices, EngineDeath):
-        crashed = not _first(_NOT_ON_THIS_PC, devices)
-        return Trial(name=name, backend=backend, engine=engine, reason=death_reason(devices), crashed=crashed)
+        lack = _first(_NOT_ON_THIS_PC, devices) or (lacks(backend) if _UNNAMED in _words(devices) else "")
+        reason = lack or death_reason(devices)
+        return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=not lack)
     gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
     reason = "" if gpus or backend == "cpu" else "It runs, but finds no graphics card that it can use."
     return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
@@ -118,5 +129,9 @@ def death_reason(death: EngineDeath) -> str:
 
 
 def _first(reasons: Sequence[tuple[str, str]], death: EngineDeath) -> str:
-    words = "\n".join(death.engine_lines).lower()
+    words = _words(death)
     return next((reason for pattern, reason in reasons if pattern in words), "")
+
+
+def _words(death: EngineDeath) -> str:
+    return "\n".join(death.engine_lines).lower()

@@ -1,0 +1,32 @@
+"""The commands without a terminal: in a program of Windows that has no console there are no streams at all."""
+
+import sys
+
+import pytest
+
+from qwendesk.cli import main as cli
+from qwendesk.cli.terminal import open_missing_streams
+from qwendesk.core.paths import demo_model
+
+STREAMS = ("stdin", "stdout", "stderr")
+
+
+@pytest.mark.parametrize(
+    ("file", "statuses"), [("no-such-file.gguf", (2,)), (str(demo_model()), (0, 1))], ids=["no file", "demo"]
+)
+def test_a_command_that_nobody_reads_still_ends_with_its_status(file: str, statuses: tuple[int, ...]) -> None:
+    # Here and not in a fixture: pytest puts its own streams back before each test.
+    with pytest.MonkeyPatch.context() as patch:
+        for name in STREAMS:
+            patch.setattr(sys, name, None)
+        status = cli.main(["plan", file])
+        opened = {getattr(sys, name) for name in STREAMS}
+    for stream in opened:
+        stream.close()
+    assert status in statuses
+
+
+def test_streams_that_are_there_stay() -> None:
+    before = [getattr(sys, name) for name in STREAMS]
+    open_missing_streams()
+    assert [getattr(sys, name) for name in STREAMS] == before

@@ -1,0 +1,71 @@
+"""What a bundle for Windows takes of Visual Studio, from made-up folders."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools.test_bundle import contents
+from tools.bundle.licences import collect_licences
+from tools.bundle.windows import RUNTIME, RUNTIME_NAMES, build_path, redistributables, runtime_libraries
+from tools.setup.project import SetupError
+
+
+def make_release(root: Path, number: str, *without: str, toolset: str = "VC143") -> Path:
+    """A folder as VC\\Redist\\MSVC has one for each release of the compiler."""
+    release = root / "VC" / "Redist" / "MSVC" / number
+    for part, names in RUNTIME.items():
+        folder = release / "x64" / f"Microsoft.{toolset}.{part}"
+        folder.mkdir(parents=True)
+        for name in {*names, "concrt140.dll"} - {*without}:
+            (folder / name).write_bytes(b"of " + number.encode())
+    return release
+
+
+def test_all_four_libraries_come_from_the_newest_release_that_has_them(tmp_path: Path) -> None:
+    releases = [
+        make_release(tmp_path, "14.9.10000"),
+        make_release(tmp_path, "14.44.35112"),
+        make_release(tmp_path, "14.50.20000", "vcomp140.dll", toolset="VC145"),
+        tmp_path / "VC" / "Redist" / "MSVC" / "v143",
+    ]
+    found = runtime_libraries(releases)
+    assert sorted(path.name for path in found) == sorted(RUNTIME_NAMES)
+    assert {path.parents[2].name for path in found} == {"14.44.35112"}
+
+
+def test_a_bundle_without_the_runtime_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"msvcp140\.dll.*vcomp140\.dll.* VCToolsRedistDir"):
+        runtime_libraries([make_release(tmp_path, "14.44.35112", "msvcp140.dll")])
+
+
+def test_the_compilers_own_variable_decides_where_to_look(tmp_path: Path) -> None:
+    release = make_release(tmp_path, "14.44.35112")
+    assert redistributables({"VCToolsRedistDir": f"{release}{os.sep}"}) == [release]
+    assert redistributables({"ProgramFiles(x86)": str(tmp_path)}) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands in for vswhere")
+def test_every_visual_studio_is_looked_at(tmp_path: Path) -> None:
+    make_release(tmp_path / "Build Tools", "14.40.1")
+    make_release(tmp_path / "Community", "14.44.2")
+    vswhere = tmp_path / "Microsoft Visual Studio" / "Installer" / "vswhere.exe"
+    vswhere.parent.mkdir(parents=True)
+    vswhere.write_text(f"#!/bin/sh\necho '{tmp_path}/Build Tools'\necho '{tmp_path}/Community'\n")
+    vswhere.chmod(0o755)
+    releases = redistributables({"ProgramFiles(x86)": str(tmp_path)})
+    assert {release.name for release in releases} == {"14.40.1", "14.44.2"}
+
+
+def test_the_runtime_goes_out_with_its_own_notice(tmp_path: Path) -> None:
+    libraries = runtime_libraries([make_release(tmp_path, "14.44.35112")])
+    parts = collect_licences(contents(tmp_path, *libraries), tmp_path / "licences")
+    assert "Microsoft Visual C++ runtime" in parts
+    text = (tmp_path / "licences" / "Microsoft Visual C++ runtime.txt").read_text(encoding="utf-8")
+    assert "redistributable" in text
+    assert "https://visualstudio.microsoft.com/license-terms/" in text
+
+
+def test_the_build_sees_python_and_the_system_alone(tmp_path: Path) -> None:
+    assert build_path(tmp_path, {"SYSTEMROOT": "W"}) == os.pathsep.join([str(tmp_path), str(Path("W", "System32"))])
