@@ -66,7 +66,7 @@ class ChatsPart(QObject):
         self.bridge = ChatsBridge(chats.service, tasks)
         self.sidebar = Sidebar(theme, self.bridge, tasks)
         self._edits = EditsPart(self._page.thread_view.intents, chats.service, chats.chat, tasks)
-        self.exchange = ExchangePart(self.sidebar, self._page, chats.service, tasks)
+        self.exchange = ExchangePart(self.sidebar, window.report, chats.service, tasks)
         self.done_alert = DoneAlert(chat, window)
         room = window.chat_room
         room.set_sidebar(self.sidebar)
@@ -87,7 +87,7 @@ class ChatsPart(QObject):
         self.sidebar.search.textChanged.connect(lambda _text: self._page.thread_view.find_bar.forget_hit())
         chats.before_replaced = self._before_replaced
         self.bridge.opened.connect(self._on_opened)
-        self.bridge.told.connect(self._page.report)
+        self.bridge.told.connect(window.report)
         self.bridge.works.connect(lambda: self.sidebar.note(tr("Chats are saved again.")))
         chat.replaced.connect(self._on_replaced)
         chat.turn_ended.connect(self._note_turns)

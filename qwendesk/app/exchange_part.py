@@ -1,5 +1,6 @@
 """Joins export and import to the list of chats: the dialogs for files, and what is said afterwards."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +11,6 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.services.chat.chats import ChatsService
 from qwendesk.services.chat.exchange.service import ExchangeService
 from qwendesk.services.chat.exchange.values import ExportFormat
-from qwendesk.ui.chat.chat_page import ChatPage
 from qwendesk.ui.chats.sidebar import Sidebar
 from qwendesk.ui.kit.tasks import Tasks
 from qwendesk.ui.kit.text import tr, tr_n
@@ -19,9 +19,10 @@ from qwendesk.ui.kit.text import tr, tr_n
 class ExchangePart(QObject):
     """Lives as long as the sidebar."""
 
-    def __init__(self, sidebar: Sidebar, page: ChatPage, chats: ChatsService, tasks: Tasks) -> None:
+    def __init__(self, sidebar: Sidebar, report: Callable[[str, str], None], chats: ChatsService, tasks: Tasks) -> None:
+        """`report` shows an error: title and sentence."""
         super().__init__(sidebar)
-        self._sidebar, self._page, self._tasks = sidebar, page, tasks
+        self._sidebar, self._report, self._tasks = sidebar, report, tasks
         self._service = ExchangeService(chats)
         sidebar.export_asked.connect(self.ask_export)
         sidebar.import_asked.connect(self.ask_import)
@@ -50,7 +51,7 @@ class ExchangePart(QObject):
         try:
             count = await self._service.export(path, kind, chat_ids)
         except QwenDeskError as trouble:
-            self._page.report(trouble.title, trouble.sentence)
+            self._report(trouble.title, trouble.sentence)
         else:
             self._sidebar.note(tr_n("Exported {0} chat to {1}", "Exported {0} chats to {1}", count, path.name))
 
@@ -60,7 +61,7 @@ class ExchangePart(QObject):
             report = await self._service.import_from(path)
         except QwenDeskError as trouble:
             self._sidebar.note("")
-            self._page.report(trouble.title, trouble.sentence)
+            self._report(trouble.title, trouble.sentence)
         else:
             self._sidebar.note(report.sentence)
 

@@ -102,7 +102,7 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         choice = parts.tasks.start(engines.choose(settings.options.engine))
         _begin(app, parts, instance, options, keeper)
         if not await _is_done_first(choice, closed):
-            return 0
+            return 1 if options.demo_tour else 0
         if options.demo_tour:
             return await _tour(parts, options.screenshot)
         if not options.safe:
@@ -128,7 +128,7 @@ def _begin(
     options: argparse.Namespace,
     keeper: ThemeKeeper,
 ) -> None:
-    """Everything that needs no engine."""
+    """All that goes on while engines are tried; whatever needs a worker waits for the choice."""
     if options.safe:
         parts.window.add_notice(safe_notice(keeper))
     if options.demo_tour:

@@ -47,7 +47,7 @@ class StartPart(msgspec.Struct):
     async def _load(self, last: LoadOptions) -> None:
         """With the model's profile, which may have changed since; nothing if the person was quicker."""
         options = await self.loading.again(last)
-        if self.engine.state.wanted is None:
+        if not self.engine.was_asked:
             self.engine.load(options)
 
     async def close(self) -> None:

@@ -15,8 +15,9 @@ _LOCKS_OPEN_FILES = sys.platform == "win32"
 """Only Windows refuses to rename, replace or delete what somebody has open."""
 _USER_MAPPED_FILE = 1224
 """What Windows says of a file whose content is mapped into memory, as a loaded model's is."""
-_PAUSE_S = 0.2
-_PATIENCE_S = 2.0
+_PAUSE_S = 0.1
+_PATIENCE_S = 0.5
+"""Short, because small files are written on the window's thread; what runs on another may wait longer."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -43,16 +44,20 @@ def replace(source: Path, target: Path, patience_s: float = _PATIENCE_S) -> Path
         try:
             return source.replace(target)
         except OSError as error:
-            if not is_in_use(error):
+            if not is_in_use(error, target):
                 raise
             sleep(_PAUSE_S)
     return source.replace(target)
 
 
-def is_in_use(error: OSError) -> bool:
-    """Whether a refusal of the system may mean that some program has the file open. Never so but on Windows."""
+def is_in_use(error: OSError, path: Path) -> bool:
+    """Whether a refusal of the system may mean that some program has the file at `path` open.
+
+    Never so but on Windows, nor for a file that is read-only.
+    """
     is_mapped = getattr(error, "winerror", None) == _USER_MAPPED_FILE
-    return _LOCKS_OPEN_FILES and (is_mapped or isinstance(error, PermissionError))
+    is_locked = isinstance(error, PermissionError) and (not path.exists() or os.access(path, os.W_OK))
+    return _LOCKS_OPEN_FILES and (is_mapped or is_locked)
 
 
 def set_aside(path: Path) -> Path:

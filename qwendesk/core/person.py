@@ -1,4 +1,4 @@
-"""Texts that leave this PC name neither the person nor their folders."""
+"""Texts that leave this PC without the name of its person, and with model files by their names alone."""
 
 import getpass
 import re

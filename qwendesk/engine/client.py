@@ -110,9 +110,11 @@ class WorkerClient:
                 await self._worker.gone()
             if self._worker is not None and self._welcome is not None:
                 return self._welcome
+            environment = await self._environment()
+            if self._is_closed():
+                return _CLOSED
             self._subscribers.notify(WorkerStarting())
             try:
-                environment = await self._environment()
                 self._worker = await WorkerProcess.spawn(self._command, self._take, self._ended, environment)
             except OSError as error:
                 death = EngineDeath(None, f"The engine could not be started: {error}.")

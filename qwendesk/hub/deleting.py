@@ -78,7 +78,7 @@ def delete(deletion: Deletion, *, permanently: bool) -> Deleted | NotDeleted:
 
 def _why(path: Path, error: OSError, permanently: bool) -> str:
     reason = error.strerror or str(error)
-    if permanently and is_in_use(error):
+    if permanently and is_in_use(error, path):
         return f"{path.name} is in use, probably by the model that is loaded. Eject the model, then delete it again."
     if permanently:
         return f"{path.name} could not be deleted: {reason}."

@@ -22,6 +22,8 @@ from qwendesk.hub.remote import RemoteFile
 _logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 256 * 1024
+_SCAN_S = 5.0
+"""A virus scanner may hold a file that just came for so long."""
 _SYNC_S = 20.0
 """At most so much of a download is lost with the power."""
 _SAME_START_S = 120.0
@@ -109,9 +111,9 @@ class PartFile:
             raise HubTrouble("disk", "File changed on disk", sentence)
         self._stream.close()
         try:
-            replace(self._part, self.target)
+            replace(self._part, self.target, _SCAN_S)
         except OSError as error:
-            if is_in_use(error) and self.target.exists():
+            if is_in_use(error, self.target) and self.target.exists():
                 raise _in_use(self.target) from error
             raise disk_trouble(error, self.target, 0) from error
         sync_folder(self.target.parent)

@@ -50,7 +50,7 @@ class Scanner:
 def test_a_file_that_a_scanner_holds_for_a_moment_is_replaced(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    Scanner(monkeypatch, tries=10)
+    Scanner(monkeypatch, tries=4)
     write_whole(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
@@ -73,13 +73,23 @@ def test_a_folder_that_nobody_may_write_is_not_waited_for(tmp_path, monkeypatch)
     assert scanner.waited_s == 0
 
 
+def test_a_read_only_file_is_not_waited_for(tmp_path, monkeypatch):
+    (tmp_path / "fresh").touch()
+    (tmp_path / "file").touch()
+    scanner = Scanner(monkeypatch, tries=1)
+    monkeypatch.setattr(files.os, "access", lambda path, _mode: path != tmp_path / "file")
+    with pytest.raises(PermissionError):
+        replace(tmp_path / "fresh", tmp_path / "file")
+    assert scanner.waited_s == 0
+
+
 def test_a_file_mapped_into_memory_is_in_use_on_windows(monkeypatch):
     mapped = OSError(22, "The requested operation cannot be performed on a file with a user-mapped section open")
     mapped.winerror = 1224
-    assert not is_in_use(mapped)
+    assert not is_in_use(mapped, Path())
     monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
-    assert is_in_use(mapped)
-    assert not is_in_use(OSError(28, "No space left on device"))
+    assert is_in_use(mapped, Path())
+    assert not is_in_use(OSError(28, "No space left on device"), Path())
 
 
 @pytest.mark.parametrize("content", [b"", b"[", b'{"a\xff": 1}', b'{"a": ' + b"[" * 100_000, b'{"a": "text"}'])

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.app.main import _arguments, _run, main, report_errors
+from qwendesk.engine.state import Phase
 from qwendesk.services.crash_reports import CrashReports
 from qwendesk.services.engine.engines import EnginesService
 from qwendesk.ui.frame.main_window import MainWindow
@@ -101,6 +102,7 @@ def test_the_window_lives_and_ends_while_engines_are_tried(
         running = asyncio.create_task(_run(app, _arguments([]), others))  # type: ignore[arg-type]
         await until(lambda: bool(tries.started))
         window = next(each for each in app.topLevelWidgets() if isinstance(each, MainWindow) and each.isVisible())
+        assert window.engine.state.phase is Phase.OFF, "nobody asked for a model"
         others.asked.emit(Handover((picture,)))
         await until(lambda: window.findChild(QWidget, "composer.attachment.1") is not None)
         window.end()

@@ -4,7 +4,8 @@ import asyncio
 import importlib.metadata
 import importlib.util
 import shutil
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -121,6 +122,9 @@ class EnginesService:
         self._engines = Engines()
         self._subscribers = Subscribers[Engines]()
         self._one_choice = asyncio.Lock()
+        self._is_chosen = asyncio.Event()
+        """Not set while a choice is made, or a folder deleted: no worker should start then."""
+        self._is_chosen.set()
 
     @property
     def engines(self) -> Engines:
@@ -155,8 +159,8 @@ class EnginesService:
 
     async def environment_once_chosen(self) -> Mapping[str, str]:
         """`environment`, after a choice that is being made now."""
-        async with self._one_choice:
-            return self.environment()
+        await self._is_chosen.wait()
+        return self.environment()
 
     def environment(self) -> Mapping[str, str]:
         """What a worker's environment needs so that it loads the engine chosen last."""
@@ -169,7 +173,7 @@ class EnginesService:
         Engines are tried best first until one runs; `try_all` tries the others too, to say why they cannot be used.
         `try_again` forgets earlier crashes.
         """
-        async with self._one_choice:
+        async with self._choosing():
             if try_again:
                 self._crashes.forget_all()
             candidates = await asyncio.to_thread(self._candidates)
@@ -215,7 +219,7 @@ class EnginesService:
 
     async def delete(self, name: str) -> None:
         """Take away a folder of the person's own. No worker may use it. Raises QwenDeskError when that fails."""
-        async with self._one_choice:
+        async with self._choosing():
             trial = self._engines.named(name)
             if trial is None or not trial.is_own:
                 raise QwenDeskError("Not deleted", "This engine belongs to the app and is not deleted here.")
@@ -231,6 +235,16 @@ class EnginesService:
             left = tuple(each for each in self._engines.trials if each.name != name)
             chosen = self._engines.chosen if self._engines.chosen != name else ""
             self._know(msgspec.structs.replace(self._engines, trials=left, chosen=chosen))
+
+    @asynccontextmanager
+    async def _choosing(self) -> AsyncIterator[None]:
+        """One at a time, while workers that are to start wait."""
+        async with self._one_choice:
+            self._is_chosen.clear()
+            try:
+                yield
+            finally:
+                self._is_chosen.set()
 
     def _know(self, engines: Engines) -> Engines:
         self._engines = engines

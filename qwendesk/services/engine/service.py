@@ -80,6 +80,11 @@ class EngineService:
         return safer(options, state.failure, n_layers, n_experts)
 
     @property
+    def was_asked(self) -> bool:
+        """Whether somebody asked for a model yet, be it loaded or not."""
+        return self._asked > 0
+
+    @property
     def asked(self) -> LoadOptions | None:
         """What the present load was asked with: its "auto" not decided yet, unlike `state.wanted`."""
         return self._asked_with

@@ -100,11 +100,11 @@ class StartService:
 
     async def look_at_room(self) -> None:
         """Read anew how much room the folder's drive has: somebody may have made some since."""
-        folder = self._start.folder
+        folder = self._models.folders.models[0]
         free = await asyncio.to_thread(self._free_bytes, Path(folder))
-        if folder != self._start.folder:
+        if folder != self._models.folders.models[0]:
             return
-        self._change(free_bytes=free)
+        self._change(folder=folder, free_bytes=free)
         if self._no_room_for is not None:
             self._refuse_without_room(self._no_room_for)
 
@@ -209,6 +209,6 @@ class StartService:
 
 
 def _has_model(state: EngineState) -> bool:
-    """Whether a model other than the demo is loaded, or rests until the next question."""
-    kept = state.report.options if state.report is not None else state.resting
-    return kept is not None and not is_demo(kept.model)
+    """Whether a model other than the demo is loaded, rests until the next question, or was ejected by the person."""
+    wanted = state.wanted if state.failure is None else None
+    return wanted is not None and not is_demo(wanted.model)

@@ -35,6 +35,11 @@ class EngineBridge(QObject):
         return self._service.state
 
     @property
+    def was_asked(self) -> bool:
+        """Whether somebody asked for a model yet, be it loaded or not."""
+        return self._service.was_asked
+
+    @property
     def safer(self) -> Safer | None:
         """After a failed load, once it is known: what asks less of this PC. `changed` tells of it."""
         return self._safer

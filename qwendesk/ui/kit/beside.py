@@ -1,66 +1,31 @@
 """Two widgets beside each other while there is room, else the second below the first."""
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QWidget
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLayoutItem, QWidget
+
+from qwendesk.ui.kit.items_layout import ItemsLayout
 
 
-class BesideOrBelow(QLayout):
+class BesideOrBelow(ItemsLayout):
     """The first is as wide as it can be, but never less than `least` pixels while the second stands beside it; the
     second has the width it asks for. From right to left where the window is."""
 
     def __init__(self, first: QWidget, second: QWidget, *, least: int, spacing: int = 8) -> None:
-        super().__init__()
-        self._items: list[QLayoutItem] = []
+        super().__init__(spacing=spacing)
         self._least = least
-        self.setContentsMargins(0, 0, 0, 0)
-        self.setSpacing(spacing)
         self.addWidget(first)
         self.addWidget(second)
-
-    def addItem(self, item: QLayoutItem) -> None:
-        self._items.append(item)
-
-    def count(self) -> int:
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
         return Qt.Orientation.Horizontal
 
-    def hasHeightForWidth(self) -> bool:
-        return True
-
     def heightForWidth(self, width: int) -> int:
         return max((place.bottom() + 1 for place in self._places(QRect(0, 0, width, 0))), default=0)
 
-    def sizeHint(self) -> QSize:
-        """Beside each other."""
-        hints = [item.sizeHint() for item in self._shown()]
-        gaps = self.spacing() * max(0, len(hints) - 1)
-        return QSize(sum(hint.width() for hint in hints) + gaps, max((hint.height() for hint in hints), default=0))
-
-    def minimumSize(self) -> QSize:
-        """One below the other."""
-        sizes = [item.minimumSize() for item in self._shown()]
-        widths, heights = ([size.width() for size in sizes], [size.height() for size in sizes])
-        return QSize(max(widths, default=0), max(heights, default=0))
-
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
-        parent = self.parentWidget()
-        is_mirrored = parent is not None and parent.layoutDirection() == Qt.LayoutDirection.RightToLeft
         for item, place in zip(self._shown(), self._places(rect), strict=True):
-            if is_mirrored:
-                place.moveLeft(rect.left() + rect.right() - place.right())
-            item.setGeometry(place)
-
-    def _shown(self) -> list[QLayoutItem]:
-        return [item for item in self._items if not item.isEmpty()]
+            item.setGeometry(self._turned(place, rect))
 
     def _places(self, rect: QRect) -> list[QRect]:
         """Where the shown items belong in `rect`, whose height is only used to put them in the middle of it."""

@@ -1,6 +1,5 @@
 """From "Download and start" to the loaded model: room on the drive, and what else was loaded meanwhile."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -134,9 +133,10 @@ async def test_what_was_fetched_takes_the_place_of_the_demo_after_its_answer(
     client.answers.append(ScriptedAnswer(text="one two three", tokens_per_second=0.01))
     desk.send("Count")
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
+    service = desk.parts.engine._service
+    listeners = len(service._subscribers._callbacks)
     await arrived(desk)
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await desk.until(lambda: len(service._subscribers._callbacks) > listeners)
     assert is_demo(loaded(desk)), "its answer is not cut off"
     desk.parts.chat.stop()
     await desk.until(lambda: loaded(desk) == str(tmp_path / REPO / PATH))
@@ -154,6 +154,20 @@ async def test_what_was_fetched_starts_after_a_load_that_failed(
     client.load_result = None
     await arrived(desk)
     await desk.until(lambda: loaded(desk) == str(tmp_path / REPO / PATH))
+
+
+@pytest.mark.usefixtures("folders_again")
+async def test_what_was_fetched_leaves_alone_what_the_person_ejected(
+    hub: FakeHub, make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    desk = await asked_for(hub, make_desk, tmp_path)
+    desk.parts.engine.load_model("/models/x.gguf")
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    desk.parts.engine.eject()
+    await desk.until(lambda: desk.parts.engine.state.report is None)
+    await arrived(desk)
+    await desk.until(lambda: not desk.parts.first.bridge._service._loads)
+    assert desk.parts.engine.state.report is None
 
 
 @pytest.mark.usefixtures("folders_again")

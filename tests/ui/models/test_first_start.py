@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 from qwendesk.app.meters_part import MeterSource
 from qwendesk.app.parts import build
 from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.hardware.looking import Looking
 from qwendesk.hardware.probes.base import Ask, Found
@@ -169,6 +170,21 @@ async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], t
         await again.until(lambda: again.parts.engine.state.report is not None)
     finally:
         model.unlink()
+
+
+async def test_a_model_that_was_chosen_meanwhile_is_not_replaced_by_the_last(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make_desk()
+    first, engine = desk.parts.first, desk.parts.engine
+    monkeypatch.setattr(first.last_model, "read", lambda: LoadOptions(model="/models/last.gguf"))
+    async with engine._service._one_load:  # as while the devices are asked for
+        engine.load(LoadOptions(model="/models/chosen.gguf"))
+        first.begin()
+        await desk.until(lambda: len(desk.parts.tasks._running) < 2)
+    await desk.until(lambda: engine.state.report is not None)
+    assert engine.state.report is not None
+    assert engine.state.report.options.model == "/models/chosen.gguf"
 
 
 def test_room_is_that_of_the_drive_also_for_a_folder_that_is_to_be(tmp_path: Path) -> None:
