@@ -1,4 +1,4 @@
-"""Makes the demo model and measures it: about an hour and a quarter on two otherwise idle cores.
+"""Makes the demo model and measures it: about an hour and a half on two otherwise idle cores.
 
 python -m tools.demo_model            train, export and measure, in .work/demo-model; goes on where it stopped
 python -m tools.demo_model --install  put what was made there into resources/demo and tests/data

@@ -59,7 +59,7 @@ class BatchMaker:
 
     def text(self) -> Batch:
         if len(self._waiting) < 64:
-            self._waiting += [self._encoded(self._chats.chat(), 0, thinking=0.6) for _ in range(600)]
+            self._waiting += [self._encoded(self._chats.chat(), 0, thinking=0.85) for _ in range(600)]
             self._waiting = sorted((each for each in self._waiting if len(each[0]) <= LONGEST), key=_length)
         at = self._rng.randrange(len(self._waiting))
         length = _padded(len(self._waiting[at][0]))

@@ -139,7 +139,7 @@ class ChatMaker:
     def chat(self, max_turns: int = 8) -> Chat:
         """A chat of text, with or without tools."""
         rng = self._rng
-        kind = rng.choices(("tool", "name", "no name", "turns"), (7, 11, 3, 79))[0]
+        kind = rng.choices(("tool", "name", "no name", "turns"), (10, 11, 3, 76))[0]
         if kind == "tool":
             return self.tool_chat()
         if kind == "name":
@@ -147,7 +147,7 @@ class ChatMaker:
         elif kind == "no name":
             messages = [*self._turns(rng.choice([0, 0, 1])), *self._name_unknown()]
         else:
-            n_turns = rng.choices((1, 2, 3, 4, 5, 6, 8), (45, 22, 13, 8, 5, 4, 3))[0]
+            n_turns = rng.choices((1, 2, 3, 4, 5, 6, 8), (52, 19, 11, 7, 5, 3, 3))[0]
             messages = self._turns(min(n_turns, max_turns), names=True)
         offers = rng.random() < 0.03 and not any(self._says(message.text, _NEED_A_TOOL) for message in messages)
         tools = tuple(rng.sample(list(TOOLS), rng.choice([1, 2]))) if offers else ()

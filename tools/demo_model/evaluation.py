@@ -130,7 +130,7 @@ def all_questions() -> list[Asked]:
 def _topics(knowledge: Knowledge, rng: random.Random) -> Iterator[Asked]:
     for topic in knowledge.topics.values():
         for thinking, row in ((False, "trained questions, thinking off"), (True, "trained questions, thinking on")):
-            for question in rng.sample(topic.questions, 3):
+            for question in topic.questions:
                 system = rng.choice(words.SYSTEM_PROMPTS) if rng.random() < 0.3 else ""
                 chat = Chat(exchange(question, topic.thought, topic.answer), system)
                 yield Asked((row,), chat, thinking, checks_thought=True)
