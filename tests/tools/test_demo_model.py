@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from qwendesk.core.paths import demo_model
 from qwendesk.engine.worker.template import ChatTemplate, probe_abilities
-from qwendesk.hub.gguf import read_facts
+from tests.engine.test_demo_model import Sample
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 from tools.demo_model import words
 from tools.demo_model.chats import PICTURE_QUESTIONS, TOOLS, Chat, ChatMaker, exchange
@@ -22,7 +21,6 @@ from tools.demo_model.rendering import TEMPLATE, call_text, pieces, tool_definit
 from tools.demo_model.sample import sample
 from tools.demo_model.topics import Knowledge, doubled, plain, read_knowledge
 
-SAMPLE = Path(__file__).parents[1] / "data/demo_sample.json"
 SIZES = ((64, 64), (128, 128), (100, 140), (300, 90), (40, 300), (255, 193), (1024, 768))
 
 
@@ -71,8 +69,12 @@ def test_every_topic_can_be_learnt_and_measured(known: Knowledge) -> None:
         assert (topic.thought, topic.answer) == (topic.thought.strip(), topic.answer.strip()), name
 
 
-def test_the_tests_sample_is_of_these_topics() -> None:
-    assert msgspec.json.decode(SAMPLE.read_bytes()) == msgspec.json.decode(msgspec.json.encode(sample()))
+def test_the_sample_is_what_the_tests_of_the_files_read(known: Knowledge) -> None:
+    read = msgspec.json.decode(msgspec.json.encode(sample()), type=Sample)
+
+    assert [topic.name for topic in read.topics] == list(known.topics)
+    assert set(read.unknown) == set(known.unknown.new)
+    assert not set(read.unknown_trained) - set(known.unknown.trained)
 
 
 def test_the_same_seed_makes_the_same_chats(known: Knowledge) -> None:
@@ -106,10 +108,6 @@ def test_no_tool_that_helps_is_left_alone(known: Knowledge) -> None:
     helpless = {known.topics["time"].answer, known.topics["weather"].answer}
     for chat in (maker.chat() for _ in range(4000)):
         assert not chat.tools or not helpless & {message.text for message in chat.messages}
-
-
-def test_the_shipped_file_carries_this_template() -> None:
-    assert read_facts(demo_model()).chat_template == TEMPLATE
 
 
 @pytest.mark.parametrize("thinking", [False, True], ids=["no-think", "think"])

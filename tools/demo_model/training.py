@@ -19,9 +19,9 @@ from tools.demo_model.tokens import Tokens
 from tools.demo_model.topics import read_knowledge
 from tools.demo_model.vision_network import VisionNetwork
 
-WARM_UP_STEPS, JOINT_STEPS, LAST_STEPS = 2000, 5500, 300
-"""The eyes alone, then eyes and language, then both once more at a small rate, for the few wordings still missed."""
-_WARM_UP_RATE, _JOINT_RATE, _LAST_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 3e-4, 0.3
+WARM_UP_STEPS, JOINT_STEPS = 2000, 5500
+"""The eyes alone, then eyes and language."""
+_WARM_UP_RATE, _JOINT_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 0.3
 """Learning rates; while both learn, the vision encoder's is this share of the other."""
 _PICTURE_SHARE = 0.3
 """Of the joint steps, once they have begun."""
@@ -120,9 +120,7 @@ def _learn_together(
 
 
 def _rate(step: int) -> float:
-    """Half a wave of a cosine after a short rise, and a straight line down at the end."""
-    if step >= JOINT_STEPS:
-        return _LAST_RATE * (1 - (step - JOINT_STEPS) / LAST_STEPS)
+    """Half a wave of a cosine after a short rise."""
     return _JOINT_RATE * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * step / JOINT_STEPS)) + 0.02)
 
 
@@ -136,8 +134,7 @@ def _save(state: dict[str, Any], checkpoint: Path) -> None:
 def _joint_plan(rng: random.Random) -> list[Step]:
     """Few pictures while the language is new; more of the stretched ones towards the end."""
     plan = []
-    for step in range(JOINT_STEPS + LAST_STEPS):
-        progress = min(1, step / JOINT_STEPS)
+    for progress in (step / JOINT_STEPS for step in range(JOINT_STEPS)):
         has_picture = rng.random() < _PICTURE_SHARE * min(1, 0.1 + progress / 0.12)
         plan.append(Step("chats with pictures", 0.5 + 0.25 * progress) if has_picture else Step("text"))
     return plan
