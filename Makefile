@@ -12,18 +12,20 @@ VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test
+.PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test windows windows-test
 
 help:
 	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
-	@echo "make test        everything CI runs: ruff, mypy, and pytest with the real engine and a real window"
+	@echo "make test        everything CI runs: ruff, mypy, and pytest (the first time: adds what they need)"
 	@echo "make bench       the timed measurements, with their targets"
 	@echo "make soak        the long and random tests"
 	@echo "make format      lay out the code and sort the imports"
 	@echo "make screenshot  take the pictures of the guide and the README again"
 	@echo "make bundle      the app as one folder in dist/, with its engines; make bundle-test tries it as a stranger would"
 	@echo "make deb         the bundle as a Debian package; make appimage: as one file (docs/release.md says what it needs)"
-	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine"
+	@echo "make windows     Wine, Windows Python and the engine for Windows in .windows (Linux, root, half an hour)"
+	@echo "make windows-test  the tests by Windows Python there; PYTEST_ARGS=tests/hub chooses some"
+	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine and .windows"
 	@echo
 	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
 	@echo "VULKAN=auto|yes|no says whether the bundle has an engine for graphics cards; auto: if it can be built here"
@@ -50,6 +52,7 @@ test: environment-test
 bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine
 	@$(VENV_PYTHON) -m bench.ui_responsive
+	@$(VENV_PYTHON) -m bench.ui_markdown
 	@$(VENV_PYTHON) -m bench.verify
 	@$(VENV_PYTHON) -m bench.store
 
@@ -75,6 +78,12 @@ deb: environment-test
 appimage: environment-test
 	@$(VENV_PYTHON) -m tools.bundle.appimage
 
+windows:
+	@"$(PYTHON)" -m tools.windows setup
+
+windows-test:
+	@"$(PYTHON)" -m tools.windows test $(PYTEST_ARGS)
+
 clean:
 	rm -rf .venv .work .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find . -name __pycache__ -type d -not -path './.engine/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -not -path './.engine/*' -not -path './.windows/*' -prune -exec rm -rf {} +

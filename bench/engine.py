@@ -25,7 +25,7 @@ from bench.llama_server import chat_through_llama_server
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.process import SHORT_SPIN
@@ -111,7 +111,7 @@ class Desk:
         self._client = WorkerClient()
         self.forbid_end: tuple[str, ...] = ()
 
-    async def load(self, options: LoadOptions) -> LoadReport:
+    async def load(self, options: DecidedOptions) -> LoadReport:
         report = await self._client.load(options)
         if isinstance(report, LoadFailure):
             raise SystemExit(f"{report.title}: {report.sentence}")
@@ -224,12 +224,12 @@ async def measure(model: Path, rounds: int, n_threads: int) -> list[Line]:
     bare = BareLoop(model, n_ctx=4096, n_threads=n_threads)
     desk = Desk()
     try:
-        await desk.load(msgspec.convert({"model": str(model), **common}, LoadOptions))
+        await desk.load(msgspec.convert({"model": str(model), **common}, DecidedOptions))
         lines = [await decode_line(desk, bare, rounds), await second_turn_line(desk, bare, rounds)]
         if server := os.environ.get("LLAMA_SERVER"):
             lines += await _against_llama_server(Path(server), desk, bare, model, rounds, n_threads)
         demo = {"model": str(paths.demo_model()), "mmproj": str(paths.demo_mmproj()), **common}
-        await desk.load(msgspec.convert(demo, LoadOptions))
+        await desk.load(msgspec.convert(demo, DecidedOptions))
         lines.append(await picture_line(desk, rounds))
     finally:
         await desk.close()

@@ -15,17 +15,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import MIB
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.estimating import ask_engine
+from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.hardware.looking import Looking
+from qwendesk.engines.exact_plan import exact_plan, with_engine_numbers
+from qwendesk.engines.load_decision import machine_now
+from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hub.gguf import read_facts
-from qwendesk.services.engine.deciding import machine_now
-from qwendesk.services.engine.exact import exact_plan, with_engine_numbers
 from tools.hollow_model import write_hollow
 from tools.qwen_header import REAL_SIZES
 
@@ -52,7 +52,7 @@ async def _check(model: Path) -> int:
     client = WorkerClient()
     try:
         devices = await client.probe()
-        if isinstance(devices, EngineDeath):
+        if isinstance(devices, EngineExit):
             print(f"{model.name}: {devices.sentence}")
             return 1
         if not any(device.kind == "gpu" for device in devices.devices):
@@ -78,19 +78,19 @@ def _compare(model: Path, plan: Plan, report: LoadReport, pid: int | None) -> in
     real = with_engine_numbers(plan, report.allocations, plan.options)
     print("| device | part | planned MiB | allocated MiB | off |")
     print("|---|---|---|---|---|")
-    for planned, allocated in zip(plan.prices.gpus, real.prices.gpus, strict=True):
+    for planned, allocated in zip(plan.memory.gpus, real.memory.gpus, strict=True):
         for part in ("weights", "kv", "recurrent", "compute"):
             ours, theirs = (getattr(row, f"{part}_bytes") / MIB for row in (planned, allocated))
             print(f"| {planned.name} | {part} | {ours:.1f} | {theirs:.1f} | {_off(ours, theirs)} |")
-    looking = Looking()
+    reader = SnapshotReader()
     try:
-        seen = looking.look(pid, time.monotonic())
+        seen = reader.read(pid, time.monotonic())
     finally:
-        looking.close()
+        reader.close()
     smi = _cards()
     print("| card | planned MiB | meter: worker MiB | nvidia-smi: worker MiB | meter: all MiB | nvidia-smi: all MiB |")
     print("|---|---|---|---|---|---|")
-    for index, (row, reading) in enumerate(zip(plan.prices.gpus, seen.gpus, strict=False)):
+    for index, (row, reading) in enumerate(zip(plan.memory.gpus, seen.gpus, strict=False)):
         held = reading.process(pid)
         metered = (held.dedicated_bytes or 0) / MIB if held is not None else 0
         everything = smi[index] if index < len(smi) else 0

@@ -9,20 +9,20 @@ import statistics
 import sys
 import time
 
-from qwendesk.hardware.looking import Looking
+from qwendesk.hardware.snapshot_reader import SnapshotReader
 
 _GOAL_MS = 5.0
 
 
 def main() -> int:
     looks = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    looking = Looking()
-    snapshot, took = looking.look(os.getpid(), 0.0), []
+    reader = SnapshotReader()
+    snapshot, took = reader.read(os.getpid(), 0.0), []
     for index in range(1, looks + 1):
         began = time.perf_counter()
-        snapshot = looking.look(os.getpid(), float(index))
+        snapshot = reader.read(os.getpid(), float(index))
         took.append(1000 * (time.perf_counter() - began))
-    looking.close()
+    reader.close()
     print(f"GPUs: {', '.join(gpu.name or gpu.key for gpu in snapshot.gpus) or 'none'}")
     print(f"median {statistics.median(took):.2f} ms, slowest {max(took):.2f} ms")
     return 0 if statistics.median(took) < _GOAL_MS else 1

@@ -19,10 +19,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSummary
 from qwendesk.core.messages import text_message
-from qwendesk.services.chat.copying import new_id
 from qwendesk.store.opening import Store, open_store
 
 SEARCH_TARGET_S = 0.05
@@ -120,13 +120,14 @@ def _list(store: Store) -> bool:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtWidgets import QApplication  # noqa: PLC0415 - only here is Qt needed
 
-    from qwendesk.ui.chats.chat_list import ChatList  # noqa: PLC0415
-    from qwendesk.ui.chats.chat_model import ChatModel  # noqa: PLC0415
-    from qwendesk.ui.chats.rows import rows_of  # noqa: PLC0415
-    from qwendesk.ui.kit.theme_keeper import ThemeKeeper  # noqa: PLC0415
+    from qwendesk.chat.view.sidebar.chat_list import ChatList  # noqa: PLC0415
+    from qwendesk.chat.view.sidebar.chat_model import ChatModel  # noqa: PLC0415
+    from qwendesk.chat.view.sidebar.rows import rows_of  # noqa: PLC0415
+    from qwendesk.widgets.theme_keeper import ThemeKeeper  # noqa: PLC0415
 
     app = QApplication([])
-    view = ChatList(ThemeKeeper(app, "dark"), ChatModel(lambda *_: None, lambda *_: None))
+    ThemeKeeper(app, "dark")
+    view = ChatList(ChatModel(lambda *_: None, lambda *_: None))
     view.resize(260, 700)
     view.show()
 

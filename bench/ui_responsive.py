@@ -18,12 +18,11 @@ from contextlib import asynccontextmanager
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.main import keep_collector_quick
+from qwendesk.app.collector import keep_collector_quick
 from qwendesk.app.parts import Parts, build
 from qwendesk.engine.state import Phase
-from qwendesk.ui.kit.theme_keeper import ThemeKeeper
-from qwendesk.ui.thread.highlight import warm_up
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
 
 TARGET_MS = 50.0
 _BEAT_S = 0.002
@@ -92,11 +91,13 @@ def long_answer() -> str:
 async def until_idle(parts: Parts) -> None:
     """Wait until a model is loaded and nothing is being answered."""
     changed = asyncio.Event()
-    for signal in (parts.engine.changed, parts.chat.turn_ended):
-        signal.connect(changed.set)
+    unsubscribe_engine = parts.engine.observed.subscribe(lambda _state: changed.set())
+    unsubscribe_chat = parts.chat.subscribe(lambda _event: changed.set())
     while parts.chat.busy or parts.engine.state.phase is not Phase.READY:
         changed.clear()
         await changed.wait()
+    unsubscribe_engine()
+    unsubscribe_chat()
 
 
 async def run(app: QApplication, *, quick: bool) -> None:
@@ -105,19 +106,19 @@ async def run(app: QApplication, *, quick: bool) -> None:
     client = FakeEngineClient(
         answers=[
             ScriptedAnswer(reasoning="A thought before it. " * 60, text=long_answer(), tokens_per_second=speed),
-            ScriptedAnswer(text="word " * 2000, tokens_per_second=speed, dies_after=60),
+            ScriptedAnswer(text="word " * 2000, tokens_per_second=speed, crashes_after=60),
         ]
     )
     client.load_delay_s = _LOAD_S
-    parts = build(client, ThemeKeeper(app, "dark"), decide=lambda options, _devices: options)
+    ThemeKeeper(app, "dark")
+    parts = build(client, decide=decide_by_default)
     parts.window.show()
-    await asyncio.to_thread(warm_up)
     keep_collector_quick()
     await asyncio.sleep(0.5)
     async with measured("nothing (other programs on this machine)"):
         await asyncio.sleep(2)
     async with measured("loading a model (progress in its button)"):
-        parts.engine.load_demo()
+        parts.window.load_demo()
         await asyncio.sleep(0.1)
         await until_idle(parts)
     client.load_delay_s = 0.0

@@ -2,7 +2,7 @@
 
     python -m bench.ui_stream [--quick]
 
-32,000 tokens at 200 a second from a scripted engine, through chat service, bridge and page, into a chat of 500
+32,000 tokens at 200 a second from a scripted engine, through chat service and page, into a chat of 500
 messages. Nothing is stored. Prints the event loop's stalls beside those of an idle loop in the same run, what a token
 costs at the end against the start, the memory it took, and the first screen of a chat of 2,000 messages. It takes about
 three minutes; --quick streams 6,000 tokens and says so.
@@ -24,19 +24,20 @@ import psutil
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.main import keep_collector_quick
+from qwendesk.app.collector import keep_collector_quick
+from qwendesk.chat.chat_state import ChatEvent, TextAdded, TurnEnded
+from qwendesk.chat.context_fill import ContextGauge
+from qwendesk.chat.presets import PresetsService
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import text_message
-from qwendesk.services.chat.service import ChatService
-from qwendesk.services.engine.service import EngineService
-from qwendesk.ui.bridges.chat import ChatBridge
-from qwendesk.ui.bridges.engine import EngineBridge
-from qwendesk.ui.chat.chat_page import ChatPage
-from qwendesk.ui.kit.tasks import Tasks
-from qwendesk.ui.kit.theme_keeper import ThemeKeeper
-from qwendesk.ui.thread.highlight import warm_up
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.tasks import Tasks
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
 
 _BEAT_S = 0.002
 _TOKENS_PER_S = 200.0
@@ -120,7 +121,6 @@ class Room(msgspec.Struct, frozen=True):
     """The chat page with what is under it."""
 
     service: ChatService
-    chat: ChatBridge
     page: ChatPage
     tasks: Tasks
 
@@ -128,19 +128,19 @@ class Room(msgspec.Struct, frozen=True):
 def room(app: QApplication, tokens: int) -> Room:
     answer = ScriptedAnswer(text=text_of(tokens), tokens_per_second=_TOKENS_PER_S)
     client = OnTime([answer])
-    engine_service = EngineService(client, decide=lambda options, _devices: options)
-    service, tasks = ChatService(client, engine_service), Tasks()
-    engine, chat = EngineBridge(engine_service, tasks), ChatBridge(service, tasks)
-    page = ChatPage(ThemeKeeper(app, "dark"), engine, chat, tasks)
+    engine = EngineService(client, decide=decide_by_default)
+    service, tasks = ChatService(client, engine), Tasks()
+    ThemeKeeper(app, "dark")
+    page = ChatPage(service, ContextGauge(client, engine, service), PresetsService(service))
+    bind(page, engine.observed, page.show_engine)
     page.resize(1000, 900)
     page.show()
-    engine.load_demo()
-    return Room(service, chat, page, tasks)
+    tasks.start(engine.load_demo())
+    return Room(service, page, tasks)
 
 
 async def run(app: QApplication, tokens: int) -> None:
     shown = room(app, tokens)
-    await asyncio.to_thread(warm_up)
     shown.service.open("warm", long_chat(3), ChatSettings())
     await asyncio.sleep(1)
     await first_screen(app, shown)
@@ -153,7 +153,8 @@ async def run(app: QApplication, tokens: int) -> None:
     task.cancel()
     print(idle.line("nothing (an idle loop, the control)", 16, 50))
     await stream(shown, tokens)
-    await shown.chat.close()
+    await shown.service.stop()
+    shown.page.thread_view.highlighter.close()
     shown.page.close()
 
 
@@ -178,13 +179,19 @@ async def first_screen(app: QApplication, shown: Room) -> None:
 
 
 async def stream(shown: Room, tokens: int) -> None:
-    """Ask, and look on while the scripted engine answers through service, bridge and page."""
+    """Ask, and look on while the scripted engine answers through service and page."""
     process = psutil.Process()
     beats, costs, memory = Beats([], []), list[float](), list[int]()
     words = [0]
-    shown.chat.wrote.connect(lambda _turn, _kind, text: words.append(words[-1] + len(text.split())))
     ended = asyncio.Event()
-    shown.chat.turn_ended.connect(ended.set)
+
+    def on_event(event: ChatEvent) -> None:
+        if isinstance(event, TextAdded):
+            words[0] += len(event.text.split())
+        elif isinstance(event, TurnEnded):
+            ended.set()
+
+    shown.service.subscribe(on_event)
     task = asyncio.create_task(beat(beats))
     started = time.perf_counter()
     shown.page.ask("Write a long answer")
@@ -192,10 +199,10 @@ async def stream(shown: Room, tokens: int) -> None:
     while not ended.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), 0.25)
-        if words[-1] - before >= tokens // 10:
-            costs.append((time.thread_time() - cpu) * 1000 / (words[-1] - before))
+        if words[0] - before >= tokens // 10:
+            costs.append((time.thread_time() - cpu) * 1000 / (words[0] - before))
             memory.append(process.memory_info().rss)
-            before, cpu = words[-1], time.thread_time()
+            before, cpu = words[0], time.thread_time()
     seconds = time.perf_counter() - started
     await asyncio.sleep(0.5)
     task.cancel()

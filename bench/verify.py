@@ -24,8 +24,9 @@ from qwendesk.core.errors import BadModelFile
 from qwendesk.core.units import MIB
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.evidence import gather
+from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.gguf import read_facts
-from qwendesk.hub.hashing import hash_file
+from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.verify import verify
 from tests.gguf_files import model_values, raw_header, tensor, write_model
 from tools.gguf_writer import Value
@@ -112,7 +113,7 @@ def _refused(path: Path) -> None:
 
 def _quick(path: Path) -> bool:
     catalog = load_catalog()
-    seconds = _best(lambda: verify(gather(path), catalog))
+    seconds = _best(lambda: verify(gather(path, HeaderCache()), catalog))
     _say(f"quick look       {seconds * 1000:6.0f} ms a file    target under {QUICK_TARGET_S * 1000:.0f}")
     return seconds < QUICK_TARGET_S
 

@@ -1,4 +1,4 @@
-"""Entry of everything: the window, the commands, and the engine worker. Imports none of them before it must."""
+"""Entry point of the window, the commands and the two helper processes. Each is imported only when it is needed."""
 
 import sys
 from collections.abc import Sequence
@@ -7,13 +7,20 @@ _FOR_THE_COMMAND_LINE = ("-h", "--help", "--version")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what `arguments` (those of the process by default) ask for; returns the exit status."""
+    """Run the window, command or helper process that `arguments` select and return the exit status.
+
+    The default is the arguments of this process.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     first = given[0] if given else ""
     if first == "--worker":
         from qwendesk.engine.worker.main import main as serve
 
         return serve()
+    if first == "--highlighter":
+        from qwendesk.chat.view.thread.highlight import main as highlight
+
+        return highlight()
     if first in _FOR_THE_COMMAND_LINE or (first and not first.startswith("-") and not _is_file(first)):
         from qwendesk.cli.main import main as run_command
 
@@ -24,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_file(argument: str) -> bool:
-    """Commands are plain words; what has a dot or a slash in it names a file, which the window opens."""
+    """Return True if `argument` names a file for the window to open: it has a dot or slash, which no command has."""
     return any(sign in argument for sign in "./\\")
 
 

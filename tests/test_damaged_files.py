@@ -1,47 +1,59 @@
 """A file of ours with one bad byte, as a failing disk leaves it, is passed over: the app starts without it."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
+from qwendesk.app.window.window_state import WindowState, read_window_state
+from qwendesk.chat.presets import PresetsService
+from qwendesk.chat.prompt_library import PromptLibrary
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.engines import MANIFEST_NAME, BrokenEngine
+from qwendesk.core.engine_manifest import MANIFEST_NAME, BrokenEngine
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.engine.folders import read_engine
-from qwendesk.hub import token
+from qwendesk.core.language_file import read_language
+from qwendesk.engine.engine_folders import read_engine
+from qwendesk.engines.crash_counts import CrashCounts
+from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.help.crash_reports import CrashReports
+from qwendesk.hub import access_tokens
 from qwendesk.hub.catalog import BadCatalog, decode_catalog
 from qwendesk.hub.catalog_schema import SCHEMA_VERSION
 from qwendesk.hub.catalog_updates import read_updates
-from qwendesk.hub.folders import default_models_folder, read_folders
-from qwendesk.hub.hashing import HashMemory
+from qwendesk.hub.download_state import read_queue
+from qwendesk.hub.file_hashes import HashMemory
+from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, scan
-from qwendesk.hub.library_headers import Headers
-from qwendesk.hub.library_places import Place
-from qwendesk.hub.queue_state import read_queue
-from qwendesk.services.chat import preset_file
-from qwendesk.services.chat.library import PromptLibrary
-from qwendesk.services.crash_reports import CrashReports
-from qwendesk.services.engine.crash_counts import CrashCounts
-from qwendesk.services.engine.measured import MeasuredLoads
-from qwendesk.services.meters.speeds import SpeedBook
-from qwendesk.services.models.last_model import LastModel
-from qwendesk.services.models.templates import TemplatesService
-from qwendesk.services.profiles import ProfilesService
-from qwendesk.services.settings import SettingsService
-from qwendesk.services.window_state import WindowState, read_window_state
-from qwendesk.ui.kit.language import read_language
+from qwendesk.hub.library_places import SearchFolder
+from qwendesk.hub.model_folders import default_models_folder, read_folders
+from qwendesk.meters.measured_speeds import MeasuredSpeeds
+from qwendesk.models.last_model import LastModel
+from qwendesk.models.templates import TemplatesService
+from qwendesk.settings.profiles import ProfilesService
+from qwendesk.settings.service import SettingsService
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def _found_by_scan(file: Path, place: SearchFolder) -> Library:
+    """What a scan found, without the folders it read, which are there whatever they hold."""
+    return msgspec.structs.replace(scan([place], HeaderCache(file.with_name("headers"))), folders=())
+
+
 def _last_model(file: Path) -> object:
-    engine: Any = SimpleNamespace(subscribe=lambda _callback: lambda: None)
+    engine: Any = SimpleNamespace(observed=SimpleNamespace(subscribe=lambda _callback: lambda: None))
     return LastModel(engine, file).read()
+
+
+def _preset_names(file: Path) -> object:
+    chat: Any = SimpleNamespace()
+    return PresetsService(chat, file).state.value.names
 
 
 def _marks_left(file: Path) -> list[str]:
@@ -72,20 +84,22 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
         (),
     ),
     "running-1.json": (b'{"pid": 1, "started_s": 1, "time": "\xff", "version": ""}', _marks_left, []),
-    "crashes.json": (b'{"version": "\xff", "counts": {}}', lambda file: CrashCounts(file).of("cuda"), 0),
+    "crashes.json": (b'{"version": "\xff", "counts": {}}', lambda file: CrashCounts(file).count("cuda"), 0),
     "measured_loads.json": (b'{"\xff": []}', lambda file: MeasuredLoads(file).drift, ()),
-    "speeds.json": (b'{"speeds": {"\xff": 1}}', lambda file: vars(SpeedBook(file))["_speeds"], {}),
+    "speeds.json": (b'{"speeds": {"\xff": 1}}', lambda file: vars(MeasuredSpeeds(file))["_speeds"], {}),
     "profiles.json": (b'{"m.gguf\xff": {}}', lambda file: ProfilesService(file).names("m.gguf"), ()),
     "profile.json": (
         b'{"format": "\xff", "values": {}}',
-        lambda file: _refused(lambda: ProfilesService(file.with_name("own.json")).take_in("m.gguf", file)),
+        lambda file: _refused(
+            lambda: asyncio.run(ProfilesService(file.with_name("own.json")).import_file("m.gguf", file))
+        ),
         "Not a profile",
     ),
     "prompts.json": (b'[{"name": "\xff"}]', lambda file: len(vars(PromptLibrary(file))["_own"]), 0),
-    "presets.json": (b'{"format": "\xff"}', lambda file: preset_file.read(file).presets, ()),
+    "presets.json": (b'{"format": "\xff"}', _preset_names, ()),
     "templates/templates.json": (
         b'{"o/r": {"commit": "\xff", "file": ""}}',
-        lambda file: TemplatesService(folder=file.parent).repos,
+        lambda file: TemplatesService(folder=file.parent).repos.value,
         frozenset(),
     ),
     "config/model-folders.json": (
@@ -93,18 +107,22 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
         lambda _file: read_folders().models == (str(default_models_folder()),),
         True,
     ),
-    "config/tokens.json": (b'{"hub.example": "\xff"}', lambda _file: "hub.example" in token.known_hosts(), False),
+    "config/tokens.json": (
+        b'{"hub.example": "\xff"}',
+        lambda _file: "hub.example" in access_tokens.known_hosts(),
+        False,
+    ),
     "downloads.json": (b'[{"id": "\xff", "files": []}]', read_queue, ()),
     "catalog-updates.json": (b'{"\xff": {}}', lambda file: read_updates(file.parent), {}),
     "hashes.json": (b'{"\xff": []}', lambda file: HashMemory(file).recall(file), None),
     "model-headers.msgpack": (
         b"\x82\xa6format\xa1\xff\xa7headers\x80",
-        lambda file: Headers(file).of(str(file), 0, 0).facts,
+        lambda file: HeaderCache(file).summary(str(file), 0, 0).facts,
         None,
     ),
     "ollama/manifests/host/name/model/tag": (
         b'{"layers": [{"mediaType": "\xff"}]}',
-        lambda file: scan([Place("ollama", str(file.parents[4]))], Headers(file.with_name("headers"))),
+        lambda file: _found_by_scan(file, SearchFolder("ollama", str(file.parents[4]))),
         Library(),
     ),
     "de.json": (b'{"name": "\xff", "texts": {}}', read_language, None),
@@ -115,7 +133,6 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
 def test_a_bad_byte_counts_as_nothing_kept(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content, read, nothing = FILES[name]
     monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "config")
-    monkeypatch.setattr(token, "config_folder", lambda: tmp_path / "config")
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / "ollama" / "blobs").mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,14 @@ import asyncio
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.leaks import Watch
+from tests.leaks import Known, Watch
+
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +38,84 @@ def test_a_running_child_process_is_reported_and_ended(monkeypatch: pytest.Monke
     assert "input()" in problem
     assert not psutil.pid_exists(child.pid)
     child.communicate()
+
+
+def test_processes_are_listed_only_after_one_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.leaks._PATIENCE_S", 0.1)
+    known, listings = Known(), 0
+
+    def children() -> set[psutil.Process]:
+        nonlocal listings
+        listings += 1
+        return set(psutil.Process().children(recursive=True))
+
+    monkeypatch.setattr("tests.leaks._children", children)
+    assert Watch(known).problems() == []
+    assert listings == 0
+
+    watch = Watch(known)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    (problem,) = watch.problems()
+    child.communicate()
+
+    assert "input()" in problem
+    assert listings == 1
+
+
+def test_a_process_started_past_python_is_found_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from PySide6.QtCore import QProcess
+
+    monkeypatch.setattr("tests.leaks._PATIENCE_S", 0.1)
+    watch = Watch()
+    process = QProcess()
+    process.start(sys.executable, ["-c", "input()"])
+    assert process.waitForStarted()
+
+    (problem,) = watch.problems(list_processes=True)
+
+    process.waitForFinished()
+    assert "input()" in problem
+
+
+LEAKING = """
+import subprocess, sys, pytest
+
+def start(by):
+    return subprocess.Popen([sys.executable, "-c", f"import threading; threading.Event().wait()  # {by}"])
+
+@pytest.fixture(scope="module")
+def server():
+    return start("by a fixture")
+
+def test_first(server):
+    pass
+
+def test_second(server):
+    start("by a test")
+
+def test_third(server):
+    pass
+"""
+
+
+def test_the_test_or_module_that_leaked_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parent.parent))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makeconftest(
+        "from tests.conftest import nothing_left_behind, nothing_left_behind_by_module\n"
+        "import tests.leaks\ntests.leaks._PATIENCE_S = 0.1\n"
+    )
+    pytester.makepyfile(test_leaking=LEAKING)
+
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+
+    result.assert_outcomes(passed=3, errors=2)
+    reports, _, _ = result.stdout.str().partition("short test summary info")  # which repeats them where CI is set
+    of_test, of_module = reports.split("test_leaking.py left something behind")
+    assert "test_leaking.py::test_second left something behind" in of_test
+    assert "by a test" in of_test
+    assert "by a fixture" in of_module
+    assert "by a test" not in of_module
 
 
 def test_a_running_thread_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

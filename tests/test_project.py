@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 400
 BINARY = {".gguf", ".png", ".whl", ".ico", ".icns"}
 NOT_OURS = {"LICENSE"}
-MADE_UP_PEOPLE = "tests/core/test_person.py:"
+MADE_UP_PEOPLE = "tests/core/test_redaction.py:"
 """The tests of what takes such names out."""
 
 

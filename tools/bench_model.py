@@ -32,7 +32,7 @@ if __package__ in (None, ""):
 
 from qwendesk.core.paths import demo_model  # noqa: E402
 from qwendesk.core.units import show_bytes  # noqa: E402
-from qwendesk.hardware.sketch import Dimensions, TensorShape, tensor_shapes  # noqa: E402
+from qwendesk.hardware.estimated_facts import Dimensions, TensorShape, tensor_shapes  # noqa: E402
 from qwendesk.hub.gguf import read_facts  # noqa: E402
 from qwendesk.hub.gguf_types import FILE_TYPES  # noqa: E402
 from tools.bench_vocabulary import vocabulary  # noqa: E402

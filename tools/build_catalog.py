@@ -21,14 +21,14 @@ from qwendesk.hub.catalog import FILE_NAME, Catalog, decode_catalog
 from qwendesk.hub.catalog_schema import (
     SCHEMA_VERSION,
     CatalogFile,
+    CatalogModel,
     Contents,
     CutOff,
-    Deletion,
-    Model,
     Part,
     Repository,
     Sampling,
     Superseded,
+    WithdrawnFile,
 )
 from tools.catalog_texts import COMMON_PRESETS, NOTES, PRESETS, PURPOSES, QUALITY
 
@@ -104,14 +104,14 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _model(facts: Facts, identity: str) -> Model:
+def _model(facts: Facts, identity: str) -> CatalogModel:
     values = facts["hyperparameters"][identity]
     names = {field.name for field in msgspec.structs.fields(Hyperparameters)}
     size = re.search(r"-(?P<total>[\d.]+)B(?:-A(?P<active>\d+)B)?$", identity)
     if size is None:
         raise ValueError(f"{identity}: no size in the name")
     short = identity.removeprefix("Qwen3.5-").removeprefix("Qwen")
-    return Model(
+    return CatalogModel(
         id=identity,
         purpose=PURPOSES[identity],
         released=facts["release_dates"][short].split()[0],
@@ -221,7 +221,7 @@ def _cut_offs(rules: Facts) -> tuple[CutOff, ...]:
     )
 
 
-def _superseded(facts: Facts) -> tuple[list[Superseded], list[Deletion]]:
+def _superseded(facts: Facts) -> tuple[list[Superseded], list[WithdrawnFile]]:
     """Replaced bytes; and, of those, the files that were withdrawn instead of replaced."""
     superseded, withdrawn = [], []
     for entry in [*facts["superseded_sha256"], *facts["superseded_other"]["bartowski"]]:
@@ -229,7 +229,7 @@ def _superseded(facts: Facts) -> tuple[list[Superseded], list[Deletion]]:
         repo = f"{owner}/{name}"
         if "replaced_by" not in entry:
             instead = path.replace("-UD-Q4_K_M", "-UD-Q4_K_L")
-            withdrawn.append(Deletion(repo, path, "2026-03-12", entry["sha256"], instead))
+            withdrawn.append(WithdrawnFile(repo, path, "2026-03-12", entry["sha256"], instead))
             continue
         reason = "replaced by the upload with the new template and importance matrix" if owner == "unsloth" else ""
         superseded.append(
@@ -246,9 +246,9 @@ def _superseded(facts: Facts) -> tuple[list[Superseded], list[Deletion]]:
     return superseded, withdrawn
 
 
-def _deletions(repos: Mapping[str, Sequence[Facts]]) -> list[Deletion]:
+def _deletions(repos: Mapping[str, Sequence[Facts]]) -> list[WithdrawnFile]:
     return [
-        Deletion(repo, file["path"], file["last_state_seen"])
+        WithdrawnFile(repo, file["path"], file["last_state_seen"])
         for repo, files in sorted(repos.items())
         for file in files
         if _is_gone(file)

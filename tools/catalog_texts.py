@@ -7,16 +7,16 @@ from qwendesk.hub.catalog_schema import Note, Quality
 
 PURPOSES: Mapping[str, str] = types.MappingProxyType(
     {
-        "Qwen3.5-35B-A3B": "Fast all-rounder: speed, agents and long context, as only 3B of 35B work on each token.",
-        "Qwen3.5-27B": "Deepest reasoning on one card; 3 to 5 times slower than 35B-A3B.",
-        "Qwen3.5-122B-A10B": "For several GPUs, or one and a lot of RAM.",
-        "Qwen3.5-397B-A17B": "For servers: needs 100 GB and more.",
-        "Qwen3.5-9B": "For cards of 8 GB: everything on the card.",
-        "Qwen3.5-4B": "For small cards and laptops.",
-        "Qwen3.5-2B": "For a first try: downloaded in a minute, runs everywhere.",
-        "Qwen3.5-0.8B": "The smallest: quick, and simple-minded.",
-        "Qwen3.6-35B-A3B": "The successor of 3.5 35B-A3B, as fast; can keep earlier thoughts.",
-        "Qwen3.6-27B": "The successor of 3.5 27B: deepest reasoning on one card; can keep earlier thoughts.",
+        "Qwen3.5-35B-A3B": "Fast all-rounder for agents and long contexts: only 3B of 35B work on each token.",
+        "Qwen3.5-27B": "Deepest reasoning on one GPU; 3 to 5 times slower than 35B-A3B.",
+        "Qwen3.5-122B-A10B": "For several GPUs, or one GPU and a lot of RAM.",
+        "Qwen3.5-397B-A17B": "For servers: needs 100 GB or more.",
+        "Qwen3.5-9B": "For GPUs with 8 GB: fits completely in video memory.",
+        "Qwen3.5-4B": "For small GPUs and laptops.",
+        "Qwen3.5-2B": "For a first try: downloads in a minute and runs everywhere.",
+        "Qwen3.5-0.8B": "The smallest: fast, but with simple answers.",
+        "Qwen3.6-35B-A3B": "Successor of Qwen3.5-35B-A3B and just as fast. Can keep earlier thinking.",
+        "Qwen3.6-27B": "Successor of Qwen3.5-27B: deepest reasoning on one GPU. Can keep earlier thinking.",
     }
 )
 """What each model is for. The planner decides what fits this PC."""
@@ -32,9 +32,9 @@ PRESETS: Mapping[str, str] = types.MappingProxyType(
 """Which presets of the facts a model has, where they are not the common ones."""
 COMMON_PRESETS = "Qwen3.5 (35B,122B,27B,9B,4B)"
 
-_FEBRUARY, _LATER = "Series A: before the re-release", "Series B: one 24 GB card, re-released files"
+_FEBRUARY, _LATER = "Series A: before the re-release", "Series B: one 24 GB GPU, re-released files"
 _FEBRUARY_SOURCE = "Community test on WikiText-2 (r/LocalLLaMA)"
-_LATER_SOURCE = "Community test on a 24 GB card (r/LocalLLaMA)"
+_LATER_SOURCE = "Community test on a 24 GB GPU (r/LocalLLaMA)"
 
 
 def _perplexity(quant: str, value: float, *, later: bool, is_before_fix: bool = False) -> Quality:
@@ -68,8 +68,8 @@ QUALITY: tuple[Quality, ...] = (
 NOTES: tuple[Note, ...] = (
     Note(
         quant="MXFP4_MOE",
-        text="Experts in 4-bit floating point, chosen on purpose: not the MXFP4 mistake of early Unsloth files. "
-        "More than 100 tok/s on a 24 GB card; its quality has not been tested.",
+        text="Experts in 4-bit floating point on purpose, unlike early Unsloth files with MXFP4 by mistake. "
+        "More than 100 tok/s on a 24 GB GPU; its quality hasn't been tested.",
         source="Community reports (r/LocalLLaMA)",
         date="2026",
     ),
@@ -77,8 +77,8 @@ NOTES: tuple[Note, ...] = (
         quant="UD-Q4_K_XL",
         model="Qwen3.5-35B-A3B",
         uploader="unsloth",
-        text="Files from before 2026-02-27 have attention tensors in MXFP4 and lose quality (perplexity 7.170); "
-        "the present file does not and is the best of its size (6.552).",
+        text="Files from before 2026-02-27 have attention tensors in MXFP4 and lose quality (perplexity 7.170). "
+        "The current file doesn't, and is the best of its size (6.552).",
         source="huggingface.co/unsloth/Qwen3.5-35B-A3B-GGUF/discussions/10",
         date="2026-03-05",
     ),

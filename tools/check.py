@@ -27,7 +27,9 @@ def main(pytest_arguments: Sequence[str]) -> int:
     if failed:
         print(f"\nFailed: {', '.join(failed)}. `make format` mends layout and import order.", flush=True)
         return 1
-    return _run("pytest: import law, units, the real engine, the window", ["pytest", *TWO_AT_A_TIME, *pytest_arguments])
+    return _run(
+        "pytest: import rules, units, the real engine, the window", ["pytest", *TWO_AT_A_TIME, *pytest_arguments]
+    )
 
 
 def _run(title: str, command: Sequence[str]) -> int:

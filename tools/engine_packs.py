@@ -16,9 +16,9 @@ from pathlib import Path
 import httpx2
 import msgspec
 
-from qwendesk.core.engines import EnginePack, PackArchive
+from qwendesk.core.engine_manifest import EnginePack, PackArchive
+from qwendesk.engines.packs import PackList, PacksService, PackState
 from qwendesk.hub.network import Network
-from qwendesk.services.engine.packs import PackList, PacksService, PackState
 from tools.setup.project import ROOT, SetupError
 
 LIST = ROOT / "resources" / "engine_packs.json"
@@ -69,7 +69,7 @@ def _tried(pack: EnginePack) -> EnginePack:
     with tempfile.TemporaryDirectory(prefix="qwendesk-pack-") as folder:
         place = Path(folder) / "engines"
         state = asyncio.run(_fetched(pack, place))
-        if not state.is_here:
+        if not state.is_installed:
             raise SetupError(f"{pack.title} cannot be fetched: {state.problem}")
         names = [path.name for path in (place / pack.name).iterdir()]
         for library in ("llama", "mtmd"):
@@ -80,7 +80,7 @@ def _tried(pack: EnginePack) -> EnginePack:
 
 async def _fetched(pack: EnginePack, place: Path) -> PackState:
     service = PacksService((pack,), pack.package_version, Network, folder=place, on_platform=pack.platform)
-    return await service.fetch(pack.name)
+    return await service.install(pack.name)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -20,11 +20,11 @@ if __package__ in (None, ""):
 from qwendesk.core.devices import DeviceInfo  # noqa: E402
 from qwendesk.core.model_facts import ModelFacts, TensorFacts  # noqa: E402
 from qwendesk.core.options import LoadOptions  # noqa: E402
-from qwendesk.core.plan import Machine, Plan  # noqa: E402
+from qwendesk.core.plan import MachineMemory, Plan  # noqa: E402
 from qwendesk.core.units import GIB, MIB, show_tokens  # noqa: E402
-from qwendesk.hardware.planner import solve  # noqa: E402
-from qwendesk.hardware.pricing import price  # noqa: E402
-from qwendesk.hardware.sketch import dimensions_of, sketch  # noqa: E402
+from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts  # noqa: E402
+from qwendesk.hardware.memory_estimate import memory_use  # noqa: E402
+from qwendesk.hardware.planner import best_plan  # noqa: E402
 from qwendesk.hub.catalog import load_catalog  # noqa: E402
 from qwendesk.hub.gguf import read_facts  # noqa: E402
 from tools.hollow_model import write_hollow  # noqa: E402
@@ -78,8 +78,8 @@ def _plan(quant: str, gib: float, ram: float, values: dict[str, Any], mmproj: Mo
     memory = int(gib * GIB)
     card = DeviceInfo("CUDA0", f"{gib:.0f} GB card", "gpu", "CUDA", memory, memory)
     available = int(ram * GIB) - _SYSTEM_RAM
-    machine = Machine(devices=(card,), ram_total_bytes=int(ram * GIB), ram_available_bytes=available)
-    return solve(_facts(quant), mmproj, machine, LoadOptions(model="m.gguf", **values))
+    machine = MachineMemory(devices=(card,), ram_total_bytes=int(ram * GIB), ram_available_bytes=available)
+    return best_plan(_facts(quant), mmproj, machine, LoadOptions(model="m.gguf", **values))
 
 
 def _facts(quant: str) -> ModelFacts:
@@ -88,7 +88,9 @@ def _facts(quant: str) -> ModelFacts:
     assert repository is not None
     file = next(file for file in repository.files if file.quant == quant and not file.note.startswith("split"))
     model = next(model for model in catalog.contents.models if model.id == repository.model)
-    return sketch(dimensions_of(model.hyperparameters, model.params_b), model.architecture, file.n_bytes, quant=quant)
+    return estimate_facts(
+        dimensions_of(model.hyperparameters, model.params_b), model.architecture, file.n_bytes, quant=quant
+    )
 
 
 def _mmproj() -> ModelFacts:
@@ -101,10 +103,10 @@ def _mmproj() -> ModelFacts:
 def _words(plan: Plan) -> str:
     if not plan.fits:
         return "does not fit"
-    options, card = plan.options, plan.prices.gpus[0]
+    options, card = plan.options, plan.memory.gpus[0]
     where = f"{options.n_cpu_moe} on CPU, " if options.n_cpu_moe else ""
-    used = (card.total_bytes - card.drift_bytes) / GIB
-    return f"{where}{show_tokens(options.n_ctx)} {options.type_k} ({used:.1f} + {card.drift_bytes / GIB:.1f})"
+    used = (card.total_bytes - card.other_bytes) / GIB
+    return f"{where}{show_tokens(options.n_ctx)} {options.type_k} ({used:.1f} + {card.other_bytes / GIB:.1f})"
 
 
 def _accuracy() -> None:
@@ -119,9 +121,9 @@ def _accuracy() -> None:
             DeviceInfo(f"GPU{number}", "", "gpu", "X", int(gib * GIB), int(gib * GIB))
             for number, gib in enumerate(row["cards_gib"])
         )
-        machine = Machine(devices=cards, ram_total_bytes=512 * GIB, ram_available_bytes=512 * GIB)
-        prices = price(_hollow_facts(row["size"]), LoadOptions(model="m.gguf", **values), machine)
-        for device in (*prices.gpus, prices.ram):
+        machine = MachineMemory(devices=cards, ram_total_bytes=512 * GIB, ram_available_bytes=512 * GIB)
+        memory = memory_use(_hollow_facts(row["size"]), LoadOptions(model="m.gguf", **values), machine)
+        for device in (*memory.gpus, memory.ram):
             real = row["mib"].get(device.name, [0, 0, 0, 0])[3]
             if real >= 32:
                 off.setdefault(_placement(row), []).append(device.compute_bytes / MIB / real - 1)

@@ -18,7 +18,7 @@ if __package__ in (None, ""):
 import msgspec  # noqa: E402
 
 from qwendesk.core.units import show_bytes  # noqa: E402
-from qwendesk.hardware.sketch import Dimensions, TensorShape, tensor_shapes  # noqa: E402
+from qwendesk.hardware.estimated_facts import Dimensions, TensorShape, tensor_shapes  # noqa: E402
 from tools.bench_vocabulary import vocabulary  # noqa: E402
 from tools.gguf_writer import ALIGNMENT, Tensor, header_bytes  # noqa: E402
 from tools.qwen_header import REAL_SIZES, model_values, vocabulary_values  # noqa: E402

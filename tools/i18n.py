@@ -1,7 +1,8 @@
 """The texts of the window for translators: `python -m tools.i18n` lists what each language lacks.
 
-`python -m tools.i18n update CODE` writes resources/i18n/CODE.json anew: every text of the sources in their order, ""
-where there is no translation yet, without texts that are no more. A new CODE makes a new file.
+`python -m tools.i18n update CODE` rewrites resources/i18n/CODE.json: every text of the sources in alphabetical order,
+so that moved code changes nothing, "" where a translation is missing, without unused texts. A new CODE makes a new
+file.
 """
 
 import argparse
@@ -13,12 +14,12 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.language_file import PLURALS, Language, languages_folder, translation_problem
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.settings import table
-from qwendesk.ui.frame.actions import COMMANDS, FIXED_KEYS, GROUPS
-from qwendesk.ui.kit.language import Language, languages_folder, problem_of
-from qwendesk.ui.kit.plurals import PLURALS
-from qwendesk.ui.kit.text import BETWEEN_FORMS
+from qwendesk.core.translation import FORM_SEPARATOR
+from qwendesk.hub.catalog import load_catalog
+from qwendesk.widgets.actions import COMMANDS, FIXED_KEYS, GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
 _OPTIONS: tuple[type[msgspec.Struct], ...] = (AppOptions, LoadOptions, GenerationOptions)
@@ -35,12 +36,36 @@ def sources() -> dict[str, str]:
     for options in _OPTIONS:
         for key, entry in table(options).items():
             said = entry.setting
-            for text in (said.label, said.help, said.section, said.unit, said.source):
+            for text in (
+                said.label,
+                said.help,
+                said.section,
+                said.unit,
+                said.source,
+                said.example,
+                said.minus_one,
+                *said.choice_help.values(),
+            ):
                 if text:
                     found.setdefault(text, f"the option {key}")
     for text in (*GROUPS, *(each.text for each in COMMANDS.values()), *(key.text for key in FIXED_KEYS)):
         found.setdefault(text, "the table of commands")
+    for text in _catalog_texts():
+        found.setdefault(text, "the catalog of models")
     return found
+
+
+def _catalog_texts() -> Iterator[str]:
+    """Yield the texts of the catalog that are shown, without web addresses."""
+    contents = load_catalog().contents
+    for text in (
+        *(model.purpose for model in contents.models),
+        *(text for note in contents.notes for text in (note.text, note.source)),
+        *(text for quality in contents.quality for text in (quality.series, quality.source)),
+        *(replaced.reason for replaced in contents.superseded),
+    ):
+        if " " in text:
+            yield text
 
 
 def texts_of(source: str) -> Iterator[tuple[str, int]]:
@@ -48,7 +73,7 @@ def texts_of(source: str) -> Iterator[tuple[str, int]]:
     for call in calls(source):
         pieces = [text.value for text in call.args[: _N_TEXTS[name_of(call)]] if isinstance(text, ast.Constant)]
         if len(pieces) == _N_TEXTS[name_of(call)]:
-            yield BETWEEN_FORMS.join(map(str, pieces)), call.lineno
+            yield FORM_SEPARATOR.join(map(str, pieces)), call.lineno
 
 
 def calls(source: str) -> Iterator[ast.Call]:
@@ -66,14 +91,15 @@ def problems(language: Language, wanted: Mapping[str, str]) -> list[str]:
     lines = [f"{place}: not translated: {text!r}" for text, place in wanted.items() if not language.texts.get(text)]
     lines += [f"no more in the sources: {text!r}" for text in language.texts if text not in wanted]
     for source, text in language.texts.items():
-        if problem := problem_of(source, text, PLURALS[language.plural].n_forms):
+        if problem := translation_problem(source, text, PLURALS[language.plural].n_forms):
             lines.append(f"{problem}: {source!r}")
     return lines
 
 
 def updated(language: Language, wanted: Mapping[str, str]) -> Language:
-    """The language with exactly the wanted texts."""
-    return msgspec.structs.replace(language, texts={text: language.texts.get(text, "") for text in wanted})
+    """Return the language with exactly the wanted texts, in alphabetical order."""
+    texts = {text: language.texts.get(text, "") for text in sorted(wanted, key=lambda text: (text.casefold(), text))}
+    return msgspec.structs.replace(language, texts=texts)
 
 
 def _read(file: Path) -> Language:

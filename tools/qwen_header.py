@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.hardware.sketch import Dimensions
+from qwendesk.hardware.estimated_facts import Dimensions
 from tools.bench_vocabulary import Vocabulary
 from tools.gguf_writer import Value
 

@@ -6,7 +6,7 @@ import msgspec
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.options import GenerationOptions, LoadOptions
-from qwendesk.core.settings import Entry, expected, table
+from qwendesk.core.settings import Entry, accepted_values, table
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
 
@@ -47,7 +47,7 @@ def _part(options: type[msgspec.Struct], title: str, sentence: str) -> str:
 def _row(entry: Entry) -> str:
     setting = entry.setting
     label = f"**{setting.label}**" if setting.basic else setting.label
-    takes = expected(entry).removeprefix("use ").removeprefix("one of ")
+    takes = accepted_values(entry).removeprefix("one of ")
     unit = f" ({setting.unit})" if setting.unit else ""
     flag = f" llama.cpp: `{setting.flag}`." if setting.flag else ""
     source = f" Source: {setting.source}." if setting.source else ""
@@ -63,7 +63,8 @@ def _default(entry: Entry) -> str:
         return "`true`" if value else "`false`"
     if value in ("", ()):
         return "empty"
-    return f"`{value:g}`" if isinstance(value, float) else f"`{str(value)!r}`".replace("'", "")
+    text = f"`{value:g}`" if isinstance(value, float) else f"`{str(value)!r}`".replace("'", "")
+    return f"{text} ({entry.setting.minus_one})" if entry.setting.minus_one and value == -1 else text
 
 
 def main() -> None:

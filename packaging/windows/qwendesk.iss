@@ -56,7 +56,7 @@ Root: HKCU; Subkey: "Software\Classes\.gguf\OpenWithProgids"; ValueType: string;
 Filename: "{app}\QwenDesk.exe"; Description: "Start QwenDesk"; Flags: nowait postinstall skipifsilent
 
 [Code]
-{ The app makes this mutex at its start: qwendesk/services/running_mark.py. False when the person gives up. }
+{ The app makes this mutex at its start: qwendesk/app/window/single_instance.py. Returns False if the user cancels. }
 function IsClosed: Boolean;
 begin
   Result := True;

@@ -1,1 +1,1 @@
-"""The window put together: the only place besides `ui` that knows Qt."""
+"""Start-up, shutdown, and the assembly of the main window."""

@@ -1,58 +1,55 @@
-"""`qwendesk` without a command: the window on Qt's event loop, its options, its log, and the end in order."""
+"""`qwendesk` without a command: parses the window's options and runs it until the app quits."""
 
 import argparse
 import asyncio
-import gc
 import logging
-import signal
+import os
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import qasync
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.crash_part import CrashPart, safe_notice
+from qwendesk.app.collector import IdleCollector, keep_collector_quick
+from qwendesk.app.error_reporting import log_to_file, report_errors
 from qwendesk.app.parts import Parts, build
-from qwendesk.app.window_part import restore_window, window_state
-from qwendesk.core.paths import log_folder
-from qwendesk.services.crash_reports import CrashReports
-from qwendesk.services.engine.engines import engines_here
-from qwendesk.services.engine.safe_mode import decide_safely
-from qwendesk.services.running_mark import mark_as_running
-from qwendesk.services.settings import SettingsService
-from qwendesk.services.window_state import read_window_state, write_window_state
-from qwendesk.ui.demo_tour import DemoTour
-from qwendesk.ui.frame.main_window import MainWindow
-from qwendesk.ui.frame.opening import OpenedBySystem
-from qwendesk.ui.frame.single_instance import SingleInstance
-from qwendesk.ui.kit.language import show_language
-from qwendesk.ui.kit.text import tr
-from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
-from qwendesk.ui.thread.highlight import warm_up
+from qwendesk.app.window.demo_tour import DemoTour
+from qwendesk.app.window.file_opener import SystemFileEvents
+from qwendesk.app.window.single_instance import SingleInstance, mark_as_running
+from qwendesk.app.window.window_state import read_window_state, restore_window, window_state, write_window_state
+from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, never
+from qwendesk.core.permissions import restrict_own_folders
+from qwendesk.core.processes import own_command, with_source_tree
+from qwendesk.engines.engine_choice import installed_engines
+from qwendesk.engines.load_decision import decide_on_cpu
+from qwendesk.help.crash_reports import CrashReports
+from qwendesk.help.view.crash_notices import CrashNotices, safe_notice
+from qwendesk.settings.deletion import take_leftovers
+from qwendesk.settings.service import SettingsService
+from qwendesk.settings.view.deletion_report import delete_if_requested, leftover_notice
+from qwendesk.widgets.language import show_language
+from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper
 
 _logger = logging.getLogger(__name__)
-
-
-def keep_collector_quick() -> None:
-    """Take everything that exists now out of garbage collection: it stays until the end anyway.
-
-    Looking at it again each time costs 25 to 30 ms, which a streaming answer would show.
-    """
-    gc.collect()
-    gc.freeze()
+_THREADS_END_WITHIN_S = 10.0
+RESTART = -1
+"""What `_run` returns if QwenDesk should start again. No exit code of a process."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Open the window on the last model, or on the first start.
+    """Open the window and return the exit code: 0, or 1 if a demo tour failed.
 
-    Returns the exit code: 0, or 1 when a demo tour was not answered.
+    The window loads the last model or shows the first start.
     """
     options = _arguments(argv)
     mark_as_running()
-    _log_to_file()
+    log_to_file()
+    restrict_own_folders(with_contents=False)
     app = QApplication.instance() or QApplication([sys.argv[0]])
     if not isinstance(app, QApplication):
         raise TypeError("another kind of Qt application runs already")
@@ -61,46 +58,85 @@ def main(argv: Sequence[str]) -> int:
     app.setQuitOnLastWindowClosed(False)
     instance = None if options.demo_tour else SingleInstance()
     if instance is not None and not instance.begin(options.files):
-        return 0  # the window that is there takes the files and comes to the front
+        return 0  # the first window has taken the files and comes to the front
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
-        return runner.run(_run(app, options, instance))
+        code = runner.run(_run(app, options, instance))
+        if code == RESTART:
+            code = 0
+            subprocess.Popen(_restart_command(options), env=with_source_tree(os.environ))
+        # Everything is saved and closed by now. A thread that reads from an unreachable network drive may still run,
+        # and closing the loop waits for it, so limit that time.
+        limit = threading.Timer(_THREADS_END_WITHIN_S, os._exit, (code,))
+        limit.daemon = True
+        limit.start()
+    limit.cancel()
+    return code
+
+
+def _restart_command(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the command that starts QwenDesk again with the same options, without the files that were opened."""
+    theme = ("--theme", options.theme) if options.theme else ()
+    return own_command(*theme, *(("--safe",) if options.safe else ()))
 
 
 async def _run(app: QApplication, options: argparse.Namespace, instance: SingleInstance | None) -> int:
-    keeper = ThemeKeeper(app, options.theme or "system")
-    engines, settings = engines_here(is_safe=options.safe), SettingsService(is_safe=options.safe)
+    leftovers = take_leftovers()
+    ThemeKeeper(app, options.theme or "system")
+    engines, settings = installed_engines(is_safe=options.safe), SettingsService(is_safe=options.safe)
     show_language(app, settings.options.language)
-    decide = decide_safely if options.safe else None
-    parts = build(engines.client(), keeper, engines=engines, settings=settings, decide=decide)
-    parts.settings_page.look.apply(with_theme=options.theme is None)
-    closed = asyncio.Event()
-    parts.window.closed.connect(closed.set)
-    restore = report_errors(parts.window, closed.set)
-    keep_collector_quick()
+    decide = decide_on_cpu if options.safe else None
+    parts = build(engines.client(), engines=engines, settings=settings, decide=decide)
     remembers = not options.demo_tour and not options.safe
     reports = None if options.demo_tour else CrashReports()
+    guard = ReopenGuard()
 
     def remember_window() -> None:
         if remembers:
-            write_window_state(window_state(parts.window, parts.around.finder, parts.around.tray))
+            write_window_state(window_state(parts.window, parts.desktop.menus, parts.desktop.tray))
 
     def end_at_once() -> None:
         remember_window()
+        settings.flush()
+        parts.services.profiles.flush()
+        guard.end()
         if reports is not None:
             reports.end()
 
-    # When the person logs off, Windows ends the process right after this signal.
-    app.aboutToQuit.connect(end_at_once)
-    try:
+    # The steps run in reverse order, each of them even if another one fails.
+    async with AsyncExitStack() as ending:
+        ending.callback(
+            lambda: delete_if_requested(parts.services.privacy, parts.models.services.network.connection.host)
+        )
+        if reports is not None:
+            ending.callback(reports.end)
+        ending.callback(guard.end)
+        closed = asyncio.Event()
+        parts.window.closed.connect(closed.set)
+        ending.callback(report_errors(parts.window, closed.set))
+        ending.push_async_callback(_close, parts)
+        ending.push_async_callback(parts.services.privacy.note_request)
+        ending.callback(remember_window)
+        if instance is not None:
+            ending.callback(instance.end)
+        # When the user logs off, Windows ends the process right after this signal.
+        app.aboutToQuit.connect(end_at_once)
+        ending.callback(lambda: app.aboutToQuit.disconnect(end_at_once))
+        parts.settings_view.appearance.apply(with_theme=options.theme is None)
+        keep_collector_quick()
+        IdleCollector(lambda: parts.chat.busy, parts.window)
         if remembers:
-            restore_window(parts.window, parts.around.finder, parts.around.tray, read_window_state())
+            restore_window(parts.window, parts.desktop.menus, parts.desktop.tray, read_window_state())
         parts.window.show()
         if reports is not None:
             reports.begin()
-            CrashPart(keeper, parts.window, parts.engine, reports).offer()
-        # Begun before anything can ask for a worker: that waits for the choice.
+            _show_crashes(parts, reports)
+        if leftovers:
+            parts.window.add_notice(leftover_notice(leftovers, lambda: parts.settings_view.open_at("privacy")))
+        # This must start before anything else can start a worker, which then waits for the chosen engine.
         choice = parts.tasks.start(engines.choose(settings.options.engine))
-        _begin(app, parts, instance, options, keeper)
+        parts.tasks.start(asyncio.to_thread(restrict_own_folders, with_contents=True))
+        opener = parts.chats.last_chat_opener(guard)
+        _begin(app, parts, instance, options, never if options.safe else opener.may_reopen)
         if not await _is_done_first(choice, closed):
             return 1 if options.demo_tour else 0
         if options.demo_tour:
@@ -108,41 +144,41 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         if not options.safe:
             parts.begin()
         await closed.wait()
-        return 0
-    finally:
-        app.aboutToQuit.disconnect(end_at_once)
-        if instance is not None:
-            instance.end()
-        remember_window()
+        return RESTART if parts.window.wants_restart else 0
+
+
+def _show_crashes(parts: Parts, reports: CrashReports) -> None:
+    notices = CrashNotices(parts.window, parts.engine.observed, reports)
+    notices.notice_asked.connect(parts.window.add_notice)
+    notices.error_found.connect(parts.window.report)
+    notices.offer()
+
+
+async def _close(parts: Parts) -> None:
+    """Close everything. An error is only logged, so that the remaining steps still run."""
+    try:
         await parts.close()
-        restore()
-        if reports is not None:
-            reports.end()
-        _delete_if_wanted(parts)
+    except Exception:
+        _logger.exception("Closing failed")
 
 
 def _begin(
-    app: QApplication,
-    parts: Parts,
-    instance: SingleInstance | None,
-    options: argparse.Namespace,
-    keeper: ThemeKeeper,
+    app: QApplication, parts: Parts, instance: SingleInstance | None, options: argparse.Namespace, may_reopen: MayReopen
 ) -> None:
-    """All that goes on while engines are tried; whatever needs a worker waits for the choice."""
+    """Start everything that can run while engines are tried; a worker starts only once an engine is chosen."""
     if options.safe:
-        parts.window.add_notice(safe_notice(keeper))
+        parts.window.add_notice(safe_notice())
     if options.demo_tour:
-        parts.chats.leave_no_trace()
-    parts.start()
-    parts.tasks.start(asyncio.to_thread(warm_up))
-    OpenedBySystem(app, parts.around.opening)
+        parts.chats.services.chat_list.new(incognito=True)
+    parts.start(may_reopen)
+    SystemFileEvents(app, parts.desktop.file_opener)
     if instance is not None:
-        instance.asked.connect(parts.around.handed_over)
-        parts.around.open_files([path.absolute() for path in options.files])
+        instance.asked.connect(parts.desktop.handed_over)
+        parts.desktop.open_files([path.absolute() for path in options.files])
 
 
 async def _is_done_first(work: asyncio.Task[Any], closed: asyncio.Event) -> bool:
-    """Whether `work` ended, well or not, before the window was closed."""
+    """Wait until `work` has ended or the window is closed. Return False if the window is closed."""
     waiting = asyncio.create_task(closed.wait())
     await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -150,24 +186,12 @@ async def _is_done_first(work: asyncio.Task[Any], closed: asyncio.Event) -> bool
 
 
 async def _tour(parts: Parts, screenshot: Path | None) -> int:
-    parts.engine.load_demo()
+    parts.window.load_demo()
     tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat)
     answered = await tour.run()
     if screenshot is not None:
         tour.save_screenshot(parts.window, screenshot)
     return 0 if answered else 1
-
-
-def _delete_if_wanted(parts: Parts) -> None:
-    """ "Delete everything" is carried out when nothing of the app runs any more and its log is closed."""
-    privacy = parts.around.privacy
-    if not privacy.is_deletion_wanted:
-        return
-    logging.shutdown()
-    logging.getLogger().handlers.clear()
-    troubles = privacy.carry_out(parts.models.network.connection.host)
-    if troubles:
-        QMessageBox.warning(None, tr("Not everything could be deleted"), "\n".join(troubles))
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -179,7 +203,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="ask the built-in demo one question and one about a picture, print the answers, and end",
     )
-    parser.add_argument("--safe", action="store_true", help="start with defaults, the processor alone and no model")
+    parser.add_argument("--safe", action="store_true", help="start with defaults, the CPU alone, no model and no chat")
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="with --demo-tour: save the window as a PNG")
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help="a model to offer, or files for the question"
@@ -190,47 +214,3 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     if options.screenshot is not None and not options.demo_tour:
         parser.error("--screenshot needs --demo-tour")
     return options
-
-
-def _log_to_file() -> None:
-    """Warnings and errors go to a file of this user, never message texts."""
-    try:
-        log_folder().mkdir(parents=True, exist_ok=True)
-        handler: logging.Handler = logging.FileHandler(log_folder() / "window.log", encoding="utf-8", delay=True)
-    except OSError:
-        handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-def report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], None]:
-    """Show what nobody caught in the banner instead of dying; end in order on a signal. Returns what undoes it."""
-    loop = asyncio.get_running_loop()
-    hook_before = sys.excepthook
-
-    def report(error: BaseException) -> None:
-        _logger.error("Nobody caught this", exc_info=error)
-        window.report(tr("Something went wrong"), f"{type(error).__name__}: {error}")
-
-    def hook(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            stop()
-        else:
-            report(error)
-
-    def on_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        report(context.get("exception") or RuntimeError(context["message"]))
-
-    sys.excepthook = hook
-    loop.set_exception_handler(on_loop_error)
-    signals = (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ()
-    for number in signals:
-        loop.add_signal_handler(number, stop)
-
-    def restore() -> None:
-        sys.excepthook = hook_before
-        loop.set_exception_handler(None)
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-    return restore

@@ -1,138 +1,180 @@
-"""The composition root of the window: makes the services, the bridges and the window, and ends them in order."""
+"""Builds the window with all services and each feature's widgets, and connects them.
+
+When a part is built, it registers on an exit stack how it is closed. The parts close in reverse order, and all of them
+close even if one raises.
+"""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 import msgspec
 
-from qwendesk.app.around_part import AroundPart, build_around
-from qwendesk.app.chats_part import ChatList, ChatsPart
-from qwendesk.app.engine_part import EnginePart, MakeClient, build_engine_page
-from qwendesk.app.engines_part import build_engines
-from qwendesk.app.help_part import HelpPart, build_help
-from qwendesk.app.inspector_part import InspectorPart, build_inspector
-from qwendesk.app.meters_part import MeterSource, MetersPart, build_meters
-from qwendesk.app.models_part import ModelsPart, build_models
-from qwendesk.app.prompt_part import build_prompt_part
-from qwendesk.app.settings_part import SettingsPart, build_settings
-from qwendesk.app.start_part import StartPart, build_start
-from qwendesk.core.engines import EnginePack
-from qwendesk.engine.client import WorkerClient
+from qwendesk.app.desktop import DesktopIntegration, build_desktop
+from qwendesk.app.last_model_offer import connect_last_model
+from qwendesk.app.picker_opener import connect_picker
+from qwendesk.app.window.inspector import Inspector, Tab
+from qwendesk.app.window.main_window import MainWindow
+from qwendesk.app.window.tray import missing_tray_remark
+from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
+from qwendesk.chat.reopen_guard import MayReopen, always
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.wiring import ChatView
+from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.services.chat.keeping import StoreKeeper
-from qwendesk.services.chat.service import ChatService
-from qwendesk.services.engine.engines import EnginesService
-from qwendesk.services.engine.measured import MeasuredLoads
-from qwendesk.services.engine.planning import LoadPlanner
-from qwendesk.services.engine.service import Decide, EngineService
-from qwendesk.services.meters.answers import AnswerMeter, counted
-from qwendesk.services.profiles import ProfilesService
-from qwendesk.services.settings import SettingsService
-from qwendesk.ui.bridges.chat import ChatBridge
-from qwendesk.ui.bridges.engine import EngineBridge
-from qwendesk.ui.frame.actions import COMMANDS
-from qwendesk.ui.frame.main_window import MainWindow
-from qwendesk.ui.kit.tasks import Tasks
-from qwendesk.ui.kit.text import tr
-from qwendesk.ui.kit.theme_keeper import ThemeKeeper
+from qwendesk.engine.state import EngineState
+from qwendesk.engines.engine_choice import EngineChoiceService
+from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.view.wiring import EnginesView
+from qwendesk.help.view.wiring import GuideOpener
+from qwendesk.meters.service import MeterService
+from qwendesk.meters.services import MeterSource
+from qwendesk.meters.view.wiring import MeterViews
+from qwendesk.meters.view.wiring import build_views as build_meter_views
+from qwendesk.models.offers import unused_gpus
+from qwendesk.models.view.wiring import ModelsView, build_models_view
+from qwendesk.services import Services, build_services
+from qwendesk.settings.service import SettingsService
+from qwendesk.settings.view.wiring import SettingsView
+from qwendesk.widgets.actions import COMMANDS, install
+from qwendesk.widgets.bind import bind, bind_field, follow
+from qwendesk.widgets.tasks import Tasks, window_tasks
 
 
 class Parts(msgspec.Struct):
-    """What one window is made of."""
+    """The window with all its parts."""
 
     window: MainWindow
-    engine: EngineBridge
-    chat: ChatBridge
+    engine: EngineService
+    chat: ChatService
     tasks: Tasks
-    chats: ChatsPart
-    models: ModelsPart
-    settings: SettingsService
-    settings_page: SettingsPart
-    first: StartPart
-    meters: MetersPart
-    engine_page: EnginePart
-    inspector: InspectorPart
-    around: AroundPart
-    help: HelpPart
+    chats: ChatView
+    models: ModelsView
+    settings_view: SettingsView
+    meter_views: MeterViews
+    engines_view: EnginesView
+    desktop: DesktopIntegration
+    help: GuideOpener
+    services: Services
+    closing: AsyncExitStack
 
-    def start(self) -> None:
-        """Begin what runs by itself: looking at disk and devices. Called once the window is shown."""
-        self.chats.start()
+    def start(self, may_reopen: MayReopen = always) -> None:
+        """Start the background work. Call this once the window is shown."""
+        self.chats.start(may_reopen=may_reopen)
         self.models.start()
-        self.meters.start()
-        self.settings_page.start()
-        self.around.start()
+        self.services.meters.service.start()
+        self.desktop.start()
 
     def begin(self) -> None:
         """Load the last model, or show the first start."""
-        self.first.begin()
+        last_model = self.models.services.last_model
+        last = last_model.read()
+        if last is not None and self.services.settings.options.load_last_model:
+            self.tasks.start(self._load_again(last))
+            return
+        self.tasks.start(self.models.services.first_start.update())
+        self.window.chat_page.set_first_start(self.models.first_start)
+        self.models.no_model_strip.begin()
+
+    async def _load_again(self, last: LoadOptions) -> None:
+        """Load the last model with its current profile, unless the user has chosen another model meanwhile."""
+        options = await self.models.services.load_options.options_again(last)
+        if not self.engine.was_load_requested:
+            await self.engine.load(options)
 
     async def close(self) -> None:
-        """End the answer, the tasks and the worker; nothing runs afterwards."""
-        self.window.hide()
-        self.help.close()
-        self.around.close()
-        await self.chat.close()
-        await self.tasks.close()
-        await self.chats.close()
-        await self.meters.close()
-        await self.inspector.close()
-        await self.engine_page.close()
-        await self.first.close()
-        self.settings_page.close()
-        await self.models.close()
-        await self.engine.close()
-        self.window.deleteLater()
+        """Close everything that `build` created; nothing runs afterwards.
+
+        An error does not keep the rest from being closed. The last one is raised at the end, with earlier ones as its
+        context.
+        """
+        await self.closing.aclose()
 
 
 def build(
     client: EngineClient,
-    keeper: ThemeKeeper,
     *,
     decide: Decide | None = None,
     meter_source: MeterSource | None = None,
-    make_client: MakeClient | None = None,
-    engines: EnginesService | None = None,
+    make_client: Callable[[], EngineClient] | None = None,
+    engines: EngineChoiceService | None = None,
     settings: SettingsService | None = None,
     packs: tuple[EnginePack, ...] | None = None,
 ) -> Parts:
-    """Services, bridges and the window, joined; nothing is loaded or shown yet. Needs a running event loop."""
-    answers = AnswerMeter()
-    client = counted(client, answers)
-    settings, measured = settings or SettingsService(), MeasuredLoads()
-    environment = engines.environment if engines is not None else dict
-    planner = LoadPlanner(lambda: settings.options.reserve_gb, lambda: measured.drift, environment)
-    engine_service = EngineService(client, decide=decide or planner.decide)
-    tasks = Tasks()
-    engine = EngineBridge(engine_service, tasks)
-    chat_keeper = StoreKeeper()
-    chat_list = ChatList(ChatService(client, engine_service, chat_keeper), chat_keeper)
-    chat = ChatBridge(chat_list.chat, tasks)
-    profiles = ProfilesService()
-    models = build_models(keeper, tasks, settings, profiles, engine_service, engine)
-    window = MainWindow(keeper, engine, chat, tasks)
-    chats = ChatsPart(keeper, tasks, chat_list, chat, window)
-    window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
-    source = meter_source or MeterSource()
-    meters = build_meters(keeper, tasks, settings, engine_service, answers, window, source, measured)
-    engine_list = None if engines is None else build_engines(
-        keeper, tasks, engines, packs, settings, engine_service, engine, meters.bridge, models, chat_list.chat.stop
-    )  # fmt: skip
-    test_client = make_client or (engines.client if engines is not None else WorkerClient)
-    engine_page = build_engine_page(
-        keeper, tasks, engine, meters.bridge, window, test_client, engines, engine_list, decide
+    """Build the services and the window; nothing is loaded or shown yet. Needs a running event loop."""
+    services_closing, closing = AsyncExitStack(), AsyncExitStack()
+    services = build_services(
+        client,
+        services_closing,
+        settings=settings,
+        engines=engines,
+        packs=packs,
+        decide=decide,
+        make_client=make_client,
+        meter_source=meter_source,
     )
-    engine.changed.connect(lambda: engine_page.page.show_plan(planner.latest))
-    meters.measuring.subscribe(engine_page.page.show_compared)
-    settings_page = build_settings(keeper, tasks, settings, models, window)
-    inspector = build_inspector(
-        keeper, tasks, settings, profiles, engine_service, answers, measured, engines, chat_list.chat, chat, models,
-        settings_page, engine_page, window,
-    )  # fmt: skip
-    build_prompt_part(keeper, tasks, client, engine_service, chat_list.chat, chat, window, inspector.open_prompt)
-    first = build_start(keeper, tasks, settings, engine_service, engine, models, window, chat)
-    chats.offer.shown.connect(first.strip.give_way)
-    guide = build_help(keeper, window, models, first, meters)
-    if engine_list is not None:
-        engine_list.join_first_start(first.view)
-        engine_list.view.help_asked.connect(lambda: guide.open("engine", "my-graphics-card-is-not-used"))
+    tasks = Tasks()
+    engine, chat, meters = services.engine, services.chat.chat, services.meters
+    chats = ChatView(services.chat)
+    window = MainWindow(engine, chats)
+    # The window closes among the last, because widgets still show changes while the services close.
+    closing.callback(window.deleteLater)
+    closing.callback(window.chat_page.thread_view.highlighter.close)
+    closing.push_async_callback(services_closing.aclose)
+    models = build_models_view(services.models, closing)
+    window.seen.connect(models.watch.set_visible)
+    closing.callback(chats.switcher.save_position)
+    window.add_page("models", "model", tr("Models"), COMMANDS["page_models"].shortcut, models.page)
+    meter_views = build_meter_views(meters, window.meter_bar, window)
+    window.add_notice(meter_views.banner)
+    window.seen.connect(meters.service.set_visible)
+    engines_view = EnginesView(
+        engine,
+        services.planner,
+        services.self_test,
+        services.installed,
+        services.pending_load,
+        services.settings,
+        chat.options,
+    )
+    window.add_page("engine", "engine", tr("Engine"), COMMANDS["page_engine"].shortcut, engines_view.page)
+    engines_view.page_asked.connect(lambda: window.show_page("engine"))
+    engines_view.model_asked.connect(window.choose_model)
+    install(window, {"test_engine": engines_view.test, "copy_diagnostics": engines_view.page.copy_all})
+    bind_field(engines_view.page, meters.service.state, lambda state: state.snapshot, engines_view.show_snapshot)
+    bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
+    settings_view = _add_settings(services, models, window, closing)
+    bind_field(engines_view, chat.state, lambda state: state.settings, lambda _settings: engines_view.update_commands())
+    _add_inspector(chats, engines_view, window)
+    _join_models(models, window, engine, chat)
+    chats.offer.shown.connect(models.no_model_strip.set_replaced)
+
+    def refresh_offers(_engine: str) -> None:
+        tasks.start(services.models.offers.refresh())
+
+    if services.installed is not None:
+        closing.callback(services.installed.switch.subscribe_switched(refresh_offers))
+    guide = GuideOpener(window)
+    closing.callback(guide.close)
+    guide.error_found.connect(window.report)
+    meter_views.banner.help_asked.connect(lambda: guide.open("spill"))
+    _join_help(guide, window, models, meters.service)
+    presenter = engines_view.presenter
+    if presenter is not None:
+        models.first_start.set_engine_offer(presenter.offer_row)
+        presenter.offer_changed.connect(
+            lambda is_shown, problem: models.first_start.show_engine_offer(is_shown=is_shown, trouble=problem)
+        )
+        # Closing the services changes the engine's state once more, when the first start has already been deleted.
+        closing.callback(presenter.offer_changed.disconnect)
+        presenter.show_snapshot(meters.service.state.value.snapshot)
+        presenter.list.help_asked.connect(guide.open_graphics_help)
+    desktop = build_desktop(window, chats, services.settings, models, closing)
+    # Registered last, so that the running answer and the window's coroutines end first: they use everything else.
+    closing.push_async_callback(tasks.close)
+    closing.push_async_callback(chat.stop)
+    closing.callback(window.hide)
     return Parts(
         window,
         engine,
@@ -140,12 +182,109 @@ def build(
         tasks,
         chats,
         models,
-        settings,
-        settings_page,
-        first,
-        meters=meters,
-        engine_page=engine_page,
-        inspector=inspector,
-        around=build_around(keeper, tasks, window, chats, settings_page, models),
+        settings_view,
+        meter_views=meter_views,
+        engines_view=engines_view,
+        desktop=desktop,
         help=guide,
+        services=services,
+        closing=closing,
     )
+
+
+def _add_settings(services: Services, models: ModelsView, window: MainWindow, closing: AsyncExitStack) -> SettingsView:
+    """Add the settings page to the bottom of the rail, and connect what leads to it."""
+    settings = services.settings
+    view = SettingsView(
+        settings,
+        services.privacy,
+        models.make_folders_section,
+        models.make_token_section,
+        remarks=lambda: missing_tray_remark(settings.options),
+    )
+    closing.callback(view.appearance.close)
+    window.add_page("settings", "settings", tr("Settings"), COMMANDS["page_settings"].shortcut, view.page)
+    view.page_asked.connect(window.show_page)
+    view.restart_asked.connect(window.restart)
+    install(window, {"page_settings": lambda: window.go_to("settings"), "privacy": lambda: view.open_at("privacy")})
+    models.downloads_tab.settings_asked.connect(view.open_at)
+    models.downloads_tab.online_asked.connect(lambda: settings.change({"offline": False}))
+
+    def report_problem(sentence: str) -> None:
+        if sentence and window.page != "settings":
+            window.report(tr("Settings not saved"), sentence)
+
+    closing.callback(settings.problem.subscribe(report_problem))
+    closing.callback(
+        services.privacy.state.subscribe_field(lambda state: state.deletion, lambda _request: window.end())
+    )
+    return view
+
+
+def _add_inspector(chats: ChatView, engines_view: EnginesView, window: MainWindow) -> None:
+    """Add the inspector, closed."""
+
+    def show_inspector(tab: Tab) -> None:
+        inspector.show_tab(tab)
+        window.show_page("chat")
+        chats.area.show_inspector()
+
+    def show_context_length() -> None:
+        show_inspector("load")
+        engines_view.load_tab.page().focus_option("n_ctx")
+
+    inspector = Inspector(engines_view.load_tab, chats.sampling, chats.system_prompt)
+    inspector.close_asked.connect(chats.area.toggle_inspector)
+    chats.inspector_asked.connect(show_inspector)
+    chats.context_length_asked.connect(show_context_length)
+    chats.area.set_inspector(inspector)
+
+
+def _join_models(models: ModelsView, window: MainWindow, engine: EngineService, chat: ChatService) -> None:
+    """Connect the widgets of the models feature to the window, the engine and the chat."""
+
+    def open_tab(tab: str) -> None:
+        window.show_page("models")
+        models.page.show_tab(tab)
+
+    def show_engine(state: EngineState) -> None:
+        models.my_models.show_loaded(state.report.options.model if state.report is not None else "")
+
+    def on_chat_event(event: ChatEvent) -> None:
+        if not isinstance(event, TextAdded | PromptProcessed):
+            models.no_model_strip.set_has_messages(bool(chat.conversation.turns))
+
+    def update_free_space() -> None:
+        if models.first_start.isVisible() or models.no_model_strip.isVisible():
+            window_tasks().start(models.services.first_start.update_free_space())
+
+    def show_count(count: int) -> None:
+        window.rail.set_badge("models", str(count) if count else "", tr("Models, downloads: {0}", count))
+
+    window.chat_page.add_above(models.no_model_strip)
+    window.activated.connect(update_free_space)
+    models.first_start.shown.connect(update_free_space)
+    models.first_start.demo_asked.connect(window.load_demo)
+    models.first_start.files_asked.connect(lambda: open_tab("mine"))
+    models.no_model_strip.all_asked.connect(lambda: open_tab("pc"))
+    models.actions.load_asked.connect(lambda options: window_tasks().start(engine.load(options)))
+    bind(models.my_models, engine.observed, show_engine)
+    follow(models.no_model_strip, chat.subscribe, on_chat_event)
+    bind_field(window.rail, models.services.downloads.state, lambda state: len(state.unfinished), show_count)
+    install(window, {"downloads": lambda: open_tab("downloads")})
+    connect_picker(window, models, engine, lambda: open_tab("pc"))
+    connect_last_model(window, models.services, engine)
+
+
+def _join_help(guide: GuideOpener, window: MainWindow, models: ModelsView, meters: MeterService) -> None:
+    """Connect the guide to its command and to the widgets that offer help."""
+
+    def show_unused_gpus(_change: object) -> None:
+        unused = unused_gpus(models.services.offers.state.value, meters.state.value.snapshot)
+        models.first_start.show_unused_gpus(unused)
+
+    install(window, {"guide": guide.open})
+    models.page.files_help_asked.connect(lambda: guide.open("flagged-files", "what-the-states-mean"))
+    models.first_start.engine_help_asked.connect(guide.open_graphics_help)
+    bind(models.first_start, models.services.offers.state, show_unused_gpus)
+    bind_field(models.first_start, meters.state, lambda state: state.snapshot, show_unused_gpus)

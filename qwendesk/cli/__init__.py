@@ -1,1 +1,1 @@
-"""The commands, one module each; `main` chooses."""
+"""The command line: a module for each command, and `main`, which runs one of them."""

@@ -1,40 +1,42 @@
-"""`qwendesk ask`: one conversation with a model, on the terminal or as JSON."""
+"""`qwendesk ask`: asks a model one or more questions and prints its answers as text or JSON."""
 
 import argparse
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.chat.chat_settings import check_settings
+from qwendesk.chat.chat_state import ChatEvent, TextAdded
+from qwendesk.chat.service import ChatService
+from qwendesk.cli.terminal import Interrupts, Terminal, check_text
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
-from qwendesk.core.option_rules import load_options_of
+from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.settings import table
+from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
-from qwendesk.services.chat.sending import checked
-from qwendesk.services.chat.service import ChatNews, ChatService, Wrote
-from qwendesk.services.engine.beside import mmproj_beside
-from qwendesk.services.engine.engines import client_here
-from qwendesk.services.engine.service import EngineService
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.hub.mmproj_pairing import find_mmproj
+from qwendesk.services import preferred_client
 
-EXIT_ANSWERED, EXIT_BAD_USAGE, EXIT_CANNOT_LOAD, EXIT_ENGINE_DIED = 0, 2, 3, 4
+EXIT_ANSWERED, EXIT_NO_ANSWER, EXIT_CANNOT_LOAD, EXIT_ENGINE_CRASHED = 0, 2, 3, 4
 
-_DEMO_NOTE = (
-    "This is the built-in demo model: it knows only a few topics, all about QwenDesk. Use --model FILE for a real one."
+_DEMO_NOTE = mark(
+    "This is the built-in demo model. It knows only a few topics about QwenDesk. Use --model FILE for a real model."
 )
 
 
 class AskRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What `ask` was asked for, checked."""
+    """The checked arguments of `ask`."""
 
     load: LoadOptions
     prompts: tuple[str, ...]
@@ -42,43 +44,61 @@ class AskRequest(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     thinking: bool = True
     overrides: Mapping[str, str] = {}
-    """Options of the answers that win over the presets."""
+    """Generation options that override the presets, by name."""
     as_json: bool = False
 
 
 def add_ask_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("prompts", metavar="PROMPT", nargs="+", help="each one is a turn of the same conversation")
-    add("--model", metavar="F", type=Path, help="the GGUF file to ask (default: the built-in demo)")
-    add("--mmproj", metavar="F", help="its picture file (default: the one beside it that fits; empty: none)")
-    add("--image", metavar="F", type=Path, action="append", default=[], help="a picture for the first turn; repeatable")
+    add("prompts", metavar="PROMPT", nargs="+", help="a message; each further one continues the same chat")
+    add("--model", metavar="F", type=Path, help="the GGUF file to load (default: the built-in demo model)")
+    add("--mmproj", metavar="F", help="its vision file (default: a matching one in its folder; empty: none)")
+    add(
+        "--image",
+        metavar="F",
+        type=Path,
+        action="append",
+        default=[],
+        help="a picture for the first message; repeatable",
+    )
     add("--system", metavar="T", default="", help="the system prompt")
-    add("--think", action=argparse.BooleanOptionalAction, default=True, help="reason before answering, if it can")
-    add("--think-budget", metavar="N", type=int, help="tokens of thought before it must answer")
-    add("--set", metavar="KEY=VALUE", dest="assignments", action="append", default=[], help="any option; repeatable")
+    add("--think", action=argparse.BooleanOptionalAction, default=True, help="think before answering, if the model can")
+    add("--think-budget", metavar="N", type=int, help="the most tokens to think before answering")
+    add(
+        "--set",
+        metavar="KEY=VALUE",
+        dest="assignments",
+        action="append",
+        default=[],
+        help="set any option; write --set before each one",
+    )
     add("--seed", metavar="N", type=int, help="the same seed gives the same answer")
-    add("--max-tokens", metavar="N", type=int, help="longest thought and answer together")
+    add("--max-tokens", metavar="N", type=int, help="the most tokens of thinking and answer together")
     add("--json", action="store_true", help="print one JSON object instead of streaming")
 
 
 def request_of(options: argparse.Namespace) -> AskRequest:
-    """The request that the parsed arguments stand for. Raises QwenDeskError for what cannot be meant."""
+    """Check the parsed arguments. Raises QwenDeskError for invalid ones."""
     named = {"thinking_budget": options.think_budget, "seed": options.seed, "max_tokens": options.max_tokens}
     overrides = {key: str(value) for key, value in named.items() if value is not None}
     for_load: dict[str, str] = {}
     for assignment in options.assignments:
         key, equals, value = assignment.partition("=")
         if not equals:
-            raise BadOption("Bad option", f'--set takes KEY=VALUE, not "{assignment}".')
+            raise BadOption(tr("Bad option"), tr('--set takes KEY=VALUE, not "{0}".', assignment))
         (for_load if _belongs_to_load(key.strip()) else overrides)[key.strip()] = value
-    checked(ChatSettings(overrides=overrides))
+    check_settings(ChatSettings(overrides=overrides))
     missing = [str(path) for path in options.image if not path.is_file()]
     if missing:
-        raise QwenDeskError("No such picture", f"There is no file {missing[0]}.")
+        raise QwenDeskError(tr("Picture not found"), tr("{0} could not be found. Check the path.", missing[0]))
     if not all(prompt.strip() for prompt in options.prompts[0 if not options.image else 1 :]):
-        raise QwenDeskError("Nothing to ask", "A PROMPT is empty.")
+        raise QwenDeskError(tr("Nothing to ask"), tr("A PROMPT is empty."))
+    _refuse_assignments(options.prompts)
+    files = _load_options(options)
+    for path in (files.model, files.mmproj, *(str(image.absolute()) for image in options.image)):
+        check_text(path, tr("A file's path"))
     return AskRequest(
-        load=load_options_of(_files(options), for_load),
+        load=parse_load_options(files, for_load),
         prompts=tuple(options.prompts),
         images=tuple(options.image),
         system=options.system,
@@ -88,59 +108,73 @@ def request_of(options: argparse.Namespace) -> AskRequest:
     )
 
 
+def _refuse_assignments(prompts: Sequence[str]) -> None:
+    """Raise BadOption for a prompt that looks like an option without --set: a known key, or one word with an "="."""
+    for prompt in prompts:
+        key, equals, _ = prompt.partition("=")
+        is_known = key in table(LoadOptions) or key in table(GenerationOptions)
+        if equals and (is_known or (key.isidentifier() and not any(map(str.isspace, prompt)))):
+            raise BadOption(
+                tr("Bad option"),
+                tr(
+                    '"{0}" looks like an option. Write --set before each option: --set a=b --set c=d. To send it as a '
+                    "prompt, start it with a space.",
+                    prompt,
+                ),
+            )
+
+
 def _belongs_to_load(key: str) -> bool:
     if key in table(LoadOptions):
         return True
     if key in table(GenerationOptions):
         return False
     known = ", ".join((*table(LoadOptions), *table(GenerationOptions)))
-    raise BadOption("Unknown option", f'There is no option "{key}". Known options: {known}.')
+    raise BadOption(tr("Unknown option"), tr('There is no option "{0}". Known options: {1}.', key, known))
 
 
-def _files(options: argparse.Namespace) -> LoadOptions:
+def _load_options(options: argparse.Namespace) -> LoadOptions:
     model = options.model.absolute() if options.model else demo_model()
     if options.mmproj is not None:
         mmproj = Path(options.mmproj).absolute() if options.mmproj else None
     else:
-        mmproj = mmproj_beside(model) if options.model else demo_mmproj()
+        mmproj = find_mmproj(model) if options.model else demo_mmproj()
     return LoadOptions(model=str(model), mmproj=str(mmproj or ""))
 
 
 async def ask(
     request: AskRequest, terminal: Terminal, interrupts: Interrupts, client: EngineClient | None = None
 ) -> int:
-    """Loads, asks every prompt, prints; returns the exit status."""
-    client = client or await client_here()
+    """Load the model, send every prompt, print the answers and return the exit status."""
+    client = client or await preferred_client()
     engine = EngineService(client)
     chat = ChatService(client, engine)
-    talk = _Talk(request, terminal, engine, chat)
-    interrupts.on_request(talk.stop)
+    conversation = _Conversation(request, terminal, engine, chat)
+    interrupts.on_request(conversation.stop)
     try:
-        return await talk.run()
+        return await conversation.run()
     finally:
         await engine.close()
 
 
-class _Talk:
-    """One run of `ask`."""
-
+class _Conversation:
     def __init__(self, request: AskRequest, terminal: Terminal, engine: EngineService, chat: ChatService) -> None:
         self._request = request
         self._terminal = terminal
         self._engine = engine
         self._chat = chat
-        self._died = self._stopped = False
+        self._has_crashed = self._is_stopped = False
         self._stopping: list[asyncio.Future[None]] = []
         self._last_kind = ""
 
     async def run(self) -> int:
         request = self._request
         if request.load.model == str(demo_model()):
-            self._terminal.note(_DEMO_NOTE)
+            self._terminal.note(tr(_DEMO_NOTE))
         loaded = await self._engine.load(request.load)
         if isinstance(loaded, LoadFailure):
-            return self._cannot_load(loaded)
-        self._engine.subscribe(self._on_state)
+            return await self._report_failure(loaded)
+        self._engine.observed.subscribe(self._on_state)
         self._chat.set_thinking(request.thinking)
         self._chat.set_overrides(request.overrides)
         self._chat.set_system_prompt(request.system)
@@ -149,19 +183,19 @@ class _Talk:
         turns = await self._ask_all()
         if request.as_json:
             self._terminal.write_json(result_of(request, loaded, turns))
-        if self._died:
-            return EXIT_ENGINE_DIED
-        return EXIT_BAD_USAGE if any(turn.answer.error for turn in turns) else EXIT_ANSWERED
+        if self._has_crashed:
+            return EXIT_ENGINE_CRASHED
+        return EXIT_NO_ANSWER if any(turn.answer.error for turn in turns) else EXIT_ANSWERED
 
     def stop(self) -> None:
-        """The answer that is being made ends, and no other one begins."""
-        self._stopped = True
+        """Stop the current answer and send no further prompt."""
+        self._is_stopped = True
         self._stopping = [asyncio.ensure_future(end) for end in (self._chat.stop(), self._engine.cancel_load())]
 
     async def _ask_all(self) -> list[Turn]:
         turns: list[Turn] = []
         for number, prompt in enumerate(self._request.prompts):
-            if self._stopped:
+            if self._is_stopped:
                 break
             if not self._request.as_json and len(self._request.prompts) > 1:
                 self._terminal.write(f"> {prompt}\n\n", dimmed=True)
@@ -175,18 +209,21 @@ class _Talk:
                 break
         return turns
 
-    def _show(self, news: ChatNews) -> None:
-        if not isinstance(news, Wrote):
+    def _show(self, event: ChatEvent) -> None:
+        if not isinstance(event, TextAdded):
             return
-        if self._last_kind == "reasoning" and news.kind == "answer":
+        if self._last_kind == "reasoning" and event.kind == "answer":
             self._terminal.write("\n\n")
-        self._last_kind = news.kind
-        self._terminal.write(news.text, dimmed=news.kind == "reasoning")
-        if self._terminal.is_closed and not self._stopped:
+        self._last_kind = event.kind
+        self._terminal.write(event.text, dimmed=event.kind == "reasoning")
+        if self._terminal.is_closed and not self._is_stopped:
             self.stop()
 
-    def _cannot_load(self, failure: LoadFailure) -> int:
+    async def _report_failure(self, failure: LoadFailure) -> int:
         self._terminal.note(f"{failure.title}. {failure.sentence}")
+        retry = await self._engine.wait_for_retry()
+        if retry is not None:
+            self._terminal.note(tr("You can also try --set {0} ({1}). {2}", retry.assignment, retry.label, retry.cost))
         if self._request.as_json:
             error = msgspec.to_builtins(failure)
             self._terminal.write_json({"model": self._request.load.model, "load": None, "turns": [], "error": error})
@@ -196,11 +233,11 @@ class _Talk:
         return EXIT_CANNOT_LOAD
 
     def _on_state(self, state: EngineState) -> None:
-        self._died = self._died or state.death is not None
+        self._has_crashed = self._has_crashed or state.engine_exit is not None
 
 
 def result_of(request: AskRequest, loaded: LoadReport, turns: list[Turn]) -> dict[str, Any]:
-    """The object that --json prints."""
+    """Return the object that --json prints."""
     return {
         "model": request.load.model,
         "load": msgspec.to_builtins(loaded),

@@ -1,4 +1,4 @@
-"""The commands: `qwendesk ask`, `doctor`, `verify` and `models`. The same services as the window, without Qt."""
+"""The command line: `qwendesk ask`, `plan`, `verify`, `models` and `doctor`, with the same services as the window."""
 
 import argparse
 import asyncio
@@ -9,32 +9,38 @@ from qwendesk import __version__
 from qwendesk.cli.ask import add_ask_options, ask, request_of
 from qwendesk.cli.doctor import doctor
 from qwendesk.cli.models import add_models_commands
+from qwendesk.cli.models_hub import with_next_step
 from qwendesk.cli.plan import add_plan_options, plan
-from qwendesk.cli.terminal import Interrupts, Terminal, open_missing_streams
+from qwendesk.cli.terminal import Interrupts, Terminal, check_text, open_missing_streams
 from qwendesk.cli.verify import add_verify_options, verify_files
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.permissions import restrict_own_folders
+from qwendesk.core.translation import tr
 
 EXIT_BAD_USAGE = 2
 EXIT_INTERRUPTED = 130
-"""128 plus the number of SIGINT, as shells have it."""
+"""128 plus the number of SIGINT, as in shells."""
 
 _WINDOW = """\
-Without a command the window opens. It takes:
-  FILE ...                pictures for the question; a .gguf model is offered to load
-  --theme THEME           dark, light or system
-  --safe                  defaults, the processor alone, no model; no setting is changed
-  --demo-tour             ask the demo one question and one picture, then end
+Without a command, QwenDesk opens its window. Options of the window:
+  FILE ...                attach these files; a .gguf file is offered for loading
+  --theme THEME           dark, light, contrast or system
+  --safe                  start with default settings, on the CPU, without a model or chat
+  --demo-tour             ask the demo model a question and show it a picture, then quit
   --screenshot FILE       with --demo-tour: save a picture of the window
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one command; returns its exit status."""
+    """Run one command and return its exit status."""
     open_missing_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
+        for number, argument in enumerate(arguments, 1):
+            check_text(argument, tr("Argument {0}", number))
+        restrict_own_folders(with_contents=False)
         with Interrupts() as interrupts:
             if options.command == "ask":
                 status = asyncio.run(ask(request_of(options), terminal, interrupts))
@@ -47,11 +53,11 @@ def main(arguments: Sequence[str]) -> int:
             else:
                 status = asyncio.run(doctor(terminal, interrupts, as_json=options.json))
     except QwenDeskError as error:
-        terminal.note(f"qwendesk {options.command}: {error.sentence}")
+        terminal.note(f"qwendesk {options.command}: {with_next_step(error)}")
         return EXIT_BAD_USAGE
     except (KeyboardInterrupt, asyncio.CancelledError):
         return EXIT_INTERRUPTED
-    return EXIT_INTERRUPTED if interrupts.asked else status
+    return EXIT_INTERRUPTED if interrupts.is_requested else status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,32 +73,33 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "ask",
             help="ask a model and print its answer",
-            description="Ask a model and print its answer as it comes. Without --model: the built-in demo.",
-            epilog="Exit status: 0 answered, 2 bad usage, 3 the model cannot be loaded, 4 the engine died.",
+            description="Ask a model, by default the built-in demo model, and print its answer as it arrives.",
+            epilog="Exit status: 0 answered, 2 bad usage or an answer that failed, 3 the model can't be loaded, "
+            "4 the engine crashed.",
         )
     )
     check = commands.add_parser(
         "doctor",
         help="check the installation with the built-in demo model",
         description="Show versions, devices and folders, and test the engine with the built-in demo model.",
-        epilog="Exit status: 0 all tests passed, 3 the demo cannot be loaded, 4 a test failed or the engine died.",
+        epilog="Exit status: 0 all tests passed, 3 the demo model can't be loaded, 4 a test or the engine failed.",
     )
     check.add_argument("--json", action="store_true", help="print one JSON object instead")
     add_verify_options(
         commands.add_parser(
             "verify",
-            help="check model files: damaged, outdated, or known to answer badly",
-            description="Check model files, and say what helps if something is wrong with one.",
-            epilog="Exit status: 0 all files are good, 1 there are warnings, 2 a file is bad or cannot be read.",
+            help="check model files for damage, newer versions and known problems",
+            description="Check model files and suggest a fix for each problem.",
+            epilog="Exit status: 0 no problems, 1 warnings, 2 a file is bad or can't be read.",
         )
     )
     add_plan_options(
         commands.add_parser(
             "plan",
-            help="what a model would take here, or on another PC, before it is downloaded",
-            description="Plan how a model is loaded: what it takes of each device, and how fast it should be.",
-            epilog="Exit status: 0 it fits, 1 it does not fit, 2 bad usage or a file that cannot be read.",
+            help="estimate a model's memory and speed, even before you download it",
+            description="Plan how a model would be loaded: memory on each device, and expected speed.",
+            epilog="Exit status: 0 it fits, 1 it doesn't fit, 2 bad usage or a file that can't be read.",
         )
     )
-    add_models_commands(commands.add_parser("models", help="the models on this computer"))
+    add_models_commands(commands.add_parser("models", help="list, search, download, import and delete models"))
     return parser

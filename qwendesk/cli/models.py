@@ -1,4 +1,4 @@
-"""`qwendesk models`: the list of its parts, each in a module of its own."""
+"""`qwendesk models`: adds its subcommands, each of which has its own module."""
 
 import argparse
 
@@ -11,7 +11,7 @@ from qwendesk.cli import (
     models_search,
 )
 
-_PARTS = (
+_SUBCOMMANDS = (
     models_list,
     models_search,
     models_info,
@@ -19,11 +19,13 @@ _PARTS = (
     models_import,
     models_delete,
 )
-"""Each adds one command and sets as its default `run` the coroutine function that serves it: options, terminal and
-interrupts in, exit status out."""
+"""Each module's `add_command` sets the argument `run` to a coroutine function.
+
+The function takes options, terminal and interrupts, and returns the exit status.
+"""
 
 
 def add_models_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
-    for part in _PARTS:
-        part.add_command(commands)
+    for module in _SUBCOMMANDS:
+        module.add_command(commands)

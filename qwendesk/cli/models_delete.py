@@ -1,4 +1,4 @@
-"""`qwendesk models delete`: says what goes and how much it is, asks, and uses the system's trash."""
+"""`qwendesk models delete`: moves a model to the trash after a confirmation."""
 
 import argparse
 import sys
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes
-from qwendesk.hub.deleting import Deletion, NotDeleted
-from qwendesk.services.models.service import ModelsService
+from qwendesk.hub.model_deletion import DeletionFailure, ModelDeletion
+from qwendesk.models.library_service import LibraryService
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -20,49 +21,53 @@ def add_command(commands: "Commands") -> None:
     parser = commands.add_parser(
         "delete",
         help="move a model to the trash",
-        description="Move a model, and its picture file if nothing else uses it, to the trash.",
+        description="Move a model to the trash, with its vision file if no other model uses it.",
         epilog="Exit status: 0 deleted, 1 not deleted, 2 bad usage.",
     )
-    parser.add_argument("model", help="its name in `qwendesk models list`, or the path of its file")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--permanently", action="store_true", help="delete for good instead of using the trash")
+    parser.add_argument("model", help="the name shown by `qwendesk models list`, or the path of the file")
+    parser.add_argument("--yes", action="store_true", help="don't ask for confirmation")
+    parser.add_argument("--permanently", action="store_true", help="delete permanently instead of using the trash")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.set_defaults(run=delete_model)
 
 
 async def delete_model(options: argparse.Namespace, terminal: Terminal, _: Interrupts) -> int:
-    """Asks, deletes, prints, and returns the exit status. Raises QwenDeskError when it cannot ask."""
-    models = ModelsService()
+    """Ask for confirmation, delete, print the result, and return the exit status.
+
+    Raises QwenDeskError if there is no terminal to ask on.
+    """
+    models = LibraryService()
     await models.refresh()
     deletion = models.deletion_of(models.find(options.model))
-    if isinstance(deletion, NotDeleted):
+    if isinstance(deletion, DeletionFailure):
         return _refused(deletion, options, terminal)
-    if not options.yes and not _agreed(deletion, terminal, permanently=options.permanently):
-        return _refused(NotDeleted("Nothing was deleted."), options, terminal)
+    if not options.yes and not _is_confirmed(deletion, terminal, permanently=options.permanently):
+        return _refused(DeletionFailure(tr("Nothing was deleted.")), options, terminal)
     outcome = await models.delete(deletion, permanently=options.permanently)
-    if isinstance(outcome, NotDeleted):
+    if isinstance(outcome, DeletionFailure):
         return _refused(outcome, options, terminal)
-    where = "moved to the trash" if outcome.in_trash else "deleted"
     if options.json:
         files = [file.path for file in deletion.files]
         terminal.write_json({"deleted": files, "n_bytes": outcome.n_bytes, "in_trash": outcome.in_trash})
     else:
-        terminal.write(f"{deletion.name}: {show_bytes(outcome.n_bytes)} {where}.\n")
+        text = tr("{0}: {1} moved to the trash.") if outcome.in_trash else tr("{0}: {1} deleted.")
+        terminal.write(text.format(deletion.name, show_bytes(outcome.n_bytes)) + "\n")
     return 0
 
 
-def _agreed(deletion: Deletion, terminal: Terminal, *, permanently: bool) -> bool:
+def _is_confirmed(deletion: ModelDeletion, terminal: Terminal, *, permanently: bool) -> bool:
     if not sys.stdin.isatty():
-        raise QwenDeskError("Nobody to ask", "Add --yes to delete without being asked.")
+        raise QwenDeskError(tr("No terminal to ask on"), tr("Add --yes to delete without confirmation."))
     for file in deletion.files:
         terminal.note(f"  {file.path}  {show_bytes(file.n_bytes)}")
-    how = "Delete for good" if permanently else "Move to the trash"
-    terminal.note(f"{how}: {len(deletion.files)} file(s), {show_bytes(deletion.n_bytes)}? [y/N]")
+    how = tr("Permanently delete") if permanently else tr("Move to the trash")
+    count = tr_n("{0} file", "{0} files", len(deletion.files))
+    terminal.note(f"{how}: {count}, {show_bytes(deletion.n_bytes)}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _refused(outcome: NotDeleted, options: argparse.Namespace, terminal: Terminal) -> int:
-    hint = " Add --permanently to delete it for good." if outcome.trash_failed else ""
+def _refused(outcome: DeletionFailure, options: argparse.Namespace, terminal: Terminal) -> int:
+    hint = f" {tr('Add --permanently to delete it without the trash.')}" if outcome.trash_failed else ""
     if options.json:
         terminal.write_json({"deleted": [], "error": outcome.sentence + hint})
     else:

@@ -1,4 +1,4 @@
-"""`qwendesk models import`: brings a model file into a folder of ours, by a verified copy or a move."""
+"""`qwendesk models import`: copies or moves a model into a models folder and verifies it."""
 
 import argparse
 import threading
@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.hub.importing import NotImported
-from qwendesk.services.models.service import ModelsService
+from qwendesk.hub.model_import import NotImported
+from qwendesk.models.library_service import LibraryService
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -20,28 +21,30 @@ _STEP_PERCENT = 10
 def add_command(commands: "Commands") -> None:
     parser = commands.add_parser(
         "import",
-        help="bring a model file into the models folder",
-        description="Copy a model, all its parts and its picture file into the models folder, verified by SHA-256. "
-        "Files of other apps are used in place too; import one to have a copy of your own.",
+        help="copy or move a model into the models folder",
+        description="Copy a model with all its shards and its vision file into the models folder, and verify the copy. "
+        "Models of other apps are also used in place; import one to have your own copy.",
         epilog="Exit status: 0 imported, 1 not imported (nothing was changed), 2 bad usage.",
     )
-    parser.add_argument("path", type=Path, help="a GGUF file, or the first part of a split model")
-    parser.add_argument("--move", action="store_true", help="move it instead: at once on the same drive")
-    parser.add_argument("--to", type=Path, metavar="FOLDER", help="another models folder than the first")
+    parser.add_argument("path", type=Path, help="a GGUF file, or the first shard of a split model")
+    parser.add_argument("--move", action="store_true", help="move the files instead of copying them")
+    parser.add_argument(
+        "--to", type=Path, metavar="FOLDER", help="the folder to import to (default: the first models folder)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.set_defaults(run=import_model)
 
 
 async def import_model(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
-    """Imports, prints, and returns the exit status. Ctrl-C undoes what was begun."""
+    """Import, print the paths, and return the exit status. Ctrl+C undoes the import."""
     stop = threading.Event()
     interrupts.on_request(stop.set)
-    outcome = await ModelsService().import_model(
+    outcome = await LibraryService().import_model(
         options.path,
         "move" if options.move else "copy",
         options.to.absolute() if options.to else None,
         cancelled=stop.is_set,
-        progress=_Progress(terminal).show,
+        progress=_ImportProgress(terminal).show,
     )
     if isinstance(outcome, NotImported):
         if options.json:
@@ -56,14 +59,14 @@ async def import_model(options: argparse.Namespace, terminal: Terminal, interrup
         return 0
     for path in outcome.files:
         terminal.write(f"{path}\n")
-    terminal.note(f"{show_bytes(outcome.n_bytes)} imported.")
+    terminal.note(tr("{0} imported.", show_bytes(outcome.n_bytes)))
     for path in outcome.left_behind:
-        terminal.note(f"{path} could not be deleted after its copy was in place.")
+        terminal.note(tr("Couldn't delete the original: {0}", path))
     return 0
 
 
-class _Progress:
-    """A note at every tenth."""
+class _ImportProgress:
+    """Prints a note for every 10%."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -73,4 +76,4 @@ class _Progress:
         percent = 100 * done // total
         if percent >= self._told + _STEP_PERCENT:
             self._told = percent - percent % _STEP_PERCENT
-            self._terminal.note(f"Copying and verifying: {self._told}% of {show_bytes(total // 2)}")
+            self._terminal.note(tr("Copying and verifying: {0}% of {1}", self._told, show_bytes(total // 2)))

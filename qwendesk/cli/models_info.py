@@ -1,4 +1,4 @@
-"""`qwendesk models info`: what a repository on the Hub has, or what one file there says of itself."""
+"""`qwendesk models info`: shows the files of a repository on the Hub, or the header of one file."""
 
 import argparse
 import asyncio
@@ -8,6 +8,8 @@ import msgspec
 
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.number_format import show_date
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def add_command(commands: "Commands") -> None:
 
 
 async def show_info(options: argparse.Namespace, terminal: Terminal, _: Interrupts) -> int:
-    """Asks, prints, and returns the exit status. Raises QwenDeskError when it cannot be known."""
+    """Ask the Hub, print the answer, and return the exit status. Raises QwenDeskError."""
     repo, path = split_name(options.name)
     result = await asyncio.to_thread(_file_info if path else _repo_info, repo, path)
     if options.json:
@@ -63,11 +65,11 @@ def _file_info(repo: str, path: str) -> dict[str, Any]:
 def _as_text(result: dict[str, Any]) -> str:
     lines = []
     for file in result["files"]:
-        date = (file["date"] or "")[:10]
-        lines.append(
-            f"{file['path']}  ({show_bytes(file['n_bytes'])}, {date}, SHA-256 {file['sha256'] or 'not given'})"
-        )
+        date = show_date(file["date"]) if file["date"] else tr("unknown date")
+        sha256 = file["sha256"] or tr("unknown")
+        lines.append(tr("{0}  ({1}, {2}, SHA-256 {3})", file["path"], show_bytes(file["n_bytes"]), date, sha256))
     if header := result.get("header"):
-        lines.append(f"{header['name']}: {header['architecture']}, {header['quant']}, {header['block_count']} layers")
-        lines.append(f"Context length {show_tokens(header['context_length'])}")
-    return "\n".join(lines or ["No GGUF files there."]) + "\n"
+        layers = tr_n("{0} layer", "{0} layers", header["block_count"])
+        lines.append(f"{header['name']}: {header['architecture']}, {header['quant']}, {layers}")
+        lines.append(tr("Context length {0}", show_tokens(header["context_length"])))
+    return "\n".join(lines or [tr("No GGUF files found.")]) + "\n"

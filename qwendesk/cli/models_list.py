@@ -1,13 +1,14 @@
-"""`qwendesk models list`: every model file on this computer, with its picture file and what is wrong with it."""
+"""`qwendesk models list`: lists every model file on this PC, with its vision projector and any problem."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.hub.library_places import ORIGIN_NAMES
-from qwendesk.services.models.service import ModelsService
+from qwendesk.models.library_service import LibraryService
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def add_command(commands: "Commands") -> None:
     parser = commands.add_parser(
         "list",
-        help="the models on this computer",
+        help="list the models on this PC",
         description="List the models in your folders and in those of LM Studio, Jan, Ollama, llama.cpp and the "
         "Hugging Face cache.",
     )
@@ -25,8 +26,8 @@ def add_command(commands: "Commands") -> None:
 
 
 async def list_models(options: argparse.Namespace, terminal: Terminal, _: Interrupts) -> int:
-    """Scans, prints, and returns the exit status."""
-    models = ModelsService()
+    """Scan the folders, print the list, and return the exit status."""
+    models = LibraryService()
     library = await models.refresh()
     if options.json:
         terminal.write_json(as_json(library))
@@ -65,14 +66,14 @@ def _model_as_json(model: LibraryModel) -> dict[str, Any]:
 
 def as_text(library: Library, models_folder: str) -> str:
     if not library.everything:
-        return f"There are no models yet. They go to {models_folder}\n"
+        return tr("There are no models yet. Downloads go to {0}", models_folder) + "\n"
     paired = {model.mmproj.path for model in library.models if model.mmproj is not None}
-    lone = [model for model in library.mmprojs if model.path not in paired]
+    lone_projectors = [model for model in library.mmprojs if model.path not in paired]
     lines = [line for model in library.models for line in _lines(model)]
-    for title, entries in (("Picture files without a model", lone), ("Other files", library.others)):
+    for title, entries in ((tr("Vision files without a model"), lone_projectors), (tr("Other files"), library.others)):
         if entries:
             lines += [f"{title}:", *(line for model in entries for line in _lines(model))]
-    lines += [f"{folder} cannot be read." for folder in library.unreadable]
+    lines += [tr("{0} can't be read.", folder) for folder in library.unreadable]
     return "\n".join(lines) + "\n"
 
 
@@ -81,8 +82,8 @@ def _lines(model: LibraryModel) -> list[str]:
     if model.facts is not None and model.facts.quant and model.facts.quant not in model.name:
         details.insert(0, model.facts.quant)
     if len(model.files) > 1:
-        details.append(f"{len(model.files)} parts")
+        details.append(tr_n("{0} shard", "{0} shards", len(model.files)))
     if model.mmproj is not None:
-        details.append(f"pictures: {show_bytes(model.mmproj.n_bytes)}")
+        details.append(tr("vision file: {0}", show_bytes(model.mmproj.n_bytes)))
     lines = [f"{model.name}  ({', '.join(details)})", f"  {model.path}"]
     return [*lines, f"  ! {model.problem}"] if model.problem else lines

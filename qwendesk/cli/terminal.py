@@ -1,4 +1,4 @@
-"""The terminal as the commands use it: streaming text, dimmed thoughts, Ctrl-C."""
+"""Output to the terminal or a pipe, and Ctrl+C."""
 
 import asyncio
 import json
@@ -11,37 +11,64 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, TextIO
 
+from qwendesk.core.errors import BadOption
+from qwendesk.core.translation import tr
+
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All but tab and newline: a model must not be able to steer the terminal it is shown in."""
+"""All control characters but tab and newline, because a model's answer must not control the terminal."""
+
+
+_MOST_SHOWN = 60
+"""How many characters of a bad argument an error message repeats."""
+
+
+def check_text(text: str, what: str) -> None:
+    """Raise BadOption if `text` contains lone surrogates, which neither the engine nor JSON can encode.
+
+    Python decodes arguments and file names that are not UTF-8 to lone surrogates. `what` starts the sentence.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = text.encode(errors="backslashreplace").decode()[:_MOST_SHOWN]
+        raise BadOption(
+            tr("Bad argument"),
+            tr(
+                '{0} isn\'t valid UTF-8: "{1}". Use UTF-8 in your terminal or script, and rename files and folders '
+                "whose names aren't UTF-8.",
+                what,
+                shown,
+            ),
+        ) from None
 
 
 class Terminal:
-    """Results on `out`, notes for people on `err`."""
+    """Writes results to `out` and notes to `err`."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self.is_closed = False
-        """Nobody reads the results any more (the pipe they went to is closed); what is written is dropped."""
+        """True once the pipe that reads the results is closed; further output is dropped."""
         self._can_dim = out.isatty() and "NO_COLOR" not in os.environ and _knows_ansi()
         for stream in (out, err):
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure is not None:
-                # Elsewhere than on a terminal the reader is a program or a file, and expects UTF-8.
+                # Programs and files expect UTF-8, whatever the terminal's encoding is.
                 reconfigure(errors="replace", **({} if stream.isatty() else {"encoding": "utf-8"}))
 
     def write(self, text: str, *, dimmed: bool = False) -> None:
-        """Part of the result, shown at once."""
-        text = _harmless(text, self._out)
+        """Write part of the result and flush it."""
+        text = _without_control_characters(text, self._out)
         self._put(self._out, f"{_DIM}{text}{_PLAIN}" if dimmed and self._can_dim else text)
 
     def write_json(self, value: Any) -> None:
         self._put(self._out, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
     def note(self, text: str) -> None:
-        """A line that is not part of the result."""
-        self._put(self._err, _harmless(text, self._err) + "\n")
+        """Write a line that is not part of the result."""
+        self._put(self._err, _without_control_characters(text, self._err) + "\n")
 
     def _put(self, stream: TextIO, text: str) -> None:
         try:
@@ -49,13 +76,13 @@ class Terminal:
             stream.flush()
         except BrokenPipeError:
             self.is_closed = self.is_closed or stream is self._out
-            # What is left in its buffer must go somewhere when Python ends.
+            # Python flushes the stream at exit and must not fail then.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
 
 
-def _harmless(text: str, stream: TextIO) -> str:
+def _without_control_characters(text: str, stream: TextIO) -> str:
     return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
 
 
@@ -64,7 +91,7 @@ def _knows_ansi() -> bool:
 
 
 def open_missing_streams() -> None:
-    """Opens the null device for standard streams that are None: a program of Windows without a console has none."""
+    """Replace standard streams that are None, as in a Windows program without a console, with the null device."""
     nowhere = Path(os.devnull)
     sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
     sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
@@ -72,28 +99,28 @@ def open_missing_streams() -> None:
 
 
 class Interrupts:
-    """Turns the first Ctrl-C into a request to stop; the second one ends the program as usual."""
+    """Turns the first Ctrl+C into a request to stop; the second one raises KeyboardInterrupt."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.is_requested = False
         self._stop: Callable[[], object] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._before: Any = None
+        self._previous_handler: Any = None
 
     def __enter__(self) -> "Interrupts":
-        self._before = signal.signal(signal.SIGINT, self._on_signal)
+        self._previous_handler = signal.signal(signal.SIGINT, self._on_signal)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        signal.signal(signal.SIGINT, self._previous_handler)
 
     def on_request(self, stop: Callable[[], object]) -> None:
-        """Call `stop` on the running loop when Ctrl-C is pressed."""
+        """Call `stop` on the running loop when the user presses Ctrl+C."""
         self._stop = stop
         self._loop = asyncio.get_running_loop()
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self.asked or self._loop is None or self._stop is None:
+        if self.is_requested or self._loop is None or self._stop is None:
             raise KeyboardInterrupt
-        self.asked = True
+        self.is_requested = True
         self._loop.call_soon_threadsafe(self._stop)

@@ -1,1 +1,1 @@
-"""Values shared by all parts of the app; imports nothing of ours."""
+"""Values and helpers shared by all packages; imports no other package of QwenDesk."""

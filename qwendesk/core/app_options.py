@@ -1,7 +1,7 @@
-"""The app's own options, declared once each like those of the engine (see core/settings.py).
+"""The app's own options, declared like those of the engine (see core/settings.py).
 
-Kept in the user's settings file by services/settings.py. What needs a list or a file of its own (model folders,
-profiles, the Hub's token) is kept elsewhere.
+settings/service.py stores them in the user's settings file. Model folders, profiles and the Hub token are stored
+separately.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -11,11 +11,11 @@ import msgspec
 from qwendesk.core.settings import Setting
 
 _LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
-_ENGINE = "Engine"
+_CHATS, _ENGINE = "Chats", "Engine"
 
 
 class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the app looks and behaves. Unknown keys of a newer version are passed over when the file is read."""
+    """How the app looks and behaves. Unknown keys, from a newer version, are ignored when the file is read."""
 
     needs_reload: ClassVar[bool] = False
 
@@ -24,25 +24,30 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Theme",
             "",
-            "As the system: dark, light or high contrast, as it asks. High contrast itself is dark or light as the "
-            "system is.",
+            "How the window looks.",
             _LOOK,
             basic=True,
+            choice_help={
+                "system": "Follows your system's appearance.",
+                "dark": "Always dark.",
+                "light": "Always light.",
+                "contrast": "High contrast, dark or light like your system.",
+            },
         ),
     ] = "system"
     density: Annotated[
         Literal["comfortable", "compact"],
-        Setting("Density", "", "Compact puts rows and gaps closer together; text keeps its size.", _LOOK, basic=True),
+        Setting("Density", "", "Compact reduces spacing. The text size stays the same.", _LOOK, basic=True),
     ] = "comfortable"
     language: Annotated[
         str,
         Setting(
             "Language",
             "",
-            "Language of the window. A change holds from the next start.",
+            "Language of the window. Takes effect after a restart.",
             _LOOK,
             pattern=r"([a-z]{2,3}(_[A-Z][A-Za-z]{1,3})?)?",
-            example="a code like en or de, or nothing",
+            example="a code such as en or de, or nothing",
             basic=True,
         ),
     ] = ""
@@ -55,15 +60,25 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Reduced motion",
             "",
-            "On: switches do not slide, menus do not fade and the text cursor does not blink. As the system: known on "
-            "Windows, macOS, GNOME and KDE; on other desktops it is off.",
+            "Turns off animations and the blinking of the text cursor. Follow the system works on Windows, macOS, "
+            "GNOME and KDE.",
             _LOOK,
         ),
     ] = "system"
+    think_in_new_chats: Annotated[
+        bool,
+        Setting(
+            "Think in new chats",
+            "",
+            "Whether a new chat starts with thinking on. You can change it in each chat.",
+            _CHATS,
+            basic=True,
+        ),
+    ] = True
     offline: Annotated[
         bool,
         Setting(
-            "Offline", "", "No connection at all: no search, no download, no check with the Hub.", _NETWORK, basic=True
+            "Offline", "", "Never use the network: no search, downloads or update checks.", _NETWORK, basic=True
         ),
     ] = False
     hub_endpoint: Annotated[
@@ -71,11 +86,11 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Hub address",
             "",
-            "A mirror of Hugging Face; empty: HF_ENDPOINT, or Hugging Face itself. Your token "
-            "is sent there and nowhere else.",
+            "Address of a Hugging Face mirror. If empty, HF_ENDPOINT or Hugging Face itself. Your token is sent "
+            "only there.",
             _NETWORK,
             pattern=r"(https?://[^\s/]+\S*)?",
-            example="an address like https://hf-mirror.example, or nothing",
+            example="an address such as https://hf-mirror.example, or nothing",
         ),
     ] = ""
     proxy: Annotated[
@@ -83,10 +98,10 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Proxy",
             "",
-            "URL of a proxy; empty: what the system says.",
+            "Address of a proxy. If empty, the system's proxy settings.",
             _NETWORK,
             pattern=r"(https?://[^\s/]+\S*)?",
-            example="an address like http://proxy.example:3128, or nothing",
+            example="an address such as http://proxy.example:3128, or nothing",
         ),
     ] = ""
     download_limit_mb_s: Annotated[
@@ -94,7 +109,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Download speed limit",
             "",
-            "All downloads together; 0 is no limit.",
+            "For all downloads together. 0 is unlimited.",
             _NETWORK,
             unit="MB/s",
             low=0,
@@ -106,7 +121,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Reserve for games and other apps",
             "",
-            "Video memory the app plans to leave free on each GPU.",
+            "How much VRAM to leave free on each GPU.",
             _MEMORY,
             unit="GB",
             low=0,
@@ -116,15 +131,17 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1.0
     load_last_model: Annotated[
         bool,
-        Setting("Load the last model at start", "", "Off starts without a model.", _STARTING, basic=True),
+        Setting(
+            "Load the last model at start", "", "If off, QwenDesk starts with no model loaded.", _STARTING, basic=True
+        ),
     ] = True
     keep_in_tray: Annotated[
         bool,
         Setting(
             "Stay in the tray when the window is closed",
             "",
-            "Off: closing the window ends the app and frees the memory. On: the model stays loaded, and the icon in "
-            "the tray opens the window again. Where the desktop has no tray, closing always ends the app.",
+            "The model stays loaded, and the tray icon opens the window again. If off, closing the window quits "
+            "QwenDesk. Desktops without a tray always quit.",
             _STARTING,
             basic=True,
         ),
@@ -134,7 +151,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Eject when idle",
             "",
-            "Free the memory after so many minutes without a question; the next one loads it again. 0 never.",
+            "Unload the model after this many minutes without use. Your next message loads it again. 0 is never.",
             _STARTING,
             unit="min",
             low=0,
@@ -146,7 +163,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Engine",
             "",
-            "What runs the models: the best one for this PC, unless you choose another on the Engine page.",
+            "The engine that runs models. Choose one on the Engine page.",
             _ENGINE,
             page="engine",
         ),

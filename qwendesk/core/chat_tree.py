@@ -1,4 +1,4 @@
-"""A chat as a tree of messages: editing and answering again add branches and never destroy one."""
+"""A chat as a tree of messages: editing and regenerating add branches and never remove any."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,25 +9,25 @@ from qwendesk.core.stats import AnswerStats, StopReason
 
 
 class ChatNode(msgspec.Struct, frozen=True, kw_only=True):
-    """One message where it stands in its chat: a question, or an answer with what it took."""
+    """One message at its place in a chat: a question, or an answer with its statistics."""
 
     id: str
-    """32 hex digits of a random UUID: unique in every database, kept by export and import."""
+    """32 hex digits of a random UUID: unique in every database, preserved by export and import."""
     parent_id: str = ""
-    """The message before; "" for a chat's first."""
+    """The previous message; "" for the first of a chat."""
     message: Message
     created_s: float = 0.0
     """Seconds since 1970, UTC."""
     stop_reason: StopReason | None = None
-    """Answers only: None while it streams, and for good when it ended by a failure or was cut off by a crash."""
+    """Answers only: None while it streams, and after an error or a crash of the app."""
     stats: AnswerStats = AnswerStats()
     thought_s: float = 0.0
     error: str = ""
-    """Answers only: a sentence for people when it ended by a failure."""
+    """Answers only: the error message to show if it failed."""
     model: str = ""
-    """Answers only: the model's name as people know it."""
+    """Answers only: the display name of the model."""
     options_json: str = ""
-    """Answers only: the GenerationOptions it was made with, as JSON."""
+    """Answers only: the GenerationOptions used, as JSON."""
 
     @property
     def is_answer(self) -> bool:
@@ -35,37 +35,37 @@ class ChatNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatTree(msgspec.Struct, frozen=True):
-    """All messages of a chat, and which of several versions is shown at each fork."""
+    """All messages of a chat, and which version is shown at each fork."""
 
     nodes: Mapping[str, ChatNode] = msgspec.field(default_factory=dict)
-    """By id, in the order they were made."""
+    """By id, in order of creation."""
     shown: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Parent id to the id of the version that is shown below it; where it says nothing, the newest is shown."""
+    """Id of the version to show by parent id; the newest if there is none."""
 
     def children(self, node_id: str) -> tuple[ChatNode, ...]:
-        """The versions of what follows `node_id` ("" for the chat's first message), oldest first."""
+        """Return the versions of the message after `node_id` ("" for the first message), oldest first."""
         return tuple(node for node in self.nodes.values() if node.parent_id == node_id)
 
     def path(self) -> tuple[ChatNode, ...]:
-        """The messages that are shown, from the first to the last."""
+        """Return the shown messages, from the first to the last."""
         return tuple(self._below(""))
 
     def versions(self, node_id: str) -> tuple[str, ...]:
-        """The ids of all versions of this message, itself included, oldest first."""
+        """Return the ids of all versions of this message, including itself, oldest first."""
         return tuple(node.id for node in self.children(self.nodes[node_id].parent_id))
 
     def with_node(self, node: ChatNode) -> "ChatTree":
-        """The same tree with `node` added, or in the place of the one with its id, and shown."""
+        """Return the tree with `node` added or replaced, and shown."""
         return msgspec.structs.replace(
             self, nodes={**self.nodes, node.id: node}, shown={**self.shown, node.parent_id: node.id}
         )
 
     def showing(self, node_id: str) -> "ChatTree":
-        """The same tree with this version shown at its fork."""
+        """Return the tree with this version shown."""
         return msgspec.structs.replace(self, shown={**self.shown, self.nodes[node_id].parent_id: node_id})
 
     def without(self, node_id: str) -> "ChatTree":
-        """The same tree without this message and everything that follows it."""
+        """Return the tree without this message and all messages below it."""
         gone = {node_id}
         for node in self.nodes.values():
             if node.parent_id in gone:

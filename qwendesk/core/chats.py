@@ -1,4 +1,4 @@
-"""What the list of chats knows of each, and what a chat keeps beside its messages."""
+"""The entries of the chat list, and the data stored with a chat besides its messages."""
 
 import msgspec
 
@@ -6,45 +6,49 @@ from qwendesk.core.messages import Message
 
 
 class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What one chat has of its own; "" or an empty mapping follows the app."""
+    """The settings of one chat; "" or an empty mapping uses the app's."""
 
     system_prompt: str = ""
     preset: str = ""
-    """Style of sampling; see core/presets.py."""
+    """Sampling style; see core/presets.py."""
     preset_name: str = ""
-    """Of the person's own preset that was chosen; its style is "custom"."""
+    """Name of the user's own preset if one was chosen; its style is "custom"."""
     preset_values: dict[str, str] = {}
-    """What that preset said when it was chosen, as `--set` takes it: the chat stays as it is when it is changed."""
+    """The values of that preset when it was chosen, as for `--set`; later changes to it do not affect the chat."""
     thinking: bool | None = None
     overrides: dict[str, str] = {}
-    """GenerationOptions set by hand, as `--set` takes them; they win over the preset."""
+    """GenerationOptions that the user set, as for `--set`; they override the preset."""
     model: str = ""
-    """Path of the model file this chat was last answered by."""
+    """Path of the model file that gave the last answer."""
     json_schema: str = ""
-    """JSON text; answers follow it by grammar."""
+    """JSON schema that answers must follow, as text."""
     left_out_turns: int = 0
-    """So many of the oldest turns are kept here but not sent."""
+    """How many of the oldest turns are not sent."""
     leave_out_old_pictures: bool = False
-    """Only the last question's pictures are sent."""
+    """Send only the pictures of the last question."""
     leave_out_old_documents: bool = False
-    """Only the last question's documents are sent."""
-    leave_out_thoughts: bool = False
-    """Earlier thoughts are not sent, even where the options keep them."""
+    """Send only the documents of the last question."""
+    branched_from: str = ""
+    """Id of the chat that this one is a branch of."""
+    branched_at: str = ""
+    """Id of the last message of that chat that was copied; "" if unknown, as in older branches."""
+    leave_out_reasoning: bool = msgspec.field(default=False, name="leave_out_thoughts")
+    """Do not send earlier reasoning, even if the generation options would."""
 
 
 class ChatSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the list of chats."""
+    """One entry of the chat list."""
 
     id: str
     """32 hex digits of a random UUID."""
     title: str = ""
-    """Of the person, or from the first question; "" while the chat is empty."""
+    """From the user or the first question; "" while the chat is empty."""
     folder_id: str = ""
     pinned: bool = False
     archived: bool = False
     created_s: float = 0.0
     changed_s: float = 0.0
-    """Of the last message; what the list is sorted by. Seconds since 1970, UTC."""
+    """Time of the last message, by which the list is sorted. Seconds since 1970, UTC."""
     settings: ChatSettings = ChatSettings()
 
 
@@ -54,40 +58,40 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 OF_MESSAGE = -1
-"""In place of a section: the offset is from the top of the whole message."""
+"""Value of `ReadPosition.section` if the offset is measured from the top of the whole message."""
 
 
 class ReadPosition(msgspec.Struct, frozen=True):
-    """Where the reader was in a chat."""
+    """The scroll position in a chat."""
 
     node_id: str = ""
-    """The message at the top of the view; "" follows the end."""
+    """The message at the top of the view; "" if the view follows the end of the chat."""
     section: int = 0
-    """Which of an answer's sections that is, or OF_MESSAGE."""
+    """Index of the answer's section at the top, or OF_MESSAGE."""
     offset: float = 0.0
-    """Logical pixels from that section's top down to the top of the view."""
+    """Logical pixels from the top of that section to the top of the view."""
 
 
 class DraftFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file attached to a question that is not sent yet."""
+    """A file attached to an unsent message."""
 
     path: str
     longest_side: int = 0
-    """Of a picture; see ImagePart."""
+    """For an image; see ImagePart."""
     pages: str = ""
-    """Of a PDF taken as text: "1-3, 7"."""
+    """Pages of a PDF attached as text: "1-3, 7"."""
 
 
 class SavedDraft(msgspec.Struct, frozen=True):
-    """What stands in the composer of a chat."""
+    """The unsent message of a chat."""
 
     text: str = ""
     files: tuple[str | DraftFile, ...] = ()
-    """What is attached, in order; a picture or document with nothing chosen for it is only its path."""
+    """The attachments in order; one without further choices is stored as its path alone."""
 
 
 def edits_key(chat_id: str) -> str:
-    """Where a chat's draft of messages being changed is kept, beside that of its composer."""
+    """Return the key under which the drafts of a chat's edited messages are stored."""
     return f"edits:{chat_id}"
 
 
@@ -95,13 +99,13 @@ MOST_TITLE_CHARACTERS = 80
 
 
 def title_of_question(message: Message) -> str:
-    """A title from a chat's first question; without words, from the first document attached to it."""
+    """Return a title for a chat from its first question, or from the name of its first document."""
     names = (document.name for document in message.documents)
     return title_of(message.text) or next(names, "")[:MOST_TITLE_CHARACTERS]
 
 
 def title_of(text: str) -> str:
-    """A title from a question: its first line with words in it, without marks of Markdown, cut at a word."""
+    """Return the first line of `text` that contains words, without Markdown, cut at a word."""
     lines = (" ".join(line.strip(" \t#>*_`~|-=").split()) for line in text.splitlines())
     line = next((line for line in lines if any(character.isalnum() for character in line)), "")
     if len(line) <= MOST_TITLE_CHARACTERS:
@@ -112,17 +116,17 @@ def title_of(text: str) -> str:
 
 
 class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
-    """One place where a search found its words."""
+    """One result of a search."""
 
     chat_id: str
     node_id: str = ""
-    """The message to jump to; "" when the chat's title was found."""
+    """The message that matches; "" if the chat's title matches."""
     title: str
-    """Of the chat."""
+    """Title of the chat."""
     snippet: tuple[tuple[str, bool], ...] = ()
-    """Pieces of the text around what was found, each with whether it is what was found."""
+    """Pieces of the text around the match, each with whether it matches."""
     is_answer: bool = False
     in_reasoning: bool = False
     in_document: bool = False
-    """In the text of a document that is attached to the question."""
+    """The match is in the text of an attached document."""
     created_s: float = 0.0

@@ -1,6 +1,7 @@
-"""The options as commands of other programs: llama-server, an Ollama Modelfile, vLLM. Made from the settings table.
+"""Converts options to commands of other programs (llama-server, vLLM) and to an Ollama Modelfile.
 
-Only what differs from the other program's own way is written. What it has no word for is said in a comment.
+Built from the settings table. Options with default values are left out, but Ollama and vLLM always get the sampling
+options. Comments in a Modelfile list the options that Ollama does not have.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.settings import Entry, table
 
@@ -23,17 +25,17 @@ Args = list[str]
 _LLAMA_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"temperature": 0.8, "top_k": 40, "min_p": 0.05, "presence_penalty": 0.0, "cache_budget_mib": 8192}
 )
-"""llama-server's own, where they are not ours."""
-_UNSAID = ("", "auto", "off", ())
+"""llama-server's defaults where they differ from QwenDesk's."""
+_UNSAID = ("", "auto", ())
 """Values that leave a choice to the program."""
 
 
 def command(
     kind: CommandKind, load: LoadOptions, answer: GenerationOptions, *, base_repo: str = "", windows: bool = False
 ) -> str:
-    """The text to paste. `load` should be decided: an "auto" is left to the other program.
+    """Return the text to paste. `load` should be decided: an "auto" is left to the other program.
 
-    `base_repo`: the repository of the unquantised model, which vLLM takes. `windows` chooses how arguments are quoted.
+    `base_repo` is the repository of the unquantised model, which vLLM loads. `windows` quotes arguments for Windows.
     """
     if kind == "ollama":
         return _modelfile(load, answer)
@@ -43,14 +45,14 @@ def command(
 
 def _llama_server(load: LoadOptions, answer: GenerationOptions) -> Args:
     args = ["llama-server"]
-    for options in (load, answer):
-        for key, entry in table(type(options)).items():
+    for options, entries in ((load, table(LoadOptions)), (answer, table(GenerationOptions))):
+        for key, entry in entries.items():
             args += _flag(entry, getattr(options, key), load, answer)
     return [*args, "--jinja", "--parallel", "1"]
 
 
 def _flag(entry: Entry, value: Any, load: LoadOptions, answer: GenerationOptions) -> Args:
-    """One option as llama-server's arguments; nothing where it says what llama-server does anyway."""
+    """Return one option as llama-server's arguments; none if the value is llama-server's default."""
     special = _SPECIAL.get(entry.key)
     if special is not None:
         return special(value, load, answer)
@@ -77,15 +79,15 @@ def _pictures(value: str, load: LoadOptions) -> Args:
 
 
 def _each(flag: str) -> Callable[[tuple[str, ...], LoadOptions, GenerationOptions], Args]:
-    """The flag once for every item."""
+    """Return a function that repeats the flag for every item."""
     return lambda items, _load, _answer: [piece for item in items for piece in (flag, item)]
 
 
 def _lora(items: tuple[str, ...], _load: LoadOptions, _answer: GenerationOptions) -> Args:
     args: Args = []
     for item in items:
-        file, separator, scale = item.rpartition("=")
-        args += ["--lora-scaled", f"{file}:{scale}"] if separator else ["--lora", item]
+        path, scale = lora_adapter(item)
+        args += ["--lora", path] if scale == 1 else ["--lora-scaled", f"{path}:{_text(scale)}"]
     return args
 
 
@@ -98,7 +100,7 @@ def _bias(items: tuple[str, ...], _load: LoadOptions, _answer: GenerationOptions
 
 
 def _closing(text: str) -> Args:
-    """llama-server writes the end of the thought itself."""
+    """Return the message without </think>, which llama-server adds itself."""
     message = text.replace("</think>", "").strip()
     return ["--reasoning-budget-message", message] if message else []
 
@@ -118,12 +120,13 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
         "thinking_close": lambda value, _l, answer: _closing(value) if answer.thinking_budget > 0 else [],
     }
 )
-"""Options whose flag is not simply followed by their value."""
+"""Options whose arguments are more than a flag and its value, by key."""
 
 
 _OLLAMA_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {"type_k": "OLLAMA_KV_CACHE_TYPE", "type_v": "OLLAMA_KV_CACHE_TYPE", "flash_attn": "OLLAMA_FLASH_ATTENTION"}
 )
+_OLLAMA_SWITCH: Mapping[str, str] = MappingProxyType({"on": "1", "off": "0"})
 
 
 def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
@@ -136,7 +139,7 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
         if entry.setting.ollama:
             lines += _parameters(entry, value)
         elif entry.key in _OLLAMA_ENVIRONMENT:
-            environment[_OLLAMA_ENVIRONMENT[entry.key]] = "1" if entry.key == "flash_attn" else str(value)
+            environment[_OLLAMA_ENVIRONMENT[entry.key]] = _OLLAMA_SWITCH.get(value, str(value))
         elif entry.key not in ("aim", "enable_thinking", "thinking_close", "cache_budget_mib"):
             unsaid.append(f"{entry.setting.label} ({entry.setting.flag or entry.key})")
     lines += [f"# Set {name}={value} where ollama serve starts." for name, value in environment.items()]
@@ -159,10 +162,10 @@ def _quoted(value: Any) -> str:
 
 
 def _chosen(load: LoadOptions, answer: GenerationOptions) -> Iterator[tuple[Entry, Any]]:
-    """The options that are said: those that differ from what is left to the program, and sampling always."""
+    """Yield the options to write with their values: sampling options always, others if they are not the default."""
     always = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty")
-    for options in (load, answer):
-        for key, entry in table(type(options)).items():
+    for options, entries in ((load, table(LoadOptions)), (answer, table(GenerationOptions))):
+        for key, entry in entries.items():
             value = getattr(options, key)
             if key in ("model", "mmproj", "chat_template_file", "vision") or value in _UNSAID:
                 continue
@@ -195,5 +198,5 @@ _VLLM_NAMES: Mapping[str, str] = MappingProxyType({"max_tokens": "max_new_tokens
 
 
 def for_commands(asked: LoadOptions, decided: LoadOptions | None) -> LoadOptions:
-    """What a command should say of options: what Auto chose, as far as it is known."""
+    """Return the options to make a command from: the decided ones with the user's aim, or `asked` if None."""
     return msgspec.structs.replace(decided, aim=asked.aim) if decided is not None else asked

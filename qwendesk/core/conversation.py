@@ -1,4 +1,4 @@
-"""A conversation as one frozen value: the turns that are shown of a chat, each a question and its answer."""
+"""A conversation: the shown turns of a chat, each a question and its answer."""
 
 from collections.abc import Callable
 
@@ -10,49 +10,49 @@ from qwendesk.core.stats import AnswerStats, StopReason
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the model said to one question, finished or so far."""
+    """The answer to one question, complete or as far as it has arrived."""
 
     reasoning: str = ""
     text: str = ""
     stop_reason: StopReason | None = None
-    """Why it ended; None while it streams, and for good when it ended by a failure."""
+    """Why it ended; None while it streams, and after an error."""
     stats: AnswerStats = AnswerStats()
     thought_s: float = 0.0
-    """Seconds from the thought's first word to the answer's first word."""
+    """Seconds from the first reasoning text to the first answer text."""
     error: str = ""
-    """A sentence for people when the answer ended by a failure; empty otherwise."""
+    """The error message to show if it failed; "" otherwise."""
     by_hand: bool = False
-    """Written or changed by a person."""
+    """Written or edited by the user."""
     model: str = ""
-    """The model's name as people know it; "" where it is not known."""
+    """The display name of the model; "" if unknown."""
 
     @property
     def is_empty(self) -> bool:
-        """Not a word came, neither of thought nor of answer."""
+        """Return True if neither reasoning nor answer text has arrived."""
         return not self.text and not self.reasoning
 
     @property
     def was_cut_off(self) -> bool:
-        """Of an answer that is not being made: the app ended before it did."""
+        """Return True if the app ended before this answer did. Meaningless while the answer streams."""
         return self.stop_reason is None and not self.error
 
     @property
-    def can_go_on(self) -> bool:
-        """Whether there is anything to continue: it was stopped, cut, broke off, or was changed by hand."""
+    def can_continue(self) -> bool:
+        """Return True if the answer is incomplete or was edited, so that the model can continue it."""
         return self.by_hand or self.stop_reason not in ("eos", "stop_string")
 
 
 class Turn(msgspec.Struct, frozen=True):
     id: int
-    """Unique among all turns of one chat service, and of one question: another version of it is another turn."""
+    """Unique within a chat service. Each version of a question is a separate turn."""
     question: Message
     answer: Answer = Answer()
     question_id: str = ""
     answer_id: str = ""
-    """Ids of their nodes in the chat's tree; "" for what is not there."""
+    """Ids of the question's and the answer's nodes in the chat tree; "" if there is none."""
     question_version: tuple[int, int] = (1, 1)
     answer_version: tuple[int, int] = (1, 1)
-    """Which version is shown, of how many."""
+    """The number of the shown version, from 1, and how many there are."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -60,11 +60,11 @@ class Conversation(msgspec.Struct, frozen=True):
     system_prompt: str = ""
 
     def messages(self) -> tuple[Message, ...]:
-        """What a request sends: the system prompt, then each turn's question and its answer as far as it got.
+        """Return the messages of a request: the system prompt, then the question and answer of each turn.
 
-        The last turn's answer is left out when it is empty: that is the one to be written. An earlier turn that
-        failed without a word is left out as a whole, or what made it fail (a picture that cannot be read, a text
-        that is too long) would make every later question fail too.
+        An empty answer of the last turn is left out, because it is to be generated. An earlier turn that failed
+        without any text is left out entirely: its cause, such as an unreadable image, would make every later request
+        fail too.
         """
         messages = [text_message("system", self.system_prompt)] if self.system_prompt.strip() else []
         for index, turn in enumerate(self.turns):
@@ -78,7 +78,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple(messages)
 
     def with_turn(self, turn: Turn) -> "Conversation":
-        """The same conversation with `turn` at its end, or in place of the turn with its id."""
+        """Return the conversation with `turn` added, or replacing the turn with its id."""
         if any(each.id == turn.id for each in self.turns):
             turns = tuple(turn if each.id == turn.id else each for each in self.turns)
         else:
@@ -87,7 +87,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 def answer_of(node: ChatNode) -> Answer:
-    """An answer's node as people see it."""
+    """Return the answer of a node."""
     return Answer(
         reasoning=node.message.reasoning,
         text=node.message.text,
@@ -101,9 +101,9 @@ def answer_of(node: ChatNode) -> Answer:
 
 
 def conversation_of(tree: ChatTree, system_prompt: str, turn_id: Callable[[str], int]) -> Conversation:
-    """The path that is shown of `tree`; `turn_id` gives the number that stands for a question's node.
+    """Return the shown path of `tree` as turns; `turn_id` returns the id of the turn for a node id.
 
-    An answer without a question (in an imported chat) gets an empty one, which no request sends.
+    An answer without a question, as in imported chats, gets an empty one, which is never sent.
     """
     siblings: dict[str, list[str]] = {}
     for node in tree.nodes.values():

@@ -1,21 +1,25 @@
-"""Our exceptions: a short title for a heading and a sentence that says what to do next."""
+"""QwenDesk's exceptions. Each has a short title for a heading and a sentence that says what to do next."""
 
 
 class QwenDeskError(Exception):
-    """Base of every error we raise on purpose. `sentence` is shown to people as it is."""
+    """Base class of all errors that QwenDesk raises deliberately. Users see `title` and `sentence` unchanged."""
 
-    def __init__(self, title: str, sentence: str) -> None:
-        super().__init__(f"{title}: {sentence}")
-        self.title = title
-        self.sentence = sentence
+    def __init__(self, title: str, sentence: str, *values: object) -> None:
+        """`values` replace {0}, {1}, ... in `sentence`.
+
+        Only the engine worker passes them separately: it has no translations, so the app translates `source`.
+        """
+        self.title, self.source, self.values = title, sentence, tuple(map(str, values))
+        self.sentence = sentence.format(*values) if values else sentence
+        super().__init__(f"{title}: {self.sentence}")
 
 
 class BadOption(QwenDeskError):
-    """A setting that does not exist, or a value it cannot take."""
+    """An option that does not exist, or a value that it cannot take."""
 
 
 class BadModelFile(QwenDeskError):
-    """A model file that cannot be read; `kind` is the load failure it would become."""
+    """A model file that cannot be read; `kind` is the LoadFailureKind to report for it."""
 
     def __init__(self, title: str, sentence: str, kind: str = "not_gguf") -> None:
         super().__init__(title, sentence)
@@ -23,4 +27,4 @@ class BadModelFile(QwenDeskError):
 
 
 class BadRequest(QwenDeskError):
-    """A request the engine cannot serve as it stands (bad grammar, unreadable picture, ...)."""
+    """A request that the engine cannot serve, because of a bad grammar or an unreadable image, for example."""

@@ -1,4 +1,4 @@
-"""Expected failures as values: callers look at them, nobody catches them."""
+"""Expected failures as values, which are returned and not raised."""
 
 from typing import Literal
 
@@ -16,13 +16,13 @@ LoadFailureKind = Literal[
     "illegal_instruction",
     "cancelled",
     "bad_option",
-    "engine_died",
+    "engine_crashed",
     "other",
 ]
 
 
 class LoadFailure(msgspec.Struct, frozen=True):
-    """Why a model did not load, in words for people, with the engine's own lines beneath."""
+    """Why a model did not load, in words for users, with lines of the engine's log."""
 
     kind: LoadFailureKind
     title: str
@@ -31,8 +31,8 @@ class LoadFailure(msgspec.Struct, frozen=True):
     engine_lines: tuple[str, ...] = ()
 
 
-class EngineDeath(msgspec.Struct, frozen=True):
-    """The worker process ended without being asked to."""
+class EngineExit(msgspec.Struct, frozen=True):
+    """An unexpected exit of the engine worker."""
 
     exit_code: int | None
     sentence: str

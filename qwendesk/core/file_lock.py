@@ -1,66 +1,35 @@
-"""A lock between processes, and between threads of one: who holds it may write a file, nobody else."""
+"""A lock between processes and between threads, whose holder alone may write a file."""
 
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-_ENDING = ".lock"
+from filelock import FileLock, Timeout
+
+from qwendesk.core import paths
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[bool]:
-    """Whether the right to write `path` could be had; if so it is held until the end of the block.
+def locked(path: Path, timeout_s: float = 0.0) -> Iterator[bool]:
+    """Lock `path` until the end of the block; yield False if it is still locked elsewhere after `timeout_s`.
 
-    The system gives it back when the process ends, however it ends. Raises OSError when no lock file can be made.
+    The lock is a file next to `path` with ".lock" added to its name. The system releases it when the process ends,
+    even if it crashes. Raises OSError if the lock file cannot be created.
     """
-    lock = path.with_name(path.name + _ENDING)
-    descriptor = _taken(lock)
-    if descriptor is None:
+    # The lock is not thread-local because the block may end on another thread than it began on.
+    mode = 0o600 if paths.is_own(path) else 0o644
+    lock = FileLock(path.with_name(f"{path.name}.lock"), mode=mode, timeout=timeout_s, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
         yield False
         return
     try:
         yield True
     finally:
-        # Windows removes no file that is open; elsewhere it must go before someone else can take it.
+        # filelock deletes its file on Windows only. Elsewhere we delete it while it is still locked. A process that
+        # has already opened the deleted file notices this and creates a new one.
         if sys.platform != "win32":
-            lock.unlink(missing_ok=True)
-        os.close(descriptor)
-        if sys.platform == "win32":
-            with suppress(OSError):
-                lock.unlink(missing_ok=True)
-
-
-def _taken(lock: Path) -> int | None:
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-        if not _try_lock(descriptor):
-            os.close(descriptor)
-            return None
-        if _is_still(lock, descriptor):
-            return descriptor
-        os.close(descriptor)
-
-
-def _is_still(lock: Path, descriptor: int) -> bool:
-    """Not so when the one who had it before removed the file: what was locked then is not what others will lock."""
-    try:
-        return os.path.samestat(lock.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+            Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()

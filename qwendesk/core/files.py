@@ -1,4 +1,4 @@
-"""Small files of ours: written so that a crash or power loss leaves the old or the new one, and read with care."""
+"""Reads and writes the app's small files. A crash or power loss leaves either the old or the new content."""
 
 import os
 import sys
@@ -9,23 +9,29 @@ from typing import TypeVar
 
 import msgspec
 
+from qwendesk.core.permissions import make_folder
+from qwendesk.core.safe_open import create_own
+
 T = TypeVar("T")
 
 _LOCKS_OPEN_FILES = sys.platform == "win32"
-"""Only Windows refuses to rename, replace or delete what somebody has open."""
+"""Only Windows refuses to rename, replace or delete a file that a program has open."""
 _USER_MAPPED_FILE = 1224
-"""What Windows says of a file whose content is mapped into memory, as a loaded model's is."""
+"""ERROR_USER_MAPPED_FILE of Windows: the file's content is mapped into memory, as that of a loaded model."""
 _PAUSE_S = 0.1
-_PATIENCE_S = 0.5
-"""Short, because small files are written on the window's thread; what runs on another may wait longer."""
+_TIMEOUT_S = 0.5
+"""Short, because small files are written on the window's thread. Code on another thread may wait longer."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replaces the file at `path`, making its folder if need be. Raises OSError; nothing is left behind then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace the file at `path` atomically, creating its folder if necessary.
+
+    In the app's own folders only this user can read the file. Raises OSError; no temporary file is left then.
+    """
+    make_folder(path.parent)
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
-        with fresh.open("wb") as file:
+        with create_own(fresh) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -35,12 +41,13 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def replace(source: Path, target: Path, patience_s: float = _PATIENCE_S) -> Path:
-    """Gives a file or folder another name, in place of a file that has it. Returns `target`. Raises OSError.
+def replace(source: Path, target: Path, timeout_s: float = _TIMEOUT_S) -> Path:
+    """Rename `source` to `target`, replacing an existing file, and return `target`. Raises OSError.
 
-    On Windows, where a virus scanner or an indexer often opens what was just written, it is tried for `patience_s`.
+    On Windows a virus scanner or an indexer often opens a file that was just written, so the call retries for
+    `timeout_s` seconds there.
     """
-    for _ in range(round(patience_s / _PAUSE_S)):
+    for _ in range(round(timeout_s / _PAUSE_S)):
         try:
             return source.replace(target)
         except OSError as error:
@@ -51,27 +58,44 @@ def replace(source: Path, target: Path, patience_s: float = _PATIENCE_S) -> Path
 
 
 def is_in_use(error: OSError, path: Path) -> bool:
-    """Whether a refusal of the system may mean that some program has the file at `path` open.
+    """Return whether `error` may mean that a program has the file at `path` open.
 
-    Never so but on Windows, nor for a file that is read-only.
+    Always False outside Windows, and for a PermissionError on a read-only file.
     """
     is_mapped = getattr(error, "winerror", None) == _USER_MAPPED_FILE
     is_locked = isinstance(error, PermissionError) and (not path.exists() or os.access(path, os.W_OK))
     return _LOCKS_OPEN_FILES and (is_mapped or is_locked)
 
 
-def set_aside(path: Path) -> Path:
-    """Gives a file that cannot be used another name, so that a new one can have its own. Returns where it lies now.
+def file_stamp(status: os.stat_result) -> tuple[int, int]:
+    """Return the size in bytes and the modification time in ns. If both are the same, a file counts as unchanged."""
+    return status.st_size, status.st_mtime_ns
 
-    One that was set aside before is replaced. Raises OSError.
+
+def is_utf8(text: str) -> bool:
+    """Return whether `text` can be written as UTF-8, as in JSON and SQLite.
+
+    It can't if it contains lone surrogates, which Python uses for file names that are not UTF-8 (possible on Linux).
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def set_aside(path: Path) -> Path:
+    """Rename an unusable file, so that a new one can be written, and return its new path.
+
+    A file that was set aside earlier is replaced. Raises OSError.
     """
     return replace(path, path.with_name(f"{path.name}.unusable"))
 
 
 def decode_json(content: bytes | bytearray, kind: type[T]) -> T:
-    """The value of that kind that `content` holds. Raises msgspec.DecodeError, whatever is wrong with it.
+    """Return the value of type `kind` in `content`. Raises msgspec.DecodeError for any invalid content.
 
-    msgspec's own decoder has an exception each for bytes that are no UTF-8 and for what is nested too deeply.
+    msgspec itself raises other exceptions for bytes that are not UTF-8 and for JSON that is nested too deeply.
     """
     try:
         return msgspec.json.decode(content, type=kind)

@@ -1,4 +1,4 @@
-"""What people and models say to each other, as frozen values."""
+"""Messages and their parts."""
 
 import re
 from typing import Literal
@@ -13,31 +13,36 @@ class TextPart(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
-    """A picture in a message, by file. `sha256` is the lower-case hex digest of the file's bytes."""
+    """An image file in a message. `sha256` is the lower-case hex digest of the file's bytes."""
 
     path: str
     sha256: str
     longest_side: int = 0
-    """Pixels of the longer side that the model sees: a copy is made for it. 0: the picture as it is."""
+    """Pixels of the longer side after downscaling for the model; 0 keeps the original size."""
     data: bytes = b""
-    """The file's bytes where there must be no file; only on the way to the engine, and of a chat that is not kept."""
+    """The file's bytes where no file may be used: in a request to the engine worker, and in an incognito chat."""
+    file_stamp: tuple[int, int] | None = None
+    """Size in bytes and modification time in nanoseconds of the file when it was hashed.
+
+    While both are unchanged, the file need not be hashed again. Not stored with a message.
+    """
 
 
 class DocumentPart(msgspec.Struct, frozen=True, tag="document"):
-    """A text file attached to a question, as it was read then. The engine gets it quoted; see `for_engine`."""
+    """The text of a document attached to a question. The engine receives it quoted; see `for_engine`."""
 
     name: str
-    """The file's name, without its folder."""
+    """Name of the file, without its folder."""
     text: str
     language: str = ""
-    """Of code, as a fence in Markdown names it: "python"."""
+    """Language of code as in a Markdown fence, such as "python"."""
     pages: int = 0
-    """Of a PDF: how many are in the text."""
+    """How many pages of a PDF the text contains."""
     tokens: int = 0
-    """As the engine counted them when it was sent; 0 when that is not known."""
+    """Token count from the engine when it was sent; 0 if unknown."""
 
     def quoted(self) -> str:
-        """Its name and its text in a fence that nothing inside can end."""
+        """Return the name and the text in a Markdown fence that the text cannot close."""
         longest = max((len(run) for run in re.findall(r"`{3,}", self.text)), default=2)
         fence = "`" * (longest + 1)
         end = "" if self.text.endswith("\n") or not self.text else "\n"
@@ -48,14 +53,14 @@ Part = TextPart | ImagePart | DocumentPart
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A call the model made. `arguments_json` is a JSON object as text."""
+    """A tool call by the model. `arguments_json` is a JSON object as text."""
 
     name: str
     arguments_json: str = "{}"
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message. `reasoning` is the assistant's thought, kept apart from its answer."""
+    """One message. `reasoning` is the assistant's reasoning, separate from its answer."""
 
     role: Role
     parts: tuple[Part, ...] = ()
@@ -64,7 +69,7 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text parts, joined; pictures and documents are left out."""
+        """The text parts joined, without images and documents."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     @property
@@ -72,7 +77,7 @@ class Message(msgspec.Struct, frozen=True):
         return tuple(part for part in self.parts if isinstance(part, DocumentPart))
 
     def for_engine(self) -> "Message":
-        """The same message with its documents as text, which is all that a model reads."""
+        """Return the message with its documents quoted as text."""
         if not self.documents:
             return self
         parts = (TextPart(part.quoted()) if isinstance(part, DocumentPart) else part for part in self.parts)

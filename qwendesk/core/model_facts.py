@@ -1,10 +1,13 @@
-"""What is known of a model: its hyper-parameters, and what a file says of itself, read from its header alone."""
+"""Facts about a model: its hyperparameters and the content of a GGUF header."""
 
 import msgspec
 
+EXPERT_TENSORS = r"ffn_(up|down|gate|gate_up)_(ch|)exps"
+"""Regular expression for a layer's expert tensors after "blk.<layer>."; the same as llama.cpp's for --n-cpu-moe."""
+
 
 class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What decides a model's memory, by llama.cpp's names; 0 where the model has none of it."""
+    """The hyperparameters that determine memory use, named as in llama.cpp; 0 if the model has none."""
 
     block_count: int
     embedding_length: int
@@ -24,7 +27,7 @@ class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class TensorFacts(msgspec.Struct, frozen=True, array_like=True):
-    """One tensor: name, ggml type name ("Q4_K", "F32"), shape (ggml order, fastest first), size in bytes."""
+    """One tensor: name, ggml type such as "Q4_K", shape in ggml order (fastest first), size in bytes."""
 
     name: str
     type: str
@@ -33,7 +36,7 @@ class TensorFacts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts of one GGUF file. Counts are plain numbers, sizes are bytes, 0 or "" means the file does not say."""
+    """Facts from the header of one GGUF file. 0 or "" means that the header does not say."""
 
     path: str
     file_bytes: int
@@ -46,7 +49,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     file_type: int = -1
     """general.file_type: llama.cpp's number for the file's main quantisation."""
     quant: str = ""
-    """The name people use for it, e.g. "Q4_K_M"; from file_type, refined by the file name ("UD-Q4_K_XL")."""
+    """Name of the quantisation, such as "Q4_K_M": from file_type, or from the file name ("UD-Q4_K_XL")."""
 
     block_count: int = 0
     nextn_layers: int = 0
@@ -59,14 +62,14 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     expert_count: int = 0
     expert_used_count: int = 0
     full_attention_interval: int = 0
-    """Every n-th layer has full attention and a KV cache; 0 or 1: all of them."""
+    """Every n-th layer has full attention and a KV cache; with 0 or 1, all layers do."""
     ssm_conv_kernel: int = 0
     ssm_state_size: int = 0
     ssm_group_count: int = 0
     ssm_inner_size: int = 0
     vocab_size: int = 0
     projection_dim: int = 0
-    """mmproj only: the width of the vectors it feeds to the model; must equal embedding_length there."""
+    """mmproj only: length of its output vectors; must equal the model's embedding_length."""
     projector_type: str = ""
     """mmproj only, for example "qwen3vl_merger"."""
     patch_size: int = 0
@@ -81,14 +84,14 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`<think>` and `</think>` are single tokens of the vocabulary."""
     imatrix_file: str = ""
     quantized_by: str = ""
-    """Who made this file of the model, as converters note it: "Unsloth"."""
+    """Who quantised the file, as the converter noted: "Unsloth"."""
     needed_bytes: int = 0
-    """Header, padding and tensor data as the header lays them out: the file is at least this long."""
+    """Size of a complete file according to its header: header, padding and tensor data."""
     split_count: int = 0
     split_number: int = 0
-    """Which part of a split set this is, from 0."""
+    """Number of this shard, from 0."""
     split_tensors: int = 0
-    """Tensors in all parts together."""
+    """Number of tensors in all shards together."""
     tensors: tuple[TensorFacts, ...] = ()
 
     @property

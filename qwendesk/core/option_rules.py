@@ -1,8 +1,9 @@
-"""Combinations of load options that cannot be, each with its reason; and options that move together.
+"""Rules for combinations of load options; the range of a single option is in its Setting (core/settings.py).
 
-Ranges of single options are in the table (core/settings.py). Asked by the inspector, by `--set` and before a load.
+The inspector, `--set` and each load check them.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,8 +12,10 @@ import msgspec
 
 from qwendesk.core.errors import BadOption
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import apply_assignments
+from qwendesk.core.translation import tr
 
 _UNQUANTISED = ("auto", "f16", "bf16", "f32")
 _CACHE_BLOCK = 32
@@ -20,16 +23,16 @@ _CACHE_BLOCK = 32
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """One combination that cannot be loaded."""
+    """A combination of options with which no model can be loaded."""
 
     keys: tuple[str, ...]
-    """The options it is about, the one to change first."""
+    """The options involved, the one to change first."""
     sentence: str
     """Why, and what to choose instead."""
 
 
 def conflicts(options: LoadOptions, facts: ModelFacts | None = None) -> tuple[Conflict, ...]:
-    """All that cannot be; with `facts` also what this model rules out."""
+    """Return all conflicts between the options and, with `facts`, with the model."""
     found = [*_cache(options), *_batches(options), *_devices(options), *_placement(options), *_pictures(options)]
     if facts is not None:
         found += _of_model(options, facts)
@@ -37,15 +40,15 @@ def conflicts(options: LoadOptions, facts: ModelFacts | None = None) -> tuple[Co
 
 
 def check_combination(options: LoadOptions, facts: ModelFacts | None = None) -> None:
-    """Raises BadOption with the reason of the first combination that cannot be."""
+    """Raise BadOption for the first conflict."""
     for conflict in conflicts(options, facts):
-        raise BadOption("Impossible combination", conflict.sentence)
+        raise BadOption(tr("These options conflict"), conflict.sentence)
 
 
-def linked(options: LoadOptions, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`changes` with what moves along: an evaluation batch is never larger than the batch.
+def with_linked_changes(options: LoadOptions, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `changes` and any further changes they require: the evaluation batch must not be larger than the batch.
 
-    Where both are among `changes`, both were meant and stay.
+    If `changes` contains both sizes, neither is adjusted.
     """
     together = dict(changes)
     after = msgspec.structs.replace(options, **changes)
@@ -58,26 +61,41 @@ def linked(options: LoadOptions, changes: Mapping[str, Any]) -> dict[str, Any]:
     return together
 
 
-def load_options_of(start: LoadOptions, assignments: Mapping[str, str]) -> LoadOptions:
-    """`start` with `key=value` texts as `--set` has them, linked and checked. Raises BadOption."""
+def parse_load_options(start: LoadOptions, assignments: Mapping[str, str]) -> LoadOptions:
+    """Return `start` with the `key=value` texts of `--set` applied and checked. Raises BadOption."""
     options = apply_assignments(start, assignments)
     given = {key: getattr(options, key) for key in assignments}
-    options = msgspec.structs.replace(options, **linked(start, given))
+    options = msgspec.structs.replace(options, **with_linked_changes(start, given))
     check_combination(options)
     return options
+
+
+def lora_adapter(text: str) -> tuple[str, float]:
+    """Return the path and the scale in one item of the option `lora`: FILE, or FILE=SCALE.
+
+    Only a number after the last "=" is a scale, because a file name may contain "=" too.
+    """
+    path, _, scale = text.rpartition("=")
+    try:
+        number = float(scale)
+    except ValueError:
+        return text, 1.0
+    return (path, number) if path and math.isfinite(number) else (text, 1.0)
 
 
 def _cache(options: LoadOptions) -> Iterator[Conflict]:
     if options.type_v not in _UNQUANTISED and options.flash_attn == "off":
         yield Conflict(
             ("type_v", "flash_attn"),
-            f"A V cache of type {options.type_v} needs flash attention. Set flash attention to auto or on, or the V "
-            "cache type to f16.",
+            tr(
+                "V cache type {0} needs flash attention. Set Flash attention to Auto or On, or V cache type to f16.",
+                options.type_v,
+            ),
         )
     if options.split_mode == "tensor" and options.flash_attn == "off":
         yield Conflict(
             ("split_mode", "flash_attn"),
-            "Split mode tensor needs flash attention. Set flash attention to auto or on, or split by layer.",
+            tr("Split mode Tensor needs flash attention. Set Flash attention to Auto or On, or Split mode to Layer."),
         )
 
 
@@ -85,8 +103,11 @@ def _batches(options: LoadOptions) -> Iterator[Conflict]:
     if isinstance(options.n_ubatch, int) and options.n_ubatch > options.n_batch:
         yield Conflict(
             ("n_ubatch", "n_batch"),
-            f"The evaluation batch ({options.n_ubatch}) cannot be larger than the batch ({options.n_batch}). Raise the "
-            "batch size, or lower the evaluation batch size.",
+            tr(
+                "Evaluation batch size ({0}) can't be larger than Batch size ({1}). Lower it, or raise Batch size.",
+                show_count(options.n_ubatch),
+                show_count(options.n_batch),
+            ),
         )
 
 
@@ -94,20 +115,19 @@ def _devices(options: LoadOptions) -> Iterator[Conflict]:
     if options.tensor_split and options.split_mode == "none":
         yield Conflict(
             ("tensor_split", "split_mode"),
-            "Split shares need a split mode: with none, one GPU takes the whole model. Choose layer, or clear the "
-            "shares.",
+            tr("Split shares have no effect without a split mode. Set Split mode to Layer, or clear Split shares."),
         )
     if options.tensor_split and not any(options.tensor_split):
-        yield Conflict(("tensor_split",), "At least one GPU must have a share above 0.")
+        yield Conflict(("tensor_split",), tr("At least one GPU needs a share above 0."))
     if any(share < 0 for share in options.tensor_split):
-        yield Conflict(("tensor_split",), "A share cannot be below 0.")
+        yield Conflict(("tensor_split",), tr("Shares can't be negative."))
     if "none" in options.devices and len(options.devices) > 1:
-        yield Conflict(("devices",), "The device none stands alone: it means that no GPU is used.")
+        yield Conflict(("devices",), tr("The device none means no GPU, so it can't be combined with other devices."))
     named = tuple(name for name in options.devices if name != "none")
     if named and options.split_mode == "none" and options.main_gpu >= len(named):
         yield Conflict(
             ("main_gpu", "devices"),
-            f"Main GPU {options.main_gpu} is not among the {len(named)} devices that are named; the first is 0.",
+            tr("Main GPU {0} doesn't exist: Devices lists {1}, and the first one is 0.", options.main_gpu, len(named)),
         )
 
 
@@ -115,12 +135,14 @@ def _placement(options: LoadOptions) -> Iterator[Conflict]:
     for text in options.override_tensor:
         pattern, separator, device = text.rpartition("=")
         if not separator or not pattern or not device:
-            yield Conflict(("override_tensor",), f'"{text}" must look like PATTERN=DEVICE, for example blk\\.0\\.=CPU.')
+            sentence = tr("“{0}” isn't like PATTERN=DEVICE, for example {1}.", text, r"blk\.0\.=CPU")
+            yield Conflict(("override_tensor",), sentence)
             continue
         try:
             re.compile(pattern)
         except re.error as error:
-            yield Conflict(("override_tensor",), f'"{pattern}" is no regular expression: {error.msg}.')
+            sentence = tr("“{0}” isn't a valid regular expression: {1}.", pattern, error.msg)
+            yield Conflict(("override_tensor",), sentence)
 
 
 def _pictures(options: LoadOptions) -> Iterator[Conflict]:
@@ -128,7 +150,11 @@ def _pictures(options: LoadOptions) -> Iterator[Conflict]:
     if high and low > high:
         yield Conflict(
             ("image_min_tokens", "image_max_tokens"),
-            f"The fewest tokens of a picture ({low}) cannot be more than the most ({high}).",
+            tr(
+                "Fewest tokens per picture ({0}) can't be more than Most tokens per picture ({1}).",
+                show_count(low),
+                show_count(high),
+            ),
         )
 
 
@@ -138,14 +164,23 @@ def _of_model(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflict]:
     if trained and options.n_ctx > trained and not reaches_further:
         yield Conflict(
             ("n_ctx", "rope_scaling"),
-            f"The model was trained on {trained:,} tokens of context. Choose a shorter one, or set RoPE scaling to "
-            "yarn, which reaches further and hurts short texts.",
+            tr(
+                "The model was trained on {0} tokens. Choose a shorter context, or set RoPE scaling to yarn, which "
+                "reaches further but reduces quality in short chats.",
+                show_count(trained),
+            ),
         )
     heads = (("type_k", options.type_k, facts.key_length, "K"), ("type_v", options.type_v, facts.value_length, "V"))
     for key, kind, length, name in heads:
         if kind not in _UNQUANTISED and length % _CACHE_BLOCK:
             yield Conflict(
                 (key,),
-                f"A {name} cache of type {kind} needs heads of a multiple of {_CACHE_BLOCK} values; this model's have "
-                f"{length}. Choose f16.",
+                tr(
+                    "The {0} cache type {1} needs attention heads of a multiple of {2} values, and this model's have "
+                    "{3}. Choose f16.",
+                    name,
+                    kind,
+                    _CACHE_BLOCK,
+                    length,
+                ),
             )

@@ -1,9 +1,11 @@
-"""Every option of the engine, declared once: how a model is loaded, and how an answer is made.
+"""All options of the engine: LoadOptions for loading a model, GenerationOptions for each answer.
 
-The field names are the keys of `--set key=value` and of the settings table (see core/settings.py).
+The field names are the keys of `--set key=value` and of the settings table (core/settings.py). The values here are not
+always what is used: the planner decides the load options that are at their default here (hardware/ladder.py, where the
+context lengths of each aim are), and a chat uses the sampling values of its preset (core/presets.py).
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -13,25 +15,26 @@ CacheType = Literal["f16", "bf16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"
 
 _MODEL, _GPU, _MEMORY, _CONTEXT, _VISION, _SPEED = "Model", "GPU", "Memory", "Context", "Pictures", "Speed"
 _SAMPLING, _REPETITION, _THINKING, _OUTPUT = "Sampling", "Repetition", "Thinking", "Output"
+_YARN = "Only used with the RoPE scaling yarn."
 _QWEN_CARD = "Qwen3.5 model card"
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to load a model. Changing any of these needs a reload. A value named auto is decided before loading."""
+    """How to load a model. A change needs a reload. The planner replaces every "auto" before loading."""
 
     needs_reload: ClassVar[bool] = True
 
     model: Annotated[str, Setting("Model file", "--model", "The GGUF file to load.", _MODEL)]
     mmproj: Annotated[
         str,
-        Setting("Picture file (mmproj)", "--mmproj", "The vision encoder that belongs to the model.", _VISION),
+        Setting("Vision file (mmproj)", "--mmproj", "The vision encoder of the model.", _VISION),
     ] = ""
     aim: Annotated[
         Literal["speed", "balanced", "long_context"],
         Setting(
             "Aim", "",
-            "What gets the memory where there is too little: Speed keeps the model on the GPU, Long context keeps room "
-            "for long chats.",
+            "What to favour when memory is short: Speed keeps the model on the GPU, Long context keeps room for long "
+            "chats.",
             _MEMORY, basic=True,
         ),
     ] = "balanced"
@@ -39,52 +42,55 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int,
         Setting(
             "Context length", "--ctx-size",
-            "How much text and pictures the model sees at once. Longer needs more memory; 0 takes the model's own.",
+            "How many tokens of text and pictures fit in one chat. Longer needs more memory. 0 uses the model's "
+            "default.",
             _CONTEXT, unit="tokens", low=0, high=4_194_304, basic=True, ollama="num_ctx", vllm="--max-model-len",
         ),
     ] = 0
     n_batch: Annotated[
         int,
-        Setting("Batch size", "--batch-size", "Most tokens handed to the engine at once.", _SPEED,
+        Setting("Batch size", "--batch-size", "The most tokens passed to the engine at once.", _SPEED,
                 unit="tokens", low=1, high=65_536, ollama="num_batch"),
     ] = 2048
     n_ubatch: Annotated[
         Literal["auto"] | int,
         Setting(
             "Evaluation batch size", "--ubatch-size",
-            "Tokens computed together while a prompt is read. Larger reads faster (512: 458, 1024: 706 tok/s were "
-            "reported with experts on the CPU) and needs more memory; Stop waits for one such batch.",
+            "How many prompt tokens are processed together. Larger is faster (user reports with experts on the CPU: "
+            "458 tok/s with 512, 706 with 1024) but needs more memory, and Stop waits for the current batch.",
             _SPEED, unit="tokens", low=1, high=65_536, source="r/LocalLLaMA reports collected in 2026",
         ),
     ] = "auto"
     n_threads: Annotated[
         int,
-        Setting("CPU threads", "--threads", "Threads while writing; 0 takes the physical cores.",
+        Setting("CPU threads", "--threads", "Threads for generating text. 0 uses all physical cores.",
                 _SPEED, low=0, high=512, ollama="num_thread"),
     ] = 0
     n_threads_batch: Annotated[
         int,
-        Setting("CPU threads for reading", "--threads-batch", "Threads while reading a prompt; 0 takes the same.",
+        Setting("CPU threads for prompts", "--threads-batch",
+                "Threads for processing prompts. 0 uses as many as for generating.",
                 _SPEED, low=0, high=512),
     ] = 0
     n_gpu_layers: Annotated[
         Literal["auto", "all"] | int,
-        Setting("GPU offload", "--n-gpu-layers", "Layers kept in video memory; Auto takes what fits.", _GPU,
+        Setting("GPU offload", "--n-gpu-layers", "How many layers are kept in VRAM. Auto keeps as many as fit.", _GPU,
                 unit="layers", low=0, high=10_000, ollama="num_gpu"),
     ] = "auto"
     n_cpu_moe: Annotated[
         Literal["auto"] | int,
         Setting(
             "Expert layers on CPU", "--n-cpu-moe",
-            "Layers whose experts stay in RAM while everything else is on the GPU: the cheapest way to save video "
-            "memory on a mixture of experts.",
+            "How many layers keep their experts in RAM while the rest is on the GPU. For a mixture-of-experts model, "
+            "this saves VRAM at the lowest cost in speed.",
             _GPU, unit="layers", low=0, high=10_000,
         ),
     ] = "auto"
     override_tensor: Annotated[
         tuple[str, ...],
         Setting("Tensor placement", "--override-tensor",
-                "PATTERN=DEVICE pairs; the first regular expression that matches a tensor's name decides.", _GPU),
+                "PATTERN=DEVICE pairs. The first regular expression that matches a tensor's name places it.", _GPU,
+                placeholder=r"blk\.1\d\..*_exps=CPU"),
     ] = ()
     split_mode: Annotated[
         Literal["layer", "row", "tensor", "none"],
@@ -92,49 +98,52 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = "layer"
     tensor_split: Annotated[
         tuple[float, ...],
-        Setting("Split shares", "--tensor-split", "Share of the model per GPU, for example 3,1.", _GPU),
+        Setting("Split shares", "--tensor-split", "Share of the model on each GPU, for example 3,1.", _GPU,
+                placeholder="3, 1"),
     ] = ()
     main_gpu: Annotated[
-        int, Setting("Main GPU", "--main-gpu", "The GPU that is used when nothing is split.", _GPU,
+        int, Setting("Main GPU", "--main-gpu", "The GPU to use if the model isn't split.", _GPU,
                      low=0, high=63, ollama="main_gpu")
     ] = 0
     devices: Annotated[
         tuple[str, ...],
-        Setting("Devices", "--device", "Names of the devices to use, or none for the CPU alone; empty: all GPUs.",
-                _GPU),
+        Setting("Devices", "--device", "Names of the devices to use. None uses only the CPU, empty uses all GPUs.",
+                _GPU, placeholder="CUDA0; CUDA1"),
     ] = ()
     flash_attn: Annotated[
         Literal["auto", "on", "off"],
-        Setting("Flash attention", "--flash-attn", "Saves memory and time; a quantised V cache needs it.", _MEMORY),
+        Setting("Flash attention", "--flash-attn", "Saves memory and time. Required for a quantised V cache.", _MEMORY),
     ] = "auto"
     type_k: Annotated[
         Literal["auto"] | CacheType,
         Setting(
             "K cache type", "--cache-type-k",
-            "q8_0 halves the cache at +0.0043 perplexity; small LaTeX slips were reported from 20-40K tokens on. "
-            "Auto: f16 while it fits.",
+            "q8_0 halves the cache at +0.0043 perplexity, but users report small LaTeX mistakes from 20-40K tokens. "
+            "Auto uses f16 if it fits.",
             _MEMORY, source="collected reports, 2026",
         ),
     ] = "auto"
     type_v: Annotated[
         Literal["auto"] | CacheType,
-        Setting("V cache type", "--cache-type-v", "As for K; quantised types need flash attention.", _MEMORY),
+        Setting("V cache type", "--cache-type-v", "As for K. Quantised types need flash attention.", _MEMORY),
     ] = "auto"
     load_mode: Annotated[
         Literal["auto", "mmap", "mlock", "none"],
         Setting(
             "Load mode", "--load-mode",
-            "mmap reads the file as needed, mlock pins it in RAM, None copies it. Auto: None when experts stay in "
-            "RAM, else mmap.",
+            "mmap reads the file as needed, mlock keeps it in RAM, None copies it. Auto uses None if experts stay in "
+            "RAM, otherwise mmap.",
             _MEMORY,
         ),
     ] = "auto"
     offload_kqv: Annotated[
-        bool, Setting("KV cache on GPU", "--no-kv-offload", "Off keeps the whole cache in RAM: slow.", _MEMORY)
+        bool, Setting("KV cache on GPU", "--no-kv-offload",
+                      "If off, the KV cache is kept in RAM, which is slow.", _MEMORY)
     ] = True
     op_offload: Annotated[
         bool,
-        Setting("GPU helps with CPU layers", "--no-op-offload", "Large batches of CPU layers run on the GPU.", _GPU),
+        Setting("GPU helps with CPU layers", "--no-op-offload",
+                "Process large batches of CPU layers on the GPU.", _GPU),
     ] = True
     swa_full: Annotated[
         bool,
@@ -142,161 +151,200 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = False
     kv_overrides: Annotated[
         tuple[str, ...],
-        Setting("Header overrides", "--override-kv", "KEY=TYPE:VALUE, TYPE being int, float, bool or str.", _MODEL),
+        Setting("Header overrides", "--override-kv", "KEY=TYPE:VALUE, where TYPE is int, float, bool or str.", _MODEL,
+                placeholder="qwen35moe.expert_used_count=int:6"),
     ] = ()
     rope_scaling: Annotated[
         Literal["auto", "none", "linear", "yarn"],
-        Setting("RoPE scaling", "--rope-scaling", "yarn reaches beyond the trained context; it hurts short texts.",
+        Setting("RoPE scaling", "--rope-scaling",
+                "yarn extends the context beyond the trained length, but reduces quality in short chats.",
                 _CONTEXT),
     ] = "auto"
     rope_freq_base: Annotated[
-        float, Setting("RoPE base frequency", "--rope-freq-base", "0 takes the model's.", _CONTEXT, low=0)
+        float, Setting("RoPE base frequency", "--rope-freq-base", "0 uses the model's default.", _CONTEXT, low=0)
     ] = 0.0
     rope_freq_scale: Annotated[
-        float, Setting("RoPE frequency scale", "--rope-freq-scale", "0 takes the model's.", _CONTEXT, low=0)
+        float, Setting("RoPE frequency scale", "--rope-freq-scale", "0 uses the model's default.", _CONTEXT, low=0)
     ] = 0.0
     yarn_ext_factor: Annotated[
-        float, Setting("YaRN extrapolation mix", "--yarn-ext-factor", "-1 takes the default.", _CONTEXT)
+        float, Setting("YaRN extrapolation mix", "--yarn-ext-factor", _YARN, _CONTEXT, minus_one="Default")
     ] = -1.0
     yarn_attn_factor: Annotated[
-        float, Setting("YaRN attention factor", "--yarn-attn-factor", "-1 takes the default.", _CONTEXT)
+        float, Setting("YaRN attention factor", "--yarn-attn-factor", _YARN, _CONTEXT, minus_one="Default")
     ] = -1.0
     yarn_beta_fast: Annotated[
-        float, Setting("YaRN low correction", "--yarn-beta-fast", "-1 takes the default.", _CONTEXT)
+        float, Setting("YaRN low correction", "--yarn-beta-fast", _YARN, _CONTEXT, minus_one="Default")
     ] = -1.0
     yarn_beta_slow: Annotated[
-        float, Setting("YaRN high correction", "--yarn-beta-slow", "-1 takes the default.", _CONTEXT)
+        float, Setting("YaRN high correction", "--yarn-beta-slow", _YARN, _CONTEXT, minus_one="Default")
     ] = -1.0
     yarn_orig_ctx: Annotated[
-        int, Setting("YaRN trained context", "--yarn-orig-ctx", "0 takes the model's.", _CONTEXT, unit="tokens", low=0)
+        int, Setting("YaRN trained context", "--yarn-orig-ctx",
+                     "0 uses the model's default.", _CONTEXT, unit="tokens", low=0)
     ] = 0
     numa: Annotated[
         Literal["off", "distribute", "isolate", "numactl"],
-        Setting("NUMA", "--numa", "For boards with several CPU sockets.", _SPEED),
+        Setting("NUMA", "--numa", "For computers with several CPU sockets.", _SPEED),
     ] = "off"
     chat_template_file: Annotated[
         str,
-        Setting("Chat template file", "--chat-template-file", "A Jinja file instead of the model's own template.",
+        Setting("Chat template file", "--chat-template-file",
+                "A Jinja file to use instead of the model's own template.",
                 _MODEL),
     ] = ""
     vision: Annotated[
         Literal["auto", "gpu", "cpu", "off"],
-        Setting("Pictures", "--no-mmproj-offload", "Where pictures are encoded: CPU saves video memory, slower.",
+        Setting("Pictures", "--no-mmproj-offload", "Where pictures are processed. CPU saves VRAM but is slower.",
                 _VISION, basic=True),
     ] = "auto"
     image_min_tokens: Annotated[
         int,
-        Setting("Fewest tokens per picture", "--image-min-tokens", "Small pictures are enlarged; 0 takes the model's.",
+        Setting("Fewest tokens per picture", "--image-min-tokens",
+                "Smaller pictures are enlarged. 0 uses the model's default.",
                 _VISION, unit="tokens", low=0, high=65_536),
     ] = 0
     image_max_tokens: Annotated[
         int,
-        Setting("Most tokens per picture", "--image-max-tokens", "Larger pictures are reduced; 0 takes the model's.",
+        Setting("Most tokens per picture", "--image-max-tokens",
+                "Larger pictures are scaled down. 0 uses the model's default.",
                 _VISION, unit="tokens", low=0, high=65_536),
     ] = 0
     lora: Annotated[
         tuple[str, ...],
-        Setting("LoRA adapters", "--lora", "FILE or FILE=SCALE, several separated by semicolons.", _MODEL),
+        Setting("LoRA adapters", "--lora", "FILE or FILE=SCALE. Separate several with semicolons.", _MODEL,
+                placeholder="style.gguf=0.5; tone.gguf"),
     ] = ()
     check_tensors: Annotated[
-        bool, Setting("Check tensor data", "--check-tensors", "Slower load that finds invalid numbers.", _MODEL)
+        bool, Setting("Check tensor data", "--check-tensors", "Look for invalid values while loading. Slower.", _MODEL)
     ] = False
     cache_budget_mib: Annotated[
         int,
-        Setting("Prompt cache", "--cache-ram", "RAM for checkpoints and encoded pictures that keep turns instant.",
+        Setting("Prompt cache", "--cache-ram",
+                "RAM for checkpoints and processed pictures, so that answers start sooner.",
                 _MEMORY, unit="MiB", low=0, high=1_048_576),
     ] = 1024
 
 
+class DecidedOptions(LoadOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Load options as the engine takes them: the planner has replaced every "auto" by a value.
+
+    The defaults are llama.cpp's. `flash_attn` and `rope_scaling` may still be "auto": llama.cpp resolves them itself.
+    """
+
+    n_ubatch: int = 512
+    n_gpu_layers: Literal["all"] | int = "all"
+    n_cpu_moe: int = 0
+    type_k: CacheType = "f16"
+    type_v: CacheType = "f16"
+    load_mode: Literal["mmap", "mlock", "none"] = "mmap"
+    vision: Literal["gpu", "cpu", "off"] = "gpu"
+
+
+def decided_options(options: LoadOptions, **changes: Any) -> DecidedOptions:
+    """Return `options` with `changes`; every remaining "auto" becomes llama.cpp's default."""
+    values = msgspec.structs.asdict(options) | changes
+    return msgspec.convert({key: value for key, value in values.items() if value != "auto"}, DecidedOptions)
+
+
 class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one answer is made. Every request carries all of them; none needs a reload."""
+    """How to generate an answer. Every request contains all of these options, so a change needs no reload."""
 
     needs_reload: ClassVar[bool] = False
 
     temperature: Annotated[
         float,
-        Setting("Temperature", "--temp", "Randomness; 0 always takes the likeliest token.", _SAMPLING,
+        Setting("Temperature", "--temp", "Randomness. 0 always picks the most likely token.", _SAMPLING,
                 low=0, high=10, source=_QWEN_CARD, basic=True, ollama="temperature", vllm="temperature"),
     ] = 1.0
     top_k: Annotated[
-        int, Setting("Top-k", "--top-k", "Keep the k likeliest tokens; 0 keeps all.", _SAMPLING,
+        int, Setting("Top-k", "--top-k", "Pick only from the k most likely tokens. 0 turns it off.", _SAMPLING,
                      low=0, high=1_000_000, ollama="top_k", vllm="top_k")
     ] = 20
     top_p: Annotated[
-        float, Setting("Top-p", "--top-p", "Keep the likeliest tokens that add up to p.", _SAMPLING,
+        float, Setting("Top-p", "--top-p",
+                       "Pick only from the most likely tokens whose probabilities add up to p.", _SAMPLING,
                        low=0, high=1, ollama="top_p", vllm="top_p")
     ] = 0.95
     min_p: Annotated[
-        float, Setting("Min-p", "--min-p", "Drop tokens below this share of the best one.", _SAMPLING,
+        float, Setting("Min-p", "--min-p",
+                       "Ignore tokens below this fraction of the most likely one's probability.", _SAMPLING,
                        low=0, high=1, ollama="min_p", vllm="min_p")
     ] = 0.0
     typical_p: Annotated[
-        float, Setting("Typical-p", "--typical", "Locally typical sampling; 1 is off.", _SAMPLING,
+        float, Setting("Typical-p", "--typical", "Locally typical sampling. 1 turns it off.", _SAMPLING,
                        low=0, high=1, ollama="typical_p")
     ] = 1.0
     repeat_penalty: Annotated[
         float,
-        Setting("Repeat penalty", "--repeat-penalty", "Above 1 makes recent tokens less likely.", _REPETITION,
+        Setting("Repeat penalty", "--repeat-penalty", "Values above 1 make recent tokens less likely.", _REPETITION,
                 low=0.01, high=10, ollama="repeat_penalty", vllm="repetition_penalty"),
     ] = 1.0
     frequency_penalty: Annotated[
         float,
-        Setting("Frequency penalty", "--frequency-penalty", "Grows with each repetition.",
+        Setting("Frequency penalty", "--frequency-penalty", "Makes a token less likely each time it occurs.",
                 _REPETITION, low=-10, high=10, ollama="frequency_penalty", vllm="frequency_penalty"),
     ] = 0.0
     presence_penalty: Annotated[
         float,
         Setting("Presence penalty", "--presence-penalty",
-                "Once for every token that occurred. Qwen3.5 needs 1.5 when it thinks, or long thoughts loop.",
+                "Makes every token that occurred less likely. Qwen3.5 needs 1.5 for thinking, or it may loop.",
                 _REPETITION, low=-10, high=10, source=_QWEN_CARD, ollama="presence_penalty", vllm="presence_penalty"),
     ] = 1.5
     penalty_last_n: Annotated[
         int,
-        Setting("Penalty window", "--repeat-last-n", "Tokens the penalties look back; 0 is off, -1 the whole context.",
-                _REPETITION, unit="tokens", low=-1, high=4_194_304, ollama="repeat_last_n"),
+        Setting("Penalty window", "--repeat-last-n",
+                "How many recent tokens the penalties cover. 0 is none.",
+                _REPETITION, unit="tokens", low=-1, high=4_194_304, minus_one="Whole context", ollama="repeat_last_n"),
     ] = 64
     dry_multiplier: Annotated[
-        float, Setting("DRY strength", "--dry-multiplier", "Against repeated phrases; 0 is off.",
+        float, Setting("DRY strength", "--dry-multiplier", "Penalises repeated phrases. 0 turns it off.",
                        _REPETITION, low=0, high=100)
     ] = 0.0
     dry_base: Annotated[
-        float, Setting("DRY base", "--dry-base", "Growth per token beyond the allowed length.",
+        float, Setting("DRY base", "--dry-base",
+                       "How fast the penalty grows with each token beyond the allowed length.",
                        _REPETITION, low=0, high=100)
     ] = 1.75
     dry_allowed_length: Annotated[
-        int, Setting("DRY allowed length", "--dry-allowed-length", "Repetitions up to here are free.", _REPETITION,
+        int, Setting("DRY allowed length", "--dry-allowed-length",
+                     "Repetitions up to this length aren't penalised.", _REPETITION,
                      unit="tokens", low=0, high=100_000)
     ] = 2
     dry_penalty_last_n: Annotated[
-        int, Setting("DRY window", "--dry-penalty-last-n", "-1 the whole context, 0 off.", _REPETITION, unit="tokens",
-                     low=-1, high=4_194_304)
+        int, Setting("DRY window", "--dry-penalty-last-n",
+                     "How many recent tokens DRY covers. 0 is none.", _REPETITION, unit="tokens",
+                     low=-1, high=4_194_304, minus_one="Whole context")
     ] = -1
     xtc_probability: Annotated[
-        float, Setting("XTC probability", "--xtc-probability", "Chance to cut the likeliest tokens; 0 is off.",
+        float, Setting("XTC probability", "--xtc-probability",
+                       "Probability of removing the most likely tokens. 0 turns it off.",
                        _SAMPLING,
                        low=0, high=1)
     ] = 0.0
     xtc_threshold: Annotated[
-        float, Setting("XTC threshold", "--xtc-threshold", "Tokens above this may be cut.", _SAMPLING, low=0, high=1)
+        float, Setting("XTC threshold", "--xtc-threshold",
+                       "Tokens above this probability may be removed.", _SAMPLING, low=0, high=1)
     ] = 0.1
     seed: Annotated[
-        int, Setting("Seed", "--seed", "The same seed gives the same answer; -1 takes a new one.", _SAMPLING,
-                     low=-1, high=4_294_967_294, ollama="seed", vllm="seed")
+        int, Setting("Seed", "--seed", "The same seed gives the same answer. Random picks a new one each time.",
+                     _SAMPLING, low=-1, high=4_294_967_294, minus_one="Random", ollama="seed", vllm="seed")
     ] = -1
     logit_bias: Annotated[
         tuple[str, ...],
-        Setting("Logit bias", "--logit-bias", "TOKEN=BIAS pairs; TOKEN is a token id, BIAS a number or -inf.",
-                _SAMPLING),
+        Setting("Logit bias", "--logit-bias", "TOKEN=BIAS pairs, where TOKEN is a token id and BIAS a number or -inf.",
+                _SAMPLING, placeholder="271=-1.5; 198=-inf"),
     ] = ()
     stop: Annotated[
         tuple[str, ...],
-        Setting("Stop texts", "--reverse-prompt", "The answer ends before any of these; thoughts are not searched.",
+        Setting("Stop texts", "--reverse-prompt",
+                "The answer ends before any of these texts. They have no effect in thinking.",
                 _OUTPUT, ollama="stop"),
     ] = ()
     max_tokens: Annotated[
         int,
-        Setting("Longest output", "--predict", "Thought and answer together; -1 up to the context.", _OUTPUT,
-                unit="tokens", low=-1, high=4_194_304, ollama="num_predict", vllm="max_tokens"),
+        Setting("Longest output", "--predict",
+                "The most tokens of thinking and answer together. The context is always a limit.", _OUTPUT,
+                unit="tokens", low=-1, high=4_194_304, minus_one="Unlimited", ollama="num_predict", vllm="max_tokens"),
     ] = -1
     json_schema: Annotated[
         str, Setting("JSON schema", "--json-schema", "The answer follows this schema (JSON text).", _OUTPUT)
@@ -304,35 +352,37 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     grammar: Annotated[
         str,
         Setting("Grammar", "--grammar",
-                "The answer follows this GBNF grammar from its rule root on. Not together with a JSON schema.",
+                "The answer follows this GBNF grammar, starting at its rule root. Can't be combined with a JSON "
+                "schema.",
                 _OUTPUT, is_block=True),
     ] = ""
     enable_thinking: Annotated[
-        bool, Setting("Thinking", "--reasoning", "Reason before answering: better on hard questions, slower.",
+        bool, Setting("Thinking", "--reasoning", "Think before answering: better at hard questions, but slower.",
                       _THINKING, basic=True)
     ] = True
     preserve_thinking: Annotated[
         bool,
-        Setting("Keep earlier thoughts", "--chat-template-kwargs",
-                "Qwen3.6 can see its earlier thoughts; it costs room.",
+        Setting("Send earlier thinking", "--chat-template-kwargs",
+                "Lets Qwen3.6 see its earlier thinking, which uses up context.",
                 _THINKING),
     ] = False
     thinking_budget: Annotated[
         int,
-        Setting("Thinking budget", "--reasoning-budget", "Tokens of thought before it must answer; -1 is unlimited.",
-                _THINKING, unit="tokens", low=-1, high=4_194_304, basic=True),
+        Setting("Thinking budget", "--reasoning-budget", "The most tokens to think before answering.",
+                _THINKING, unit="tokens", low=-1, high=4_194_304, minus_one="Unlimited", basic=True),
     ] = -1
     thinking_close: Annotated[
         str,
-        Setting("Closing text of a cut thought", "--reasoning-budget-message",
-                "Inserted when the budget is used up or you press Answer now. It must hold </think>.", _THINKING,
-                pattern=r"[\s\S]*</think>[\s\S]*", example="a text with </think> in it", is_block=True),
+        Setting("End of interrupted thinking", "--reasoning-budget-message",
+                "Inserted when the budget is used up or you choose Answer now. Must contain </think>.", _THINKING,
+                pattern=r"[\s\S]*</think>[\s\S]*", example="a text that contains </think>", is_block=True),
     ] = "\n</think>\n\n"
     context_overflow: Annotated[
         Literal["stop", "drop_oldest"],
-        Setting("When the context is full", "", "Stop ends the answer, Drop the oldest leaves out the oldest turns.",
+        Setting("When the context is full", "", "Stop ends the answer. Drop the oldest leaves out the oldest messages.",
                 _CONTEXT),
     ] = "stop"
     cache_prompt: Annotated[
-        bool, Setting("Use the prompt cache", "--no-cache-prompt", "Off reads everything again each turn.", _SPEED)
+        bool, Setting("Use the prompt cache", "--no-cache-prompt",
+                      "If off, the whole chat is processed again for each answer.", _SPEED)
     ] = True

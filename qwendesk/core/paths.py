@@ -1,4 +1,4 @@
-"""Where things live: the app's resources, and the folders of this user (by platformdirs)."""
+"""Paths of the app's resources and of this user's folders, which platformdirs determines."""
 
 import sys
 from pathlib import Path
@@ -6,10 +6,14 @@ from pathlib import Path
 import platformdirs
 
 _APP = "QwenDesk"
+_DEMO_MODEL = "qwendesk-demo-Q8_0.gguf"
 
 
 def resources_folder() -> Path:
-    """The read-only files the app ships: beside the package in a source tree, inside it in a wheel or bundle."""
+    """Return the folder of the app's read-only files: next to the package in a source tree, inside a wheel or bundle.
+
+    Raises FileNotFoundError if it is missing.
+    """
     package = Path(__file__).resolve().parent.parent
     bundle = getattr(sys, "_MEIPASS", None)
     for candidate in (
@@ -23,19 +27,19 @@ def resources_folder() -> Path:
 
 
 def guide_folder() -> Path:
-    """The user guide's pages and pictures: in `docs` of a source tree, in the resources of a wheel or bundle."""
+    """Return the folder of the user guide: in `docs` of a source tree, in the resources of a wheel or bundle."""
     inside = resources_folder() / "guide"
     return inside if inside.is_dir() else resources_folder().parent / "docs" / "guide"
 
 
 def demo_model() -> Path:
-    """The built-in demo model: for trying the app and testing the engine, not for real questions."""
-    return resources_folder() / "demo" / "qwendesk-demo-Q8_0.gguf"
+    """Return the path of the built-in demo model, for trying the app and testing the engine, not for real questions."""
+    return resources_folder() / "demo" / _DEMO_MODEL
 
 
 def is_demo(model: str) -> bool:
-    """Whether a model's path is that of the built-in demo."""
-    return Path(model).name == demo_model().name
+    """Return whether `model`, a path, names the built-in demo model."""
+    return Path(model).name == _DEMO_MODEL
 
 
 def demo_mmproj() -> Path:
@@ -43,25 +47,42 @@ def demo_mmproj() -> Path:
 
 
 def engine_places() -> tuple[Path, ...]:
-    """Where engine folders may lie: beside the resources of a bundle, and in this user's data. May not exist."""
+    """Return the folders with engine folders: next to the resources and in the user's data. They may not exist."""
     return resources_folder().parent / "engines", data_folder() / "engines"
 
 
 def data_folder() -> Path:
-    """This user's data (chats, attachments). Not created here."""
+    """Return the folder of this user's data (chats, attachments), without creating it."""
     return Path(platformdirs.user_data_dir(_APP, appauthor=False))
 
 
 def config_folder() -> Path:
-    """This user's settings. Not created here."""
+    """Return the folder of this user's settings, without creating it."""
     return Path(platformdirs.user_config_dir(_APP, appauthor=False))
 
 
 def cache_folder() -> Path:
-    """What may be deleted at any time. Not created here."""
+    """Return the folder of files that may be deleted at any time, without creating it."""
     return Path(platformdirs.user_cache_dir(_APP, appauthor=False))
 
 
 def log_folder() -> Path:
-    """Logs (never message text). Not created here."""
+    """Return the folder of the logs, which never contain message text, without creating it."""
     return Path(platformdirs.user_log_dir(_APP, appauthor=False))
+
+
+def own_folders() -> tuple[Path, ...]:
+    """Return this user's folders that belong to the app, without duplicates; one may lie inside another.
+
+    They may not exist, and a user may have replaced one with a link.
+    """
+    log = log_folder()
+    # On Linux the log folder is QwenDesk/log in the user's state folder, so its parent belongs to the app too.
+    state = (log.parent,) if log.parent.name == _APP else ()
+    return tuple(dict.fromkeys((data_folder(), config_folder(), cache_folder(), *state, log)))
+
+
+def is_own(path: Path) -> bool:
+    """Return whether `path` is one of the app's folders or lies in one. Links are not resolved."""
+    path = path.absolute()
+    return any(path.is_relative_to(folder) for folder in own_folders())

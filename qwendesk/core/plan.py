@@ -1,6 +1,6 @@
-"""What a plan is: where a model's bytes go, what was chosen, why, and how fast it should be. Values only.
+"""Plans for loading a model: memory on each device, decided options, reasons and expected speed.
 
-hardware/planner.py makes plans from numbers, services/engine/exact.py replaces them by the engine's own.
+hardware/planner.py makes plans from estimates. engines/exact_plan.py replaces the estimates with the engine's figures.
 """
 
 from typing import Literal
@@ -8,39 +8,39 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.options import DecidedOptions
 
 PlanSource = Literal["estimate", "engine"]
-"""Who gave the numbers: our formulas, or the engine asked without allocating anything."""
+"""Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing."""
 
 PlanKind = Literal["vram", "some_experts_in_ram", "all_experts_in_ram", "layers_in_ram", "cpu", "disk"]
-"""Where the weights lie, from fastest to slowest: all in video memory; some or all experts in RAM; whole layers in
-RAM; everything in RAM; more than RAM holds, the rest read from disk again and again."""
+"""Where the weights are, from fastest to slowest: all in VRAM; some or all experts in RAM; whole layers in RAM;
+everything in RAM; more than fits in RAM, so that parts are read from disk repeatedly."""
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """The memory a plan may count on. Bytes; made by services from what the engine and the probes report."""
+class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory available to a plan, in bytes, from the engine and the hardware probes."""
 
     devices: tuple[DeviceInfo, ...] = ()
-    """In the engine's order, CPU among them or not."""
+    """In the engine's order; may include the CPU."""
     ram_total_bytes: int
     ram_available_bytes: int
-    """Free for us now, what our own engine holds included."""
+    """Free RAM, including what our own engine uses now."""
     reserve_bytes: int = 1024**3
-    """Left free on each GPU for games and other programs."""
-    ours: tuple[tuple[str, int], ...] = ()
-    """Device name and bytes our engine holds there now; they come back when it loads something else."""
+    """Left free on each GPU for games and other apps."""
+    engine_bytes: tuple[tuple[str, int], ...] = ()
+    """Device name and bytes that our engine uses there now; loading something else frees them."""
     drift: tuple[tuple[str, int], ...] = ()
-    """Device name and bytes a load took there beyond the formulas, as measured on this PC."""
-    extra: tuple[tuple[str, int], ...] = ()
-    """Device name and bytes to count beside everything else: what the engine said was missing from a plan."""
+    """Device name and bytes that loads used beyond the estimate, as measured on this PC."""
+    unplanned_bytes: tuple[tuple[str, int], ...] = ()
+    """Device name and bytes to add: memory that a plan left out and the engine's dry run found."""
     physical_cores: int = 0
     ram_bandwidth: float | None = None
-    """Bytes/s if it was measured here; None takes what is usual."""
+    """Bytes/s if measured on this PC; None uses a typical value."""
 
 
 class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one device holds under a plan, in bytes."""
+    """The memory of one device under a plan, in bytes."""
 
     name: str
     description: str = ""
@@ -49,34 +49,35 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     recurrent_bytes: int = 0
     compute_bytes: int = 0
     vision_bytes: int = 0
-    """The picture encoder with its compute buffer."""
+    """The vision encoder with its compute buffer."""
     draft_bytes: int = 0
     """The next-token (MTP) layer with its context."""
-    drift_bytes: int = 0
-    """What the driver takes and what formulas do not see."""
+    other_bytes: int = 0
+    """On a GPU, the driver and what loads on this PC used beyond the estimate. In RAM, the worker process, its prompt
+    cache, and what an integrated GPU uses."""
     budget_bytes: int | None = None
-    """What the plan may fill; None where the device does not tell its memory."""
+    """What the plan may use; None if the device does not report its memory."""
     limit_bytes: int | None = None
-    """All that is free for us now, the reserve included: what the user's own choices may fill."""
+    """All free memory including the reserve: the limit for options that the user chose."""
 
     @property
     def total_bytes(self) -> int:
         parts = self.weights_bytes + self.kv_bytes + self.recurrent_bytes + self.compute_bytes
-        return parts + self.vision_bytes + self.draft_bytes + self.drift_bytes
+        return parts + self.vision_bytes + self.draft_bytes + self.other_bytes
 
     @property
     def missing_bytes(self) -> int:
-        """Bytes beyond the budget; 0 when it fits, or when nobody knows."""
+        """Bytes beyond the budget; 0 if it fits or the budget is unknown."""
         return 0 if self.budget_bytes is None else max(self.total_bytes - self.budget_bytes, 0)
 
 
-class Prices(msgspec.Struct, frozen=True, kw_only=True):
-    """What one set of decided options costs. `gpus` in the engine's order; `ram` is the worker's whole RAM."""
+class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory use of decided options. `gpus` are in the engine's order; `ram` is all RAM of the worker."""
 
     gpus: tuple[DevicePlan, ...]
     ram: DevicePlan
     ram_weights_bytes: int
-    """Of the RAM, weights: what mmap may leave on disk."""
+    """The weights in RAM, which mmap may leave on disk."""
     experts_in_ram: bool
 
     @property
@@ -85,35 +86,45 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpeedEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens per second while writing, as (low, high) at the start of a chat and when it is long. An estimate from
-    memory bandwidth and the bytes a token reads, until it is measured on this PC."""
+    """Expected tokens per second of generation as (low, high), at the start of a chat and in a long one.
+
+    Estimated from memory bandwidth and the bytes read per token, until measured on this PC.
+    """
 
     start: tuple[float, float]
     long: tuple[float, float]
     long_tokens: int
-    """Tokens in the context that `long` speaks of."""
+    """Context length in tokens to which `long` applies."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to load a model: nothing in `options` that the planner decides is left to "auto"."""
+    """One way to load a model."""
 
     fits: bool
-    options: LoadOptions
-    prices: Prices
+    options: DecidedOptions
+    memory: MemoryUse
     kind: PlanKind
     speed: SpeedEstimate | None
-    """None where neither device nor RAM speed can be guessed."""
+    """None if the speed of neither the device nor the RAM is known."""
     why: tuple[str, ...]
-    """One sentence for each choice."""
+    """One sentence per decision."""
     label: str = ""
-    """What must be said beside the choice ("Reads from disk: slow"); "" for a plan that needs no warning."""
+    """Warning to show with the plan, such as "Reads from disk: slow"; "" for none."""
     source: PlanSource = "estimate"
 
     @property
     def devices(self) -> tuple[DevicePlan, ...]:
-        """The GPUs; RAM alone when there are none."""
-        return self.prices.gpus or (self.prices.ram,)
+        """The GPUs, or only the RAM if there are none."""
+        return self.memory.gpus or (self.memory.ram,)
 
     @property
     def ram_bytes(self) -> int:
-        return self.prices.ram.total_bytes
+        return self.memory.ram.total_bytes
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Predicted and actual memory use of one device after a load."""
+
+    device: str
+    predicted_bytes: int
+    real_bytes: int

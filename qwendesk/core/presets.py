@@ -1,7 +1,7 @@
-"""Sampling presets per model family: what the model cards recommend for each way of working.
+"""Sampling presets of each model family, as its model card recommends them.
 
-Numbers from the Qwen3.5 and Qwen3.6 model cards; min_p is 0 and the repeat penalty 1 in all of them.
-Without a presence penalty of 1.5 long thoughts of Qwen3.5 run in circles; Qwen3.6-27B does not need it.
+The numbers are from the Qwen3.5 and Qwen3.6 model cards; min_p is 0 and the repeat penalty 1 in all of them.
+Without a presence penalty of 1.5 the long reasoning of Qwen3.5 may loop; Qwen3.6-27B does not need the penalty.
 """
 
 import types
@@ -13,11 +13,11 @@ import msgspec
 from qwendesk.core.options import GenerationOptions
 
 Style = Literal["general", "precise", "custom"]
-"""Together with thinking, picks one of the four presets. "precise" is shown as Coding when the model thinks
-and as Reasoning when it does not; "custom" leaves the options as they are."""
+"""Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as
+Reasoning if it does not; "custom" leaves the options unchanged."""
 
 Family = Literal["demo", "qwen3.5", "qwen3.5-small", "qwen3.6", "qwen3.6-27b", "other"]
-"""Models that share presets. "qwen3.5-small" is 0.8B and 2B, "other" everything that is no Qwen3.5 or 3.6."""
+"""Models that share presets. "qwen3.5-small" is 0.8B and 2B; "other" is every model but Qwen3.5, 3.6 and the demo."""
 
 _QWEN_BUDGET_SENTENCE = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now."
@@ -47,9 +47,9 @@ _CODING = _Sampling(0.6, 0.95, 20, 0.0)
 _INSTRUCT = _Sampling(0.7, 0.8, 20, 1.5)
 _REASONING = _Sampling(1.0, 1.0, 40, 2.0)
 _SMALL_INSTRUCT = _Sampling(1.0, 1.0, 20, 2.0)
-# The demo was trained on exact answers: always its likeliest token, no penalty for a word of the question.
+# The demo was trained on exact answers, so it needs the most likely token and no penalty for words of the question.
 _GREEDY = _Sampling(0.0, 1.0, 0, 0.0)
-# llama.cpp's own defaults, for models whose card we do not know.
+# llama.cpp's defaults, for models whose card is not known.
 _LLAMA_CPP = _Sampling(0.8, 0.95, 40, 0.0, min_p=0.05)
 
 _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
@@ -57,7 +57,7 @@ _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
         "demo": _Presets(_GREEDY, _GREEDY, _GREEDY, _GREEDY),
         "qwen3.5": _Presets(_THINKING, _CODING, _INSTRUCT, _REASONING),
         "qwen3.5-small": _Presets(_THINKING, _CODING, _SMALL_INSTRUCT, _SMALL_INSTRUCT),
-        # The 3.6 cards give one preset without thinking.
+        # The 3.6 cards have only one preset without thinking.
         "qwen3.6": _Presets(_THINKING, _CODING, _INSTRUCT, _INSTRUCT),
         "qwen3.6-27b": _Presets(_Sampling(1.0, 0.95, 20, 0.0), _CODING, _INSTRUCT, _INSTRUCT),
         "other": _Presets(_LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP),
@@ -66,9 +66,9 @@ _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
 
 
 def family_of(architecture: str, *names: str) -> Family:
-    """The family of a model by its GGUF architecture and any names it goes by (general.name, basename, file name).
+    """Return a model's family by its GGUF architecture and its names (general.name, basename, file name).
 
-    A fine-tune whose names say nothing counts as Qwen3.5 when it has that architecture.
+    A fine-tune with that architecture counts as Qwen3.5 if its names don't say otherwise.
     """
     if not architecture.startswith("qwen35"):
         return "other"
@@ -81,7 +81,7 @@ def family_of(architecture: str, *names: str) -> Family:
 
 
 def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float | int]:
-    """The fields of GenerationOptions that the preset sets, by name; empty for "custom"."""
+    """Return the fields of GenerationOptions that the preset sets, by name; empty for "custom"."""
     if style == "custom":
         return {}
     presets = _PRESETS[family]
@@ -93,16 +93,16 @@ def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float
 
 
 def closing_text(family: Family) -> str:
-    """What is inserted when a thought is cut by its budget or by Answer now.
+    """Return the text to insert when the thinking budget is used up or the user chooses Answer now.
 
-    Qwen3.5 and 3.6 know the sentence of their card. The demo and unknown models do not (the demo then answers
-    another question), so theirs is the end of the thought alone.
+    For Qwen3.5 and 3.6 it contains the sentence from their model card. The demo and unknown models don't know the
+    sentence (the demo answers a different question after it), so they get only the end of the reasoning.
     """
     return _BARE_CLOSE if family in ("demo", "other") else _QWEN_BUDGET_SENTENCE
 
 
 def preset(options: GenerationOptions, family: Family, style: Style, *, thinking: bool) -> GenerationOptions:
-    """`options` with thinking switched, the family's closing text, and its sampling unless `style` is "custom"."""
+    """Return `options` with thinking on or off, the family's closing text, and the preset's sampling, if any."""
     return msgspec.structs.replace(
         options,
         enable_thinking=thinking,

@@ -1,7 +1,7 @@
-"""The settings table: built from the annotated fields of the option structs, used by everything else.
+"""The settings table, built from the annotated fields of the option structs.
 
-An option is declared once, where its field is. Defaults, validation, `--set key=value`, help texts,
-the settings pages and the docs all read this table.
+An option is declared once, at its field. Defaults, validation, `--set key=value`, help texts, the settings pages and
+the docs all come from this table.
 """
 
 import functools
@@ -14,41 +14,49 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from qwendesk.core.errors import BadOption
+from qwendesk.core.number_format import show_number
+from qwendesk.core.translation import tr
 
 OptionsT = TypeVar("OptionsT", bound=msgspec.Struct)
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What people see of one option. Goes into the field's `Annotated[...]`."""
+    """The description of one option, in its field's `Annotated[...]`."""
 
     label: str
     flag: str
-    """llama.cpp's flag for the same thing; "" where it has none."""
+    """llama.cpp's flag for this option; "" if there is none."""
     help: str
-    """What it does and what it costs, in a sentence or two."""
+    """One or two sentences on what it does and costs."""
     section: str
     unit: str = ""
     low: float | None = None
     high: float | None = None
     source: str = ""
     pattern: str = ""
-    """A text must match this regular expression as a whole; "" for any text."""
+    """Regular expression that must match the whole text; "" allows any text."""
     example: str = ""
-    """What such a text looks like; needed where there is a pattern."""
+    """Description of a valid text; required with a pattern."""
+    placeholder: str = ""
+    """An example of a list in the words of llama.cpp, shown in the empty field; not translated."""
+    minus_one: str = ""
+    """The word for -1, which the window shows in its place; "" if -1 is an ordinary number."""
+    choice_help: Mapping[str, str] = {}
+    """What each value does; the window shows it in place of `help` while the value is chosen."""
     is_block: bool = False
-    """A text of several lines, taken as it was typed: blanks and line ends at its ends mean something."""
+    """The text may have several lines, and leading and trailing white space is significant."""
     page: str = ""
-    """The page of the window where it is chosen; "" for the settings page itself."""
+    """The page of the window that shows the option; "" for the settings page."""
     basic: bool = False
-    """On the first level of the settings; everything else is under Advanced."""
+    """Shown without opening Advanced."""
     ollama: str = ""
-    """The PARAMETER of an Ollama Modelfile that means the same; "" where there is none."""
+    """The equivalent PARAMETER of an Ollama Modelfile; "" if there is none."""
     vllm: str = ""
-    """The option of `vllm serve`, or the key of its --override-generation-config; "" where there is none."""
+    """The equivalent option of `vllm serve` or key of its --override-generation-config; "" if there is none."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One row of the table: a `Setting` with what its field declares."""
+    """One row of the table: a `Setting` and the declaration of its field."""
 
     key: str
     setting: Setting
@@ -60,7 +68,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 @functools.cache
 def table(options: type[msgspec.Struct]) -> Mapping[str, Entry]:
-    """The rows of one option struct, by key, in the order they are declared."""
+    """Return the rows of an option struct by key, in the order of declaration."""
     needs_reload = bool(getattr(options, "needs_reload", False))
     hints = typing.get_type_hints(options, include_extras=True)
     rows: dict[str, Entry] = {}
@@ -76,63 +84,78 @@ def table(options: type[msgspec.Struct]) -> Mapping[str, Entry]:
 
 
 def apply_assignments(options: OptionsT, assignments: Mapping[str, str]) -> OptionsT:
-    """`options` with the given `key=value` texts applied.
+    """Return `options` with the values that `assignments` gives as text, by key.
 
-    Raises BadOption for a key the struct does not have, a value of the wrong type or out of range.
+    Raises BadOption for unknown keys and bad values.
     """
     rows = table(type(options))
     changes: dict[str, Any] = {}
     for key, text in assignments.items():
         if key not in rows:
-            known = ", ".join(rows)
-            raise BadOption("Unknown option", f'There is no option "{key}". Known options: {known}.')
+            sentence = tr("There is no option “{0}”. Known options: {1}.", key, ", ".join(rows))
+            raise BadOption(tr("Unknown option"), sentence)
         changes[key] = parse(rows[key], text)
     return msgspec.structs.replace(options, **changes)
 
 
 def parse(entry: Entry, text: str) -> Any:
-    """The value `text` stands for. Lists are separated by commas (by semicolons where items hold commas)."""
+    """Return the value that `text` stands for. Commas separate items of a list, or semicolons if there are any.
+
+    Raises BadOption for a text that is not a valid value.
+    """
     if not entry.setting.is_block:
         text = text.strip()
     try:
         value = _convert(entry.type, text)
     except (ValueError, msgspec.ValidationError):
-        raise BadOption("Bad value", f'"{text}" is no value for {entry.key}: {expected(entry)}.') from None
+        raise _bad_value(entry, text) from None
     check(entry, value)
     return value
 
 
 def check(entry: Entry, value: Any) -> None:
-    """Raises BadOption when a number is outside the range, or a text not of the form, that the setting declares."""
+    """Raise BadOption for a number out of range or a text that does not match the pattern."""
     if isinstance(value, str) and entry.setting.pattern and re.fullmatch(entry.setting.pattern, value) is None:
-        raise BadOption("Bad value", f'"{value}" is no value for {entry.key}: {expected(entry)}.')
+        raise _bad_value(entry, value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     low, high = entry.setting.low, entry.setting.high
     if (low is not None and value < low) or (high is not None and value > high):
-        raise BadOption("Bad value", f"{value:g} is out of range for {entry.key}: {expected(entry)}.")
+        raise _bad_value(entry, f"{value:g}" if isinstance(value, float) else str(value))
 
 
 def check_all(options: msgspec.Struct) -> None:
-    """Raises BadOption for the first value of `options` outside its range or not of its form."""
+    """Raise BadOption for the first invalid value of `options`."""
     for key, entry in table(type(options)).items():
         check(entry, getattr(options, key))
 
 
-def expected(entry: Entry) -> str:
-    """What `entry` accepts, in words: "a number from 0 to 2", "one of auto, on, off"."""
+def _bad_value(entry: Entry, text: str) -> BadOption:
+    return BadOption(tr("Bad value"), tr("{0} can't be “{1}”: use {2}.", entry.key, text, accepted_values(entry)))
+
+
+def accepted_values(entry: Entry) -> str:
+    """Return a description of the values that `entry` accepts: "a number from 0 up to 2", "one of auto, on, off"."""
     words = [str(choice) for choice in entry.choices]
     kinds = typing.get_args(entry.type) if _is_union(entry.type) else (entry.type,)
     if bool in kinds:
-        words.append("true or false")
+        words.append(tr("true or false"))
     elif int in kinds or float in kinds:
-        low, high = entry.setting.low, entry.setting.high
-        limits = f" from {low:g}" if low is not None else ""
-        limits += f" up to {high:g}" if high is not None else ""
-        words.append(("a whole number" if int in kinds else "a number") + limits)
+        low, high = lowest_number(entry), entry.setting.high
+        limits = tr(" from {0}", show_number(low)) if low is not None else ""
+        limits += tr(" up to {0}", show_number(high)) if high is not None else ""
+        words.append((tr("a whole number") if int in kinds else tr("a number")) + limits)
+        if entry.setting.minus_one:
+            words.append(tr("-1 ({0})", tr(entry.setting.minus_one)))
     elif not words:
-        words.append("a list" if typing.get_origin(entry.type) is tuple else entry.setting.example or "text")
-    return "use " + " or ".join(words) if len(words) < 3 else "use one of " + ", ".join(words)
+        words.append(tr("a list") if typing.get_origin(entry.type) is tuple else tr(entry.setting.example or "text"))
+    return tr(" or ").join(words) if len(words) < 3 else tr("one of {0}", ", ".join(words))
+
+
+def lowest_number(entry: Entry) -> float | None:
+    """Return the lowest number that `entry` accepts, apart from a -1 with a word of its own; None if there is none."""
+    low = entry.setting.low
+    return 0 if entry.setting.minus_one and low == -1 else low
 
 
 _TRUE, _FALSE = {"true", "on", "yes", "1"}, {"false", "off", "no", "0"}

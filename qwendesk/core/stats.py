@@ -1,4 +1,4 @@
-"""What one answer cost: the numbers under a turn and in `qwendesk ask --json`."""
+"""Statistics of an answer, shown below it and in `qwendesk ask --json`."""
 
 from typing import Literal
 
@@ -8,11 +8,13 @@ StopReason = Literal["eos", "stop_string", "max_tokens", "context_full", "cancel
 
 
 class AnswerStats(msgspec.Struct, frozen=True):
-    """Counts are tokens, times are seconds. One picture counts as the tokens it fills."""
+    """Statistics in tokens and seconds. An image counts as the number of tokens it takes."""
 
     prompt_tokens: int = 0
     reused_tokens: int = 0
+    """Prompt tokens that were taken from the prompt cache."""
     reread_tokens: int = 0
+    """Prompt tokens that were processed."""
     image_tokens: int = 0
     reasoning_tokens: int = 0
     answer_tokens: int = 0
@@ -20,12 +22,17 @@ class AnswerStats(msgspec.Struct, frozen=True):
     prefill_s: float = 0.0
     decode_s: float = 0.0
     cache_note: str = ""
-    """Why something was read again that need not have been; empty when nothing was."""
+    """Why the prompt cache could not be used fully; "" if it could."""
     dropped_messages: int = 0
-    """Oldest messages left out because the context was full and the caller allowed it."""
+    """How many of the oldest messages were left out because the context was full."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens of the context that are used after the answer."""
+        return self.prompt_tokens + self.reasoning_tokens + self.answer_tokens
 
     @property
     def decode_tok_s(self) -> float:
-        """Tokens per second after the first token; 0.0 when fewer than two tokens came."""
+        """Tokens per second after the first token; 0.0 with fewer than two tokens."""
         decoded = self.reasoning_tokens + self.answer_tokens - 1
         return decoded / self.decode_s if decoded > 0 and self.decode_s > 0 else 0.0

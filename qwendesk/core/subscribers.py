@@ -1,4 +1,4 @@
-"""Who wants to hear of a change: the one way that services and the engine client tell others."""
+"""Callbacks with which services and the engine client announce events."""
 
 import logging
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from typing import Generic, TypeVar
 
 _logger = logging.getLogger(__name__)
 
-NewsT = TypeVar("NewsT")
+EventT = TypeVar("EventT")
 
 
-class Subscribers(Generic[NewsT]):
-    """Callbacks for one kind of news, called in the order they came, on the thread that notifies."""
+class Subscribers(Generic[EventT]):
+    """Callbacks for one type of event, called in the order in which they were added, on the notifying thread."""
 
     def __init__(self) -> None:
-        self._callbacks: dict[object, Callable[[NewsT], None]] = {}
+        self._callbacks: dict[object, Callable[[EventT], None]] = {}
 
-    def add(self, callback: Callable[[NewsT], None]) -> Callable[[], None]:
-        """Returns what ends the subscription; calling it again does nothing."""
+    def add(self, callback: Callable[[EventT], None]) -> Callable[[], None]:
+        """Call `callback` with every event until the returned function is called; calling that again does nothing."""
         ticket = object()
         self._callbacks[ticket] = callback
 
@@ -25,10 +25,10 @@ class Subscribers(Generic[NewsT]):
 
         return unsubscribe
 
-    def notify(self, news: NewsT) -> None:
-        """Calls everyone, also when one of them raises: a broken view must not stop an answer. It is logged."""
+    def notify(self, event: EventT) -> None:
+        """Call all callbacks with `event`. One that raises is logged: a broken view must not stop an answer."""
         for callback in tuple(self._callbacks.values()):
             try:
-                callback(news)
+                callback(event)
             except Exception:
-                _logger.exception("A subscriber failed on %s", type(news).__name__)
+                _logger.exception("A subscriber failed on %s", type(event).__name__)

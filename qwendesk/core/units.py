@@ -1,4 +1,7 @@
-"""Bytes and times as people read them. Inside the app bytes are ints and times are float seconds."""
+"""Texts for sizes, durations and speeds. The code itself uses int bytes and float seconds."""
+
+from qwendesk.core.number_format import show_count, show_decimal
+from qwendesk.core.translation import tr, tr_n
 
 KIB = 1024
 MIB = 1024**2
@@ -6,44 +9,42 @@ GIB = 1024**3
 
 
 def show_bytes(n_bytes: int) -> str:
-    """ "20.5 GB" and the like. GB is 2**30 bytes here, as Windows shows it, for files and memory alike."""
+    """Return a size such as "20.5 GB". GB is 2**30 bytes, as in Windows, for files and memory alike."""
     if n_bytes >= GIB:
-        return f"{n_bytes / GIB:.1f} GB"
+        return f"{show_decimal(n_bytes / GIB, 1)} GB"
     if n_bytes >= MIB:
-        return f"{n_bytes / MIB:.0f} MB" if n_bytes >= 10 * MIB else f"{n_bytes / MIB:.1f} MB"
-    return f"{n_bytes / KIB:.0f} KB" if n_bytes >= KIB else f"{n_bytes} bytes"
+        return f"{show_decimal(n_bytes / MIB, 0 if n_bytes >= 10 * MIB else 1)} MB"
+    return f"{n_bytes / KIB:.0f} KB" if n_bytes >= KIB else tr_n("{0} byte", "{0} bytes", n_bytes)
 
 
 def show_tokens(n_tokens: int) -> str:
-    """ "12.3K" for 12,345, "64K" for 65,536: context lengths are powers of two, so K is 1024 from 1024 up."""
+    """Return "64K" for 65,536 and "12.1K" for 12,345. K is 1024, because context lengths are powers of two."""
     if n_tokens < 1024:
         return str(n_tokens)
     thousands = n_tokens / 1024
-    return f"{thousands:.0f}K" if thousands >= 100 or thousands == int(thousands) else f"{thousands:.1f}K"
+    return f"{show_decimal(thousands, 0 if thousands >= 100 or thousands == int(thousands) else 1)}K"
 
 
 def show_duration(seconds: float) -> str:
-    """ "0.2 s", "12 s", "3 min 5 s"."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
+    """Return "0.2 s", "12 s" or "3 min 5 s"."""
     if seconds < 60:
-        return f"{seconds:.0f} s"
+        return tr("{0} s", show_decimal(seconds, 1 if seconds < 10 else 0))
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    return tr("{0} min {1} s", minutes, rest)
 
 
 def show_rate(per_s: float) -> str:
-    """A measured speed's number: "112", one decimal below 10."""
-    return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.1f}"
+    """Return a measured speed without its unit, such as "112"; one decimal below 10."""
+    return show_decimal(per_s, 0 if per_s >= 10 else 1)
 
 
 def show_expected(rates: tuple[float, float]) -> str:
-    """An expected speed's numbers, no finer than they are known: "2,200–16,000", "55–80", "1.2–4", or one of them."""
+    """Return an expected speed, (low, high), in about two digits: "2,200–16,000", "55–80", "1.2–4", or one number."""
     low, high = (_two_digits(rate) for rate in rates)
     return low if low == high else f"{low}–{high}"
 
 
 def _two_digits(rate: float) -> str:
     if rate < 3:
-        return f"{rate:.1f}".removesuffix(".0")
-    return f"{float(f'{rate:.2g}'):,.0f}"
+        return show_decimal(rate, 0 if f"{rate:.1f}".endswith(".0") else 1)
+    return show_count(round(float(f"{rate:.2g}")))

@@ -1,1 +1,1 @@
-"""The engine: the worker process that owns llama.cpp, and the client that talks to it."""
+"""The engine: the worker process, which runs llama.cpp, and its client in the app."""

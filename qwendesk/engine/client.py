@@ -1,4 +1,4 @@
-"""The EngineClient that owns a worker process."""
+"""The EngineClient that uses a worker process."""
 
 import asyncio
 import itertools
@@ -6,14 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
-from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.core.translation import mark, tr
+from qwendesk.core.units import show_bytes
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
-from qwendesk.engine.failures import cancelled_load, classify_load
+from qwendesk.engine.load_failures import cancelled_load, classify_load
 from qwendesk.engine.process import WorkerProcess, worker_command
 from qwendesk.engine.protocol import (
+    LINE_LIMIT_BYTES,
     Acknowledged,
     AnswerNow,
     AnyEvent,
@@ -30,63 +33,56 @@ from qwendesk.engine.protocol import (
     LoadReport,
     Measure,
     Measured,
-    Probe,
+    ProbeDevices,
     Rendering,
     Request,
     RequestFailed,
     Shutdown,
     Welcome,
+    encode_line,
 )
 from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer
-from qwendesk.engine.state import EngineNews, LoadAsked, LoadFailed, WorkerEnded, WorkerStarting
-from qwendesk.engine.watchdog import TemplateGuard, TemplateLimits
+from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
+from qwendesk.engine.timeouts import WorkerTimeouts, kill_at, stalled_at
+from qwendesk.engine.watchdog import TemplateGuard
 
-__all__ = ["AnswerItem", "AnswerStream", "EngineClient", "Patience", "WorkerClient"]
+__all__ = ["AnswerItem", "AnswerStream", "EngineClient", "WorkerClient", "WorkerTimeouts"]
 
-_NO_MODEL = RequestFailed(id=0, title="No model", sentence="No model is loaded. Choose one first.")
-_CLOSED = EngineDeath(None, "The engine is closed.")
+_UNRESPONSIVE = mark("The engine wasn't responding, so QwenDesk stopped it.")
 _SHOWN_LINES = 20
-"""Lines of the engine's log that people see under a failed load when its standard error has none."""
+"""How many lines of the engine's log are shown with a failed load if nothing was written to standard error."""
 
 
-class Patience(msgspec.Struct, frozen=True):
-    """Seconds the client waits for its worker before it ends it."""
-
-    start_s: float = 120.0
-    """From the start to Welcome: a cold disk has to bring in up to 2 GB of GPU libraries."""
-    acknowledge_s: float = 10.0
-    cancel_s: float = 120.0
-    """From an acknowledged cancel to the end of its request: a picture being encoded cannot be interrupted, and on a
-    slow processor takes that long. The model stays loaded, which is worth the wait."""
-    stop_s: float = 3.0
-    template: TemplateLimits = TemplateLimits()
-
-
-async def _nothing() -> Mapping[str, str]:
+async def _no_variables() -> Mapping[str, str]:
     return {}
 
 
 class WorkerClient:
-    """Starts a worker when one is needed, and hands its events to whom they concern. Never leaves one behind."""
+    """Starts a worker when one is needed, and passes its events to requests and subscribers.
+
+    No worker process is left running after `unload` or `close`.
+    """
 
     def __init__(
         self,
         command: Sequence[str] | None = None,
-        patience: Patience | None = None,
-        environment: Callable[[], Awaitable[Mapping[str, str]]] = _nothing,
+        timeouts: WorkerTimeouts | None = None,
+        environment: Callable[[], Awaitable[Mapping[str, str]]] = _no_variables,
     ) -> None:
-        """`environment` is asked at each start for what the worker gets besides this process's own: which engine. The
-        start waits for its answer."""
+        """Each start awaits `environment` for the variables that select the worker's engine.
+
+        They are added to the environment of this process.
+        """
         self._command = tuple(command or worker_command())
         self._environment = environment
-        self._patience = patience or Patience()
-        self._subscribers = Subscribers[EngineNews]()
+        self._timeouts = timeouts or WorkerTimeouts()
+        self._subscribers = Subscribers[EngineEvent]()
         self._worker: WorkerProcess | None = None
         self._welcome: Welcome | None = None
-        self._one_start = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
         self._ids = itertools.count(1)
         self._replies: dict[int, Reply] = {}
-        self._load: Reply | None = None
+        self._load_reply: Reply | None = None
         self._closed = False
 
     @property
@@ -99,88 +95,93 @@ class WorkerClient:
         """The last lines the running worker wrote to its standard error."""
         return self._worker.lines if self._worker is not None else ()
 
-    def subscribe(self, callback: Callable[[EngineNews], None]) -> Callable[[], None]:
+    def subscribe(self, callback: Callable[[EngineEvent], None]) -> Callable[[], None]:
         return self._subscribers.add(callback)
 
-    async def start(self) -> Welcome | EngineDeath:
-        async with self._one_start:
+    async def start(self) -> Welcome | EngineExit:
+        async with self._start_lock:
             if self._is_closed():
-                return _CLOSED
-            if self._worker is not None and self._worker.asked_to_end:
-                await self._worker.gone()
+                return _closed_exit()
+            if self._worker is not None and self._worker.exit_requested:
+                await self._worker.wait_until_exited()
             if self._worker is not None and self._welcome is not None:
                 return self._welcome
             environment = await self._environment()
             if self._is_closed():
-                return _CLOSED
+                return _closed_exit()
             self._subscribers.notify(WorkerStarting())
             try:
-                self._worker = await WorkerProcess.spawn(self._command, self._take, self._ended, environment)
+                self._worker = await WorkerProcess.spawn(
+                    self._command, self._handle_event, self._handle_exit, environment
+                )
             except OSError as error:
-                death = EngineDeath(None, f"The engine could not be started: {error}.")
-                self._subscribers.notify(WorkerEnded(death))
-                return death
+                engine_exit = EngineExit(None, tr("The engine couldn't be started: {0}.", error))
+                self._subscribers.notify(WorkerExited(engine_exit))
+                return engine_exit
             except asyncio.CancelledError:
-                self._subscribers.notify(WorkerEnded(None))
+                self._subscribers.notify(WorkerExited(None))
                 raise
-            if self._is_closed():  # while the process was made
+            if self._is_closed():  # the client was closed while the process was created
                 await self.unload()
-                return _CLOSED
-            return await self._greet(self._worker)
+                return _closed_exit()
+            return await self._shake_hands(self._worker)
 
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
+    async def load(self, options: DecidedOptions) -> LoadReport | LoadFailure:
         welcome = await self.start()
-        if isinstance(welcome, EngineDeath):
+        if isinstance(welcome, EngineExit):
             return self._load_failed(classify_load(welcome, options))
         self._subscribers.notify(LoadAsked(options))
-        reply = self._load = self._ask(lambda request_id: Load(id=request_id, options=options))
-        result = await self._last_of(reply)
-        self._load = None
+        reply = self._load_reply = self._send_request(lambda request_id: Load(id=request_id, options=options))
+        result = await self._wait_for_last(reply)
+        self._load_reply = None
         if isinstance(result, Loaded):
             return result.report
-        if reply.cancelled:
+        if reply.is_cancelled:
             return self._load_failed(cancelled_load())
-        if isinstance(result, EngineDeath):
+        if isinstance(result, EngineExit):
             return self._load_failed(classify_load(result, options))
         if not isinstance(result, LoadRefused):
-            sentence = result.sentence if isinstance(result, RequestFailed) else "the engine gave no reason"
+            sentence = result.sentence if isinstance(result, RequestFailed) else tr("the engine gave no reason")
             result = LoadRefused(id=reply.id, stage="weights", message=sentence)
-        # Its log has every detail; its standard error has what people need, and what libraries print past the log.
+        # The log has every detail. Standard error has only what users need, and what libraries print directly.
         logged = result.engine_lines[-_SHOWN_LINES:] if result.stage not in ("options", "template") else ()
         shown = self.engine_lines or logged
         known = msgspec.structs.replace(result, engine_lines=(*self.engine_lines, *result.engine_lines))
         return self._load_failed(msgspec.structs.replace(classify_load(known, options), engine_lines=shown))
 
     async def cancel_load(self) -> None:
-        if self._load is not None:
-            self._cancel(self._load.id)
+        if self._load_reply is not None:
+            self._cancel(self._load_reply.id)
+        else:  # the worker is still starting, or is listing its devices before the load
+            self._kill_if_stalled()
 
     async def unload(self) -> None:
         if self._worker is not None:
-            await self._worker.stop(Shutdown(id=next(self._ids)), patience_s=self._patience.stop_s)
+            self._kill_if_stalled()
+            await self._worker.stop(Shutdown(id=next(self._ids)), timeout_s=self._timeouts.stop_s)
 
-    async def probe(self) -> Devices | EngineDeath:
+    async def probe(self) -> Devices | EngineExit:
         welcome = await self.start()
-        if isinstance(welcome, EngineDeath):
+        if isinstance(welcome, EngineExit):
             return welcome
-        result = await self._last_of(self._ask(lambda request_id: Probe(id=request_id)))
-        if isinstance(result, Devices | EngineDeath):
+        result = await self._wait_for_last(self._send_request(lambda request_id: ProbeDevices(id=request_id)))
+        if isinstance(result, Devices | EngineExit):
             return result
-        return EngineDeath(None, "The engine could not list its devices.", self.engine_lines)
+        return EngineExit(None, tr("The engine couldn't list its devices."), self.engine_lines)
 
     async def measure(
         self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
-    ) -> Measured | RequestFailed | EngineDeath:
+    ) -> Measured | RequestFailed | EngineExit:
         if self._worker is None:
-            return _NO_MODEL
-        reply = self._ask(
+            return _no_model_failure()
+        reply = self._send_request(
             lambda request_id: Measure(
                 id=request_id, messages=tuple(messages), pictures=tuple(pictures), options=options
             ),
             is_public=False,
         )
-        result = await self._last_of(reply)
-        assert isinstance(result, Measured | RequestFailed | EngineDeath), result
+        result = await self._wait_for_last(reply)
+        assert isinstance(result, Measured | RequestFailed | EngineExit), result
         return result
 
     def generate(
@@ -192,9 +193,9 @@ class WorkerClient:
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
-            reply.put(_NO_MODEL)
+            reply.put(_no_model_failure())
         else:
-            reply = self._ask(
+            reply = self._send_request(
                 lambda request_id: Generate(
                     id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun
                 )
@@ -208,33 +209,43 @@ class WorkerClient:
     def _is_closed(self) -> bool:
         return self._closed
 
-    async def _greet(self, worker: WorkerProcess) -> Welcome | EngineDeath:
-        reply = self._ask(lambda request_id: Hello(id=request_id))
-        limit_s = self._patience.start_s
-        reply.expire_in(limit_s, lambda: worker.kill(f"The engine did not answer within {limit_s:g} s of its start."))
+    async def _shake_hands(self, worker: WorkerProcess) -> Welcome | EngineExit:
+        reply = self._send_request(lambda request_id: Hello(id=request_id))
+        limit_s = self._timeouts.start_s
+        reply.expire_in(
+            limit_s, lambda: worker.kill(tr("The engine didn't respond within {0} s of its start.", f"{limit_s:g}"))
+        )
         try:
             result = await reply.last()
         except asyncio.CancelledError:
-            worker.kill("Starting the engine was cancelled.", asked=True)
+            worker.kill(tr("Starting the engine was cancelled."), is_expected=True)
             raise
         if isinstance(result, Welcome):
             self._welcome = result
             return result
-        if isinstance(result, EngineDeath):
+        if isinstance(result, EngineExit):
             return result
-        sentence = result.sentence if isinstance(result, RequestFailed) else "The engine answered nonsense."
-        death = EngineDeath(None, sentence, worker.lines)
-        await worker.stop(Shutdown(id=next(self._ids)), patience_s=self._patience.stop_s)
-        return death
+        sentence = (
+            result.sentence if isinstance(result, RequestFailed) else tr("The engine's answer couldn't be understood.")
+        )
+        engine_exit = EngineExit(None, sentence, worker.lines)
+        await worker.stop(Shutdown(id=next(self._ids)), timeout_s=self._timeouts.stop_s)
+        return engine_exit
 
-    def _ask(self, make: Callable[[int], Request], *, is_public: bool = True) -> Reply:
+    def _send_request(self, make: Callable[[int], Request], *, is_public: bool = True) -> Reply:
         assert self._worker is not None
         reply = Reply(next(self._ids), is_public=is_public)
+        request = make(reply.id)
+        line = encode_line(request)
+        failure = _oversize_failure(request, len(line))
+        if failure is not None:
+            reply.put(failure)
+            return reply
         self._replies[reply.id] = reply
-        self._worker.send(make(reply.id))
+        self._worker.send(line)
         return reply
 
-    async def _last_of(self, reply: Reply) -> LastEvent | EngineDeath:
+    async def _wait_for_last(self, reply: Reply) -> LastEvent | EngineExit:
         try:
             return await reply.last()
         except asyncio.CancelledError:
@@ -243,34 +254,53 @@ class WorkerClient:
 
     def _cancel(self, target: int) -> None:
         reply, worker = self._replies.get(target), self._worker
-        if reply is None or worker is None or reply.cancelled:
+        if reply is None or worker is None or reply.is_cancelled:
             return
-        reply.cancelled = True
-        worker.send(Cancel(id=next(self._ids), target=target))
-        self._give_up_after(self._patience.acknowledge_s, reply, worker)
+        reply.cancelled_at = asyncio.get_running_loop().time()
+        worker.send(encode_line(Cancel(id=next(self._ids), target=target)))
+        self._watch_cancelled(reply, worker)
 
     def _answer_now(self, target: int) -> None:
         if self._worker is not None and target in self._replies:
-            self._worker.send(AnswerNow(id=next(self._ids), target=target))
+            self._worker.send(encode_line(AnswerNow(id=next(self._ids), target=target)))
 
-    def _give_up_after(self, seconds: float, reply: Reply, worker: WorkerProcess) -> None:
-        sentence = f"The engine did not stop within {seconds:g} s, so it was ended."
-        reply.expire_in(seconds, lambda: worker.kill(sentence))
+    def _watch_cancelled(self, reply: Reply, worker: WorkerProcess) -> None:
+        """Kill the worker if a cancelled request makes no progress.
+
+        Background token counts are not watched: they may have to wait for the answer in progress, and nobody waits for
+        a cancelled count.
+        """
+        if not reply.is_public:
+            return
+        is_load = reply is self._load_reply
+        seconds = kill_at(self._timeouts, reply, is_load=is_load) - asyncio.get_running_loop().time()
+        reply.expire_in(seconds, lambda: worker.kill(tr(_UNRESPONSIVE), is_expected=is_load))
+
+    def _kill_if_stalled(self) -> None:
+        """Kill the worker, at the user's request, if any of its requests makes no progress."""
+        now = asyncio.get_running_loop().time()
+        replies = [reply for reply in self._replies.values() if reply.is_public]
+        if self._worker is not None and any(
+            stalled_at(self._timeouts, reply, is_load=reply is self._load_reply) <= now for reply in replies
+        ):
+            self._worker.kill(tr("The engine was stopped."), is_expected=True)
 
     def _load_failed(self, failure: LoadFailure) -> LoadFailure:
         self._subscribers.notify(LoadFailed(failure))
         return failure
 
-    def _take(self, event: AnyEvent) -> None:
-        """One event from the worker."""
+    def _handle_event(self, event: AnyEvent) -> None:
         if isinstance(event, Acknowledged):
             target = self._replies.get(event.target)
-            if target is not None and target.cancelled and self._worker is not None:
-                self._give_up_after(self._patience.cancel_s, target, self._worker)
+            if target is not None and target.is_cancelled and self._worker is not None:
+                target.is_acknowledged = True
+                self._watch_cancelled(target, self._worker)
             return
         reply = self._replies.get(event.id)
         if reply is None:
             return
+        if isinstance(event, RequestFailed):
+            event = _translated(event)
         self._watch_template(reply, event)
         if isinstance(event, LastEvent):
             del self._replies[event.id]
@@ -278,21 +308,70 @@ class WorkerClient:
         if reply.is_public and not isinstance(event, Delta):
             self._subscribers.notify(event)
         reply.put(event)
+        if reply.is_cancelled and event.id in self._replies and self._worker is not None:
+            self._watch_cancelled(reply, self._worker)
 
     def _watch_template(self, reply: Reply, event: AnyEvent) -> None:
         runs_template = isinstance(event, Rendering) or (isinstance(event, LoadProgress) and event.stage == "template")
         worker, welcome = self._worker, self._welcome
         if runs_template and worker is not None and welcome is not None:
-            reply.guard_with(TemplateGuard(welcome.pid or worker.pid, self._patience.template, worker.kill))
+            reply.guard_with(TemplateGuard(welcome.pid or worker.pid, self._timeouts.template, worker.kill))
         else:
             reply.guard_with(None)
 
-    def _ended(self, worker: WorkerProcess, death: EngineDeath) -> None:
+    def _handle_exit(self, worker: WorkerProcess, engine_exit: EngineExit) -> None:
         self._worker = self._welcome = None
-        if worker.asked_to_end:
-            death = EngineDeath(None, "The engine was stopped.", death.engine_lines)
-        self._subscribers.notify(WorkerEnded(None if worker.asked_to_end else death))
+        if worker.exit_requested:
+            engine_exit = EngineExit(None, tr("The engine was stopped."), engine_exit.engine_lines)
+        self._subscribers.notify(WorkerExited(None if worker.exit_requested else engine_exit))
         replies, self._replies = list(self._replies.values()), {}
         for reply in replies:
             reply.close()
-            reply.put(death)
+            reply.put(engine_exit)
+
+
+def _no_model_failure() -> RequestFailed:
+    return RequestFailed(id=0, title=tr("No model"), sentence=tr("No model is loaded. Choose one first."))
+
+
+def _closed_exit() -> EngineExit:
+    return EngineExit(None, tr("The engine is closed."))
+
+
+def _translated(failed: RequestFailed) -> RequestFailed:
+    """Return a failure translated into the user's language: the worker sends it in English."""
+    sentence = tr(failed.sentence, *failed.values)
+    return msgspec.structs.replace(failed, title=tr(failed.title), sentence=sentence, values=())
+
+
+def _oversize_failure(request: Request, n_bytes: int) -> RequestFailed | None:
+    """Return the failure of an encoded request of `n_bytes` that is too long to send; None if it can be sent."""
+    if n_bytes <= LINE_LIMIT_BYTES:
+        return None
+    n_image_bytes = _encoded_image_bytes(request)
+    if 2 * n_image_bytes > n_bytes:
+        sentence = tr(
+            "This chat and its attachments come to {0}, {1} of it pictures. The engine accepts at most {2} at once. "
+            "Remove attachments, or start a new chat.",
+            show_bytes(n_bytes), show_bytes(n_image_bytes), show_bytes(LINE_LIMIT_BYTES),
+        )  # fmt: skip
+    else:
+        sentence = tr(
+            "This chat and its attachments come to {0}, {1} of it text. The engine accepts at most {2} at once. Remove "
+            "attachments, or start a new chat.",
+            show_bytes(n_bytes), show_bytes(n_bytes - n_image_bytes), show_bytes(LINE_LIMIT_BYTES),
+        )  # fmt: skip
+    return RequestFailed(
+        id=request.id,
+        title=tr("Too large"),
+        sentence=sentence,
+    )
+
+
+def _encoded_image_bytes(request: Request) -> int:
+    """Return the base64 size in bytes of the images that a request carries as data."""
+    if not isinstance(request, Generate | Measure):
+        return 0
+    images = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
+    images += request.pictures if isinstance(request, Measure) else ()
+    return sum(4 * len(image.data) // 3 for image in images)

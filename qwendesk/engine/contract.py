@@ -1,14 +1,14 @@
-"""The engine as the app sees it: load a model, stream answers, survive its death.
+"""The app's interface to the engine: load a model, stream answers, and go on if the worker crashes.
 
-`EngineClient` is the contract; engine/client.py fulfils it with a worker process, tests with a scripted fake.
+`EngineClient` is the interface. engine/client.py implements it with a worker process, and tests with a scripted fake.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
-from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.engine.protocol import (
     Begun,
     Delta,
@@ -20,49 +20,55 @@ from qwendesk.engine.protocol import (
     RequestFailed,
     Welcome,
 )
-from qwendesk.engine.state import EngineNews
+from qwendesk.engine.state import EngineEvent
 
-AnswerItem = PromptProgress | Delta | Finished | RequestFailed | EngineDeath
-"""What an answer consists of. The last item is one of the last three, and nothing comes after it."""
+AnswerItem = PromptProgress | Delta | Finished | RequestFailed | EngineExit
+"""The items of an answer. It ends with exactly one Finished, RequestFailed or EngineExit."""
 
 
 class AnswerStream(Protocol):
-    """One answer while it is made. Dropping it, or cancelling the task that reads it, cancels the answer."""
+    """The stream of one answer. Deleting it, or cancelling the task that reads it, cancels the answer."""
 
     def __aiter__(self) -> AsyncIterator[AnswerItem]: ...
 
     async def cancel(self) -> None:
-        """Ask the engine to stop. The stream still ends by its own last item, "cancelled" unless it was faster."""
+        """Ask the engine to stop the answer.
+
+        The stream still ends with its own last item: Finished with "cancelled", unless the answer ended before that.
+        """
 
     async def answer_now(self) -> None:
-        """Ask the engine to end the thought and go on with the answer."""
+        """Ask the engine to end the reasoning and begin the answer."""
 
 
 class EngineClient(Protocol):
-    """One engine. Expected failures are return values; nothing here raises on them."""
+    """A client of one engine. Expected failures are returned, not raised."""
 
-    def subscribe(self, callback: Callable[[EngineNews], None]) -> Callable[[], None]:
-        """Call `callback` on everything that can change the state (no Delta). Returns what ends it."""
+    def subscribe(self, callback: Callable[[EngineEvent], None]) -> Callable[[], None]:
+        """Call `callback` with everything that can change the state, until the returned function is called.
 
-    async def start(self) -> Welcome | EngineDeath:
-        """Have a worker running. Returns at once when one is."""
+        A Delta does not change the state, so it is not passed on.
+        """
 
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
-        """Load a model; starts the worker if none runs. No value of `options` may be left to be decided."""
+    async def start(self) -> Welcome | EngineExit:
+        """Start a worker. Return at once if one is running."""
+
+    async def load(self, options: DecidedOptions) -> LoadReport | LoadFailure:
+        """Load a model. Start a worker if none is running."""
 
     async def cancel_load(self) -> None:
-        """Stop the load that runs, if one does; `load` then returns a failure of kind "cancelled"."""
+        """Stop the load in progress, if any. `load` then returns a failure of kind "cancelled"."""
 
     async def unload(self) -> None:
-        """End the worker, so that all its memory is free again."""
+        """Stop the worker, which frees all its memory."""
 
-    async def probe(self) -> Devices | EngineDeath:
-        """The compute devices and their memory now; starts the worker if none runs."""
+    async def probe(self) -> Devices | EngineExit:
+        """Return the compute devices and their current memory. Start a worker if none is running."""
 
     async def measure(
         self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
-    ) -> Measured | RequestFailed | EngineDeath:
-        """Count a conversation's tokens and what pictures would fill, without reading anything."""
+    ) -> Measured | RequestFailed | EngineExit:
+        """Count the tokens of a conversation and of other images, without evaluating anything."""
 
     def generate(
         self,
@@ -71,7 +77,7 @@ class EngineClient(Protocol):
         tools_json: Sequence[str] = (),
         begun: Begun | None = None,
     ) -> AnswerStream:
-        """Begin an answer, or go on with one that was `begun`."""
+        """Generate an answer, or continue the partial answer `begun`."""
 
     async def close(self) -> None:
-        """End everything; the client cannot be used afterwards."""
+        """Stop the worker. The client cannot be used afterwards."""

@@ -1,4 +1,4 @@
-"""One worker process: requests in, events out, its last words kept, its end noticed at once."""
+"""A worker process: send requests, receive events, keep the last lines of its log, and notice at once when it exits."""
 
 import asyncio
 import collections
@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-import qwendesk
-from qwendesk.core.failures import EngineDeath
-from qwendesk.engine.exits import describe_exit
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.processes import own_command, with_source_tree
+from qwendesk.core.translation import tr
+from qwendesk.engine.exit_codes import describe_exit
 from qwendesk.engine.protocol import LINE_LIMIT_BYTES, AnyEvent, Request, decode_event, encode_line
 
 _logger = logging.getLogger(__name__)
@@ -22,68 +23,63 @@ _logger = logging.getLogger(__name__)
 _KEPT_LINES = 400
 _LONGEST_LINE_BYTES = 2000
 _DRAIN_S = 2.0
-"""How long the pipes of an ended worker may still deliver, and an open one may take to end after its last event."""
+"""How long to read from the pipes after the worker has exited, and to wait for its exit after its pipe has closed."""
 _STALE_VARIABLES = ("CUDA_PATH", "HIP_PATH")
-"""Where these point to a folder that is gone, importing llama_cpp fails on Windows."""
+"""If one of these variables names a missing folder, importing llama_cpp fails on Windows."""
 
 
 def worker_command() -> tuple[str, ...]:
-    """What starts a worker of this installation: the bundle itself, or this Python."""
+    """Return the command that starts a worker of this installation: a program of the bundle, or this Python."""
     if getattr(sys, "frozen", False):
-        # A program of its own, so that Task Manager, meters and the driver's settings tell it from the window.
+        # The worker is a separate program, so that Task Manager, meters and driver settings can tell it from the app.
         program = Path(sys.executable)
         return (str(program.with_name(f"QwenDeskEngine{program.suffix}")), "--worker")
-    # -P: modules in the current folder must not stand in for ours.
-    return (sys.executable, "-P", "-m", "qwendesk", "--worker")
+    return own_command("--worker")
 
 
 SHORT_SPIN = ("GOMP_SPINCOUNT", "1000")
-"""How long the engine's threads spin before they sleep while they wait for each other (GNU OpenMP).
+"""How long the engine's threads spin before they sleep when they wait for each other (GNU OpenMP).
 
-Its default spins so long that one other busy program on the PC takes decode from 87 to 4 tok/s; like this it is 44,
-and 3% slower on an idle PC (docs/adr/006-short-spin.md has the measurement).
+With the long default, one other busy program on the PC slows decoding down from 87 to 4 tok/s. With this value it is
+44 tok/s, but 3% slower on an idle PC. docs/adr/006-short-spin.md has the measurement.
 """
 
 
 def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment and `extra`, so that a worker runs the same code and finds its libraries."""
+    """Return this process's environment with `extra`, so that a worker runs the same code and finds its libraries."""
     environment = {key: value for key, value in os.environ.items() if key.upper() not in _STALE_VARIABLES}
     environment.update(extra)
     environment.setdefault(*SHORT_SPIN)
-    folder = Path(qwendesk.__file__).resolve().parent.parent
-    if folder.name not in ("site-packages", "dist-packages"):  # a source tree, installed or not
-        paths = [str(folder), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    return environment
+    return with_source_tree(environment)
 
 
 class WorkerProcess:
-    """Made by `spawn`. `on_end` is called once, after the last event, with why it ended."""
+    """A running worker; `spawn` creates it. `on_exit` is called once, after the last event, with the reason."""
 
     def __init__(
         self,
         process: asyncio.subprocess.Process,
         on_event: Callable[[AnyEvent], None],
-        on_end: Callable[["WorkerProcess", EngineDeath], None],
+        on_exit: Callable[["WorkerProcess", EngineExit], None],
     ) -> None:
         self._process = process
         self._on_event = on_event
-        self._on_end = on_end
+        self._on_exit = on_exit
         self._lines: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
-        self._sentence = ""
-        self.asked_to_end = False
-        """Its end is no surprise: somebody called for it."""
-        self._life = asyncio.create_task(self._live())
+        self._kill_reason = ""
+        self.exit_requested = False
+        """Whether the worker was asked to exit, so that its exit is not a crash."""
+        self._run_task = asyncio.create_task(self._run())
 
     @classmethod
     async def spawn(
         cls,
         command: Sequence[str],
         on_event: Callable[[AnyEvent], None],
-        on_end: Callable[["WorkerProcess", EngineDeath], None],
+        on_exit: Callable[["WorkerProcess", EngineExit], None],
         environment: Mapping[str, str] | None = None,
     ) -> "WorkerProcess":
-        """`environment` is added to this process's own. Raises OSError when the command cannot be started."""
+        """Start a worker, with `environment` added to this process's own. Raise OSError if that fails."""
         if sys.platform == "win32":
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
         else:
@@ -96,9 +92,9 @@ class WorkerProcess:
             limit=LINE_LIMIT_BYTES,
             env=worker_environment(environment or {}),
             creationflags=flags,
-            start_new_session=True,  # Ctrl-C in a terminal is for the app, which cancels and shuts down in order
+            start_new_session=True,  # Ctrl-C in a terminal must only reach the app, which then stops the worker
         )
-        return cls(process, on_event, on_end)
+        return cls(process, on_event, on_exit)
 
     @property
     def pid(self) -> int:
@@ -106,41 +102,45 @@ class WorkerProcess:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The last lines of its standard error."""
+        """The last lines of the worker's standard error."""
         return tuple(self._lines)
 
-    def send(self, request: Request) -> None:
-        """Hands a request over; one that cannot be delivered is answered by the worker's end."""
+    def send(self, line: bytes) -> None:
+        """Send an encoded request. It is dropped if the worker has closed its input: `on_exit` follows then."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
-            stdin.write(encode_line(request))
+            stdin.write(line)
 
-    def kill(self, sentence: str, *, asked: bool = False) -> None:
-        """End it on the spot; `sentence` tells people why. `asked`: somebody wanted that, so it is no crash."""
-        self.asked_to_end = self.asked_to_end or asked
-        if not self._sentence:
-            self._sentence = sentence
+    def kill(self, sentence: str, *, is_expected: bool = False) -> None:
+        """Kill the worker at once. `sentence` tells the user why. With `is_expected`, it counts as a normal exit."""
+        self.exit_requested = self.exit_requested or is_expected
+        if not self._kill_reason:
+            self._kill_reason = sentence
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
-    async def gone(self) -> None:
-        """Waits for its end, as long as that takes."""
-        await asyncio.wait({self._life})
+    async def wait_until_exited(self) -> None:
+        """Wait until the worker has exited."""
+        await asyncio.wait({self._run_task})
 
-    async def stop(self, request: Request, *, patience_s: float) -> None:
-        """End it: by `request`, then by asking the system to end it, then by force. Returns when it is gone."""
-        self.asked_to_end = True
-        self.send(request)
-        await asyncio.wait({self._life}, timeout=patience_s)
+    async def stop(self, request: Request, *, timeout_s: float) -> None:
+        """Stop the worker, and return when it has exited.
+
+        Send it `request`. If it is still running after `timeout_s` seconds, terminate it, and after the same time
+        again, kill it.
+        """
+        self.exit_requested = True
+        self.send(encode_line(request))
+        await asyncio.wait({self._run_task}, timeout=timeout_s)
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
-            await asyncio.wait({self._life}, timeout=patience_s)
-        self.kill("The engine was stopped.")
-        await self.gone()
+            await asyncio.wait({self._run_task}, timeout=timeout_s)
+        self.kill(tr("The engine was stopped."))
+        await self.wait_until_exited()
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         events = asyncio.create_task(self._read_events())
         errors = asyncio.create_task(self._read_lines())
         exited = asyncio.create_task(self._process.wait())
@@ -149,7 +149,7 @@ class WorkerProcess:
             self._process.stdin.close()
         await asyncio.wait({events, errors, exited}, timeout=_DRAIN_S)
         if self._process.returncode is None:
-            self.kill("The engine closed its connection to the app but did not end.")
+            self.kill(tr("The engine closed its connection to QwenDesk but kept running, so QwenDesk stopped it."))
         await asyncio.wait({exited}, timeout=_DRAIN_S)
         for reader in (events, errors):
             reader.cancel()
@@ -157,13 +157,13 @@ class WorkerProcess:
             if isinstance(result, Exception):
                 _logger.error("Reading from the engine failed", exc_info=result)
         exited.cancel()
-        self._on_end(self, self._death())
+        self._on_exit(self, self._exit_reason())
 
-    def _death(self) -> EngineDeath:
-        if self._sentence:  # we ended it, so its exit code says nothing
-            return EngineDeath(None, self._sentence, self.lines)
+    def _exit_reason(self) -> EngineExit:
+        if self._kill_reason:  # QwenDesk killed it, so the exit code says nothing
+            return EngineExit(None, self._kill_reason, self.lines)
         exit_code = self._process.returncode
-        return EngineDeath(exit_code, describe_exit(exit_code), self.lines)
+        return EngineExit(exit_code, describe_exit(exit_code), self.lines)
 
     async def _read_events(self) -> None:
         assert self._process.stdout is not None
@@ -171,7 +171,7 @@ class WorkerProcess:
             try:
                 line = await self._process.stdout.readline()
             except ValueError:  # longer than the limit
-                self.kill("The engine sent a message that is too long, so it was ended.")
+                self.kill(tr("The engine sent a message that is too long, so QwenDesk stopped it."))
                 return
             if not line.endswith(b"\n"):
                 return  # the end, perhaps in the middle of a line
@@ -179,11 +179,11 @@ class WorkerProcess:
                 event = decode_event(line)
             except msgspec.DecodeError as error:
                 if line.lstrip().startswith(b"{"):
-                    self._keep(f"not understood: {error}")
-                    self.kill("The engine sent a message that this version of the app does not understand.")
+                    self._keep_line(f"not understood: {error}")
+                    self.kill(tr("QwenDesk doesn't understand what the engine sent. Update QwenDesk."))
                     return
-                # A library that printed into the pipe: strange, but no reason to lose the model.
-                self._keep(line.decode("utf-8", "replace"))
+                # A library printed into the pipe. That is odd, but no reason to lose the loaded model.
+                self._keep_line(line.decode("utf-8", "replace"))
                 continue
             self._on_event(event)
 
@@ -193,10 +193,10 @@ class WorkerProcess:
         while chunk := await self._process.stderr.read(64 * 1024):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                self._keep(line[:_LONGEST_LINE_BYTES].decode("utf-8", "replace"))
+                self._keep_line(line[:_LONGEST_LINE_BYTES].decode("utf-8", "replace"))
             rest = rest[:_LONGEST_LINE_BYTES]
-        self._keep(rest.decode("utf-8", "replace"))
+        self._keep_line(rest.decode("utf-8", "replace"))
 
-    def _keep(self, line: str) -> None:
+    def _keep_line(self, line: str) -> None:
         if line.strip():
             self._lines.append(line.strip()[:_LONGEST_LINE_BYTES])

@@ -1,50 +1,51 @@
-"""What the app and the engine worker say to each other: one JSON line per message.
+"""The protocol between the app and the engine worker: one line of JSON per message.
 
-Requests go to the worker's standard input, events come back on a descriptor of its own (see ADR 002).
-A request carries everything it needs; every event names the request it answers.
+Requests go to the worker's standard input, and events come back on a descriptor of their own (see ADR 002). A request
+carries everything it needs; each event has the id of the request it answers.
 """
 
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.translation import tr
 
 PROTOCOL_VERSION = 1
 LINE_LIMIT_BYTES = 64 * 1024**2
-"""Longest line either end accepts; asyncio's default of 64 KiB would hang on a long message."""
+"""The longest line that either side accepts. A long message would fail with asyncio's default of 64 KiB."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Base of all requests. `id` is chosen by the client, unique within one worker's life."""
+    """Base of all requests. The client chooses `id`, which is unique for a worker process."""
 
     id: int
 
 
 class Hello(Request, frozen=True, kw_only=True, tag="hello"):
-    """The first request. Answered by Welcome, or by RequestFailed when the versions differ."""
+    """The first request. Answered by Welcome, or by RequestFailed if the versions differ."""
 
     version: int = PROTOCOL_VERSION
 
 
 class Load(Request, frozen=True, kw_only=True, tag="load"):
-    """Load a model. No value may be "auto" where the fit decides (n_gpu_layers, n_cpu_moe, load_mode).
+    """Load a model. Answered by LoadProgress events, then Loaded or LoadRefused."""
 
-    Answered by LoadProgress..., then Loaded or LoadRefused.
-    """
-
-    options: LoadOptions
+    options: DecidedOptions
 
 
 class Unload(Request, frozen=True, kw_only=True, tag="unload"):
-    """Answered by Unloaded."""
+    """Unload the model. Answered by Unloaded."""
 
 
 class Measure(Request, frozen=True, kw_only=True, tag="measure"):
-    """Count without reading: a conversation's tokens, and what each picture would fill. Answered by Measured."""
+    """Count the tokens of a conversation, of its messages' parts and of other images, without evaluating anything.
+
+    Answered by Measured or RequestFailed.
+    """
 
     messages: tuple[Message, ...] = ()
     pictures: tuple[ImagePart, ...] = ()
@@ -52,7 +53,7 @@ class Measure(Request, frozen=True, kw_only=True, tag="measure"):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """An answer as far as it got before it was stopped or cut, as it was sent."""
+    """A partial answer: the text that was sent before the answer was interrupted."""
 
     reasoning: str = ""
     text: str = ""
@@ -63,49 +64,55 @@ class Begun(msgspec.Struct, frozen=True):
 
     @property
     def thought_is_open(self) -> bool:
-        """It was cut inside its thought; one that was cut between the two goes on there, too."""
+        """Whether the answer continues in its reasoning. True even if it was interrupted right after the reasoning."""
         return bool(self.reasoning) and not self.text
 
 
 class Generate(Request, frozen=True, kw_only=True, tag="generate"):
-    """Answer a conversation: Rendering, Rendered, PromptProgress..., Delta..., at last Finished or RequestFailed."""
+    """Generate an answer.
+
+    Answered by Rendering, Rendered, PromptProgress and Delta events, then Finished or RequestFailed.
+    """
 
     messages: tuple[Message, ...]
-    """The last one is the one to be answered; what was begun of its answer is not among them."""
+    """The last message is the one to answer. The partial answer `begun` is not among them."""
     options: GenerationOptions
     tools_json: tuple[str, ...] = ()
-    """JSON text of one tool definition each."""
+    """The tool definitions, each as JSON."""
     begun: Begun | None = None
-    """The answer goes on after this, with thinking as it was then. Deltas and counts are of what is new; the prompt's
-    tokens include what was begun.
+    """The answer continues after this, with thinking on or off as it was then. Deltas and token counts are only of new
+    text; the prompt's tokens include the partial answer.
     """
 
 
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):
-    """Stop the load or answer with id `target`. Acknowledged at once; the target ends with its own last event."""
+    """Stop the request with id `target`. Answered by Acknowledged at once; the target ends with its own last event.
+
+    A target that is still queued ends at once: with Finished, LoadRefused or, for other requests, RequestFailed.
+    """
 
     target: int
 
 
 class AnswerNow(Request, frozen=True, kw_only=True, tag="answer_now"):
-    """End the thought of the answer with id `target` and go on with the answer. Acknowledged at once."""
+    """End the reasoning of the Generate request `target` and begin its answer. Answered by Acknowledged at once."""
 
     target: int
 
 
-class Probe(Request, frozen=True, kw_only=True, tag="probe"):
-    """Answered by Devices."""
+class ProbeDevices(Request, frozen=True, kw_only=True, tag="probe"):
+    """List the compute devices. Answered by Devices."""
 
 
 class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
-    """The worker frees everything and ends."""
+    """Free everything and exit. Not answered."""
 
 
-AnyRequest = Hello | Load | Unload | Measure | Generate | Cancel | AnswerNow | Probe | Shutdown
+AnyRequest = Hello | Load | Unload | Measure | Generate | Cancel | AnswerNow | ProbeDevices | Shutdown
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Base of all events. `id` is the request it belongs to."""
+    """Base of all events. `id` is that of the request."""
 
     id: int
 
@@ -113,23 +120,23 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 class Welcome(Event, frozen=True, kw_only=True, tag="welcome"):
     version: int
     package_version: str
-    """llama-cpp-python's version."""
+    """The version of llama-cpp-python."""
     system_info: str
     """llama.cpp's one-line summary of instruction sets and backends."""
     backends: tuple[str, ...]
     pid: int = 0
-    """The worker's own process, by which the meters find its memory; 0 where it is not told."""
+    """The process id of the worker, with which the meters find its memory; 0 if unknown."""
 
 
 class LoadProgress(Event, frozen=True, kw_only=True, tag="load_progress"):
-    """`fraction` is 0..1 of the whole load."""
+    """`fraction` is the progress of the whole load, from 0 to 1."""
 
     stage: Literal["weights", "context", "vision", "template"]
     fraction: float
 
 
 class Allocation(msgspec.Struct, frozen=True):
-    """Bytes the engine really allocated on one device, read from its log."""
+    """The bytes that the engine allocated on one device, according to its log."""
 
     device: str
     weights_bytes: int = 0
@@ -140,20 +147,20 @@ class Allocation(msgspec.Struct, frozen=True):
 
 
 class TemplateAbilities(msgspec.Struct, frozen=True):
-    """What the chat template honours, found by rendering it both ways, not by reading it."""
+    """The features that the chat template supports, found by rendering it with and without each of them."""
 
     source: Literal["model", "file", "builtin"]
     enable_thinking: bool
     preserve_thinking: bool
     tools: bool
     note: str = ""
-    """Why the built-in template is used instead, if it is."""
+    """Why the built-in template is used; "" if it is not."""
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What is loaded and what it took."""
+    """The loaded model, the memory it uses, and how long loading took."""
 
-    options: LoadOptions
+    options: DecidedOptions
     name: str
     architecture: str
     n_params: int
@@ -164,7 +171,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     n_vocab: int
     is_hybrid: bool
     can_think: bool
-    """`<think>` and `</think>` are single tokens and the template can switch thinking."""
+    """Whether `<think>` and `</think>` are tokens of the model and the template can turn thinking on and off."""
     can_see: bool
     template: TemplateAbilities
     allocations: tuple[Allocation, ...]
@@ -177,11 +184,18 @@ class Loaded(Event, frozen=True, kw_only=True, tag="loaded"):
 
 
 class LoadRefused(Event, frozen=True, kw_only=True, tag="load_refused"):
-    """The load failed inside the engine; `engine.failures` turns this into a LoadFailure for people."""
+    """The load failed inside the engine. `engine.failures` turns this into a LoadFailure for users."""
 
     stage: Literal["options", "weights", "context", "vision", "template", "lora", "cancelled"]
     message: str
+    """In English, with {0}, {1}, ... for `values`."""
+    values: tuple[str, ...] = ()
     engine_lines: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The message in the user's language."""
+        return tr(self.message, *self.values)
 
 
 class Unloaded(Event, frozen=True, kw_only=True, tag="unloaded"):
@@ -189,7 +203,7 @@ class Unloaded(Event, frozen=True, kw_only=True, tag="unloaded"):
 
 
 class PictureCost(msgspec.Struct, frozen=True):
-    """`width` and `height` in pixels as the file has them (orientation applied); `tokens` it fills."""
+    """The size of an image in pixels, upright and not scaled down, and its number of tokens."""
 
     sha256: str
     width: int
@@ -197,31 +211,48 @@ class PictureCost(msgspec.Struct, frozen=True):
     tokens: int
 
 
+class MessageTokens(msgspec.Struct, frozen=True):
+    parts: tuple[int, ...]
+    """The tokens of each part by itself, in order, without the text that the template adds."""
+
+
 class Measured(Event, frozen=True, kw_only=True, tag="measured"):
     prompt_tokens: int
-    """Of the whole conversation, pictures included; 0 when no message was given."""
+    """The tokens of the whole conversation, including images; 0 if no message was given."""
+    reasoning_tokens: int = 0
+    """How many of the prompt's tokens are earlier reasoning; 0 if the template drops it."""
+    messages: tuple[MessageTokens, ...] = ()
+    """One for each message that was given."""
     pictures: tuple[PictureCost, ...]
     n_ctx: int
 
 
 class Rendering(Event, frozen=True, kw_only=True, tag="rendering"):
-    """The chat template starts to run. If nothing follows in time, the client ends the worker."""
+    """The chat template starts to run, perhaps not for the first time in this request.
+
+    If no event follows in time, the client kills the worker.
+    """
 
 
 class Rendered(Event, frozen=True, kw_only=True, tag="rendered"):
-    """The chat template has run; pictures are decoded next, which may take long and much memory for good reasons."""
+    """The chat template has run.
+
+    Next, the prompt is tokenized and images are decoded, which may legitimately take much time and memory.
+    """
 
 
 class PromptProgress(Event, frozen=True, kw_only=True, tag="prompt_progress"):
-    """Tokens of the prompt in memory so far, of all; `reused` of them were there already."""
+    """`done` of `total` tokens of the prompt are in memory; `reused` of them were there before."""
 
     done: int
     total: int
     reused: int
+    encodes_image: bool = False
+    """The next step encodes an image, which can take minutes on a slow CPU and cannot be interrupted."""
 
 
 class Delta(Event, frozen=True, kw_only=True, tag="delta"):
-    """A piece of the thought or of the answer. `tokens` counts that kind's tokens so far."""
+    """A piece of the reasoning or of the answer. `tokens` counts the tokens of that kind so far."""
 
     kind: Literal["reasoning", "answer"]
     text: str
@@ -234,14 +265,16 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 class RequestFailed(Event, frozen=True, kw_only=True, tag="request_failed"):
-    """The request cannot be served as it stands; the worker and the loaded model are fine."""
+    """The request cannot be served. The worker and the loaded model can still be used."""
 
     title: str
     sentence: str
+    """In English, with {0}, {1}, ... for `values`, when the worker sends it. The client passes it on translated."""
+    values: tuple[str, ...] = ()
 
 
 class Acknowledged(Event, frozen=True, kw_only=True, tag="acknowledged"):
-    """A Cancel or AnswerNow arrived. `known` is False when its target is not running."""
+    """A Cancel or AnswerNow arrived. `known` is False if there is no such target (for Cancel, running or queued)."""
 
     target: int
     known: bool
@@ -271,20 +304,22 @@ AnyEvent = (
 
 
 class Estimate(Request, frozen=True, kw_only=True, tag="estimate"):
-    """What would a load take? Asked of a worker of its own, started for it, which answers Estimated and ends."""
+    """Estimate the memory of a load. Sent to a worker that is started for it, answers with Estimated and exits."""
 
-    options: LoadOptions
+    options: DecidedOptions
 
 
 class Estimated(Event, frozen=True, kw_only=True, tag="estimated"):
-    """The engine's own numbers, vision left out; or the `problem` for which it has none.
+    """The engine's estimate, without vision, or the `problem` why there is none.
 
-    weights_bytes are 0 everywhere when this engine folder cannot tell them.
+    All weights_bytes are 0 if this engine folder cannot report them.
     """
 
     allocations: tuple[Allocation, ...] = ()
     problem: str = ""
 
+
+DecodedT = TypeVar("DecodedT")
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
@@ -294,25 +329,52 @@ _estimated_decoder = msgspec.json.Decoder(Estimated)
 
 
 def encode_line(message: Request | Event) -> bytes:
-    """One message as a line of JSON, newline included."""
-    return _encoder.encode(message) + b"\n"
+    """Return a message as a line of JSON, including the newline.
+
+    UTF-8 cannot encode lone surrogates, which pasted text and file names may contain; they become U+FFFD.
+    """
+    try:
+        return _encoder.encode(message) + b"\n"
+    except UnicodeEncodeError:
+        return _encoder.encode(_without_surrogates(msgspec.to_builtins(message))) + b"\n"
 
 
 def decode_request(line: bytes) -> AnyRequest:
-    """Raises msgspec.DecodeError (ValidationError included) when the line is no request of this version."""
-    return _request_decoder.decode(line)
+    """Raise msgspec.DecodeError (including ValidationError) if the line is not a request of this version."""
+    return _decode(_request_decoder, line)
 
 
 def decode_event(line: bytes) -> AnyEvent:
-    """Raises msgspec.DecodeError (ValidationError included) when the line is no event of this version."""
-    return _event_decoder.decode(line)
+    """Raise msgspec.DecodeError (including ValidationError) if the line is not an event of this version."""
+    return _decode(_event_decoder, line)
 
 
 def decode_estimate(line: bytes) -> Estimate:
-    """Raises msgspec.DecodeError (ValidationError included) when the line is no such request."""
-    return _estimate_decoder.decode(line)
+    """Raise msgspec.DecodeError (including ValidationError) if the line is not an Estimate."""
+    return _decode(_estimate_decoder, line)
 
 
 def decode_estimated(line: bytes) -> Estimated:
-    """Raises msgspec.DecodeError (ValidationError included) when the line is no such answer."""
-    return _estimated_decoder.decode(line)
+    """Raise msgspec.DecodeError (including ValidationError) if the line is not an Estimated event."""
+    return _decode(_estimated_decoder, line)
+
+
+def _decode(decoder: "msgspec.json.Decoder[DecodedT]", line: bytes) -> DecodedT:
+    """Decode a line. Every failure is raised as msgspec.DecodeError."""
+    try:
+        return decoder.decode(line)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Return a JSON value with surrogate pairs in its strings joined, and lone surrogates replaced by U+FFFD."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list() | tuple():
+            return [_without_surrogates(item) for item in value]
+        case dict():
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        case _:
+            return value

@@ -1,9 +1,9 @@
-"""What waits for the worker's events: one Reply per request, and the stream of one answer."""
+"""Receivers of the worker's events: one Reply per request, and the stream of one answer."""
 
 import asyncio
 from collections.abc import Callable
 
-from qwendesk.core.failures import EngineDeath
+from qwendesk.core.failures import EngineExit
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
     AnyEvent,
@@ -21,91 +21,102 @@ from qwendesk.engine.protocol import (
 from qwendesk.engine.watchdog import TemplateGuard
 
 LastEvent = Welcome | Loaded | LoadRefused | Unloaded | Measured | Finished | RequestFailed | Devices
-"""Each of these ends its request."""
+"""The events that end a request."""
 
 
 class Reply:
-    """The events of one request, in order; the last one is a LastEvent or an EngineDeath."""
+    """The events of one request, in order. The last one is a LastEvent or an EngineExit."""
 
     def __init__(self, request_id: int, *, is_public: bool) -> None:
         self.id = request_id
         self.is_public = is_public
-        """Whether the engine's state follows its events; counting tokens meanwhile changes nothing."""
-        self.cancelled = False
-        self._items: asyncio.Queue[AnyEvent | EngineDeath] = asyncio.Queue()
+        """Whether the events change the engine's state. Those of background token counts don't."""
+        self.cancelled_at: float | None = None
+        """When the request was cancelled, by the event loop's clock; None if it was not."""
+        self.is_acknowledged = False
+        """Whether the worker has confirmed the cancellation."""
+        self.last_event: AnyEvent | EngineExit | None = None
+        self.last_event_at = asyncio.get_running_loop().time()
+        """When the last event arrived, by the event loop's clock; before the first event, when the request was made."""
+        self._items: asyncio.Queue[AnyEvent | EngineExit] = asyncio.Queue()
         self._deadline: asyncio.TimerHandle | None = None
         self._guard: TemplateGuard | None = None
 
-    def put(self, item: AnyEvent | EngineDeath) -> None:
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled_at is not None
+
+    def put(self, item: AnyEvent | EngineExit) -> None:
+        self.last_event, self.last_event_at = item, asyncio.get_running_loop().time()
         self._items.put_nowait(item)
 
-    async def next(self) -> AnyEvent | EngineDeath:
+    async def next(self) -> AnyEvent | EngineExit:
         return await self._items.get()
 
-    async def last(self) -> LastEvent | EngineDeath:
-        """Waits for the end; what came before is dropped."""
+    async def last(self) -> LastEvent | EngineExit:
+        """Wait for the last event and return it. The events before it are dropped."""
         while True:
             item = await self.next()
-            if isinstance(item, LastEvent | EngineDeath):
+            if isinstance(item, LastEvent | EngineExit):
                 return item
 
     def expire_in(self, seconds: float, expired: Callable[[], None]) -> None:
-        """Call `expired` unless the reply ends, or gets another limit, before."""
-        self.keep_alive()
+        """Call `expired` after `seconds`, unless the reply is closed or gets another limit before that."""
+        self._cancel_deadline()
         self._deadline = asyncio.get_running_loop().call_later(seconds, expired)
 
-    def keep_alive(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
     def guard_with(self, guard: TemplateGuard | None) -> None:
-        """Replaces the guard that runs, if one does."""
+        """Stop the current guard, if any, and replace it."""
         if self._guard is not None:
             self._guard.stop()
         self._guard = guard
 
     def close(self) -> None:
-        """Stops all clocks."""
-        self.keep_alive()
+        """Stop the deadline and the guard."""
+        self._cancel_deadline()
         self.guard_with(None)
 
 
 class WorkerAnswer:
-    """One answer as it comes; see AnswerStream for the contract."""
+    """The AnswerStream of a worker."""
 
     def __init__(self, reply: Reply, cancel: Callable[[int], None], answer_now: Callable[[int], None]) -> None:
         self._reply = reply
         self._cancel = cancel
         self._answer_now = answer_now
         self._loop = asyncio.get_running_loop()
-        self._ended = False
+        self._has_ended = False
 
     def __aiter__(self) -> "WorkerAnswer":
         return self
 
     async def __anext__(self) -> AnswerItem:
-        if self._ended:
+        if self._has_ended:
             raise StopAsyncIteration
         try:
             item = await self._reply.next()
-            while not isinstance(item, PromptProgress | Delta | Finished | RequestFailed | EngineDeath):
+            while not isinstance(item, PromptProgress | Delta | Finished | RequestFailed | EngineExit):
                 item = await self._reply.next()
         except asyncio.CancelledError:
             self._cancel(self._reply.id)
             raise
-        self._ended = isinstance(item, Finished | RequestFailed | EngineDeath)
+        self._has_ended = isinstance(item, Finished | RequestFailed | EngineExit)
         return item
 
     async def cancel(self) -> None:
-        if not self._ended:
+        if not self._has_ended:
             self._cancel(self._reply.id)
 
     async def answer_now(self) -> None:
-        if not self._ended:
+        if not self._has_ended:
             self._answer_now(self._reply.id)
 
     def __del__(self) -> None:
-        # Nobody reads on. This may run on any thread, and after the loop.
-        if not self._ended and not self._loop.is_closed():
+        # Nobody reads the answer any more. This may run on any thread, and after the event loop was closed.
+        if not self._has_ended and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._cancel, self._reply.id)

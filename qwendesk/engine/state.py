@@ -1,11 +1,11 @@
-"""The engine as one frozen value, changed only by `reduce`."""
+"""The state of the engine, an immutable value. `reduce` returns the next one."""
 
 from enum import StrEnum
 
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.failures import EngineDeath, LoadFailure
+from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import (
     AnyEvent,
@@ -24,23 +24,23 @@ from qwendesk.engine.protocol import (
 
 class Phase(StrEnum):
     OFF = "off"
-    """No worker runs; none is needed, or the last one died."""
+    """No worker is running: none is needed, or the last one exited."""
     STARTING = "starting"
     IDLE = "idle"
-    """A worker runs without a model."""
+    """A worker is running, without a model."""
     LOADING = "loading"
     READY = "ready"
     ANSWERING = "answering"
 
 
 class WorkerStarting(msgspec.Struct, frozen=True):
-    """The client began to start a worker."""
+    """The client is starting a worker."""
 
 
-class WorkerEnded(msgspec.Struct, frozen=True):
-    """The worker is gone; `death` is None when it was asked to go."""
+class WorkerExited(msgspec.Struct, frozen=True):
+    """The worker has exited. `engine_exit` is None if it was asked to."""
 
-    death: EngineDeath | None = None
+    engine_exit: EngineExit | None = None
 
 
 class LoadAsked(msgspec.Struct, frozen=True):
@@ -50,57 +50,65 @@ class LoadAsked(msgspec.Struct, frozen=True):
 
 
 class LoadFailed(msgspec.Struct, frozen=True):
-    """A load ended without a model."""
+    """A load failed or was cancelled."""
 
     failure: LoadFailure
 
 
-class Rested(msgspec.Struct, frozen=True):
-    """The model is ejected because nobody asked it anything; None: what rested is not wanted any more."""
+class IdleUnloaded(msgspec.Struct, frozen=True):
+    """An idle unload of the model with these options. None means that the unloaded model is no longer wanted."""
 
     options: LoadOptions | None
 
 
-EngineNews = AnyEvent | WorkerStarting | WorkerEnded | LoadAsked | LoadFailed | Rested
-"""Everything that can change the state: what the worker says, and what the client sees happen to it."""
+EngineEvent = AnyEvent | WorkerStarting | WorkerExited | LoadAsked | LoadFailed | IdleUnloaded
+"""Everything that can change the state: events of the worker, and what the client reports about it."""
 
 
 class EngineState(msgspec.Struct, frozen=True):
     phase: Phase = Phase.OFF
-    wanted: LoadOptions | None = None
-    """What is being loaded, or was asked for last; a restarted engine loads it again."""
+    requested: LoadOptions | None = None
+    """The options of the current or last load as the user set them, with "auto" not yet decided."""
     report: LoadReport | None = None
-    """What is loaded; None outside READY and ANSWERING."""
-    resting: LoadOptions | None = None
-    """What was ejected to free memory and is loaded again by the next question."""
+    """The loaded model; None unless READY or ANSWERING."""
+    idle_unloaded: LoadOptions | None = None
+    """The options of an idle unload: the next question loads the model again with them."""
     load_fraction: float = 0.0
     load_stage: str = ""
     failure: LoadFailure | None = None
-    death: EngineDeath | None = None
+    engine_exit: EngineExit | None = None
     devices: tuple[DeviceInfo, ...] = ()
     cpu_features: tuple[str, ...] = ()
     welcome: Welcome | None = None
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether a model is being loaded. A worker also starts without one, to list the devices."""
+        is_starting = self.phase in (Phase.STARTING, Phase.LOADING)
+        return is_starting and self.requested is not None and self.failure is None
 
-def reduce(state: EngineState, news: EngineNews) -> EngineState:
-    """The state after `news`. Pure; news that means nothing here leaves the state as it is."""
+
+def reduce(state: EngineState, event: EngineEvent) -> EngineState:
+    """Return the state after `event`; the same state if `event` does not change it."""
     replace = msgspec.structs.replace
-    match news:
+    match event:
         case WorkerStarting():
-            return replace(state, phase=Phase.STARTING, report=None, death=None)
-        case WorkerEnded(death=death):
-            return replace(state, phase=Phase.OFF, report=None, death=death, load_fraction=0.0, load_stage="")
+            return replace(state, phase=Phase.STARTING, report=None, engine_exit=None)
+        case WorkerExited(engine_exit=engine_exit):
+            return replace(
+                state, phase=Phase.OFF, report=None, engine_exit=engine_exit, load_fraction=0.0, load_stage=""
+            )
         case Welcome():
-            return replace(state, phase=Phase.IDLE, welcome=news)
+            return replace(state, phase=Phase.IDLE, welcome=event)
         case Devices(devices=devices, cpu_features=cpu_features):
             return replace(state, devices=devices, cpu_features=cpu_features)
         case LoadAsked(options=options):
             return replace(
-                state, phase=Phase.LOADING, wanted=options, report=None, resting=None, failure=None,
+                state, phase=Phase.LOADING, requested=options, report=None, idle_unloaded=None, failure=None,
                 load_fraction=0.0, load_stage="",
             )  # fmt: skip
-        case Rested(options=options):
-            return replace(state, resting=options)
+        case IdleUnloaded(options=options):
+            return replace(state, idle_unloaded=options)
         case LoadProgress(stage=stage, fraction=fraction) if state.phase is Phase.LOADING:
             return replace(state, load_stage=stage, load_fraction=fraction)
         case Loaded(report=report):

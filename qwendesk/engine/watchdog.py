@@ -1,7 +1,7 @@
-"""Ends a worker whose chat template does not.
+"""Kill a worker whose chat template does not finish.
 
-Templates run in a sandbox that keeps them from files and processes, but not from endless loops and huge strings.
-Nothing inside the process can stop those reliably, so its parent watches from outside.
+Templates run in a sandbox that keeps them away from files and processes, but cannot prevent every endless loop and huge
+string. Nothing inside the process can stop those reliably, so the app watches it from outside.
 """
 
 import asyncio
@@ -10,36 +10,40 @@ from collections.abc import Callable
 import msgspec
 import psutil
 
+from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes, show_duration
 
-_TICK_S = 0.1
+_INTERVAL_S = 0.1
 
 
-class TemplateLimits(msgspec.Struct, frozen=True):
-    """How long a template may run without a further event, and how far the worker may grow meanwhile."""
+class TemplateWatchdogLimits(msgspec.Struct, frozen=True):
+    """How long a template may run without another event, and how much the worker's memory may grow during that."""
 
     time_s: float = 10.0
     growth_bytes: int = GIB
 
 
-def verdict(limits: TemplateLimits, *, elapsed_s: float, growth_bytes: int) -> str | None:
-    """Why the worker must end, as a sentence for people; None while the template is within its limits."""
+def exceeded_limit(limits: TemplateWatchdogLimits, *, elapsed_s: float, growth_bytes: int) -> str | None:
+    """Return a sentence for the user on why the worker must be stopped; None if the template is within its limits."""
     if growth_bytes > limits.growth_bytes:
-        fault = f"took more than {show_bytes(limits.growth_bytes)} of memory"
-    elif elapsed_s > limits.time_s:
-        fault = f"ran for more than {show_duration(limits.time_s)}"
-    else:
-        return None
-    return (
-        f"The model's chat template {fault}, so the engine was ended. Choose another template with the option "
-        "chat_template_file, or another file of this model."
-    )
+        return tr(
+            "The model's chat template used more than {0} of memory, so QwenDesk stopped the engine. Choose another "
+            "template with the option “Chat template file” (chat_template_file), or another file of this model.",
+            show_bytes(limits.growth_bytes),
+        )
+    if elapsed_s > limits.time_s:
+        return tr(
+            "The model's chat template ran for more than {0}, so QwenDesk stopped the engine. Choose another template "
+            "with the option “Chat template file” (chat_template_file), or another file of this model.",
+            show_duration(limits.time_s),
+        )
+    return None
 
 
 class TemplateGuard:
-    """Watches one template run from its making until `stop`; calls `kill` with a sentence, at most once."""
+    """Watches one run of a template until `stop`. Calls `kill` at most once, with a sentence for the user."""
 
-    def __init__(self, pid: int, limits: TemplateLimits, kill: Callable[[str], None]) -> None:
+    def __init__(self, pid: int, limits: TemplateWatchdogLimits, kill: Callable[[str], None]) -> None:
         self._limits = limits
         self._kill = kill
         self._loop = asyncio.get_running_loop()
@@ -50,13 +54,13 @@ class TemplateGuard:
             self._process = psutil.Process(pid)
             self._rss_at_start = self._process.memory_info().rss
         except psutil.Error:
-            self._process = None  # it has ended by itself: its reader tells
-        self._timer = self._loop.call_later(_TICK_S, self._look)
+            self._process = None  # the worker has exited, which WorkerProcess reports
+        self._timer = self._loop.call_later(_INTERVAL_S, self._check)
 
     def stop(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         growth_bytes = 0
         if self._process is not None:
             try:
@@ -64,8 +68,8 @@ class TemplateGuard:
             except psutil.Error:
                 return
         elapsed_s = self._loop.time() - self._started_at
-        sentence = verdict(self._limits, elapsed_s=elapsed_s, growth_bytes=growth_bytes)
+        sentence = exceeded_limit(self._limits, elapsed_s=elapsed_s, growth_bytes=growth_bytes)
         if sentence is None:
-            self._timer = self._loop.call_later(_TICK_S, self._look)
+            self._timer = self._loop.call_later(_INTERVAL_S, self._check)
         else:
             self._kill(sentence)

@@ -1,1 +1,1 @@
-"""What this PC has, and what fits into it. Pure rules and probes, no Qt."""
+"""Probes of this PC's hardware, and pure rules for what fits into its memory. No Qt."""

@@ -1,4 +1,4 @@
-"""Memory bandwidth of graphics cards, RAM and the bus between them, in bytes per second, as their makers state it.
+"""Memory bandwidth of graphics cards, RAM and the bus between them, in bytes per second.
 
 Sources: the data sheets of NVIDIA, AMD, Intel and Apple (memory clock x bus width); JEDEC for RAM; PCI-SIG for the bus.
 """
@@ -10,7 +10,7 @@ _GB_S = 10**9
 
 _CARDS: Mapping[str, int] = MappingProxyType(
     {
-        # NVIDIA, laptops: narrower buses under the same names
+        # NVIDIA laptop GPUs, which have narrower buses than desktop cards of the same name
         "5090 laptop": 896, "5080 laptop": 896, "5070 ti laptop": 672, "5070 laptop": 384, "5060 laptop": 384,
         "4090 laptop": 576, "4080 laptop": 432, "4070 laptop": 256, "4060 laptop": 256, "4050 laptop": 192,
         "3080 ti laptop": 512, "3080 laptop": 448, "3070 ti laptop": 448, "3070 laptop": 448, "3060 laptop": 336,
@@ -32,25 +32,28 @@ _CARDS: Mapping[str, int] = MappingProxyType(
         "6600": 224, "instinct mi50": 1024, "instinct mi100": 1229,
         # Intel
         "b580": 456, "b570": 380, "a770": 560, "a750": 512, "a580": 512, "a380": 186,
-        # Apple: shared with the processor
+        # Apple, where GPU and CPU share the memory
         "apple m4 max": 546, "apple m3 max": 400, "apple m2 max": 400, "apple m1 max": 400,
         "apple m3 ultra": 819, "apple m2 ultra": 800, "apple m1 ultra": 800,
         "apple m4 pro": 273, "apple m3 pro": 150, "apple m2 pro": 200, "apple m1 pro": 200,
         "apple m4": 120, "apple m3": 100, "apple m2": 100, "apple m1": 68,
     }
 )  # fmt: skip
-"""A part of the device's name, lower case, and GB/s. The longest part that matches decides."""
+"""Bandwidth in GB/s by a part of the device's name in lower case. The longest part that matches decides."""
 _BY_SIZE = ((6, 192, 336), (9, 256, 448), (13, 360, 672), (17, 288, 960), (25, 800, 1008), (33, 900, 1792))
-"""GiB up to, and GB/s from and to: gaming cards of that size, for a card whose name says nothing."""
+"""For unknown cards: GiB up to this size, with the range of GB/s of gaming cards of that size."""
 _LARGE = (768, 3350)
 RAM_BANDWIDTH = (40 * _GB_S, 85 * _GB_S)
-"""Two channels, as read in practice: DDR4-2933 to DDR5-6000 (47 to 96 GB/s on paper)."""
+"""Range in practice for two channels of DDR4-2933 to DDR5-6000 (47 to 96 GB/s in theory)."""
 PCIE_BANDWIDTH = 12 * _GB_S
-"""PCIe 3.0 x16 as measured in practice; newer ones are faster, and what crosses while writing is small."""
+"""PCIe 3.0 x16 in practice. Newer versions are faster, but generation transfers little data."""
 
 
 def gpu_bandwidth(name: str, total_bytes: int | None) -> tuple[float, float]:
-    """Bytes/s from and to: one number twice where the card is known, a range by its memory where it is not."""
+    """Return the lowest and highest likely bandwidth in bytes/s.
+
+    Both are the same for a known card. For others they depend on the size of the memory.
+    """
     lower = " ".join(name.lower().replace("(tm)", "").replace("geforce ", "").replace(" gpu", "").split())
     known = [part for part in _CARDS if part in lower]
     if known:

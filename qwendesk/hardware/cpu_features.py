@@ -1,4 +1,4 @@
-"""Which instruction sets this processor has, asked of the system before any engine is loaded."""
+"""Instruction sets of this CPU, as the system reports them. No engine is needed."""
 
 import ctypes
 import platform
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 _WINDOWS_FEATURES = {"sse4_2": 38, "avx": 39, "avx2": 40, "avx512f": 41}
-"""Numbers of IsProcessorFeaturePresent (processthreadsapi.h)."""
+"""Arguments for IsProcessorFeaturePresent (processthreadsapi.h)."""
 _WITH_AVX2 = ("fma", "f16c", "bmi2")
-"""Windows has no number for these; every processor sold with AVX2 has them (Haswell and Excavator were the first)."""
+"""Windows can't report these features, but every CPU with AVX2 has them (Haswell and Excavator were the first)."""
 
 
 def cpu_features() -> frozenset[str] | None:
-    """Names as Linux has them: "sse4_2", "avx2", "fma", "f16c". None where the system does not tell."""
+    """Return the features by their Linux names, such as "sse4_2", "avx2", "fma", "f16c"; None if they are unknown."""
     try:
         if sys.platform == "win32":
             return windows_features(ctypes.windll.kernel32.IsProcessorFeaturePresent)
@@ -29,7 +29,7 @@ def cpu_features() -> frozenset[str] | None:
 
 
 def linux_features(cpuinfo: str) -> frozenset[str] | None:
-    """From the text of /proc/cpuinfo: x86 has a line "flags", ARM "Features"."""
+    """Return the features in the text of /proc/cpuinfo: the line "flags" on x86, "Features" on ARM."""
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
         if key.strip() in {"flags", "Features"}:
@@ -38,7 +38,10 @@ def linux_features(cpuinfo: str) -> frozenset[str] | None:
 
 
 def darwin_features(sysctl: str, machine: str) -> frozenset[str] | None:
-    """From what sysctl prints on an Intel Mac: "SSE4.2 AVX1.0 AVX2"; an Apple processor has no such list."""
+    """Return the features in the output of sysctl on an Intel Mac, such as "SSE4.2 AVX1.0 AVX2".
+
+    Apple's own CPUs have no such list; their only feature here is "neon".
+    """
     if machine != "x86_64":
         return frozenset({"neon"})
     words = {word.lower().replace(".", "_") for word in sysctl.split()}
@@ -48,6 +51,6 @@ def darwin_features(sysctl: str, machine: str) -> frozenset[str] | None:
 
 
 def windows_features(is_present: Callable[[int], int]) -> frozenset[str]:
-    """By asking the system for each feature it has a number for."""
+    """Return the features found with `is_present`, which is IsProcessorFeaturePresent."""
     found = {name for name, number in _WINDOWS_FEATURES.items() if is_present(number)}
     return frozenset(found | set(_WITH_AVX2 if "avx2" in found else ()))

@@ -1,158 +1,310 @@
-"""The steps down: which ways to load a model are tried, best first.
+"""The steps down: what to give up, in which order, if a model needs more memory than there is.
 
-The order is the one people found best: everything on the GPU with f16 caches, then q8_0, then experts to the CPU, then
-pictures to the CPU, then less context, then whole layers. Attention and shared experts stay on the GPU longest. The
-aim decides how much context is worth giving up speed for. A value the user set is in every step as it is.
+Three parts of QwenDesk use the steps. The planner goes through every level of them in the order of `STEPS` until a
+configuration fits (`candidates`). The retry after a failed load takes several levels at once, because each try takes
+seconds (engines/load_retry.py). The spill remedies are single steps that free enough memory, in an order of their own
+(meters/spill_remedies.py).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.model_facts import ModelFacts
-from qwendesk.core.options import CacheType, LoadOptions
+from qwendesk.core.number_format import show_count
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import mark, tr, tr_n
 
-LONGEST_USUAL = 131_072
-WANTED_CONTEXT = 65_536
-"""What Balanced keeps before experts leave the GPU: enough for long chats and small code bases."""
-SPEED_CONTEXT = 16_384
-"""Speed gives up context down to here to keep everything on the GPU."""
-SHORT_CONTEXT = 8_192
-"""The automatic context shrinks to this before whole layers leave the GPU."""
 SHORTEST_CONTEXT = 4_096
-"""The automatic context never shrinks below this."""
+"""The fewest tokens of context that any step leaves: a chat with one or two pictures needs that much."""
+_LONGEST_QUANTIZED_CONTEXT = 131_072
+"""A longer automatic context is only tried with an f16 cache."""
+_BALANCED_CONTEXT = 65_536
+"""With the aim Balanced, the context isn't shortened below this before experts leave the GPU.
+
+It is enough for long chats and small code bases.
+"""
+_SPEED_CONTEXT = 16_384
+"""With the aim Speed, the context is shortened down to this to keep everything on the GPU."""
+_SHORT_CONTEXT = 8_192
+"""An automatic context is shortened to this before whole layers leave the GPU."""
 _UBATCH, _UBATCH_WITH_EXPERTS = 512, 1024
-"""With experts on the CPU, reading a prompt was reported at 458 tok/s with 512 and 706 with 1024; 2048 gave no more."""
+"""Users reported for prompt processing with experts on the CPU: 458 tok/s with 512, 706 with 1024 and with 2048."""
 
-Vision = Literal["gpu", "cpu", "off"]
+StepId = Literal["kv", "experts", "vision", "context", "layers", "cpu"]
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """What all steps of one ladder share."""
+class ModelShape(msgspec.Struct, frozen=True):
+    """The parts of a model that a step can move."""
+
+    layers: int
+    """Without the output layer; 0 if unknown."""
+    expert_layers: int
+    """The smallest `n_cpu_moe` that moves all experts; 0 for a dense model."""
+    has_vision: bool
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to need less GPU memory."""
+
+    id: StepId
+    key: str
+    """The load option that the step changes. The planner skips the step if the user set this option."""
+    cost: str
+    """What the user gives up, in an English sentence."""
+    levels: Callable[[LoadOptions, ModelShape], Iterator[LoadOptions]]
+    """Yields the options after each further level, the smallest change first; nothing if the step can't help.
+
+    No option that a step changes may be "auto" in the given options.
+    """
+
+
+def _quantized_cache(options: LoadOptions, _model: ModelShape) -> Iterator[LoadOptions]:
+    if options.type_k == "f16" and options.flash_attn != "off":
+        type_v = "q8_0" if options.type_v == "f16" else options.type_v
+        yield msgspec.structs.replace(options, type_k="q8_0", type_v=type_v)
+
+
+def _experts_on_cpu(options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
+    # The CPU computes faster with experts that were copied into RAM than with a mapped file.
+    load_mode = "auto" if options.load_mode == "auto" else "none"
+    moved = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
+    for n_cpu_moe in range(moved + 1, model.expert_layers + 1):
+        yield msgspec.structs.replace(options, n_cpu_moe=n_cpu_moe, load_mode=load_mode)
+
+
+def _vision_on_cpu(options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
+    if model.has_vision and options.vision == "gpu":
+        yield msgspec.structs.replace(options, vision="cpu")
+
+
+def _shorter_context(options: LoadOptions, _model: ModelShape) -> Iterator[LoadOptions]:
+    n_ctx = _power_of_two_below(options.n_ctx)
+    while n_ctx >= SHORTEST_CONTEXT:
+        yield msgspec.structs.replace(options, n_ctx=n_ctx)
+        n_ctx //= 2
+
+
+def _power_of_two_below(n: int) -> int:
+    """Return the largest power of two that is less than `n`; 1 if there is none."""
+    power = 1
+    while power * 2 < n:
+        power *= 2
+    return power
+
+
+def _fewer_gpu_layers(options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
+    for n_gpu_layers in range(layers_on_gpu(options, model) - 1, -1, -1):
+        yield msgspec.structs.replace(options, n_gpu_layers=n_gpu_layers)
+
+
+def _cpu_only(options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
+    if layers_on_gpu(options, model):
+        vision = "cpu" if options.vision == "gpu" else options.vision
+        yield msgspec.structs.replace(options, devices=("none",), n_gpu_layers=0, vision=vision)
+
+
+_SLOWER_ANSWERS = mark("Answers are slower. The context stays the same.")
+STEPS = (
+    Step(
+        id="kv",
+        key="type_k",
+        cost=mark("Halves the memory of the chat. Small mistakes in formulas were reported in long chats."),
+        levels=_quantized_cache,
+    ),
+    Step(id="experts", key="n_cpu_moe", cost=_SLOWER_ANSWERS, levels=_experts_on_cpu),
+    Step(
+        id="vision",
+        key="vision",
+        cost=mark("Pictures take seconds to process. Answers are as fast as before."),
+        levels=_vision_on_cpu,
+    ),
+    Step(
+        id="context",
+        key="n_ctx",
+        cost=mark("Long chats fill up sooner. Answers are as fast as before."),
+        levels=_shorter_context,
+    ),
+    Step(id="layers", key="n_gpu_layers", cost=_SLOWER_ANSWERS, levels=_fewer_gpu_layers),
+    Step(
+        id="cpu",
+        key="devices",
+        cost=mark("Many times slower, but doesn't use the graphics driver."),
+        levels=_cpu_only,
+    ),
+)
+"""The step with the lowest cost comes first. Attention and shared experts stay on the GPU longest.
+
+The planner treats the first and the last apart (`_gpu_candidates`), so these two must keep their places.
+"""
+
+
+class StepDown(msgspec.Struct, frozen=True):
+    """A configuration after one step down."""
+
+    id: StepId
+    options: LoadOptions
+
+    @property
+    def label(self) -> str:
+        """Text for a button."""
+        options = self.options
+        match self.id:
+            case "kv":
+                return tr("Smaller cache (q8_0)")
+            case "experts":
+                return tr_n("{0} expert layer on the CPU", "{0} expert layers on the CPU", _number(options.n_cpu_moe))
+            case "vision":
+                return tr("Pictures on the CPU")
+            case "context":
+                return tr("Context of {0} tokens", show_count(options.n_ctx))
+            case "layers":
+                return tr_n("{0} layer on the GPU", "{0} layers on the GPU", _number(options.n_gpu_layers))
+            case "cpu":
+                return tr("Load on the CPU alone")
+
+    @property
+    def cost(self) -> str:
+        """What the user gives up, in a sentence."""
+        return tr(self._step.cost)
+
+    @property
+    def assignment(self) -> str:
+        """The changed option as `--set` takes it, such as "n_ctx=8192"."""
+        value = getattr(self.options, self._step.key)
+        return f"{self._step.key}={','.join(value) if isinstance(value, tuple) else value}"
+
+    @property
+    def _step(self) -> Step:
+        return next(step for step in STEPS if step.id == self.id)
+
+
+def _number(layers: str | int) -> int:
+    return layers if isinstance(layers, int) else 0
+
+
+def step_levels(step_id: StepId, options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
+    """Return the levels of one step; see `Step.levels`."""
+    return next(step for step in STEPS if step.id == step_id).levels(options, model)
+
+
+def layers_on_gpu(options: LoadOptions, model: ModelShape) -> int:
+    """Return how many layers are on the GPU; the output layer counts as one."""
+    if options.devices == ("none",):
+        return 0
+    if isinstance(options.n_gpu_layers, int):
+        return min(options.n_gpu_layers, model.layers + 1) if model.layers else options.n_gpu_layers
+    return model.layers + 1
+
+
+class LadderInput(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for all configurations that the planner tries for one model."""
 
     facts: ModelFacts
     options: LoadOptions
-    expert_blocks: int
-    """The smallest n_cpu_moe that moves all experts; 0 for a dense model."""
+    """The options as the user set them. Those that differ from their default are kept in every configuration."""
+    expert_layers: int
+    """The smallest `n_cpu_moe` that moves all experts; 0 for a dense model."""
     has_gpu: bool
-    has_pictures: bool
+    has_vision: bool
 
     @property
-    def layers(self) -> int:
-        """The output counts as one more layer."""
-        return self.facts.block_count + 1
+    def model(self) -> ModelShape:
+        return ModelShape(self.facts.block_count, self.expert_layers, self.has_vision)
 
 
-def steps(start: Start) -> Iterator[LoadOptions]:
-    """Options without an "auto" that the planner decides (the load mode and threads are decided later)."""
-    if not start.has_gpu or start.options.n_gpu_layers == 0:
-        yield from _in_ram(start)
-        return
-    contexts = _contexts(start)
-    wanted, floor = _wanted(start, contexts)
-    yield from _all_on_gpu(start, wanted)
-    at = wanted[-1]
-    for cpu_moe in _expert_moves(start)[1:]:
-        yield _step(start, at, _last_cache(start), cpu_moe=cpu_moe)
-    most = _expert_moves(start)[-1]
-    smaller = tuple(n_ctx for n_ctx in contexts if n_ctx <= at) or (at,)
-    if start.has_pictures and start.options.vision == "auto":
-        yield _step(start, at, _last_cache(start), cpu_moe=most, vision="cpu")
-    for n_ctx in smaller[1:]:
-        if n_ctx >= floor:
-            yield _step(start, n_ctx, _last_cache(start), cpu_moe=most, vision="cpu")
-    yield from _whole_layers(start, smaller, floor, most)
+def candidates(given: LadderInput) -> Iterator[LoadOptions]:
+    """Return the configurations that the planner tries, the best first.
 
-
-def _all_on_gpu(start: Start, contexts: Sequence[int]) -> Iterator[LoadOptions]:
-    """Longest first. The model's full length costs precision only where it is what was asked for."""
-    for n_ctx in contexts:
-        is_asked = start.options.n_ctx or start.options.aim == "long_context"
-        caches = _caches(start) if is_asked or n_ctx <= LONGEST_USUAL or len(contexts) == 1 else _caches(start)[:1]
-        for cache in caches:
-            yield _step(start, n_ctx, cache, cpu_moe=_expert_moves(start)[0])
-
-
-def _whole_layers(start: Start, contexts: Sequence[int], floor: int, cpu_moe: int) -> Iterator[LoadOptions]:
-    short = tuple(n_ctx for n_ctx in contexts if n_ctx <= floor) or contexts[-1:]
-    cache = _last_cache(start)
-    if start.options.n_gpu_layers != "auto":
-        yield from (_step(start, n_ctx, cache, cpu_moe=cpu_moe, vision="cpu") for n_ctx in short)
-        return
-    for n_ctx in short[:1]:
-        for gpu_layers in range(start.layers - 1, 0, -1):
-            yield _step(start, n_ctx, cache, cpu_moe=cpu_moe, vision="cpu", gpu_layers=gpu_layers)
-
-
-def _in_ram(start: Start) -> Iterator[LoadOptions]:
-    contexts = _contexts(start)
-    moe = 0 if start.options.n_cpu_moe == "auto" else start.options.n_cpu_moe
-    for n_ctx in contexts:
-        yield _step(start, n_ctx, _caches(start)[0], cpu_moe=moe, vision="cpu", gpu_layers=0)
-    yield _step(start, contexts[-1], _last_cache(start), cpu_moe=moe, vision="cpu", gpu_layers=0)
-
-
-def _contexts(start: Start) -> tuple[int, ...]:
-    """The context lengths to try, longest first."""
-    if start.options.n_ctx:
-        return (start.options.n_ctx,)
-    trained = start.facts.context_length or SHORT_CONTEXT
-    return (trained, *(2**power for power in range(31, 0, -1) if SHORTEST_CONTEXT <= 2**power < trained))
-
-
-def _wanted(start: Start, contexts: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """The contexts worth keeping everything on the GPU for; and the length below which layers move first."""
-    aim = start.options.aim
-    least = {"speed": SPEED_CONTEXT, "balanced": WANTED_CONTEXT, "long_context": contexts[0]}[aim]
-    floor = WANTED_CONTEXT // 2 if aim == "long_context" else SHORT_CONTEXT
-    return tuple(n_ctx for n_ctx in contexts if n_ctx >= least) or contexts[:1], floor
-
-
-def _caches(start: Start) -> tuple[CacheType, ...]:
-    """Cache types in the order they are tried; a type the user set is the only one."""
-    options = start.options
-    if options.type_k != "auto" or options.flash_attn == "off":
-        return ("f16" if options.type_k == "auto" else options.type_k,)
-    return ("f16", "q8_0")
-
-
-def _last_cache(start: Start) -> CacheType:
-    return _caches(start)[-1]
-
-
-def _expert_moves(start: Start) -> Sequence[int]:
-    """The values of n_cpu_moe to try, fewest first."""
-    if start.options.n_cpu_moe != "auto":
-        return (start.options.n_cpu_moe,)
-    return range(start.expert_blocks + 1)
-
-
-def _step(
-    start: Start,
-    n_ctx: int,
-    cache: CacheType,
-    *,
-    cpu_moe: int,
-    vision: Vision = "gpu",
-    gpu_layers: int | None = None,
-) -> LoadOptions:
-    options = start.options
-    type_v: CacheType = (
-        ("f16" if options.flash_attn == "off" else cache) if options.type_v == "auto" else options.type_v
+    Only the load mode and the threads may still be undecided in them.
+    """
+    has_gpu = given.has_gpu and given.options.n_gpu_layers != 0
+    return (
+        _with_values_set(given, options) for options in (_gpu_candidates(given) if has_gpu else _ram_candidates(given))
     )
-    asked = options.n_gpu_layers
-    decided_layers: Literal["auto", "all"] | int = "all" if gpu_layers is None else gpu_layers
-    if asked != "auto":
-        decided_layers = asked
-    n_ubatch = _UBATCH_WITH_EXPERTS if cpu_moe and start.has_gpu and decided_layers != 0 else _UBATCH
-    return msgspec.structs.replace(
-        options,
-        n_ctx=n_ctx,
-        type_k=cache,
-        type_v=type_v,
-        n_cpu_moe=cpu_moe,
-        n_gpu_layers=decided_layers,
-        vision=vision if options.vision == "auto" else options.vision,
-        n_ubatch=n_ubatch if options.n_ubatch == "auto" else options.n_ubatch,
+
+
+def _gpu_candidates(given: LadderInput) -> Iterator[LoadOptions]:
+    options = _full_configuration(given, "all")
+    for candidate in _with_all_on_gpu(given, options):
+        yield candidate
+        options = candidate  # the steps go on from the last one
+    for step in STEPS[1:-1]:  # `_with_all_on_gpu` tries the first, and the last leaves the GPU
+        for lower in step.levels(options, given.model) if _may_choose(given.options, step.key) else ():
+            if lower.n_gpu_layers == 0 or (step.id == "context" and lower.n_ctx < _shortest_context(given.options)):
+                break
+            options = lower
+            yield options
+
+
+def _with_all_on_gpu(given: LadderInput, options: LoadOptions) -> Iterator[LoadOptions]:
+    """Yield configurations with everything on the GPU for each context, with an f16 and often a quantized cache."""
+    least = {"speed": _SPEED_CONTEXT, "balanced": _BALANCED_CONTEXT, "long_context": options.n_ctx}[options.aim]
+    contexts = _with_contexts(given, options, least)
+    is_wanted_long = bool(given.options.n_ctx) or options.aim == "long_context"
+    for candidate in contexts:
+        yield candidate
+        if is_wanted_long or candidate.n_ctx <= _LONGEST_QUANTIZED_CONTEXT or len(contexts) == 1:
+            yield from _with_quantized_cache(given, candidate)
+
+
+def _ram_candidates(given: LadderInput) -> Iterator[LoadOptions]:
+    """Yield configurations without a GPU. A quantized cache comes last, because it slows the CPU down."""
+    options = _full_configuration(given, 0)
+    for candidate in _with_contexts(given, options, SHORTEST_CONTEXT):
+        yield candidate
+        options = candidate  # the one with the shortest context
+    yield from _with_quantized_cache(given, options)
+
+
+def _full_configuration(given: LadderInput, n_gpu_layers: Literal["all", 0]) -> LoadOptions:
+    """Return the configuration that gives up nothing."""
+    requested = given.options
+    type_k = "f16" if requested.type_k == "auto" else requested.type_k
+    options = msgspec.structs.replace(
+        requested,
+        n_ctx=given.facts.context_length or _SHORT_CONTEXT,
+        type_k=type_k,
+        type_v="f16" if requested.flash_attn == "off" else type_k,
+        n_cpu_moe=0,
+        n_gpu_layers=n_gpu_layers,
+        vision="gpu" if n_gpu_layers else "cpu",
     )
+    return _with_values_set(given, options)
+
+
+def _with_contexts(given: LadderInput, options: LoadOptions, least: int) -> tuple[LoadOptions, ...]:
+    """Return `options`, then with each shorter context of `least` tokens or more, unless the user set the context."""
+    shorter = _shorter_context(options, given.model) if _may_choose(given.options, "n_ctx") else ()
+    return (options, *(each for each in shorter if each.n_ctx >= least))
+
+
+def _with_quantized_cache(given: LadderInput, options: LoadOptions) -> Iterator[LoadOptions]:
+    if _may_choose(given.options, "type_k"):
+        yield from _quantized_cache(options, given.model)
+
+
+def _shortest_context(requested: LoadOptions) -> int:
+    """Return the shortest context that the planner tries before whole layers leave the GPU."""
+    if not _may_choose(requested, "n_gpu_layers"):
+        return SHORTEST_CONTEXT
+    return _BALANCED_CONTEXT // 2 if requested.aim == "long_context" else _SHORT_CONTEXT
+
+
+def _may_choose(requested: LoadOptions, key: str) -> bool:
+    """Return True if the planner may choose this option, because it is at its default."""
+    return bool(getattr(requested, key) == getattr(LoadOptions(model=""), key))
+
+
+def _with_values_set(given: LadderInput, options: LoadOptions) -> LoadOptions:
+    """Return `options` with the values that the user set, and with the evaluation batch decided."""
+    requested = given.options
+    keys = ("n_ctx", "type_k", "type_v", "n_cpu_moe", "n_gpu_layers", "vision", "load_mode")
+    options = msgspec.structs.replace(
+        options, **{key: getattr(requested, key) for key in keys if not _may_choose(requested, key)}
+    )
+    if requested.n_ubatch != "auto":
+        return options
+    shares_experts = options.n_cpu_moe and given.has_gpu and options.n_gpu_layers != 0
+    return msgspec.structs.replace(options, n_ubatch=_UBATCH_WITH_EXPERTS if shares_experts else _UBATCH)

@@ -1,4 +1,4 @@
-"""What the hardware says at one moment, as frozen values. None means unknown, never zero."""
+"""State of the hardware at one moment, as frozen values. None means unknown, never zero."""
 
 from typing import Literal
 
@@ -9,37 +9,37 @@ Throttle = Literal["idle", "power cap", "thermal", "hardware"]
 
 
 class ProcessMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process holds of one GPU, in bytes."""
+    """Memory of one GPU that one process uses, in bytes."""
 
     pid: int
     name: str = ""
-    """The program's name; "" where the platform does not tell."""
+    """File name of the program; "" if unknown."""
     dedicated_bytes: int | None = None
     shared_bytes: int | None = None
     """System memory that the GPU uses for this process (Windows: shared, Linux: GTT)."""
     evicted_bytes: int | None = None
-    """Of what belongs into video memory, what the driver moved out of it (amdgpu says so)."""
+    """Memory that the driver moved out of video memory. Only amdgpu reports it."""
 
 
 class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
-    """One GPU, as far as it is known."""
+    """One GPU, with everything that is known of it."""
 
     pci: str | None = None
-    """PCI address as "0000:01:00.0", lower case."""
+    """PCI address such as "0000:01:00.0", in lower case."""
     luid: str | None = None
-    """Windows' name of the adapter as "0x00000000_0x0000d3f2", lower case."""
+    """Windows' identifier of the adapter such as "0x00000000_0x0000d3f2", in lower case."""
     name: str | None = None
     vendor: Vendor | None = None
     driver: str | None = None
     unified: bool | None = None
-    """True when its memory is the RAM."""
+    """True if the GPU uses the RAM as its memory."""
     total_bytes: int | None = None
     used_bytes: int | None = None
-    """Dedicated video memory taken by all programs, the driver's own part included."""
+    """Dedicated video memory used by all programs and the driver."""
     shared_used_bytes: int | None = None
     shared_total_bytes: int | None = None
     budget_bytes: int | None = None
-    """What the system lets one program use before it moves memory out (Windows, macOS)."""
+    """How much one program may use before the system moves its memory out (Windows, macOS)."""
     busy_percent: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None
@@ -50,35 +50,35 @@ class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
     pcie_generation: int | None = None
     pcie_width: int | None = None
     pcie_sent_bytes_s: int | None = None
-    """From the PC to the GPU."""
+    """From the PC to the GPU; `pcie_received_bytes_s` is the opposite direction."""
     pcie_received_bytes_s: int | None = None
     processes: tuple[ProcessMemory, ...] | None = None
 
     @property
     def key(self) -> str:
-        """Names this GPU as long as it stays where it is."""
+        """Identifies this GPU: its PCI address if known, else its LUID or name."""
         return self.pci or self.luid or self.name or "gpu"
 
     @property
     def headroom_bytes(self) -> int | None:
-        """Free dedicated memory."""
+        """Free dedicated memory in bytes; None if unknown."""
         known = self.total_bytes is not None and self.used_bytes is not None
         return max(0, (self.total_bytes or 0) - (self.used_bytes or 0)) if known else None
 
     def process(self, pid: int | None) -> ProcessMemory | None:
-        """What process `pid` holds here; None when that is not known."""
+        """Return the memory that process `pid` uses of this GPU; None if unknown."""
         return next((each for each in self.processes or () if each.pid == pid), None)
 
 
 class SystemReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The PC around the GPUs."""
+    """RAM and CPU of the PC."""
 
     ram_total_bytes: int | None = None
     ram_available_bytes: int | None = None
     swap_used_bytes: int | None = None
     cpu_percent: float | None = None
     cpu_cores: int | None = None
-    """Physical ones."""
+    """Physical cores."""
     engine_ram_bytes: int | None = None
     """Resident memory of the engine's process."""
 
@@ -90,11 +90,11 @@ class SystemReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was read at one moment."""
+    """Everything that was measured at one moment."""
 
     at_s: float
-    """By a steady clock."""
+    """Seconds of a monotonic clock."""
     gpus: tuple[GpuReading, ...] = ()
     system: SystemReading = SystemReading()
     notes: tuple[str, ...] = ()
-    """Why something is unknown that could be known, a sentence each: for the engine page."""
+    """Sentences for the Engine page that say why a value could not be read."""

@@ -1,8 +1,8 @@
-"""Whether a loaded model spills out of video memory: samples in, states out. Pure.
+"""Detects from samples whether a loaded model spills out of video memory. Pure functions.
 
-Spilled memory does not fail: the driver moves it to system memory, and the model becomes many times slower. What
-counts as spilled is what the engine's process holds in shared memory beyond a baseline taken right after the load,
-because a part of that is meant to be there (buffers through which data goes to the GPU).
+A spill is not an error: the driver moves memory to system memory, and the model becomes many times slower. Shared
+memory of the engine's process counts as spilled if it exceeds a baseline taken right after the load. The baseline
+is normal: buffers through which data goes to the GPU.
 """
 
 from collections.abc import Iterable
@@ -13,20 +13,20 @@ import msgspec
 from qwendesk.core.units import GIB, MIB
 
 EXCESS_BYTES = 128 * MIB
-"""More than this in shared memory is a spill (200 MB is the famous case)."""
+"""More than this in shared memory is a spill. A well-known report is about 200 MB."""
 HEADROOM_BYTES = 512 * MIB
-"""Less free video memory than this is near the limit."""
-_CALM_EXCESS_BYTES = 64 * MIB
-"""A spill is over below this."""
-_CALM_HEADROOM_BYTES = 128 * MIB
-"""So much more free memory than the limit ends "near the limit"."""
+"""With less free video memory than this, the state is NEAR_LIMIT."""
+_SPILL_END_BYTES = 64 * MIB
+"""At or below this, a spill is over."""
+_NEAR_LIMIT_END_BYTES = 128 * MIB
+"""NEAR_LIMIT ends when this much more than HEADROOM_BYTES is free."""
 _SAMPLES = 3
-"""So many samples in a row change the state; one a second."""
+"""The state changes after this many equal samples in a row, which are taken once a second."""
 _SLACK_BYTES = 64 * MIB
-"""A driver keeps some pages of its own for each process."""
-_UNKNOWN_BASELINE_BYTES = 512 * MIB
-"""The largest baseline believed when the engine did not say which buffers it keeps in system memory."""
-_BUSY_PERCENT, _LOW_POWER, _SLOW, _FAST = 90.0, 0.5, 0.5, 0.7
+"""Drivers use some pages of their own for each process."""
+_MAX_BASELINE_BYTES = 512 * MIB
+"""The largest accepted baseline if the engine did not report its buffers in system memory."""
+_MIN_BUSY_PERCENT, _MAX_POWER_SHARE, _SLOW_SHARE, _FAST_SHARE = 90.0, 0.5, 0.5, 0.7
 
 
 class SpillState(StrEnum):
@@ -34,7 +34,7 @@ class SpillState(StrEnum):
     NEAR_LIMIT = "near_limit"
     SPILLING = "spilling"
     SUSPECTED = "suspected"
-    """Probably spilling: nothing counts it here, but the GPU looks as if it waited for memory."""
+    """Probably spilling: shared memory can't be measured here, but the GPU seems to wait for memory."""
     UNIFIED = "unified"
     """The GPU's memory is the RAM."""
     CPU_ONLY = "cpu_only"
@@ -50,85 +50,86 @@ _WORST_FIRST = (
 )
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """What was loaded on one GPU, as the engine reported it. Bytes."""
+class GpuAllocation(msgspec.Struct, frozen=True, kw_only=True):
+    """What was loaded on one GPU, in bytes, as the engine reported it."""
 
     on_gpu: bool = True
     unified: bool = False
     device_bytes: int = 0
     """Allocated on this GPU."""
     host_bytes: int | None = None
-    """Buffers the engine keeps in system memory, which the driver may count as shared; None when it did not say."""
+    """Buffers of the engine in system memory, which the driver may count as shared; None if it did not report them."""
     reserve_bytes: int | None = None
-    """What the plan left free on this GPU; None when no plan made this load, and 0 promises nothing either."""
+    """Memory that the plan left free on this GPU; None if the load had no plan. None and 0 have the same effect."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One GPU at one moment; None is unknown."""
+    """One GPU at one moment. None means unknown."""
 
     total_bytes: int | None = None
     used_bytes: int | None = None
     dedicated_bytes: int | None = None
-    """Of the engine's process."""
+    """Dedicated memory of the engine's process."""
     shared_bytes: int | None = None
-    """Of the engine's process: shared memory on Windows, GTT plus what was evicted on Linux."""
+    """Shared memory of the engine's process on Windows; its GTT plus its evicted memory on Linux."""
     budget_bytes: int | None = None
-    """What the system lets the engine's process hold before it moves memory out (Windows)."""
+    """How much the engine's process may use before Windows moves its memory out."""
     busy_percent: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None
     decode_tok_s: float | None = None
-    """While an answer is written."""
+    """Speed of the answer in progress."""
     best_tok_s: float | None = None
-    """This model's best on this PC, in chats about as long."""
+    """Best speed of this model on this PC in chats of similar length."""
 
 
-class Track(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is remembered from one sample to the next."""
+class SpillTrack(msgspec.Struct, frozen=True, kw_only=True):
+    """The state after a sample, with everything that the next sample needs."""
 
     state: SpillState = SpillState.FITS
     baseline_bytes: int | None = None
-    """Shared memory that belongs there; None before the first sample that counts it."""
+    """Shared memory that is normal; None before the first sample that measures it."""
     excess_bytes: int = 0
     candidate: SpillState = SpillState.FITS
     candidate_samples: int = 0
 
 
-def start(loaded: Loaded) -> Track:
-    """The track right after a load."""
+def start(loaded: GpuAllocation) -> SpillTrack:
+    """Return the track right after a load."""
     if not loaded.on_gpu:
-        return Track(state=SpillState.CPU_ONLY)
-    return Track(state=SpillState.UNIFIED if loaded.unified else SpillState.FITS)
+        return SpillTrack(state=SpillState.CPU_ONLY)
+    return SpillTrack(state=SpillState.UNIFIED if loaded.unified else SpillState.FITS)
 
 
-def step(track: Track, sample: Sample, loaded: Loaded) -> Track:
-    """The track after one more sample."""
+def step(track: SpillTrack, sample: Sample, loaded: GpuAllocation) -> SpillTrack:
+    """Return the track after one more sample."""
     if track.state in (SpillState.CPU_ONLY, SpillState.UNIFIED):
         return track
     baseline = track.baseline_bytes
     if baseline is None and sample.shared_bytes is not None:
-        baseline = believable_baseline(sample, loaded)
+        baseline = plausible_baseline(sample, loaded)
     excess = 0 if sample.shared_bytes is None or baseline is None else max(0, sample.shared_bytes - baseline)
-    seen = _looks_like(track.state, sample, loaded, excess)
-    samples = track.candidate_samples + 1 if seen is track.candidate else 1
-    state = seen if seen is not track.state and samples >= _SAMPLES else track.state
-    return Track(
+    suggested = _suggested_state(track.state, sample, loaded, excess)
+    samples = track.candidate_samples + 1 if suggested is track.candidate else 1
+    state = suggested if suggested is not track.state and samples >= _SAMPLES else track.state
+    return SpillTrack(
         state=state,
         baseline_bytes=baseline,
         excess_bytes=excess,
-        candidate=seen,
+        candidate=suggested,
         candidate_samples=min(samples, _SAMPLES),
     )
 
 
-def believable_baseline(sample: Sample, loaded: Loaded) -> int:
-    """The part of the first reading after a load that belongs in shared memory.
+def plausible_baseline(sample: Sample, loaded: GpuAllocation) -> int:
+    """Return the part of the first sample's shared memory that is normal.
 
-    A load that already spilled must not become normal. So it is at most what the engine reported as buffers in system
-    memory; and what it reported on the GPU but the driver does not count there is missing, so it sits in shared memory.
+    If the load has already spilled, the spill must not become the baseline. So the result is at most what the engine
+    reported as buffers in system memory. Also, if the driver measures less dedicated memory than the engine
+    allocated, the difference must be in shared memory, and is subtracted.
     """
     reading = sample.shared_bytes or 0
-    expected = _UNKNOWN_BASELINE_BYTES if loaded.host_bytes is None else loaded.host_bytes
+    expected = _MAX_BASELINE_BYTES if loaded.host_bytes is None else loaded.host_bytes
     baseline = min(reading, expected + _SLACK_BYTES)
     if sample.dedicated_bytes is not None:
         missing = loaded.device_bytes - sample.dedicated_bytes
@@ -138,44 +139,44 @@ def believable_baseline(sample: Sample, loaded: Loaded) -> int:
 
 
 def worst(states: Iterable[SpillState]) -> SpillState:
-    """Of several GPUs the one that people must hear of; CPU only when there is none."""
+    """Return the most serious state of several GPUs; CPU_ONLY if there are none."""
     found = set(states)
     return next((state for state in _WORST_FIRST if state in found), SpillState.CPU_ONLY)
 
 
 def slowdown(excess_bytes: int, total_bytes: int) -> tuple[float, float]:
-    """How many times slower such a spill makes decoding, lowest and highest, before it was measured here.
+    """Return how many times slower a spill makes decoding, as the lowest and highest estimate.
 
-    The lower end is a series on an 8 GB laptop card, 1 + 75 x (excess / VRAM); the upper end goes through the report
-    of 200 MB on 16 GB being 7 times slower.
+    The lowest follows measurements on an 8 GB laptop card, 1 + 75 x (excess / VRAM). The highest follows a report of
+    200 MB on 16 GB being 7 times slower, and is at most 30.
     """
     share = excess_bytes / max(total_bytes, 1)
     return round(1 + 75 * share, 1), round(min(30.0, 1 + 6 * share * 16 * GIB / (200 * MIB)), 1)
 
 
-def _looks_like(state: SpillState, sample: Sample, loaded: Loaded, excess: int) -> SpillState:
-    """What this one sample says; between two limits it confirms the state there is."""
+def _suggested_state(state: SpillState, sample: Sample, loaded: GpuAllocation, excess: int) -> SpillState:
+    """Return the state that one sample suggests. Values between two limits confirm the current state."""
     if sample.shared_bytes is not None:
-        limit = _CALM_EXCESS_BYTES if state is SpillState.SPILLING else EXCESS_BYTES
+        limit = _SPILL_END_BYTES if state is SpillState.SPILLING else EXCESS_BYTES
         if excess > limit:
             return SpillState.SPILLING
     elif _waits_for_memory(state, sample):
         return SpillState.SUSPECTED
-    return SpillState.NEAR_LIMIT if _is_near(state, sample, loaded) else SpillState.FITS
+    return SpillState.NEAR_LIMIT if _is_near_limit(state, sample, loaded) else SpillState.FITS
 
 
-def _is_near(state: SpillState, sample: Sample, loaded: Loaded) -> bool:
+def _is_near_limit(state: SpillState, sample: Sample, loaded: GpuAllocation) -> bool:
     headroom = _headroom(sample)
     if headroom is None:
         return state is SpillState.NEAR_LIMIT
     if loaded.reserve_bytes and headroom >= loaded.reserve_bytes:
-        return False  # what the plan left free is still free
-    limit = HEADROOM_BYTES + (_CALM_HEADROOM_BYTES if state is SpillState.NEAR_LIMIT else 0)
+        return False  # as much is free as the plan intended
+    limit = HEADROOM_BYTES + (_NEAR_LIMIT_END_BYTES if state is SpillState.NEAR_LIMIT else 0)
     return headroom < limit
 
 
 def _headroom(sample: Sample) -> int | None:
-    """Free memory of the card, or what the system still grants the engine's process if that is less."""
+    """Return the free memory of the card, or what the system still allows the engine's process if that is less."""
     if sample.total_bytes is None or sample.used_bytes is None:
         return None
     free = sample.total_bytes - sample.used_bytes
@@ -185,15 +186,18 @@ def _headroom(sample: Sample) -> int | None:
 
 
 def _waits_for_memory(state: SpillState, sample: Sample) -> bool:
-    """Busy at low power while it writes slowly. A suspicion stays until a fast answer, or until nothing is known."""
+    """Return whether the GPU seems to wait for memory: busy at low power during slow generation.
+
+    A suspicion lasts until generation is fast again. While speeds are unknown, it doesn't change.
+    """
     if sample.decode_tok_s is None or sample.best_tok_s is None:
         return state is SpillState.SUSPECTED
     if state is SpillState.SUSPECTED:
-        return sample.decode_tok_s < _FAST * sample.best_tok_s
+        return sample.decode_tok_s < _FAST_SHARE * sample.best_tok_s
     if sample.busy_percent is None or sample.power_w is None or not sample.power_limit_w:
         return False
     return (
-        sample.busy_percent >= _BUSY_PERCENT
-        and sample.power_w < _LOW_POWER * sample.power_limit_w
-        and sample.decode_tok_s < _SLOW * sample.best_tok_s
+        sample.busy_percent >= _MIN_BUSY_PERCENT
+        and sample.power_w < _MAX_POWER_SHARE * sample.power_limit_w
+        and sample.decode_tok_s < _SLOW_SHARE * sample.best_tok_s
     )

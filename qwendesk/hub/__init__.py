@@ -1,1 +1,1 @@
-"""Model files: their headers, and (later) where they come from and whether they are sound."""
+"""Model files: headers, the library, downloads and imports, the catalog, and the rules that judge a file."""

@@ -1,4 +1,4 @@
-"""The schema of resources/catalog.json. Sizes are bytes, days and times are ISO 8601 in UTC."""
+"""The schema of resources/catalog.json. Sizes are in bytes; days and times are ISO 8601 in UTC."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ import msgspec
 from qwendesk.core.model_facts import Hyperparameters
 
 SCHEMA_VERSION = 1
-"""Goes up when an old program could no longer read the file."""
+"""Increased when older versions can't read the file any more."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?$")]
 Day = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
@@ -27,28 +27,28 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     repeat_penalty: float = 1.0
 
 
-class Model(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One model of the family, whoever quantised it."""
+class CatalogModel(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One model of the family, from any uploader."""
 
     id: str
-    """As in file names: "Qwen3.5-35B-A3B"."""
+    """As in file names, such as "Qwen3.5-35B-A3B"."""
     purpose: str
-    """What it is for, in a sentence."""
+    """What the model is good for, in a sentence."""
     released: Day
     architecture: str
     params_b: float
     """Billions of parameters."""
     active_params_b: float
-    """Billions that work on each token."""
+    """Billions of parameters used for each token."""
     base_repo: str
-    """The maker's own repository: source of the chat template."""
+    """The maker's repository, which has the chat template."""
     presets: str
     """Key of `Contents.presets`."""
     hyperparameters: Hyperparameters
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """One part of a split set."""
+    """One shard of a split model."""
 
     n_bytes: Size
     sha256: Sha256 = ""
@@ -56,17 +56,17 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CatalogFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One file of a repository, or one split set (then `path` is its first part)."""
+    """One model file of a repository. For a split model `path` is its first shard."""
 
     path: str
     n_bytes: Size
-    """Of all parts. Rounded to three digits unless `is_exact`."""
+    """Of all shards. Rounded to three digits unless `is_exact`."""
     kind: FileKind = "model"
     quant: str = ""
     is_exact: bool = False
     sha256: Sha256 = ""
     seen: Day = ""
-    """When the sources first listed it; "" for the repository's own day."""
+    """Day on which the sources first listed it; "" if it is the repository's `seen`."""
     parts: tuple[Part, ...] = ()
     note: str = ""
 
@@ -77,15 +77,15 @@ class Repository(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     repo: str
     model: str
     seen: Day
-    """When the sources listed its files."""
+    """Day on which the sources listed its files."""
     files: tuple[CatalogFile, ...]
     mmproj_repo: str = ""
     mmproj_path: str = ""
-    """The picture file to take with its models; from another uploader where this one has none."""
+    """Path of the mmproj for its models in `mmproj_repo`, which is another uploader's if this one has no mmproj."""
     revision: str = ""
-    """A commit that was its newest when the sources were collected."""
+    """Its newest commit when the sources were collected."""
     is_mtp: bool = False
-    """Its models carry the extra layer for speculative decoding."""
+    """Its models have the extra layer for speculative decoding."""
     is_base: bool = False
     """Not trained to chat."""
 
@@ -95,7 +95,7 @@ class Repository(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 class Superseded(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Bytes that were once offered at `path` and have been replaced."""
+    """Bytes that were offered at `path` and have been replaced."""
 
     sha256: Sha256
     repo: str
@@ -106,19 +106,19 @@ class Superseded(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     reason: str = ""
 
 
-class Deletion(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A file that its uploader took back."""
+class WithdrawnFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A file that its uploader withdrew."""
 
     repo: str
     path: str
     noticed: Day
     sha256: Sha256 = ""
     instead: str = ""
-    """Path in the same repository of what replaced it."""
+    """Path of its replacement in the same repository."""
 
 
 class Quality(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One measured number. Numbers of different series must not be compared."""
+    """One measured value. Values of different series must not be compared."""
 
     model: str
     uploader: str
@@ -128,13 +128,13 @@ class Quality(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     series: str
     source: str
     date: str = ""
-    """As exact as the source is; "" when it gives none."""
+    """As precise as the source gives it; "" if it gives none."""
     is_before_fix: bool = False
-    """Measured on a file that has been replaced since: says nothing about the present one."""
+    """Measured on a file that has been replaced since."""
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Something to know of a quant, with who says so."""
+    """A remark about a quant, with its source."""
 
     quant: str
     text: str
@@ -143,19 +143,19 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     model: str = ""
     uploader: str = ""
     instead: str = ""
-    """A better quant; then this one is not recommended."""
+    """A better quant, if there is one. The quant of this note is then not recommended."""
 
 
 class CutOff(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When a repository's files were repaired. Holds for its model files, not its mmproj files."""
+    """When a repository's model files (not its mmproj files) were repaired."""
 
     repo: str
     certain_before: Time
-    """A file from before this has the old tensors and the old template for certain."""
+    """Older files certainly have the old tensors and the old template."""
     fixed_after: Time
-    """Inferred: from then on the tensors are repaired. Only together with a hash that is not the present one."""
+    """Inferred: the tensors are repaired from this time on. Counts only for files whose hash isn't the current one."""
     final_after: Time = ""
-    """Inferred: from then on the template and the importance matrix are the new ones."""
+    """Inferred: template and importance matrix are the new ones from this time on."""
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -163,13 +163,13 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     schema_version: int
     date: Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
-    """The newest day on which a source was seen."""
+    """The newest day on which a source was read."""
     sources: tuple[str, ...]
-    models: tuple[Model, ...] = ()
+    models: tuple[CatalogModel, ...] = ()
     presets: dict[str, dict[str, Sampling]] = {}
     quality: tuple[Quality, ...] = ()
     notes: tuple[Note, ...] = ()
     cut_offs: tuple[CutOff, ...] = ()
     superseded: tuple[Superseded, ...] = ()
-    deletions: tuple[Deletion, ...] = ()
+    deletions: tuple[WithdrawnFile, ...] = ()
     repositories: tuple[Repository, ...] = ()

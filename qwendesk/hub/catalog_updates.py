@@ -1,6 +1,5 @@
-"""What the Hub said since the catalog was built: sizes, hashes and dates, remembered for when it cannot be asked."""
+"""Updates of the catalog: sizes, hashes and dates that the Hub has given since it was built, saved for offline use."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,35 +7,34 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.files import decode_json, write_whole
+from qwendesk.core.json_file import JsonFile
 from qwendesk.hub.catalog import Catalog, load_catalog, part_path
-from qwendesk.hub.catalog_schema import CatalogFile, Deletion, Part, Repository, Superseded
+from qwendesk.hub.catalog_schema import CatalogFile, Part, Repository, Superseded, WithdrawnFile
 
-if TYPE_CHECKING:  # the Hub's library takes long to import, and reading what it once said does not need it
+if TYPE_CHECKING:  # importing the Hub's library takes long, and reading saved updates doesn't need it
     from qwendesk.hub.remote import RemoteFile
 
-_logger = logging.getLogger(__name__)
 _FILE = "catalog-updates.json"
 
 
 class FileUpdate(msgspec.Struct, frozen=True, array_like=True):
-    """One file as the Hub had it."""
+    """One file on the Hub at the time it was asked."""
 
     n_bytes: int
     sha256: str
-    """ "" when the Hub did not say."""
+    """SHA-256; "" if the Hub gave none."""
     date: str
-    """ISO 8601: when it was last changed there; "" when unknown."""
+    """ISO 8601: when it was last changed there; "" if unknown."""
 
 
 class RepositoryUpdate(msgspec.Struct, frozen=True):
-    """All files of one repository on the day it was asked."""
+    """All files of one repository on one day."""
 
     day: str
     revision: str
     files: dict[str, FileUpdate]
     replaced: dict[str, str] = {}
-    """Hashes that earlier answers had, and the paths they were offered at."""
+    """Hashes of earlier answers, with the paths of their files."""
 
 
 Updates = dict[str, RepositoryUpdate]
@@ -44,7 +42,7 @@ Updates = dict[str, RepositoryUpdate]
 
 
 def update_of(files: "Sequence[RemoteFile]", day: str) -> RepositoryUpdate:
-    """What is kept of an answer of `Hub.files`; `day` is the ISO day it came."""
+    """Return the update to save for an answer of `Hub.files`; `day` is the ISO date of the answer."""
     return RepositoryUpdate(
         day=day,
         revision=files[0].revision if files else "",
@@ -53,7 +51,7 @@ def update_of(files: "Sequence[RemoteFile]", day: str) -> RepositoryUpdate:
 
 
 def joined(before: Updates, fresh: Updates) -> Updates:
-    """Both, with the hashes that `fresh` has no more among the replaced ones."""
+    """Return both combined. Hashes of `before` that `fresh` no longer has become replaced ones."""
     return before | {repo: _joined(before.get(repo), update) for repo, update in fresh.items()}
 
 
@@ -67,32 +65,29 @@ def _joined(before: RepositoryUpdate | None, fresh: RepositoryUpdate) -> Reposit
 
 
 def read_updates(folder: Path | None = None) -> Updates:
-    """What was remembered; nothing when there is nothing, or it cannot be read (that is logged)."""
-    file = (folder or paths.data_folder()) / _FILE
-    try:
-        return decode_json(file.read_bytes(), Updates)
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError) as error:
-        _logger.warning("%s cannot be used, the catalog is as it was built: %s", file, error)
-        return {}
+    """Return the saved updates; none if there is no usable file."""
+    return _file(folder).read()
 
 
 def write_updates(updates: Updates, folder: Path | None = None) -> None:
-    """Remembers `updates`. Raises OSError."""
-    write_whole((folder or paths.data_folder()) / _FILE, msgspec.json.encode(updates))
+    """Save `updates`. Raises OSError."""
+    _file(folder).write(updates)
+
+
+def _file(folder: Path | None) -> JsonFile[Updates]:
+    return JsonFile((folder or paths.data_folder()) / _FILE, Updates, dict, keep_unusable=False)
 
 
 def load_updated_catalog() -> Catalog:
-    """The catalog the app ships, with what the Hub has said since. Raises BadCatalog."""
+    """Return the app's catalog with the saved updates. Raises BadCatalog."""
     return updated(load_catalog(), read_updates())
 
 
 def updated(catalog: Catalog, updates: Updates) -> Catalog:
-    """The catalog with the sizes, hashes and days of `updates`.
+    """Return the catalog with the sizes, hashes and days of `updates`.
 
-    A hash that changed goes to the replaced ones, a file that is gone to the deletions. Answers from before the
-    catalog was built are passed over.
+    Changed hashes are added to the replaced ones, missing files to the deletions. Updates from before the catalog was
+    built are ignored.
     """
     newer = {repo: update for repo, update in updates.items() if update.day >= catalog.date and update.files}
     if not newer:
@@ -108,7 +103,7 @@ def updated(catalog: Catalog, updates: Updates) -> Catalog:
         superseded += [each for file in kept for each in _replaced(repository, file, update)]
         superseded += [_replaced_since(repository, *each, update) for each in update.replaced.items()]
         deletions += [
-            Deletion(repository.repo, file.path, update.day, file.sha256)
+            WithdrawnFile(repository.repo, file.path, update.day, file.sha256)
             for file in repository.files
             if file not in kept
         ]

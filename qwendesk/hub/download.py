@@ -1,4 +1,4 @@
-"""One file from the Hub to its place: resumed, retried, hashed, and under its final name only when it is right."""
+"""Downloads one file from the Hub: resumes, retries, verifies, and gives it its final name only if it is correct."""
 
 import re
 import time
@@ -11,46 +11,48 @@ import msgspec
 
 from qwendesk.core.file_lock import locked
 from qwendesk.core.files import write_whole
-from qwendesk.hub.download_control import Control, Patience
+from qwendesk.core.permissions import make_folder
+from qwendesk.core.translation import tr
+from qwendesk.hub.download_control import DownloadControl, RetryPolicy
 from qwendesk.hub.download_part import (
     CHUNK_BYTES,
     PartFile,
     check_space,
     discard_part,
-    disk_trouble,
+    disk_error,
     expected_hash,
     new_hash,
     part_of,
 )
-from qwendesk.hub.network import HubTrouble, Network, bad_answer, no_connection, trouble_of
+from qwendesk.hub.network import HubError, Network, bad_answer_error, no_connection_error, status_error
 from qwendesk.hub.remote import Location, RemoteFile
 
 _SPACE_CHECK_BYTES = 64 * 1024**2
 _FRESH_STARTS = 2
-"""How often content with the wrong hash is fetched anew before it is reported."""
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+"""How often a file is downloaded again after a wrong hash before the error is reported."""
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
 
 
-class Source(Protocol):
-    """Where a file comes from: the Hub (hub/remote.py), or fixed addresses (hub/addresses.py)."""
+class DownloadSource(Protocol):
+    """Where files come from: the Hub, or fixed addresses."""
 
     network: Network
 
     def client(self) -> httpx2.Client:
-        """A client for bytes, to be closed by the caller."""
+        """Return a client to fetch bytes with; the caller closes it."""
 
     def locate(self, file: RemoteFile, client: httpx2.Client) -> Location:
-        """Where the bytes of `file` are now. Raises HubTrouble when it is refused."""
+        """Return where the bytes of `file` are now. Raises HubError if access is denied."""
 
     def headers_for(self, url: str) -> dict[str, str]:
-        """Headers of a request for bytes."""
+        """Return the headers of a request for bytes."""
 
 
 class FileProgress(msgspec.Struct, frozen=True):
-    """How far one file is."""
+    """Progress of one file."""
 
     phase: Literal["checking", "downloading", "waiting"]
-    """checking: what is on disk is read; waiting: a retry is due, `note` says why."""
+    """checking: the bytes on disk are read and hashed; waiting: the next attempt follows, and `note` says why."""
     n_bytes: int
     note: str = ""
 
@@ -59,29 +61,35 @@ Report = Callable[[FileProgress], None]
 
 
 def download_file(
-    hub: Source, file: RemoteFile, target: Path, report: Report, control: Control, patience: Patience | None = None
+    hub: DownloadSource,
+    file: RemoteFile,
+    target: Path,
+    report: Report,
+    control: DownloadControl,
+    retry_policy: RetryPolicy | None = None,
 ) -> None:
-    """Blocks until `target` holds `file`. Raises HubTrouble: what is there then stays in `<target>.part` for later.
+    """Download `file` to `target`. Block until it is complete.
 
-    Whatever happens, in whichever moment the process dies, `target` is either as it was before or right.
+    Raises HubError; the bytes received so far stay in `<target>.part` for the next time. Even if the process is killed,
+    `target` is either unchanged or complete and verified.
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A picture file that two models share is checked by both at once, so not under the lock.
+        make_folder(target.parent)
+        # Not under the lock, because two models that share an mmproj may check it at the same time.
         if not _is_there(file, target, report, control):
             with locked(part_of(target)) as is_ours:
                 if not is_ours:
-                    sentence = f"{target.name} is being downloaded already, perhaps by another window of QwenDesk."
-                    raise HubTrouble("locked", "Already downloading", sentence)
+                    sentence = tr("{0} is already being downloaded, perhaps by another QwenDesk window.", target.name)
+                    raise HubError("locked", tr("Already downloading"), sentence)
                 if not _is_there(file, target, report, control):
-                    _Download(hub, file, target, report, control, patience or Patience()).run()
+                    _Download(hub, file, target, report, control, retry_policy or RetryPolicy()).run()
         _remember_origin(file, target)
     except OSError as error:
-        raise disk_trouble(error, target, file.n_bytes) from error
+        raise disk_error(error, target, file.n_bytes) from error
 
 
-def _is_there(file: RemoteFile, target: Path, report: Report, control: Control) -> bool:
-    """Whether the right content already has its final name."""
+def _is_there(file: RemoteFile, target: Path, report: Report, control: DownloadControl) -> bool:
+    """Return True if the target already has the right content."""
     wanted = expected_hash(file)
     if not wanted or not target.is_file() or target.stat().st_size != file.n_bytes:
         return False
@@ -96,7 +104,7 @@ def _is_there(file: RemoteFile, target: Path, report: Report, control: Control) 
 
 
 def _remember_origin(file: RemoteFile, target: Path) -> None:
-    """Leaves commit and etag where huggingface_hub leaves them, so that no one needs to hash to know them."""
+    """Record commit and etag where huggingface_hub does, so that no program has to hash the file to identify it."""
     depth = file.path.count("/") + 1
     if target.parts[-depth:] != tuple(file.path.split("/")):
         return
@@ -106,20 +114,26 @@ def _remember_origin(file: RemoteFile, target: Path) -> None:
 
 
 class _Retry(Exception):
-    """This try failed, another one may not."""
+    """This attempt failed; another may succeed."""
 
-    def __init__(self, trouble: HubTrouble, *, at_once: bool = False) -> None:
-        super().__init__(trouble.sentence)
-        self.trouble = trouble
+    def __init__(self, error: HubError, *, at_once: bool = False) -> None:
+        super().__init__(error.sentence)
+        self.error = error
         self.at_once = at_once
 
 
 class _Download:
     def __init__(
-        self, hub: Source, file: RemoteFile, target: Path, report: Report, control: Control, patience: Patience
+        self,
+        hub: DownloadSource,
+        file: RemoteFile,
+        target: Path,
+        report: Report,
+        control: DownloadControl,
+        retry_policy: RetryPolicy,
     ) -> None:
         self._hub, self._file, self._target = hub, file, target
-        self._report, self._control, self._patience = report, control, patience
+        self._report, self._control, self._retry_policy = report, control, retry_policy
         self._failures = 0
         self._space_checked_at = -_SPACE_CHECK_BYTES
 
@@ -133,23 +147,24 @@ class _Download:
                         part.finish()
                         return
                     part.start_over()
-        except HubTrouble as trouble:
-            if trouble.kind == "changed":
+        except HubError as error:
+            if error.kind == "changed":
                 part.close()
                 discard_part(self._target)
             raise
         finally:
             part.close()
         discard_part(self._target)
-        sentence = f"What {self._hub.network.host} sends as {self._target.name} is not what it announces. Try later."
-        raise HubTrouble("hash_mismatch", "Wrong content", sentence)
+        host = self._hub.network.host
+        sentence = tr("{0} sent wrong content for {1} several times. Try again later.", host, self._target.name)
+        raise HubError("hash_mismatch", tr("Wrong content"), sentence)
 
     def _checked(self, n_bytes: int) -> None:
         self._control.check()
         self._report(FileProgress("checking", n_bytes))
 
     def _fetch_all(self, part: PartFile, client: httpx2.Client) -> None:
-        """Until all bytes are there; right or not."""
+        """Fetch until all bytes are on disk. Their hash is checked later."""
         while part.n_bytes < self._file.n_bytes:
             before = part.n_bytes
             try:
@@ -160,31 +175,31 @@ class _Download:
                 self._wait(retry, part.n_bytes, progressed=part.n_bytes > before)
 
     def _fetch_some(self, part: PartFile, client: httpx2.Client) -> None:
-        """One connection's worth. Returns when the file is complete, raises _Retry when it broke off."""
+        """Fetch over one connection. Raises _Retry if it breaks before the file is complete."""
         try:
             self._stream(part, client, self._locate(client))
         except httpx2.TransportError as error:
             self._control.check()
-            raise _Retry(no_connection(self._hub.network, error)) from error
+            raise _Retry(no_connection_error(self._hub.network, error)) from error
         except httpx2.HTTPError as error:
-            raise _Retry(bad_answer(self._hub.network.host, str(error))) from error
+            raise _Retry(bad_answer_error(self._hub.network.host, str(error))) from error
         finally:
             self._control.unwatch()
         if part.n_bytes < self._file.n_bytes:
             self._control.check()
-            raise _Retry(bad_answer(self._hub.network.host, "the file ended early"))
+            raise _Retry(bad_answer_error(self._hub.network.host, tr("the file ended too early")))
 
     def _locate(self, client: httpx2.Client) -> Location:
-        """Where the bytes are now. Refusals of the endpoint are final."""
+        """Return where the bytes are now. Doesn't retry if the endpoint denies access."""
         try:
             location = self._hub.locate(self._file, client)
-        except HubTrouble as trouble:
-            if trouble.kind in ("busy", "bad_answer"):
-                raise _Retry(trouble) from trouble
+        except HubError as error:
+            if error.kind in ("busy", "bad_answer"):
+                raise _Retry(error) from error
             raise
         if self._is_other(location):
-            sentence = f"{self._target.name} was changed on the Hub. Download it again to get the present version."
-            raise HubTrouble("changed", "Changed on the Hub", sentence)
+            sentence = tr("{0} has changed on Hugging Face. Download it again.", self._target.name)
+            raise HubError("changed", tr("Changed on Hugging Face"), sentence)
         return location
 
     def _is_other(self, location: Location) -> bool:
@@ -212,27 +227,27 @@ class _Download:
                     self._control.wait(delay)
 
     def _bytes_to_skip(self, answer: httpx2.Response, part: PartFile, location: Location) -> int:
-        """How much of the body we have already: all that we have, when the server ignores Range."""
+        """Return how many bytes of the body to skip: all that are on disk if the server ignores Range."""
         host = answer.request.url.host
         if answer.status_code >= 400:
-            trouble = trouble_of(answer, self._hub.network, self._file.repo)
-            if trouble.kind == "busy":
-                raise _Retry(trouble)
+            error = status_error(answer, self._hub.network, self._file.repo)
+            if error.kind == "busy":
+                raise _Retry(error)
             if answer.status_code == 416:
                 part.start_over()
-                raise _Retry(trouble, at_once=True)
+                raise _Retry(error, at_once=True)
             if self._hub.network.is_endpoint(location.url):
-                raise trouble
-            raise _Retry(trouble, at_once=True)  # a signed address that has expired: the endpoint gives a new one
+                raise error
+            raise _Retry(error, at_once=True)  # the signed address expired; the endpoint gives a new one
         if answer.headers.get("Content-Encoding", "identity") != "identity":
-            raise _Retry(bad_answer(host, "the file comes compressed"))
+            raise _Retry(bad_answer_error(host, tr("the file is sent compressed")))
         if answer.status_code == 200:
             return part.n_bytes
         found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
         if answer.status_code != 206 or found is None or int(found[1]) != part.n_bytes:
-            raise _Retry(bad_answer(host, "it sends another part than asked for"))
+            raise _Retry(bad_answer_error(host, tr("it sends another range than requested")))
         if found[2] not in ("*", str(self._file.n_bytes)):
-            raise _Retry(bad_answer(host, "the file has another size there"))
+            raise _Retry(bad_answer_error(host, tr("the file has another size there")))
         return 0
 
     def _check_space(self, part: PartFile) -> None:
@@ -241,12 +256,12 @@ class _Download:
             self._space_checked_at = part.n_bytes
 
     def _wait(self, retry: _Retry, n_bytes: int, *, progressed: bool) -> None:
-        """Until the next try. Raises the trouble when there were too many."""
+        """Wait for the next attempt. Raises the error if there were too many attempts."""
         self._failures = 1 if progressed else self._failures + 1
-        trouble, asked = retry.trouble, retry.trouble.retry_after_s
-        if self._failures >= self._patience.tries or (asked or 0) > self._patience.longest_asked_s:
-            raise trouble from retry
+        error, asked = retry.error, retry.error.retry_after_s
+        if self._failures >= self._retry_policy.tries or (asked or 0) > self._retry_policy.longest_asked_s:
+            raise error from retry
         if retry.at_once and self._failures == 1:
             return
-        self._report(FileProgress("waiting", n_bytes, trouble.sentence))
-        self._control.wait(self._patience.wait_s(self._failures) if asked is None else asked)
+        self._report(FileProgress("waiting", n_bytes, error.sentence))
+        self._control.wait(self._retry_policy.wait_s(self._failures) if asked is None else asked)

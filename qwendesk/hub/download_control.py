@@ -1,6 +1,7 @@
-"""What steers running downloads from another thread: stop, and the speed limit they share."""
+"""Stops running downloads, limits their speed and decides how often they are tried again."""
 
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -8,26 +9,27 @@ from contextlib import suppress
 import httpx2
 import msgspec
 
-from qwendesk.hub.network import HubTrouble
+from qwendesk.core.translation import tr
+from qwendesk.hub.network import HubError
 
 
-class Patience(msgspec.Struct, frozen=True):
-    """How long a download goes on trying, in seconds."""
+class RetryPolicy(msgspec.Struct, frozen=True):
+    """How often and how long a download is tried again."""
 
     tries: int = 8
-    """Failures in a row, with no byte between them."""
+    """Maximum number of failures in a row without any progress."""
     first_wait_s: float = 1.0
     longest_wait_s: float = 60.0
     longest_asked_s: float = 600.0
-    """A server that asks for a longer wait is reported instead."""
+    """If a server asks for a longer wait, the download fails instead."""
 
     def wait_s(self, failures: int) -> float:
-        """Before the next try, after so many failures in a row."""
+        """Return the seconds to wait after this many failures in a row."""
         return min(self.first_wait_s * 2.0 ** (failures - 1), self.longest_wait_s)
 
 
 class SpeedLimit:
-    """Bytes per second for all downloads together; 0 is no limit. For any thread."""
+    """Limits the bytes per second of all downloads together; 0 is no limit. Thread-safe."""
 
     def __init__(self, bytes_per_s: int = 0) -> None:
         self._lock = threading.Lock()
@@ -39,7 +41,7 @@ class SpeedLimit:
             self._bytes_per_s, self._free_at = bytes_per_s, 0.0
 
     def delay_for(self, n_bytes: int) -> float:
-        """How long, in seconds, to wait before the next bytes are taken."""
+        """Return the seconds to wait before the next bytes are read."""
         with self._lock:
             if self._bytes_per_s <= 0:
                 return 0.0
@@ -48,8 +50,8 @@ class SpeedLimit:
             return self._free_at - now
 
 
-class Control:
-    """Stops one download at once, also while it waits for the network."""
+class DownloadControl:
+    """Stops one download at once, even while it waits for the network."""
 
     def __init__(self, limit: SpeedLimit | None = None) -> None:
         self.limit = limit or SpeedLimit()
@@ -61,24 +63,23 @@ class Control:
         self._stop.set()
         with self._lock:
             if self._socket is not None:
-                with suppress(OSError):
-                    self._socket.shutdown(socket.SHUT_RDWR)
+                _disconnect(self._socket)
 
     @property
     def is_stopped(self) -> bool:
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raises HubTrouble ("stopped") once `stop` was called."""
+        """Raise HubError ("stopped") once `stop` was called."""
         if self._stop.is_set():
-            raise HubTrouble("stopped", "Stopped", "The download was stopped. What is there stays for later.")
+            raise HubError("stopped", tr("Stopped"), tr("The download was stopped. You can resume it later."))
 
     def wait(self, seconds: float) -> None:
         self._stop.wait(seconds)
         self.check()
 
     def watch(self, answer: httpx2.Response) -> None:
-        """From now on a stop also ends this answer's connection."""
+        """From now on, close the connection of `answer` too when `stop` is called."""
         stream = answer.extensions.get("network_stream")
         found = stream.get_extra_info("socket") if stream is not None else None
         with self._lock:
@@ -88,3 +89,12 @@ class Control:
     def unwatch(self) -> None:
         with self._lock:
             self._socket = None
+
+
+def _disconnect(connection: socket.socket) -> None:
+    """End the connection, so that a thread that waits for it goes on at once."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+        # There `shutdown` wakes no thread. Elsewhere a closed number could soon mean another file.
+        if sys.platform == "win32":
+            socket.close(connection.detach())

@@ -1,4 +1,4 @@
-"""A file on its way: `<name>.part` with what is there, `<name>.part.json` with what it is to become."""
+"""A partial download: `<name>.part` with the bytes, `<name>.part.json` with the file they belong to."""
 
 import errno
 import hashlib
@@ -15,49 +15,55 @@ import msgspec
 import psutil
 
 from qwendesk.core.files import decode_json, is_in_use, replace
+from qwendesk.core.input_files import read_bounded
+from qwendesk.core.safe_open import create_own, open_own
+from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.hub.network import HubTrouble
+from qwendesk.hub.network import HubError
 from qwendesk.hub.remote import RemoteFile
 
 _logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 256 * 1024
 _SCAN_S = 5.0
-"""A virus scanner may hold a file that just came for so long."""
+"""How long a virus scanner may keep a new file open."""
 _SYNC_S = 20.0
-"""At most so much of a download is lost with the power."""
+"""A power failure loses at most this much of a download."""
 _SAME_START_S = 120.0
-"""Two readings of when the machine started differ by less, when it is the same start."""
+"""Two readings of the same boot time differ by less."""
+_SIDECAR_LIMIT_BYTES = 64 * 1024
 _NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 class Sidecar(msgspec.Struct, frozen=True):
-    """What the `.part` belongs to. `synced_bytes` survive a loss of power."""
+    """The file that the `.part` belongs to. The first `synced_bytes` of the `.part` survive a power failure."""
 
     file: RemoteFile
     synced_bytes: int = 0
     started_at: float = 0.0
-    """When the machine was started that wrote it: after another start only `synced_bytes` can be trusted."""
+    """Boot time of the PC when this was written. After a reboot only `synced_bytes` can be trusted."""
     version: int = 1
 
 
 class PartFile:
-    """The open `.part` of one file, with the hash of all it holds. Not for two threads."""
+    """The open `.part` of one file, with the hash of its content. Not thread-safe."""
 
     def __init__(self, target: Path, file: RemoteFile, checked: Callable[[int], None]) -> None:
-        """Takes over what an earlier run left for the same content; `checked(n_bytes)` hears of it, and may raise."""
+        """Open the `.part`, and keep and hash the bytes that an earlier run downloaded of the same content.
+
+        `checked` is called with the number of bytes hashed so far. It may raise.
+        """
         self.target = target
         self.file = file
         self._part = part_of(target)
         self._sidecar = self._part.with_name(self._part.name + ".json")
         self._synced_at = time.monotonic()
-        kept = self._usable_bytes()
-        self._write_sidecar(kept)
-        self._stream: BinaryIO = self._part.open("r+b" if kept else "w+b")
-        self._stream.truncate(kept)
+        self._stream, kept = self._open()
         self._hash = new_hash(file)
         self.n_bytes = 0
         try:
+            self._write_sidecar(kept)
+            self._stream.truncate(kept)
             while piece := self._stream.read(CHUNK_BYTES):
                 self._hash.update(piece)
                 self.n_bytes += len(piece)
@@ -67,27 +73,27 @@ class PartFile:
             raise
 
     def write(self, piece: bytes) -> None:
-        """Appends; what is beyond the file's size is dropped. Raises HubTrouble when the disk refuses."""
+        """Append `piece`, without what exceeds the file's size. Raises HubError if it can't be written."""
         piece = piece[: self.file.n_bytes - self.n_bytes]
         try:
             self._stream.write(piece)
         except OSError as error:
-            raise disk_trouble(error, self.target, self.file.n_bytes - self.n_bytes) from error
+            raise disk_error(error, self.target, self.file.n_bytes - self.n_bytes) from error
         self._hash.update(piece)
         self.n_bytes += len(piece)
         if time.monotonic() - self._synced_at > _SYNC_S:
             self.sync()
 
     def sync(self) -> None:
-        """Makes what is there survive a loss of power. Raises HubTrouble when the disk refuses."""
+        """Make the bytes survive a power failure. Raises HubError if they can't be written."""
         try:
             self._stream.flush()
             os.fsync(self._stream.fileno())
         except OSError as error:
-            raise disk_trouble(error, self.target, self.file.n_bytes - self.n_bytes) from error
+            raise disk_error(error, self.target, self.file.n_bytes - self.n_bytes) from error
         try:
             self._write_sidecar(self.n_bytes)
-        except OSError as error:  # the one before promises less than there is, which costs nothing now
+        except OSError as error:  # the older sidecar states fewer synced bytes, which is still true
             _logger.warning("%s could not be brought up to date: %s", self._sidecar, error)
         self._synced_at = time.monotonic()
 
@@ -99,54 +105,64 @@ class PartFile:
 
     @property
     def is_right(self) -> bool:
-        """All bytes are there and have the hash that the Hub names (where it names one)."""
+        """Return True if all bytes are there and have the Hub's hash, if it gives one."""
         wanted = expected_hash(self.file)
         return self.n_bytes == self.file.n_bytes and wanted in ("", self._hash.hexdigest())
 
     def finish(self) -> None:
-        """Gives the file its final name. Only for one that `is_right`. Raises HubTrouble; all that came stays then."""
+        """Rename the file to its final name. Call this only if it `is_right`.
+
+        Raises HubError if that fails; the `.part` is kept then.
+        """
         self.sync()
         if self._part.stat().st_size != self.file.n_bytes:
-            sentence = f"{self._part.name} was changed by another program. Try again."
-            raise HubTrouble("disk", "File changed on disk", sentence)
+            sentence = tr("Another program changed {0}. Try again.", self._part.name)
+            raise HubError("disk", tr("File changed on disk"), sentence)
         self._stream.close()
         try:
             replace(self._part, self.target, _SCAN_S)
         except OSError as error:
             if is_in_use(error, self.target) and self.target.exists():
                 raise _in_use(self.target) from error
-            raise disk_trouble(error, self.target, 0) from error
+            raise disk_error(error, self.target, 0) from error
         sync_folder(self.target.parent)
-        with suppress(OSError):  # a sidecar without its part says nothing
+        with suppress(OSError):  # a sidecar without its .part does no harm
             discard_part(self.target)
 
     def close(self) -> None:
-        """Leaves the `.part` for later."""
+        """Close the `.part` and keep it for later."""
         if self._stream.closed:
             return
         try:
             self._stream.close()
-        except OSError as error:  # what was still in the buffer did not fit
-            raise disk_trouble(error, self.target, self.file.n_bytes - self.n_bytes) from error
+        except OSError as error:  # the rest of the buffer did not fit
+            raise disk_error(error, self.target, self.file.n_bytes - self.n_bytes) from error
 
-    def _usable_bytes(self) -> int:
-        """How much of a `.part` from before can be kept."""
+    def _open(self) -> tuple[BinaryIO, int]:
+        """Open the existing `.part`, or a new one. Return the stream and how many of its bytes can be kept."""
         try:
-            before = decode_json(self._sidecar.read_bytes(), Sidecar)
-            n_bytes = self._part.stat().st_size
+            before = decode_json(read_bounded(self._sidecar, _SIDECAR_LIMIT_BYTES), Sidecar)
+            stream = open_own(self._part)
         except (OSError, msgspec.DecodeError):
-            return 0
+            return create_own(self._part), 0
+        if kept := self._usable_bytes(before, os.fstat(stream.fileno()).st_size):
+            return stream, kept
+        stream.close()
+        return create_own(self._part), 0
+
+    def _usable_bytes(self, before: Sidecar, n_bytes: int) -> int:
+        """Return how much of an earlier `.part` of `n_bytes` can be kept."""
         same = (before.file.etag, before.file.n_bytes) == (self.file.etag, self.file.n_bytes) and self.file.etag
         if not same or before.version != Sidecar(self.file).version or n_bytes > self.file.n_bytes:
             return 0
         if abs(before.started_at - psutil.boot_time()) > _SAME_START_S:
-            return min(before.synced_bytes, n_bytes)
+            return max(min(before.synced_bytes, n_bytes), 0)
         return n_bytes
 
     def _write_sidecar(self, synced_bytes: int) -> None:
-        # One fixed name, so that a killed process leaves nothing that the next one does not overwrite.
+        # A fixed name, so that the next process overwrites the file that a killed one left.
         new = _new_sidecar(self._part)
-        with new.open("wb") as stream:
+        with create_own(new) as stream:
             stream.write(msgspec.json.encode(Sidecar(self.file, synced_bytes, psutil.boot_time())))
             stream.flush()
             os.fsync(stream.fileno())
@@ -158,7 +174,7 @@ def part_of(target: Path) -> Path:
 
 
 def discard_part(target: Path) -> None:
-    """Removes what was downloaded of `target` so far. Never the file itself."""
+    """Delete the partial download of `target`, never the file itself."""
     part = part_of(target)
     part.unlink(missing_ok=True)
     part.with_name(part.name + ".json").unlink(missing_ok=True)
@@ -170,35 +186,35 @@ def _new_sidecar(part: Path) -> Path:
 
 
 def expected_hash(file: RemoteFile) -> str:
-    """The hash the content must have, "" when the Hub names none that we know."""
+    """Return the hash that the content must have; "" if the Hub gives none of a known kind."""
     return file.sha256 or (file.etag if len(file.etag) in (40, 64) else "")
 
 
 def new_hash(file: RemoteFile) -> "hashlib._Hash":
-    """SHA-256 for large files; for small ones git's, which begins with a header."""
+    """Return SHA-256 for large files, and for small ones git's SHA-1, which begins with a header."""
     if file.sha256 or len(file.etag) != 40:
         return hashlib.sha256()
     return hashlib.sha1(f"blob {file.n_bytes}\0".encode(), usedforsecurity=False)
 
 
-def disk_trouble(error: OSError, target: Path, missing_bytes: int) -> HubTrouble:
-    """What a refusal of the disk means for people."""
+def disk_error(error: OSError, target: Path, missing_bytes: int) -> HubError:
+    """Return the error for a failed write."""
     if error.errno in _NO_SPACE:
         return no_space(target, missing_bytes)
     reason = error.strerror or str(error)
-    return HubTrouble("disk", "Cannot write", f"{target.name} cannot be written to {target.parent}: {reason}.")
+    return HubError("disk", tr("Can't save"), tr("{0} can't be saved in {1}: {2}.", target.name, target.parent, reason))
 
 
-def _in_use(target: Path) -> HubTrouble:
-    sentence = (
-        f"{target.name} is in use, probably by the model that is loaded. Eject the model, then try again: "
-        "what was downloaded is kept."
+def _in_use(target: Path) -> HubError:
+    sentence = tr(
+        "{0} is in use, probably by the loaded model. Eject the model, then try again. The download is kept.",
+        target.name,
     )
-    return HubTrouble("locked", "File in use", sentence)
+    return HubError("locked", tr("File in use"), sentence)
 
 
 def check_space(target: Path, needed_bytes: int) -> None:
-    """Raises HubTrouble ("no_space") when the disk of `target` has less than `needed_bytes` free."""
+    """Raise HubError ("no_space") if the disk of `target` has less than `needed_bytes` free."""
     if free_bytes(target.parent) < needed_bytes:
         raise no_space(target, needed_bytes)
 
@@ -207,18 +223,21 @@ def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def no_space(target: Path, needed_bytes: int) -> HubTrouble:
-    short = max(needed_bytes - free_bytes(target.parent), 0)
-    short_words = f"{short / 2**30:.2f} GB more are" if short else "more room is"
-    sentence = (
-        f"{target.name} still needs {show_bytes(needed_bytes)} in {target.parent}: {short_words} needed. "
-        "Make room or choose another folder; what is downloaded stays."
+def no_space(target: Path, needed_bytes: int) -> HubError:
+    missing = max(needed_bytes - free_bytes(target.parent), 0)
+    sentence = tr(
+        "{0} still needs {1} in {2}, but {3} are missing. Free some space or choose another folder. The download "
+        "is kept.",
+        target.name,
+        show_bytes(needed_bytes),
+        target.parent,
+        show_bytes(missing),
     )
-    return HubTrouble("no_space", "Not enough disk space", sentence)
+    return HubError("no_space", tr("Not enough disk space"), sentence)
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes a new name survive a loss of power, where the system has that (Windows does it by itself)."""
+    """Make a new file name in `folder` survive a power failure. Does nothing on Windows, which needs no such call."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

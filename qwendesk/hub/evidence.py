@@ -1,35 +1,55 @@
-"""What is known of a file, gathered before any judgement: header, size, neighbours, records, and its hash if asked."""
+"""Evidence: all facts on which a model file is judged: header, size, neighbours, records and hash."""
 
 import errno
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core.errors import BadModelFile
+from qwendesk.core.file_names import Shard, is_mmproj_name
+from qwendesk.core.input_files import open_regular
 from qwendesk.core.model_facts import ModelFacts
-from qwendesk.hub.folders import is_hidden
-from qwendesk.hub.gguf import join_parts, read_part
-from qwendesk.hub.origin import Origin, origin_of
-from qwendesk.hub.upstream import Upstream
+from qwendesk.core.translation import tr
+from qwendesk.hub.file_origin import FileOrigin, origin_of
+from qwendesk.hub.finding_texts import FindingCode, Value
+from qwendesk.hub.gguf import join_shards
+from qwendesk.hub.gguf_source import BadHeader
+from qwendesk.hub.header_cache import HeaderCache
+from qwendesk.hub.model_folders import is_hidden
 
 _HEAD_BYTES = 1024
-_PART = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 _MAX_MODELS = 16
-"""Models read beside a picture file; with more of them, which one it is for is not judged."""
+"""How many models next to an mmproj are read. If there are more, no rule decides which model the mmproj is for."""
 
 
 class HeaderError(msgspec.Struct, frozen=True):
-    """Why a header cannot be read; `kind` and `sentence` as BadModelFile has them."""
+    """Why a header can't be read: a title, and the code, case and values of the finding about it."""
 
-    kind: str
     title: str
-    sentence: str
+    code: FindingCode
+    case: str
+    values: Mapping[str, Value]
+
+
+class Upstream(msgspec.Struct, frozen=True, kw_only=True):
+    """The current state of one file on the Hub."""
+
+    is_gone: bool = False
+    """The repository exists, but no longer has the file."""
+    n_bytes: int = 0
+    sha256: str = ""
+    """SHA-256; "" if the Hub gives none."""
+    commit: str = ""
+    """The newest commit."""
+    date: str = ""
+    """When this file was last changed on the Hub (ISO 8601)."""
+    local_date: str = ""
+    """When the version on disk was uploaded (ISO 8601); "" if its commit is unknown."""
 
 
 class FileEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One file on disk: a model in one piece, or one part of a split set."""
+    """One file on disk: a model, or one shard."""
 
     path: str
     n_bytes: int
@@ -37,29 +57,29 @@ class FileEvidence(msgspec.Struct, frozen=True, kw_only=True):
     error: HeaderError | None = None
     head: bytes = b""
     """The first KiB."""
-    origin: Origin = Origin()
+    origin: FileOrigin = FileOrigin()
     sha256: str = ""
-    """Computed from the file; "" when it was not asked for."""
+    """Computed from the file; "" if it wasn't computed."""
     upstream: Upstream | None = None
-    """What the Hub said of this file; None when it was not asked."""
+    """The answer of the Hub; None if it wasn't asked."""
 
     @property
     def known_sha256(self) -> str:
-        """Computed, or else as its download recorded it; "" when neither is known."""
+        """Return the computed hash, or else the one recorded by its download; "" if both are unknown."""
         return self.sha256 or self.origin.sha256
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the rules look at for one model file, or one split set."""
+    """All facts on which the rules judge one model, split or not."""
 
     files: tuple[FileEvidence, ...]
-    """The file; or the parts that are there, in order."""
+    """The file, or the existing shards in order."""
     facts: ModelFacts | None = None
-    """Of the whole set; None when a header is broken or a part is missing."""
+    """Facts of the whole model; None if a header is broken or a shard is missing."""
     missing: tuple[str, ...] = ()
-    """Names of parts that are not there."""
+    """Names of missing shards."""
     neighbours: tuple[ModelFacts, ...] = ()
-    """For a model the picture files near it, for a picture file the models near it."""
+    """The mmprojs near a model, or the models near an mmproj."""
     same_as: tuple[str, ...] = ()
     """Paths of other files with the same bytes."""
 
@@ -76,47 +96,48 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         return sum(file.n_bytes for file in self.files)
 
     @property
-    def origin(self) -> Origin:
-        """Where the first file came from; repository and commit are those of the whole set."""
+    def origin(self) -> FileOrigin:
+        """Return the origin of the first file. Its repository and commit are valid for the whole model."""
         return self.files[0].origin
 
     @property
     def first_facts(self) -> ModelFacts | None:
-        """Of the first part, which holds the metadata; also when others are missing or broken."""
+        """Return the facts of the first shard, which has the metadata, even if others are missing or broken."""
         return self.facts or self.files[0].facts
 
     @property
     def is_mmproj(self) -> bool:
-        """By its header, or by its name where the header is broken."""
+        """Return True for an mmproj, by its header or, if that is broken, by its name."""
         return self.facts.kind == "mmproj" if self.facts is not None else is_mmproj_name(self.name)
 
 
-def gather(path: Path) -> Evidence:
-    """What header, size and neighbours of the file at `path` tell; of the whole set when it is part of one.
+def gather(path: Path, headers: HeaderCache) -> Evidence:
+    """Return the evidence from header, size and neighbours of the file at `path`, or of its whole set if it is a shard.
 
-    Takes well under 0.1 s. Raises OSError when the file cannot be read; what its bytes are wrong about is a value.
+    Takes well under 0.1 s. Raises OSError if the file can't be read. Bytes that are wrong raise nothing; they are
+    described in the result.
     """
-    return _Gathering().evidence(path)
+    return _EvidenceReader(headers).evidence(path)
 
 
-def gather_all(paths: Iterable[Path]) -> list[Evidence]:
-    """As `gather` for each of `paths`, reading every header only once. A set of several `paths` appears once."""
-    gathering = _Gathering()
+def gather_all(paths: Iterable[Path], headers: HeaderCache) -> list[Evidence]:
+    """Return the evidence on each of `paths`, as `gather` does; only once for shards of the same set."""
+    reader = _EvidenceReader(headers)
     found: dict[str, Evidence] = {}
     for path in paths:
-        evidence = gathering.evidence(path)
+        evidence = reader.evidence(path)
         found.setdefault(evidence.path, evidence)
     return list(found.values())
 
 
 def with_hashes(evidence: Evidence, hash_of: Callable[[Path], str]) -> Evidence:
-    """The same with the SHA-256 of every file; `hash_of` may raise OSError or HashCancelled."""
+    """Return the evidence with the SHA-256 of every file. `hash_of` may raise OSError or HashCancelled."""
     files = tuple(msgspec.structs.replace(file, sha256=hash_of(Path(file.path))) for file in evidence.files)
     return msgspec.structs.replace(evidence, files=files)
 
 
 def with_duplicates(everything: Sequence[Evidence]) -> list[Evidence]:
-    """The same, each knowing the paths of the others with the same bytes. Links to one file are no duplicates."""
+    """Return the evidence with the paths of other files with the same bytes. Links to one file don't count."""
     groups: dict[tuple[str, ...], list[Evidence]] = {}
     for evidence in everything:
         hashes = tuple(file.sha256 for file in evidence.files)
@@ -136,9 +157,9 @@ def _is_same_file(one: Evidence, other: Evidence) -> bool:
 
 
 def model_files(path: Path) -> list[Path]:
-    """The model files `path` stands for: itself, or every .gguf file and Ollama blob below the folder.
+    """Return `path` itself, or every .gguf file and Ollama blob below the folder.
 
-    What is hidden is passed over: downloads under way, the Hub library's records and deleted files lie there.
+    Hidden files are skipped: partial downloads, the records of huggingface_hub and deleted files.
     """
     if not path.is_dir():
         return [path]
@@ -149,37 +170,34 @@ def model_files(path: Path) -> list[Path]:
     ]
 
 
-def is_mmproj_name(name: str) -> bool:
-    return "mmproj" in name.lower()
-
-
 def _is_model_name(path: Path) -> bool:
     is_blob = path.parent.name == "blobs" and path.name.startswith("sha256-")
     return path.suffix.lower() == ".gguf" or (is_blob and _head(path).startswith(b"GGUF"))
 
 
 def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(_HEAD_BYTES)
 
 
-class _Gathering:
-    """Reads headers, each once."""
+class _EvidenceReader:
+    """Gathers evidence and reads each file only once."""
 
-    def __init__(self) -> None:
+    def __init__(self, headers: HeaderCache) -> None:
+        self._headers = headers
         self._files: dict[Path, FileEvidence] = {}
 
     def evidence(self, path: Path) -> Evidence:
-        present, missing = _parts_of(path)
+        present, missing = shards_of(path)
         files = tuple(self._file(each) for each in present)
         facts = [file.facts for file in files if file.facts is not None]
         is_whole = len(facts) == len(files) and not missing
-        joined = (join_parts(facts) if len(facts) > 1 else facts[0]) if is_whole else None
+        joined = (join_shards(facts) if len(facts) > 1 else facts[0]) if is_whole else None
         return Evidence(files=files, facts=joined, missing=missing, neighbours=self._neighbours(present[0], joined))
 
     def _file(self, path: Path) -> FileEvidence:
         if path not in self._files:
-            self._files[path] = _read(path)
+            self._files[path] = _read(path, self._headers)
         return self._files[path]
 
     def _neighbours(self, path: Path, facts: ModelFacts | None) -> tuple[ModelFacts, ...]:
@@ -200,32 +218,33 @@ class _Gathering:
 
 
 def _folders_of(path: Path) -> list[Path]:
-    """The file's folder; and the one above for a split set, which lies in a folder of its own in its repository."""
-    is_part = _PART.fullmatch(path.name) is not None
-    return [path.parent, path.parent.parent] if is_part else [path.parent]
+    """Return the file's folder, and for a shard also the one above, as split models have their own folder."""
+    return [path.parent] if Shard.parse(path.name) is None else [path.parent, path.parent.parent]
 
 
-def _parts_of(path: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """The files of the set that `path` belongs to, and the names of those that are missing."""
-    found = _PART.fullmatch(path.name)
-    if found is None or not 1 < int(found["count"]) <= 999:
+def shards_of(path: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return the existing shards of the model at `path`, and the names of the missing ones."""
+    shard = Shard.parse(path.name)
+    if shard is None:
         return [path], ()
-    names = [f"{found['name']}-{number:05}-of-{found['count']}.gguf" for number in range(1, int(found["count"]) + 1)]
-    paths = [path.with_name(name) if name.lower() != path.name.lower() else path for name in names]
+    paths = [path.with_name(name) for name in shard.siblings]
     present = [each for each in paths if each.is_file() or each == path]
     return present, tuple(each.name for each in paths if each not in present)
 
 
-def _read(path: Path) -> FileEvidence:
+def _read(path: Path, headers: HeaderCache) -> FileEvidence:
     if path.exists() and not path.is_file():
-        # Opening a pipe would wait for whoever writes into it.
-        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        # Opening a pipe would wait for a writer.
+        raise OSError(errno.EINVAL, tr("it isn't an ordinary file"), str(path))
     head = _head(path)
     facts, error = None, None
     try:
-        facts = read_part(path)
+        facts = headers.read_file_facts(path)
+    except BadHeader as failure:
+        error = HeaderError(failure.title, failure.code, failure.case, failure.finding_values)
     except BadModelFile as failure:
-        error = HeaderError(failure.kind, failure.title, failure.sentence)
+        # The file was deleted or locked since its first bytes were read.
+        error = HeaderError(failure.title, "not-gguf", "unreadable", {"reason": failure.sentence})
     return FileEvidence(
         path=str(path),
         n_bytes=path.stat().st_size,

@@ -1,86 +1,84 @@
-"""GGUF header -> ModelFacts: what a model file says of itself, in milliseconds and without loading it."""
+"""Reads ModelFacts from the header of a GGUF file, in milliseconds and without loading the model."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core.errors import BadModelFile
+from qwendesk.core.file_names import Shard
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
-from qwendesk.hub.gguf_header import Header, read_header
-from qwendesk.hub.gguf_source import ByteSource, damaged, open_file
+from qwendesk.core.translation import tr
+from qwendesk.hub.gguf_header import GgufHeader, read_header
+from qwendesk.hub.gguf_limits import crashing_value, crashing_vision_value
+from qwendesk.hub.gguf_source import ByteSource, damaged_header, open_file
 from qwendesk.hub.gguf_types import quant_name
 
 _DEFAULT_ATTENTION_INTERVAL = 4
-"""What llama.cpp takes for the Qwen3.5 architectures when a file does not say."""
-_MAX_BLOCKS = 1024
-"""llama.cpp itself ends at 512 layers."""
-_FIRST_PART = re.compile(r"(?P<name>.+)-00001-of-\d{5}(?P<ending>\.gguf)", re.IGNORECASE)
-"""How llama.cpp names the parts of a split model; only the first can be loaded, and holds the metadata."""
+"""llama.cpp's default for the Qwen3.5 architectures."""
 _HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next")
 
 
-def read_facts(path: Path) -> ModelFacts:
-    """The facts of the GGUF file at `path`; of the whole set when it is the first part of a split model.
+def read_facts(path: Path, read: Callable[[Path], ModelFacts] | None = None) -> ModelFacts:
+    """Return the facts of the GGUF file at `path`; of the whole set if it is the first shard of a split model.
 
-    Raises BadModelFile, with a sentence for people and the load failure it stands for as `kind`: "not_gguf",
-    "truncated", "missing_file", "unsupported_architecture" (sound, but of a kind this engine does not know), or "other"
-    (damaged, unreadable). Never hangs, never needs more than
-    a few MB of memory, whatever the file holds.
+    `read` reads one file, `read_file_facts` by default. Raises BadModelFile with a sentence for users and a `kind`,
+    which is that of the load failure: "not_gguf", "truncated", "missing_file", "unsupported_architecture" (intact, but
+    unknown to this engine), or "other" (damaged, unreadable). Never hangs and never needs more than a few MB of memory,
+    whatever the file contains.
     """
-    first = read_part(path)
-    found = _FIRST_PART.fullmatch(path.name)
-    if first.split_count < 2 or found is None:
+    read = read or read_file_facts
+    first = read(path)
+    shard = Shard.parse(path.name)
+    if first.split_count < 2 or shard is None or not shard.is_first:
         return first
-    parts = [first]
-    for number in range(2, first.split_count + 1):
-        part = path.with_name(f"{found['name']}-{number:05}-of-{first.split_count:05}{found['ending']}")
+    shards = [first]
+    for number in range(2, shard.count + 1):
+        part = path.with_name(shard.sibling(number))
         if not part.exists():
-            sentence = (
-                f"{path.name} is part 1 of {first.split_count}, but {part.name} is missing beside it. Download it."
-            )
-            raise BadModelFile("Part of the model is missing", sentence, "missing_file")
-        parts.append(read_part(part))
-    return join_parts(parts)
+            sentence = tr("{0} is shard 1 of {1}, but {2} is missing. Download it.", path.name, shard.count, part.name)
+            raise BadModelFile(tr("A shard of the model is missing"), sentence, "missing_file")
+        shards.append(read(part))
+    return join_shards(shards)
 
 
-def join_parts(parts: Sequence[ModelFacts]) -> ModelFacts:
-    """The facts of a split set from those of its parts, the first part first."""
+def join_shards(shards: Sequence[ModelFacts]) -> ModelFacts:
+    """Return the facts of a split model from those of its shards, in their order."""
     return msgspec.structs.replace(
-        parts[0],
-        file_bytes=sum(part.file_bytes for part in parts),
-        needed_bytes=sum(part.needed_bytes for part in parts),
-        tensors=tuple(tensor for part in parts for tensor in part.tensors),
+        shards[0],
+        file_bytes=sum(shard.file_bytes for shard in shards),
+        needed_bytes=sum(shard.needed_bytes for shard in shards),
+        tensors=tuple(tensor for shard in shards for tensor in shard.tensors),
     )
 
 
-def read_part(path: Path) -> ModelFacts:
-    """The facts of this one file, also when it is part of a split set. Raises as `read_facts` does."""
+def read_file_facts(path: Path) -> ModelFacts:
+    """Return the facts of this one file, which may be a shard. Raises like `read_facts`."""
     try:
         with open_file(path) as source:
             return facts_of(source, str(path))
     except FileNotFoundError as error:
-        sentence = f"There is no file {path}. It may have been moved or deleted: choose it again."
-        raise BadModelFile("Model file not found", sentence, "missing_file") from error
+        sentence = tr("{0} could not be found. It may have been moved or deleted: choose it again.", path)
+        raise BadModelFile(tr("Model file not found"), sentence, "missing_file") from error
     except OSError as error:
-        sentence = f"{path.name} cannot be read: {error.strerror or error}."
-        raise BadModelFile("Model file not readable", sentence, "other") from error
+        sentence = tr("{0} can't be read: {1}.", path.name, error.strerror or error)
+        raise BadModelFile(tr("Model file not readable"), sentence, "other") from error
 
 
 def facts_of(source: ByteSource, path: str) -> ModelFacts:
-    """The facts of a GGUF file from any source of bytes; `path` is only passed on. Raises as `read_header` does."""
+    """Return the facts of a GGUF file from any source of bytes; `path` is only stored. Raises like `read_header`."""
     header = read_header(source)
     architecture = header.text("general.architecture")
     of_model = architecture if architecture != "clip" else "clip.vision"
     file_type = header.number("general.file_type") if "general.file_type" in header.values else -1
     block_count = header.number(f"{of_model}.block_count")
-    if block_count > _MAX_BLOCKS:
-        raise damaged(source.name, f"its header claims {block_count:,} layers")
+    kind = _kind(header, architecture)
+    if reason := _crashing(header, kind, architecture):
+        raise damaged_header(source.name, reason)
     return ModelFacts(
         path=path,
         file_bytes=source.size,
-        kind=_kind(header, architecture),
+        kind=kind,
         architecture=architecture,
         name=header.text("general.name"),
         basename=header.text("general.basename"),
@@ -121,7 +119,14 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
     )
 
 
-def _kind(header: Header, architecture: str) -> str:
+def _crashing(header: GgufHeader, kind: str, architecture: str) -> str:
+    """Return why the engine would crash on this header; "" if it wouldn't, or doesn't read that far."""
+    if architecture == "clip":
+        return crashing_vision_value(header)
+    return crashing_value(header, architecture) if kind == "model" else ""
+
+
+def _kind(header: GgufHeader, architecture: str) -> str:
     stated = header.text("general.type")
     if architecture == "clip" or stated == "mmproj":
         return "mmproj"
@@ -133,7 +138,7 @@ def _kind(header: Header, architecture: str) -> str:
     return "vocab" if is_vocab else "model"
 
 
-def _attention_interval(header: Header, architecture: str) -> int:
+def _attention_interval(header: GgufHeader, architecture: str) -> int:
     stated = header.number(f"{architecture}.full_attention_interval")
     if stated or architecture not in _HYBRID_ARCHITECTURES:
         return stated
@@ -143,11 +148,11 @@ def _attention_interval(header: Header, architecture: str) -> int:
     return _DEFAULT_ATTENTION_INTERVAL
 
 
-def _projection_dim(header: Header) -> int:
-    """What the last layer of the projector really puts out; else what the metadata claims.
+def _projection_dim(header: GgufHeader) -> int:
+    """Return the output width of the projector's last layer, or else what the metadata claims.
 
-    `mm.2` is that last layer in Qwen's mergers and in plain two-layer projectors; older converters wrote an
-    unrelated number as projection_dim.
+    The last layer is `mm.2` in Qwen's mergers and in plain two-layer projectors. Older converters wrote an unrelated
+    number as projection_dim.
     """
     last_bias = next((tensor for tensor in header.tensors if tensor.name == "mm.2.bias"), None)
     return _width(last_bias) or header.number("clip.vision.projection_dim")

@@ -1,31 +1,43 @@
-"""The parts of a GGUF header as plain values: metadata, token counts and tensor infos, without the big arrays."""
+"""Reads a GGUF header into plain values: metadata, token count and tensor infos, without the large arrays."""
 
 import math
 import struct
+from collections.abc import Mapping
 
 import msgspec
 
-from qwendesk.core.errors import BadModelFile
 from qwendesk.core.model_facts import TensorFacts
-from qwendesk.core.units import show_bytes
-from qwendesk.hub.gguf_source import ByteSource, Cursor, Number, cut_short, damaged
+from qwendesk.core.number_format import show_count
+from qwendesk.core.translation import tr
+from qwendesk.hub.finding_texts import FindingCode, Value
+from qwendesk.hub.gguf_source import (
+    BadHeader,
+    ByteSource,
+    Cursor,
+    Number,
+    damaged_header,
+    truncated_header,
+    truncated_tensors,
+)
 from qwendesk.hub.gguf_types import LIST_VALUE, TENSOR_TYPES, TEXT_VALUE, VALUE_LAYOUTS
 
 MAGIC = b"GGUF"
 MAX_VALUES = 4096
-"""Metadata entries; real files have 20 to 60."""
+"""Limit of metadata entries; real files have 20 to 60."""
 MAX_TENSORS = 8_192
-"""The 397B model has about 1,200."""
+"""Limit of tensors; the 397B model has about 1,200."""
 MAX_TEXTS = 800_000
-"""Texts in all arrays of one header. The largest vocabularies in use hold 262,144 tokens and 514,906 merges."""
+"""Limit of texts in all arrays of one header. The largest vocabularies have 262,144 tokens and 514,906 merges."""
 MAX_LIST = 1024
-"""Longest list of numbers that is kept (llama.cpp has at most 512 layers)."""
+"""Length of the longest list of numbers that is kept; llama.cpp supports at most 512 layers."""
 _KEY_LIMIT = 65_535
 _NAME_LIMIT = 63
 """ggml's own limit for tensor names."""
 _MAX_ELEMENTS = 2**62
 _MAX_VERSION, _MAX_TYPE = 99, 255
-"""Higher numbers are damage, not a format to come."""
+"""Higher numbers are taken for damage, not for a future format."""
+_SHOWN = 80
+"""How many characters of a key a message shows."""
 _DEFAULT_ALIGNMENT = 32
 _MAX_ALIGNMENT = 2**20
 
@@ -38,7 +50,7 @@ _KEPT_TEXTS = frozenset(
         "general.name",
         "general.basename",
         "general.size_label",
-        "general.alignment",  # a text there is refused
+        "general.alignment",  # kept even if it is a text, which is then refused
         "tokenizer.ggml.model",
         "tokenizer.ggml.pre",
         "tokenizer.chat_template",
@@ -48,27 +60,34 @@ _KEPT_TEXTS = frozenset(
         "clip.vision.projector_type",
     }
 )
-_KEPT_LISTS = (".attention.head_count", ".attention.head_count_kv", ".attention.recurrent_layers")
+_KEPT_LISTS = (
+    ".attention.head_count",
+    ".attention.head_count_kv",
+    ".attention.recurrent_layers",
+    ".expert_used_count",
+    ".rope.dimension_sections",
+)
 
 _TENSOR_INFOS = tuple(struct.Struct(f"<{n_dimensions}QIQ") for n_dimensions in range(5))
 """Shape, type and data offset of a tensor with 0 to 4 dimensions (ggml's most)."""
 
-Value = Number | str | tuple[Number, ...]
+HeaderValue = Number | str | tuple[Number, ...]
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """One file's header. `values` holds all single numbers, and the texts and number lists the facts need."""
+class GgufHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The header of one file."""
 
-    values: dict[str, Value]
+    values: dict[str, HeaderValue]
+    """All single numbers, and the texts and number lists that ModelFacts needs."""
     token_count: int
     has_think_tokens: bool
-    """`<think>` and `</think>` both occur as whole tokens."""
+    """Whether both `<think>` and `</think>` are single tokens."""
     tensors: tuple[TensorFacts, ...]
     needed_bytes: int
-    """Up to the end of the last tensor's data."""
+    """Length of the file up to the end of the last tensor's data."""
 
     def number(self, key: str) -> int:
-        """A whole number of 0 or more: of a list with one for each layer the largest; 0 when the file does not say."""
+        """Return the value of `key` as a whole number of 0 or more; of a list, the largest; 0 if there is none."""
         value = self.values.get(key, 0)
         if isinstance(value, tuple):
             value = max(value, default=0)
@@ -79,10 +98,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         return value if isinstance(value, str) else ""
 
 
-def read_header(source: ByteSource) -> Header:
-    """The header of `source`. Also checks that every tensor's data lies within the file.
+def read_header(source: ByteSource) -> GgufHeader:
+    """Return the header of `source`, and check that the file contains the data of every tensor.
 
-    Raises BadModelFile (not_gguf, truncated, unsupported_architecture, other), and OSError when it cannot be read.
+    Raises BadModelFile (not_gguf, truncated, unsupported_architecture, other), and OSError if it can't be read.
     """
     _check_magic(source)
     cursor = Cursor(source)
@@ -90,13 +109,14 @@ def read_header(source: ByteSource) -> Header:
     _check_version(cursor.name, cursor.u32())
     n_tensors, n_values = cursor.u64(), cursor.u64()
     if n_tensors > MAX_TENSORS or n_values > MAX_VALUES:
-        raise damaged(cursor.name, f"its header claims {n_tensors:,} tensors and {n_values:,} values")
+        claim = tr("Its header claims {0} tensors and {1} values.", show_count(n_tensors), show_count(n_values))
+        raise damaged_header(cursor.name, claim)
     metadata = _Metadata(cursor)
     for _ in range(n_values):
-        metadata.read_one()
+        metadata.read_entry()
     tensors, offsets = _read_tensors(cursor, n_tensors)
     needed_bytes = _check_data(cursor, metadata.values, tensors, offsets)
-    return Header(
+    return GgufHeader(
         values=metadata.values,
         token_count=metadata.token_count,
         has_think_tokens=metadata.found == _THINK_TOKENS,
@@ -110,60 +130,62 @@ def _check_magic(source: ByteSource) -> None:
     if start.startswith(MAGIC):
         return
     if start and MAGIC.startswith(start):
-        raise cut_short(source.name, "it ends inside its header")
-    raise BadModelFile("Not a model file", f"{source.name} {_what_it_is(start)}", "not_gguf")
+        raise truncated_header(source.name)
+    code, case = finding_of_start(start)
+    values: Mapping[str, Value] = {"name": source.name, "size": source.size}
+    raise BadHeader(tr("Not a model file"), "not_gguf", code, case, values)
 
 
-def _what_it_is(start: bytes) -> str:
-    """How the sentence about a file that is no GGUF goes on after the file's name."""
+def finding_of_start(start: bytes) -> tuple[FindingCode, str]:
+    """Return the code and the case of the finding about a file that begins with `start`, which is not GGUF."""
     lowered = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not start:
-        return "is empty: its download did not begin or was lost. Download it again."
+        return "truncated", "empty"
     if lowered.startswith(b"version https://git-lfs"):
-        return "is only a Git LFS pointer, a note that stands for the real file. Download the file itself."
-    if lowered.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
-        return "is a web page, probably an error message saved under this name. Download the file again."
+        return "lfs-pointer", ""
+    if lowered.startswith((b"<!doctype", b"<html", b"<?xml", b"<head", b"<!--")):
+        return "html-instead-of-model", ""
     if start[8:9] == b"{":
-        return "is a safetensors file. QwenDesk runs GGUF files: look for a repository with GGUF in its name."
+        return "not-gguf", "safetensors"
     if start.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf")):
-        return "is an archive or a PyTorch file, not a GGUF file. Unpack it, or look for the GGUF version."
+        return "not-gguf", "archive"
     if start[:4] in (b"tjgg", b"lmgg", b"fmgg"):
-        return "is in a GGML format from before GGUF, which no current engine reads. Look for a GGUF version."
-    return "is not a GGUF file. Choose a file whose name ends in .gguf, or download it again."
+        return "not-gguf", "old-ggml"
+    return "not-gguf", "other"
 
 
 def _check_version(name: str, version: int) -> None:
     if version in (2, 3):
         return
     if version and version & 0xFFFF == 0:
-        raise BadModelFile(
-            "Model file for another machine",
-            f"{name} is big-endian: it was made for another kind of processor. Look for the ordinary version.",
-            "unsupported_architecture",
-        )
+        raise _unsupported(tr("Model file for another kind of CPU"), "big-endian", {"name": name})
     if version > _MAX_VERSION:
-        raise damaged(name, f"its header claims to have version {version:,}")
-    age = "too old" if version < 2 else "newer than this app"
-    sentence = f"{name} has GGUF version {version}, which is {age}: 2 and 3 can be read."
-    raise BadModelFile("GGUF version not supported", sentence, "unsupported_architecture")
+        raise damaged_header(name, tr("Its header claims version {0}.", show_count(version)))
+    case = "old-version" if version < 2 else "new-version"
+    raise _unsupported(tr("GGUF version not supported"), case, {"name": name, "version": version})
+
+
+def _unsupported(title: str, case: str, values: Mapping[str, Value]) -> BadHeader:
+    return BadHeader(title, "unsupported_architecture", "unsupported-arch", case, values)
 
 
 class _Metadata:
-    """Collects the wanted values while the cursor passes the metadata."""
+    """Reads the metadata and keeps the values that are needed."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._keys: set[str] = set()
         self._texts_left = MAX_TEXTS
-        self.values: dict[str, Value] = {}
+        self.values: dict[str, HeaderValue] = {}
         self.found: set[bytes] = set()
         self.token_count = 0
 
-    def read_one(self) -> None:
+    def read_entry(self) -> None:
         cursor = self._cursor
         key = cursor.text(_KEY_LIMIT)
         if not key or key in self._keys:
-            raise damaged(cursor.name, f'its header has the key "{key[:80]}" twice' if key else "a key is empty")
+            twice, empty = tr('Its header has the key "{0}" twice.', key[:_SHOWN]), tr("Its header has an empty key.")
+            raise damaged_header(cursor.name, twice if key else empty)
         self._keys.add(key)
         kind = cursor.u32()
         if kind == LIST_VALUE:
@@ -176,21 +198,22 @@ class _Metadata:
         elif layout := VALUE_LAYOUTS.get(kind):
             self.values[key] = cursor.numbers(layout)[0]
         else:
-            raise damaged(cursor.name, f'the value of "{key[:80]}" has the unknown type {kind}')
+            raise damaged_header(cursor.name, tr('The value of "{0}" has the unknown type {1}.', key[:_SHOWN], kind))
 
     def _read_list(self, key: str, kind: int, count: int) -> None:
         cursor = self._cursor
         if kind == TEXT_VALUE:
             self._texts_left -= count
             if self._texts_left < 0:
-                raise damaged(cursor.name, f'"{key[:80]}" claims to hold {count:,} texts')
+                claim = tr('"{0}" claims to hold {1} texts.', key[:_SHOWN], show_count(count))
+                raise damaged_header(cursor.name, claim)
             found = cursor.skip_texts(count, _THINK_TOKENS if key == _TOKENS else ())
             if key == _TOKENS:
                 self.token_count, self.found = count, found
             return
         layout = VALUE_LAYOUTS.get(kind)
         if layout is None:
-            raise damaged(cursor.name, f'the list "{key[:80]}" has the unknown type {kind}')
+            raise damaged_header(cursor.name, tr('The list "{0}" has the unknown type {1}.', key[:_SHOWN], kind))
         if key.endswith(_KEPT_LISTS) and count <= MAX_LIST:
             self.values[key] = cursor.numbers(struct.Struct(f"<{count}{layout.format[1:]}"))
         else:
@@ -198,16 +221,17 @@ class _Metadata:
 
 
 def _read_tensors(cursor: Cursor, count: int) -> tuple[tuple[TensorFacts, ...], list[int]]:
-    """All tensor infos, and where each tensor's data starts (counted from the data section)."""
+    """Return all tensor infos, and the offset of each tensor's data in the data section."""
     tensors: dict[str, TensorFacts] = {}
     offsets: list[int] = []
     for _ in range(count):
         name = cursor.text(_NAME_LIMIT)
         if name in tensors:
-            raise damaged(cursor.name, f'it has the tensor "{name}" twice')
+            raise damaged_header(cursor.name, tr('It has the tensor "{0}" twice.', name))
         n_dimensions = cursor.u32()
         if n_dimensions >= len(_TENSOR_INFOS):
-            raise damaged(cursor.name, f'its tensor "{name}" has {n_dimensions} dimensions')
+            reason = tr('Its tensor "{0}" has {1} dimensions.', name, show_count(n_dimensions))
+            raise damaged_header(cursor.name, reason)
         *shape, type_number, offset = map(int, cursor.numbers(_TENSOR_INFOS[n_dimensions]))
         tensors[name] = _tensor(cursor.name, name, tuple(shape), type_number)
         offsets.append(offset)
@@ -217,35 +241,38 @@ def _read_tensors(cursor: Cursor, count: int) -> tuple[tuple[TensorFacts, ...], 
 def _tensor(file_name: str, name: str, shape: tuple[int, ...], type_number: int) -> TensorFacts:
     kind = TENSOR_TYPES.get(type_number)
     if kind is None and type_number > _MAX_TYPE:
-        raise damaged(file_name, f'its tensor "{name}" has the unknown type {type_number:,}')
+        raise damaged_header(file_name, tr('Its tensor "{0}" has the unknown type {1}.', name, show_count(type_number)))
     if kind is None:
-        raise BadModelFile(
-            "Tensor type not supported",
-            f'{file_name} holds its tensor "{name}" in type {type_number}, which this engine does not know. '
-            "Choose another quant, or update QwenDesk.",
-            "unsupported_architecture",
-        )
+        values: Mapping[str, Value] = {"name": file_name, "tensor": name, "tensor_type": type_number}
+        raise _unsupported(tr("Tensor type not supported"), "tensor-type", values)
     elements = math.prod(shape)
     row = shape[0] if shape else 1
     if elements > _MAX_ELEMENTS or row % kind.block:
-        raise damaged(file_name, f'its tensor "{name}" has the impossible shape {shape} for type {kind.name}')
+        impossible = tr('Its tensor "{0}" can\'t have the shape {1} with type {2}.', name, shape, kind.name)
+        raise damaged_header(file_name, impossible)
     return TensorFacts(name=name, type=kind.name, shape=shape, n_bytes=elements // kind.block * kind.n_bytes)
 
 
-def _check_data(cursor: Cursor, values: dict[str, Value], tensors: tuple[TensorFacts, ...], offsets: list[int]) -> int:
-    """Where the data ends. It follows the header, tensor after tensor, each start rounded up to the alignment."""
+def _check_data(
+    cursor: Cursor, values: dict[str, HeaderValue], tensors: tuple[TensorFacts, ...], offsets: list[int]
+) -> int:
+    """Return the offset at which the tensors' data ends, and check that it is laid out correctly.
+
+    The data follows the header, tensor after tensor, with each start rounded up to the alignment.
+    """
     alignment = values.get("general.alignment", _DEFAULT_ALIGNMENT)
     if not isinstance(alignment, int) or not 0 < alignment <= _MAX_ALIGNMENT or alignment & (alignment - 1):
-        raise damaged(cursor.name, f"its data alignment {alignment} is no power of two")
+        raise damaged_header(cursor.name, tr("Its data alignment {0} isn't a power of two.", alignment))
     start = _round_up(cursor.position, alignment)
     end = 0
     for tensor, offset in zip(tensors, offsets, strict=True):
         if offset != _round_up(end, alignment):
-            raise damaged(cursor.name, f'the data of its tensor "{tensor.name}" is not where it should be')
+            misplaced = tr('The data of its tensor "{0}" isn\'t where it should be.', tensor.name)
+            raise damaged_header(cursor.name, misplaced)
         end = offset + tensor.n_bytes
     missing = start + end - cursor.size
     if tensors and missing > 0:
-        raise cut_short(cursor.name, f"the last {show_bytes(missing)} of {show_bytes(start + end)} are missing")
+        raise truncated_tensors(cursor.name, missing, start + end)
     return start + end if tensors else cursor.position
 
 

@@ -1,7 +1,6 @@
-"""Where the bytes of a GGUF file come from, and a cursor that never trusts a length it read there."""
+"""ByteSource, which supplies the bytes of a GGUF file, and Cursor, which checks every length that it reads."""
 
 import os
-import stat
 import struct
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,15 +8,19 @@ from pathlib import Path
 from typing import Protocol
 
 from qwendesk.core.errors import BadModelFile
+from qwendesk.core.input_files import NotRegularFile, open_regular
+from qwendesk.core.translation import tr
+from qwendesk.core.units import show_bytes
+from qwendesk.hub.finding_texts import FINDINGS, FindingCode, Value, fill
 
 WINDOW_BYTES = 1024**2
-"""Bytes read at once; the reader never holds more than this, or than one wanted text."""
+"""Bytes read at once. The reader never holds more than this, or than one text that is kept."""
 HEADER_LIMIT_BYTES = 64 * 1024**2
-"""No header is longer (Qwen3.5's, with 248,320 tokens, has about 12 MB). Bounds what a hostile file can cost."""
+"""Limit of a header, against hostile files. Qwen3.5's header, with 248,320 tokens, has about 12 MB."""
 TEXT_LIMIT_BYTES = 1024**2
-"""No text we keep is longer; the longest is the chat template, tens of KB."""
+"""Limit of a text that is kept. The longest in real files is the chat template, with tens of KB."""
 _MAX_OCCURRENCES = 64
-"""A vocabulary holds a token once; a file made to be slow may repeat it."""
+"""Limit against files made to be slow to read. In a real vocabulary a token occurs once."""
 
 Number = int | float | bool
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
@@ -28,18 +31,18 @@ class ByteSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it; goes into error sentences."""
+        """Return the name that error messages use."""
 
     @property
     def size(self) -> int:
-        """Bytes of the whole file."""
+        """Return the length of the whole file in bytes."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; fewer only where the file ends. Raises OSError when they cannot be had."""
+        """Return `length` bytes from `offset`, fewer only at the end of the file. Raises OSError."""
 
 
 class FileSource:
-    """A file on disk. Read, not mapped: a mapped file that shrinks would kill the process."""
+    """A file on disk. It is read, not mapped, because a mapped file that shrinks would crash the process."""
 
     def __init__(self, descriptor: int, name: str, size: int) -> None:
         self._descriptor = descriptor
@@ -57,30 +60,46 @@ class FileSource:
 
 @contextmanager
 def open_file(path: Path) -> Iterator[FileSource]:
-    """`path` as a source. Raises OSError; BadModelFile for what is no ordinary file (a pipe would never answer)."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise BadModelFile("Not a file", f"{path.name} is a folder or a device, not a model file.", "other")
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    """Open `path` as a source. Raises OSError, and BadModelFile for a pipe or device, whose reading might never end."""
     try:
-        yield FileSource(descriptor, path.name, os.fstat(descriptor).st_size)
-    finally:
-        os.close(descriptor)
+        file = open_regular(path)
+    except NotRegularFile as error:
+        raise BadModelFile(
+            tr("Not a file"), tr("{0} can't be used: {1}.", path.name, error.strerror), "other"
+        ) from error
+    with file:
+        yield FileSource(file.fileno(), path.name, os.fstat(file.fileno()).st_size)
 
 
-def cut_short(name: str, detail: str) -> BadModelFile:
-    """The error for a file that ends too early."""
-    return BadModelFile("Model file cut short", f"{name} is incomplete: {detail}. Download it again.", "truncated")
+class BadHeader(BadModelFile):
+    """A header that can't be used, with the code, case and values of the finding about it, whose message it shows."""
+
+    def __init__(self, title: str, kind: str, code: FindingCode, case: str, values: Mapping[str, Value]) -> None:
+        super().__init__(title, fill(FINDINGS[code, case].message, values), kind)
+        self.code, self.case, self.finding_values = code, case, values
 
 
-def damaged(name: str, detail: str) -> BadModelFile:
-    """The error for a header that cannot be right."""
-    return BadModelFile("Damaged model file", f"{name} cannot be used: {detail}. Download it again.", "other")
+def truncated_header(name: str) -> BadHeader:
+    """Return the error for a file that ends inside its header."""
+    return BadHeader(tr("Incomplete model file"), "truncated", "truncated", "header", {"name": name})
+
+
+def truncated_tensors(name: str, missing_size: int, whole_size: int) -> BadHeader:
+    """Return the error for a file without the data of its last tensors; sizes in bytes."""
+    values: Mapping[str, Value] = {"name": name, "missing_size": missing_size, "whole_size": whole_size}
+    return BadHeader(tr("Incomplete model file"), "truncated", "truncated", "tensors", values)
+
+
+def damaged_header(name: str, reason: str) -> BadHeader:
+    """Return the error for a header that can't be right; `reason` is a sentence."""
+    return BadHeader(tr("Damaged model file"), "other", "not-gguf", "damaged", {"name": name, "reason": reason})
 
 
 class Cursor:
-    """Reads a header front to back. Every read is checked against the file's end and the header limit first.
+    """Reads a header from front to back.
 
-    All methods raise BadModelFile ("truncated" at the file's end, "other" for an absurd length).
+    Each read is checked against the end of the file and the header limit first. All methods raise BadModelFile:
+    "truncated" at the end of the file, "other" for an absurd length.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -99,7 +118,7 @@ class Cursor:
 
     @property
     def position(self) -> int:
-        """Offset in the file of the next byte."""
+        """Return the offset of the next byte in the file."""
         return self._window_start + self._at
 
     def u32(self) -> int:
@@ -109,28 +128,28 @@ class Cursor:
         return int(self.numbers(_U64)[0])
 
     def numbers(self, layout: struct.Struct) -> tuple[Number, ...]:
-        """The next numbers, laid out as `layout` says."""
+        """Return the next numbers, unpacked by `layout`."""
         start = self._advance(layout.size)
         return layout.unpack_from(self._window, start)
 
     def text(self, limit: int = TEXT_LIMIT_BYTES) -> str:
-        """A length-prefixed text of at most `limit` bytes; bytes that are no UTF-8 become U+FFFD."""
+        """Return a length-prefixed text of at most `limit` bytes, with U+FFFD for bytes that aren't UTF-8."""
         length = self.u64()
         self._check(length)
         if length > limit:
-            raise damaged(self.name, f"its header holds a text of {length:,} bytes")
+            raise damaged_header(self.name, tr("Its header holds a text of {0}.", show_bytes(length)))
         start = self._advance(length)
         return self._window[start : start + length].decode("utf-8", errors="replace")
 
     def skip(self, n_bytes: int) -> None:
-        """Goes on `n_bytes` further without reading what lies between."""
+        """Move `n_bytes` forward without reading."""
         self._check(n_bytes)
         self._at += n_bytes
         if self._at > len(self._window):
             self._window_start, self._window, self._at = self.position, b"", 0
 
     def skip_texts(self, count: int, watched: Collection[bytes] = ()) -> set[bytes]:
-        """Passes `count` length-prefixed texts; which of `watched` were among them."""
+        """Skip `count` length-prefixed texts and return which of `watched` were among them."""
         patterns = {_U64.pack(len(text)) + text: text for text in watched}
         reach = max(map(len, patterns), default=8)
         found: set[bytes] = set()
@@ -142,17 +161,17 @@ class Cursor:
             missing = {pattern: text for pattern, text in patterns.items() if text not in found}
             places = _occurrences(self._window, missing, at, end)
             if len(places) > _MAX_OCCURRENCES:
-                raise damaged(self.name, "its vocabulary holds the same token again and again")
+                raise damaged_header(self.name, tr("Its vocabulary repeats a token too often."))
             for stop, text in [*places, (end, b"")]:
-                at, passed = _pass_texts(self._window, at, stop, count)
-                count -= passed
+                at, skipped = _skip_texts(self._window, at, stop, count)
+                count -= skipped
                 if count > 0 and text and at == stop:
                     found.add(text)
             self.skip(at - self._at)
         return found
 
     def _advance(self, n_bytes: int) -> int:
-        """Where in the window the next `n_bytes` are; they count as read."""
+        """Return where the next `n_bytes` are in the window, and move past them."""
         self._fill(n_bytes)
         start = self._at
         self._at += n_bytes
@@ -166,17 +185,22 @@ class Cursor:
         self._window = self._source.read(start, min(max(n_bytes, WINDOW_BYTES), self._source.size - start))
         self._window_start, self._at = start, 0
         if len(self._window) < n_bytes:
-            raise cut_short(self.name, "it ends inside its header")
+            raise truncated_header(self.name)
 
     def _check(self, n_bytes: int) -> None:
         if self.position + n_bytes > HEADER_LIMIT_BYTES:
-            raise damaged(self.name, f"its header claims to be longer than {HEADER_LIMIT_BYTES // 1024**2} MB")
+            raise damaged_header(
+                self.name, tr("Its header claims to be longer than {0}.", show_bytes(HEADER_LIMIT_BYTES))
+            )
         if self.position + n_bytes > self._source.size:
-            raise cut_short(self.name, "it ends inside its header")
+            raise truncated_header(self.name)
 
 
 def _occurrences(window: bytes, patterns: Mapping[bytes, bytes], start: int, end: int) -> list[tuple[int, bytes]]:
-    """Where each pattern begins in `window[start:end]`, with its text; also inside other texts. Not too many."""
+    """Return where patterns begin in `window[start:end]` with their texts, also inside other texts.
+
+    Stops a little above _MAX_OCCURRENCES.
+    """
     places: list[tuple[int, bytes]] = []
     for pattern, text in patterns.items():
         at = window.find(pattern, start)
@@ -186,13 +210,13 @@ def _occurrences(window: bytes, patterns: Mapping[bytes, bytes], start: int, end
     return sorted(places)
 
 
-def _pass_texts(window: bytes, at: int, stop: int, count: int) -> tuple[int, int]:
-    """Passes at most `count` texts from `at`, as long as they begin before `stop`; where it got, and how many."""
+def _skip_texts(window: bytes, at: int, stop: int, count: int) -> tuple[int, int]:
+    """Skip at most `count` texts that begin before `stop`; return the new position and the number of texts."""
     if at >= stop or count <= 0:
         return at, 0
     unpack_length = _U64.unpack_from
-    for passed in range(1, count + 1):  # 150,000 tokens and as many merges come through here
+    for skipped in range(1, count + 1):  # must be fast: runs for 150,000 tokens and as many merges
         at += 8 + unpack_length(window, at)[0]
         if at >= stop:
-            return at, passed
+            return at, skipped
     return at, count

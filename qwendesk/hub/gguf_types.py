@@ -1,7 +1,7 @@
-"""Numbers of the GGUF format: tensor types with their block sizes, value types, and names of quantisations.
+"""Tables of the GGUF format: tensor types with block sizes, value types, quants and model architectures.
 
-Facts of the llama.cpp copy inside llama-cpp-python 0.3.36 (asked of the library itself: ggml_type_name,
-ggml_blck_size, ggml_type_size; llama.h for the file types). A test compares them with the `gguf` package.
+From the llama.cpp of llama-cpp-python 0.3.36 (ggml_type_name, ggml_blck_size, ggml_type_size; llama.h for the file
+types). A test compares them with the `gguf` package.
 """
 
 import re
@@ -10,6 +10,8 @@ import types
 from collections.abc import Mapping
 
 import msgspec
+
+from qwendesk.core.file_names import quants_in
 
 
 class TensorType(msgspec.Struct, frozen=True):
@@ -59,7 +61,7 @@ TENSOR_TYPES: Mapping[int, TensorType] = types.MappingProxyType(
         42: TensorType("Q2_0", 64, 18),
     }
 )
-"""By ggml's number. Numbers left out were removed from llama.cpp."""
+"""By ggml's number. Missing numbers were removed from llama.cpp."""
 
 VALUE_LAYOUTS: Mapping[int, struct.Struct] = types.MappingProxyType(
     {
@@ -76,7 +78,7 @@ VALUE_LAYOUTS: Mapping[int, struct.Struct] = types.MappingProxyType(
         12: struct.Struct("<d"),
     }
 )
-"""Metadata value types of one fixed size, by GGUF's number."""
+"""Metadata value types of fixed size, by GGUF's number."""
 TEXT_VALUE = 8
 LIST_VALUE = 9
 
@@ -120,32 +122,46 @@ FILE_TYPES: Mapping[int, str] = types.MappingProxyType(
         41: "Q2_0",
     }
 )
-"""Names people use for `general.file_type`."""
+"""Usual names of `general.file_type`."""
 FILE_TYPE_GUESSED = 1024
-"""Flag in `general.file_type`: the number was guessed from the tensors."""
+"""Flag in `general.file_type`: it was guessed from the tensors."""
 
-_QUANT_IN_NAME = re.compile(
-    r"(?<![A-Za-z0-9])(?:UD-)?(?:I?Q[1-8]_(?:K_(?:XXL|XL|[SML])|K|XXS|XS|NL|[SM01])|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|F16|F32)"
-    r"(?![A-Za-z0-9])",
-    re.IGNORECASE,
-)
+
+_ARCHITECTURE_NAMES = """
+    afmoe apertus arcee arctic arwkv7 baichuan bailingmoe bailingmoe2 bailingmoe3 bert bitnet bloom chameleon
+    chatglm codeshell cogvlm cohere2 cohere2moe command-r dbrx deci deepseek deepseek2 deepseek2-ocr deepseek32
+    deepseek4 dflash dots1 dots3note dream eagle3 ernie4_5 ernie4_5-moe eurobert exaone exaone-moe exaone4
+    falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 gemma3n gemma4 gemma4-assistant glm-dsa glm4 glm4moe
+    glm5-next gpt-oss gpt2 gptj gptneox granite granite_swa granitehybrid granitemoe graniteswitch grok grovemoe
+    hrm_text hunyuan-dense hunyuan-moe hunyuan_vl hy_v3 hy_v4 internlm2 jais jais2 jamba jina-bert-v2
+    jina-bert-v3 kimi-k3 kimi-linear laguna lfm2 lfm2moe llada llada-moe llama llama-embed llama4 maincoder
+    mamba mamba2 maple mellum mimo2 minicpm minicpm3 minimax-01 minimax-m2 minimax-m3 mistral3 mistral4
+    modern-bert mpt muse-glimmer nanbeige nemotron nemotron_h nemotron_h_moe neo-bert nomic-bert nomic-bert-moe
+    olmo olmo2 olmoe openelm orion paddleocr pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 plm pockettts
+    qwen qwen2 qwen2moe qwen2vl qwen3 qwen35 qwen35moe qwen3moe qwen3next qwen3tts qwen3vl qwen3vlmoe qwen4exp
+    refact rnd1 rwkv6 rwkv6qwen2 rwkv7 seed_oss smallthinker smollm3 spark2_5 stablelm starcoder starcoder2
+    step35 t5 t5encoder talkie wavtokenizer-dec xverse
+"""
+
+SUPPORTED_ARCHITECTURES = frozenset(_ARCHITECTURE_NAMES.split())
+"""`general.architecture` of every model that the engine loads. "clip" is not among them: it means an mmproj."""
 
 
 def quant_name(file_type: int, file_name: str) -> str:
-    """What people call the quantisation: "Q4_K_M", or "UD-Q4_K_XL" where the file's name says more than its header.
+    """Return the usual name of the quant: "Q4_K_M", or "UD-Q4_K_XL" if the file's name is more specific.
 
-    The name only counts when it agrees with the header on the number of bits: a renamed file is what it is inside.
-    `file_type` is -1 when the header does not say. "" when neither says.
+    Files may be renamed, so the file name counts only if its number of bits is that of the header. `file_type` is -1 if
+    the header has none. Return "" if the quant is unknown.
     """
     header = FILE_TYPES.get(file_type & ~FILE_TYPE_GUESSED, "") if file_type >= 0 else ""
-    in_name = [found.group().upper() for found in _QUANT_IN_NAME.finditer(file_name)]
+    in_name = quants_in(file_name)
     if not header:
         return in_name[-1] if in_name else ""
     return next((quant for quant in reversed(in_name) if _bits(quant) == _bits(header)), header)
 
 
 def _bits(quant: str) -> str:
-    """The first number in the name: 4 of "UD-Q4_K_XL" and of "MXFP4"; with the letters before it for floats."""
+    """Return the number of bits in the name: "4" for "UD-Q4_K_XL" and "MXFP4"; the whole name for float types."""
     plain = quant.removeprefix("UD-")
     if plain in ("F16", "BF16", "F32", "NVFP4"):
         return plain

@@ -1,48 +1,48 @@
-"""Where the files of a model go when it is imported: one folder per repository, names that every system takes."""
+"""Plans an import: one folder for each repository, with names that are valid on every system."""
 
 import re
 from pathlib import Path, PurePath
 
-from qwendesk.hub.folders import repo_file
-from qwendesk.hub.importing import How, ImportItem
 from qwendesk.hub.library import Library, LibraryModel
+from qwendesk.hub.model_folders import repo_file
+from qwendesk.hub.model_import import How, ImportItem
 
 _NO_REPOSITORY = "imported"
-"""In place of an owner, for files whose repository nothing tells."""
+"""Folder used in place of the owner's if the repository is unknown."""
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f<>:\"/\\|?*]+")
 
 
 def import_plan(model: LibraryModel, library: Library, models: Path, how: How) -> tuple[ImportItem, ...]:
-    """The files of `model` and where they belong in the models folder `models`, with the picture file if it has one.
+    """Return the files of `model` and its mmproj with their targets in the models folder `models`.
 
-    A picture file that other models use too is copied, also when the model is moved. Files that are there already
-    are left out. Raises QwenDeskError for a name that cannot be used.
+    An mmproj that other models use is copied even if the model is moved. Files that are already at their target are
+    left out. Raises QwenDeskError for a name that can't be used.
     """
-    name = _usable(model.name)
+    name = _allowed_name(model.name)
     repo = model.repo or f"{_NO_REPOSITORY}/{name}"
     inside = PurePath(model.repo_path).parent.as_posix() if model.repo_path else "."
     prefix = "" if inside == "." else f"{inside}/"
     pairs = [(file.path, prefix + _file_name(file.path, name), how) for file in model.files]
-    pictures = model.mmproj
-    if pictures is not None:
-        quant = pictures.facts.quant if pictures.facts is not None else ""
-        own_name = _file_name(pictures.path, f"mmproj-{quant or name}")
-        pairs.append((pictures.path, own_name, how if _is_its_own(model, pictures, library) else "copy"))
+    mmproj = model.mmproj
+    if mmproj is not None:
+        quant = mmproj.facts.quant if mmproj.facts is not None else ""
+        own_name = _file_name(mmproj.path, f"mmproj-{quant or name}")
+        pairs.append((mmproj.path, own_name, how if _is_used_alone(model, mmproj, library) else "copy"))
     items = [ImportItem(source, str(repo_file(models, repo, path)), each_how) for source, path, each_how in pairs]
     return tuple(item for item in items if PurePath(item.source) != PurePath(item.target))
 
 
-def _is_its_own(model: LibraryModel, pictures: LibraryModel, library: Library) -> bool:
-    users = {each.path for each in library.models if each.mmproj is not None and each.mmproj.path == pictures.path}
-    beside = PurePath(pictures.path).parent == PurePath(model.path).parent
-    return beside and users <= {model.path}
+def _is_used_alone(model: LibraryModel, mmproj: LibraryModel, library: Library) -> bool:
+    users = {each.path for each in library.models if each.mmproj is not None and each.mmproj.path == mmproj.path}
+    is_nearby = PurePath(mmproj.path).parent == PurePath(model.path).parent
+    return is_nearby and users <= {model.path}
 
 
 def _file_name(path: str, otherwise: str) -> str:
-    """The file's own name; Ollama's blobs have none."""
+    """Return the file's own name, or `otherwise` for Ollama's blobs, which have none."""
     name = PurePath(path).name
     return name if name.lower().endswith(".gguf") else f"{otherwise}.gguf"
 
 
-def _usable(name: str) -> str:
+def _allowed_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("-", name).strip(". ") or "model"

@@ -1,4 +1,4 @@
-"""All models on this computer: what the walk finds, split sets as one, each with its picture file."""
+"""The library: all models on this PC, each with its mmproj. A split model is one model."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,22 +6,19 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from qwendesk.core.file_names import Shard, is_draft_name, is_mmproj_name, model_name
 from qwendesk.core.model_facts import ModelFacts
-from qwendesk.hub.library_headers import Header, Headers
-from qwendesk.hub.library_places import Origin, Place
-from qwendesk.hub.library_walk import FoundFile, walk
-from qwendesk.hub.pairing import header_names, pair_mmproj
+from qwendesk.core.translation import tr
+from qwendesk.hub.header_cache import HeaderCache, HeaderSummary
+from qwendesk.hub.library_places import Origin, SearchFolder
+from qwendesk.hub.library_walk import FoundFile, VisitedFolders, walk
+from qwendesk.hub.mmproj_pairing import header_names, pair_mmproj
 
-_PART = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<ending>\.gguf)", re.IGNORECASE)
-_MAX_PARTS = 999
-_DRAFT = re.compile(r"(?:mtp|dflash)-", re.IGNORECASE)
-"""Files for speculative decoding, which are no models of their own."""
-_MMPROJ = re.compile(r"mmproj", re.IGNORECASE)
 _OLLAMAS_OWN = re.compile(r"qwen3\.[56](?![0-9])", re.IGNORECASE)
 
 
 class LibraryFile(msgspec.Struct, frozen=True):
-    """One file of a model, as it was when it was found."""
+    """One file of a model, as of the scan."""
 
     path: str
     n_bytes: int
@@ -29,28 +26,28 @@ class LibraryFile(msgspec.Struct, frozen=True):
 
 
 class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on disk: a file, or a split set. Also a picture file, or another companion of a model."""
+    """One model on disk: a file, or a set of shards. Also an mmproj or another file that belongs to a model."""
 
     files: tuple[LibraryFile, ...]
-    """In the order of the parts; the first one is what gets loaded."""
+    """In the order of the shards; the first is the one to load."""
     name: str
-    """For people: the file's name without ending and part number, or what the app that owns it calls it."""
+    """The file's name without ending and shard number, or the name that the owning app shows."""
     origin: Origin
     place: str
-    """The folder of the library in which it was found."""
+    """The searched folder in which it was found."""
     repo: str = ""
-    """The Hub repository it came from ("owner/name"), as far as its folder tells."""
+    """The Hub repository it came from ("owner/name"); "" if unknown."""
     repo_path: str = ""
     facts: ModelFacts | None = None
-    """From the header (of the first part), without the tensors; `file_bytes` is that of the whole set."""
+    """From the header of the first shard, without tensors; `file_bytes` counts all shards."""
     problem: str = ""
-    """Why it cannot be loaded, in a sentence; "" when nothing in header, parts or origin speaks against it."""
+    """Why it can't be loaded, in a sentence; "" if header, shards and origin are fine."""
     missing: tuple[str, ...] = ()
-    """Names of parts of the set that are not there."""
+    """Names of missing shards."""
     mmproj: "LibraryModel | None" = None
-    """The picture file that fits, also if it lies in another folder."""
+    """The mmproj that fits, which may be in another folder."""
     writable: bool = False
-    """Whether the app may move or delete it: never in another app's folder."""
+    """Whether the app may move or delete it: not if it is in another app's folder."""
 
     @property
     def path(self) -> str:
@@ -58,55 +55,59 @@ class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def n_bytes(self) -> int:
-        """Of all parts, without the picture file."""
+        """Size of all shards, without the mmproj."""
         return sum(file.n_bytes for file in self.files)
 
 
 class Library(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan found, each file once, sorted by name."""
+    """Result of a scan: each file once, sorted by name."""
 
     models: tuple[LibraryModel, ...] = ()
-    """Also files that cannot be read and are not named like a companion: a half download is one."""
+    """Includes unreadable files, such as partial downloads, unless they are named like an mmproj or draft model."""
     mmprojs: tuple[LibraryModel, ...] = ()
-    """Every picture file, paired or not."""
+    """Every mmproj, paired with a model or not."""
     others: tuple[LibraryModel, ...] = ()
     """Adapters, draft models, vocabularies."""
     unreadable: tuple[str, ...] = ()
-    """Folders that exist but could not be read."""
+    """Folders that exist but couldn't be read."""
+    folders: tuple[str, ...] = ()
+    """Folders that were read, each once. They are watched for new models."""
 
     @property
     def everything(self) -> tuple[LibraryModel, ...]:
         return self.models + self.mmprojs + self.others
 
 
-def scan(places: Sequence[Place], headers: Headers) -> Library:
-    """Finds all models in `places`. Blocks (a few µs a file when its header is remembered); writes nothing there.
+def scan(places: Sequence[SearchFolder], headers: HeaderCache) -> Library:
+    """Find all models in `places`. Blocks; takes a few µs for each file whose header is cached. Writes nothing there.
 
-    A file that two places hold, or two names lead to, counts for the first.
+    A file in two places, or with two names, belongs to the first.
     """
-    unreadable: list[str] = []
+    folders = VisitedFolders()
     found: dict[str, FoundFile] = {}
     for place in places:
-        for file in walk(place, unreadable):
+        for file in walk(place, folders):
             found.setdefault(file.real_path, file)
     library = _joined(found.values(), headers)
     headers.save()
-    return msgspec.structs.replace(library, unreadable=tuple(unreadable))
+    return msgspec.structs.replace(
+        library, unreadable=tuple(folders.unreadable), folders=tuple(dict.fromkeys(folders.read))
+    )
 
 
-def model_at(path: Path, headers: Headers) -> LibraryModel | None:
-    """The model that the file at `path` belongs to, with what lies beside it; None when there is no such model file.
+def model_at(path: Path, headers: HeaderCache) -> LibraryModel | None:
+    """Return the model of the file at `path` with its mmproj; None if there is no such model file.
 
-    For a file outside all places of the library. Not writable, since nobody gave that folder to the app.
+    For files outside the library's folders. The model isn't writable, because the folder doesn't belong to the app.
     """
-    place = Place("folder", path.parent)
-    library = _joined(walk(place, [], depth=0), headers)
+    place = SearchFolder("folder", path.parent)
+    library = _joined(walk(place, VisitedFolders(), depth=0), headers)
     wanted = str(path)
     found = next((each for each in library.everything if wanted in {file.path for file in each.files}), None)
     return None if found is None else msgspec.structs.replace(found, writable=False)
 
 
-def _joined(found: Iterable[FoundFile], headers: Headers) -> Library:
+def _joined(found: Iterable[FoundFile], headers: HeaderCache) -> Library:
     entries = [_entry(group, headers) for group in _sets(found)]
     mmprojs = [entry for entry, _ in entries if _is_mmproj(entry)]
     others = [entry for entry, _ in entries if not _is_mmproj(entry) and _is_other(entry)]
@@ -121,35 +122,29 @@ def _joined(found: Iterable[FoundFile], headers: Headers) -> Library:
 
 
 def _sets(found: Iterable[FoundFile]) -> list[list[FoundFile]]:
-    """Files that belong together, in the order of their numbers."""
+    """Return groups of files that belong together, in the order of their shard numbers."""
     groups: dict[tuple[str, ...], list[tuple[int, FoundFile]]] = {}
     for file in found:
         path = PurePath(file.path)
-        part = _part_of(path.name)
-        key = (str(path.parent), part["name"].lower(), part["count"]) if part else (file.path,)
-        groups.setdefault(key, []).append((int(part["number"]) if part else 1, file))
+        shard = Shard.parse(path.name)
+        key = (file.path,) if shard is None else (str(path.parent), shard.base.lower(), str(shard.count))
+        groups.setdefault(key, []).append((1 if shard is None else shard.number, file))
     return [[file for _, file in sorted(group, key=lambda each: each[0])] for group in groups.values()]
 
 
-def _part_of(name: str) -> re.Match[str] | None:
-    part = _PART.fullmatch(name)
-    return part if part and 1 < int(part["count"]) <= _MAX_PARTS else None
-
-
-def _entry(group: Sequence[FoundFile], headers: Headers) -> tuple[LibraryModel, FoundFile]:
-    """The model that `group` is, and its first file."""
+def _entry(group: Sequence[FoundFile], headers: HeaderCache) -> tuple[LibraryModel, FoundFile]:
+    """Return the model of `group`, and its first file."""
     first = group[0]
     name = PurePath(first.path).name
     missing = _missing(group)
-    header = headers.of(first.path, first.n_bytes, first.mtime_ns)
-    is_headless = bool(missing) and PurePath(missing[0]).name == _part_names(name)[0]
+    header = headers.summary(first.path, first.n_bytes, first.mtime_ns)
+    is_headless = bool(missing) and PurePath(missing[0]).name == _shard_names(name)[0]
     facts = None if is_headless or header.facts is None else header.facts
     if facts is not None:
         facts = msgspec.structs.replace(facts, file_bytes=sum(file.n_bytes for file in group))
-    part = _part_of(name)
     entry = LibraryModel(
         files=tuple(LibraryFile(file.path, file.n_bytes, file.mtime_ns) for file in group),
-        name=first.title or (part["name"] if part else PurePath(first.path).stem),
+        name=first.title or model_name(name),
         origin=first.origin,
         place=first.place,
         repo=first.repo,
@@ -162,38 +157,31 @@ def _entry(group: Sequence[FoundFile], headers: Headers) -> tuple[LibraryModel, 
     return entry, first
 
 
-def _part_names(name: str) -> list[str]:
-    part = _part_of(name)
-    if part is None:
-        return [name]
-    numbers = range(1, int(part["count"]) + 1)
-    return [f"{part['name']}-{number:05}-of-{part['count']}{part['ending']}" for number in numbers]
+def _shard_names(name: str) -> tuple[str, ...]:
+    shard = Shard.parse(name)
+    return (name,) if shard is None else shard.siblings
 
 
 def _missing(group: Sequence[FoundFile]) -> tuple[str, ...]:
     present = {PurePath(file.path).name.lower() for file in group}
-    names = _part_names(PurePath(group[0].path).name)
+    names = _shard_names(PurePath(group[0].path).name)
     return tuple(name for name in names if name.lower() not in present)
 
 
-def _problem(first: FoundFile, header: Header, missing: tuple[str, ...]) -> str:
+def _problem(first: FoundFile, header: HeaderSummary, missing: tuple[str, ...]) -> str:
     if missing:
-        count = len(_part_names(PurePath(first.path).name))
-        shown = missing[0] if len(missing) == 1 else f"{missing[0]} and {len(missing) - 1} more"
-        is_missing, them = ("is missing", "it") if len(missing) == 1 else ("are missing", "them")
-        return f"{len(missing)} of {count} parts {is_missing}: {shown}. Download {them} again."
+        total = len(_shard_names(PurePath(first.path).name))
+        shown = missing[0] if len(missing) == 1 else tr("{0} and {1} more", missing[0], len(missing) - 1)
+        return tr("Missing shards ({0} of {1}): {2}. Download the model again.", len(missing), total, shown)
     if header.facts is None:
         return header.problem
     if _is_ollamas_own(first, header):
-        return (
-            f"{first.title} from Ollama's library is in a form only Ollama can load: it holds model and picture "
-            "encoder in one. Download the GGUF file of the same model; Ollama's stays."
-        )
+        return tr("{0} from Ollama's library only loads in Ollama. Download the GGUF file of the model.", first.title)
     return ""
 
 
-def _is_ollamas_own(first: FoundFile, header: Header) -> bool:
-    """Ollama converts Qwen3.5 and 3.6 by its own rules; llama.cpp cannot load that. Files from hf.co are ordinary."""
+def _is_ollamas_own(first: FoundFile, header: HeaderSummary) -> bool:
+    """Return True for Qwen3.5 or 3.6 of Ollama's own library, which llama.cpp can't load. Files from hf.co are fine."""
     if first.origin != "ollama" or header.facts is None or header.facts.kind != "model":
         return False
     is_qwen = header.facts.architecture.startswith("qwen35")
@@ -202,15 +190,15 @@ def _is_ollamas_own(first: FoundFile, header: Header) -> bool:
 
 
 def _is_mmproj(entry: LibraryModel) -> bool:
-    """By its header; by its name where the header cannot be read."""
+    """Return True for an mmproj, by its header or, if that can't be read, by its name."""
     if entry.facts is not None:
         return entry.facts.kind == "mmproj"
-    return _MMPROJ.search(PurePath(entry.path).name) is not None
+    return is_mmproj_name(entry.path)
 
 
 def _is_other(entry: LibraryModel) -> bool:
     is_companion = entry.facts is not None and entry.facts.kind != "model"
-    return is_companion or _DRAFT.match(PurePath(entry.path).name) is not None
+    return is_companion or is_draft_name(entry.path)
 
 
 def _sorted(entries: Iterable[LibraryModel]) -> tuple[LibraryModel, ...]:
@@ -218,7 +206,7 @@ def _sorted(entries: Iterable[LibraryModel]) -> tuple[LibraryModel, ...]:
 
 
 class _MmprojFinder:
-    """Picks picture files for models, looking only at those near by folder, repository or name in the header."""
+    """Finds the mmproj of a model among those in the same folder or repository, or with the same name in the header."""
 
     def __init__(self, mmprojs: Sequence[LibraryModel]) -> None:
         self._by_path = {entry.path: entry for entry in mmprojs}
@@ -229,7 +217,7 @@ class _MmprojFinder:
                     self._by_key.setdefault(key, []).append(entry)
 
     def paired(self, model: LibraryModel, stated: str) -> LibraryModel:
-        """`model` with its picture file; `stated` is the one that its own app pairs with it, if it does."""
+        """Return `model` with its mmproj; `stated` is the path of the mmproj that the owning app pairs with it."""
         if model.facts is None:
             return model
         near: Mapping[str, LibraryModel] = {
@@ -239,7 +227,7 @@ class _MmprojFinder:
             near = {stated: self._by_path[stated]} if stated in self._by_path else {}
         near = {path: entry for path, entry in near.items() if not _other_source(model, entry)}
         named = [entry for name in header_names(model.facts) for entry in self._by_key.get(("name", name), [])]
-        # Those of the same name come first anyway; without them a folder of hundreds would be compared with itself.
+        # Files of the same name are preferred anyway. Trying them first avoids comparing all pairs in a large folder.
         for some in ([entry for entry in named if entry.path in near], list(near.values())):
             facts = [entry.facts for entry in some if entry.facts is not None]
             own = [entry.path for entry in some if _same_source(model, entry)]
@@ -250,13 +238,16 @@ class _MmprojFinder:
 
 
 def _keys(entry: LibraryModel, facts: ModelFacts) -> list[tuple[str, str]]:
-    """What files that may belong together share at least one of."""
+    """Return the keys of a file. Files that belong together have at least one key in common."""
     keys = [("folder", str(Path(entry.path).parent)), *(("name", name) for name in sorted(header_names(facts)))]
     return [("repo", f"{entry.place} {entry.repo}"), *keys] if entry.repo else keys
 
 
 def _other_source(model: LibraryModel, mmproj: LibraryModel) -> bool:
-    """They come from two repositories (side by side in llama.cpp's flat cache), and no header says it is one model."""
+    """Return True if both come from different repositories and their headers name no common model.
+
+    llama.cpp's flat cache has the files of many repositories in one folder.
+    """
     if not model.repo or not mmproj.repo or model.repo == mmproj.repo or not model.facts or not mmproj.facts:
         return False
     return header_names(model.facts).isdisjoint(header_names(mmproj.facts))

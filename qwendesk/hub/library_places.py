@@ -1,7 +1,6 @@
-"""Where model files lie: the user's folders, and those of other apps on Windows, macOS and Linux.
+"""Folders with models: the user's, and those of other apps on Windows, macOS and Linux.
 
-The rules are pure: paths of any system can be computed on any other, and the little that must be looked up on the disk
-comes through `Look`.
+The rules compute the paths of any system on any other, and access the disk only through `FileLookup`.
 """
 
 import json
@@ -13,7 +12,13 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from qwendesk.hub.folders import ModelFolders
+from qwendesk.core.input_files import read_text_bounded
+from qwendesk.core.translation import mark, tr
+from qwendesk.core.units import MIB
+from qwendesk.hub.model_folders import ModelFolders
+
+_MAX_SETTINGS_BYTES = 16 * MIB
+"""Limit for settings files of other apps, whose usual size is a few kilobytes."""
 
 Origin = Literal["ours", "lmstudio", "jan", "ollama", "llama.cpp", "huggingface", "folder"]
 System = Literal["win", "mac", "linux"]
@@ -24,52 +29,47 @@ ORIGIN_NAMES: Mapping[Origin, str] = {
     "jan": "Jan",
     "ollama": "Ollama",
     "llama.cpp": "llama.cpp",
-    "huggingface": "Hugging Face cache",
-    "folder": "Added folder",
+    "huggingface": mark("Hugging Face cache"),
+    "folder": mark("Added folder"),
 }
-"""What people call them."""
+"""Names to show; translate them with `tr`."""
 
 
-class Place(msgspec.Struct, frozen=True):
-    """One folder to look in, and whose it is."""
+class SearchFolder(msgspec.Struct, frozen=True):
+    """One folder to search, and the app that owns it."""
 
     origin: Origin
     path: PurePath
 
     @property
     def app(self) -> str:
-        """Whose it is, for people."""
-        return ORIGIN_NAMES[self.origin]
-
-    @property
-    def of_other_app(self) -> bool:
-        """Nothing is ever written, repaired or deleted here."""
-        return self.origin not in ("ours", "folder")
+        """Name of the app that owns the folder."""
+        return tr(ORIGIN_NAMES[self.origin])
 
 
-class Machine(msgspec.Struct, frozen=True):
-    """What the rules need to know of a computer. `home` has the flavour of `system`'s paths."""
+class HostEnvironment(msgspec.Struct, frozen=True):
+    """The facts about a PC that the rules need. `home` has the path class of `system`."""
 
     system: System
     home: PurePath
     variables: Mapping[str, str]
 
 
-class Look(Protocol):
-    """A glance at the disk."""
+class FileLookup(Protocol):
+    """Looks up files."""
 
     def text(self, path: PurePath) -> str:
-        """The small text file at `path`; "" when there is none or it cannot be read."""
+        """Return the content of a small text file; "" if it is missing or can't be read."""
 
     def is_folder(self, path: PurePath) -> bool: ...
 
 
-class DiskLook:
-    """The real disk."""
+class DiskFileLookup:
+    """Looks up files on the disk."""
 
     def text(self, path: PurePath) -> str:
         try:
-            return Path(path).read_text(encoding="utf-8", errors="replace")
+            return read_text_bounded(Path(path), _MAX_SETTINGS_BYTES)
         except OSError:
             return ""
 
@@ -77,25 +77,25 @@ class DiskLook:
         return Path(path).is_dir()
 
 
-def this_machine() -> Machine:
+def this_machine() -> HostEnvironment:
     systems: Mapping[str, System] = {"win32": "win", "darwin": "mac"}
-    return Machine(systems.get(sys.platform, "linux"), Path.home(), dict(os.environ))
+    return HostEnvironment(systems.get(sys.platform, "linux"), Path.home(), dict(os.environ))
 
 
-def all_places(folders: ModelFolders, machine: Machine, look: Look) -> tuple[Place, ...]:
-    """Every place to look in; of two that overlap, the first one owns what lies in both.
+def all_places(folders: ModelFolders, machine: HostEnvironment, look: FileLookup) -> tuple[SearchFolder, ...]:
+    """Return every folder to search. If two overlap, their common files belong to the first.
 
-    Other apps come before the user's own folders: a file in LM Studio's folder stays LM Studio's, also when the user
-    added that folder or a folder around it.
+    Other apps come before the user's own folders: a file in LM Studio's folder stays LM Studio's even if the user adds
+    that folder or one above it.
     """
     places = [*app_places(machine, look)] if folders.other_apps else []
-    places += [Place("ours", Path(path)) for path in folders.models]
-    places += [Place("folder", Path(path)) for path in folders.added]
+    places += [SearchFolder("ours", Path(path)) for path in folders.models]
+    places += [SearchFolder("folder", Path(path)) for path in folders.added]
     return tuple(places)
 
 
-def app_places(machine: Machine, look: Look) -> Iterator[Place]:
-    """The folders of other apps that exist on `machine`, each once."""
+def app_places(machine: HostEnvironment, look: FileLookup) -> Iterator[SearchFolder]:
+    """Yield the existing folders of other apps, each once."""
     rules: tuple[tuple[Origin, Iterator[PurePath]], ...] = (
         ("lmstudio", _lm_studio(machine, look)),
         ("jan", _jan(machine)),
@@ -108,11 +108,11 @@ def app_places(machine: Machine, look: Look) -> Iterator[Place]:
         for path in candidates:
             if path not in seen and look.is_folder(path):
                 seen.add(path)
-                yield Place(origin, path)
+                yield SearchFolder(origin, path)
 
 
-def _lm_studio(machine: Machine, look: Look) -> Iterator[PurePath]:
-    """`models` of LM Studio's home, which moved over time and can be moved; its settings may name another folder."""
+def _lm_studio(machine: HostEnvironment, look: FileLookup) -> Iterator[PurePath]:
+    """Yield `models` in the home folders of old and new versions of LM Studio, and the folder set in its settings."""
     pointed = look.text(machine.home / ".lmstudio-home-pointer").strip()
     homes = [machine.home / ".cache" / "lm-studio", machine.home / ".lmstudio"]
     if pointed:
@@ -133,7 +133,7 @@ def _setting(text: str, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _jan(machine: Machine) -> Iterator[PurePath]:
+def _jan(machine: HostEnvironment) -> Iterator[PurePath]:
     home = machine.home
     data = {
         "win": [_folder(machine, "APPDATA", home / "AppData" / "Roaming") / "Jan" / "data"],
@@ -147,14 +147,14 @@ def _jan(machine: Machine) -> Iterator[PurePath]:
     yield home / "jan" / "models"
 
 
-def _ollama(machine: Machine) -> Iterator[PurePath]:
+def _ollama(machine: HostEnvironment) -> Iterator[PurePath]:
     yield from _named(machine, "OLLAMA_MODELS")
     yield machine.home / ".ollama" / "models"
     if machine.system == "linux":
         yield type(machine.home)("/usr/share/ollama/.ollama/models")
 
 
-def _llama_cpp(machine: Machine) -> Iterator[PurePath]:
+def _llama_cpp(machine: HostEnvironment) -> Iterator[PurePath]:
     yield from _named(machine, "LLAMA_CACHE")
     home = machine.home
     yield {
@@ -164,8 +164,11 @@ def _llama_cpp(machine: Machine) -> Iterator[PurePath]:
     }[machine.system]
 
 
-def _hugging_face(machine: Machine) -> Iterator[PurePath]:
-    """All that may be in use: a variable set in a shell is not seen by programs started from the desktop."""
+def _hugging_face(machine: HostEnvironment) -> Iterator[PurePath]:
+    """Yield all folders that may be the cache.
+
+    The variables alone don't decide it: programs started from the desktop don't see those set in a shell.
+    """
     yield from _named(machine, "HF_HUB_CACHE")
     yield from _named(machine, "HUGGINGFACE_HUB_CACHE")
     yield from (home / "hub" for home in _named(machine, "HF_HOME"))
@@ -173,8 +176,8 @@ def _hugging_face(machine: Machine) -> Iterator[PurePath]:
     yield machine.home / ".cache" / "huggingface" / "hub"
 
 
-def _named(machine: Machine, variable: str) -> Iterator[PurePath]:
-    """The folder an environment variable names, if it is set; "~" is the home folder."""
+def _named(machine: HostEnvironment, variable: str) -> Iterator[PurePath]:
+    """Yield the folder that an environment variable names, if it is set; "~" is the home folder."""
     value = machine.variables.get(variable, "").strip()
     if value == "~" or value.startswith(("~/", "~\\")):
         yield machine.home / value[2:]
@@ -182,5 +185,5 @@ def _named(machine: Machine, variable: str) -> Iterator[PurePath]:
         yield type(machine.home)(value)
 
 
-def _folder(machine: Machine, variable: str, usual: PurePath) -> PurePath:
+def _folder(machine: HostEnvironment, variable: str, usual: PurePath) -> PurePath:
     return next(_named(machine, variable), usual)

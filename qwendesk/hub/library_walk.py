@@ -1,4 +1,4 @@
-"""The model files in a place, by the layout of the app whose place it is. Only looks: nothing is opened for writing."""
+"""Finds the model files in a folder, by the layout of the app that owns it. Writes nothing."""
 
 import logging
 import os
@@ -9,16 +9,18 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.files import decode_json
-from qwendesk.hub.folders import is_hidden, repo_of
-from qwendesk.hub.library_places import Origin, Place
-from qwendesk.hub.origin import origin_of
+from qwendesk.core.input_files import read_bounded
+from qwendesk.core.translation import tr
+from qwendesk.hub.file_origin import origin_of
+from qwendesk.hub.library_places import Origin, SearchFolder
+from qwendesk.hub.model_folders import is_hidden, repo_of
 
 _logger = logging.getLogger(__name__)
 
 _MAX_DEPTH = 8
-"""Folders below a place; the deepest layout in use has four."""
+"""Maximum levels of folders below the searched one; the deepest layout in use has four."""
 _MAX_SMALL_FILE_BYTES = 1024**2
-"""Manifests and references have a few hundred bytes."""
+"""Limit for manifests and references, whose usual size is a few hundred bytes."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _OLLAMA_HOST, _OLLAMA_LIBRARY = "registry.ollama.ai", "library"
 _HUGGING_FACE_HOSTS = ("hf.co", "huggingface.co")
@@ -27,21 +29,21 @@ _OLLAMA_PROJECTOR = "application/vnd.ollama.image.projector"
 
 
 class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One model file on disk, and what its place and name tell of it. "" where they do not."""
+    """One model file on disk, with facts from its folder and name; unknown ones are ""."""
 
     path: str
-    """As the app that owns it names it; may be a link."""
+    """The path in its app's layout, which may be a link."""
     real_path: str
     n_bytes: int
     mtime_ns: int
     origin: Origin
     place: str
     title: str = ""
-    """What the owning app calls the model, where the file's name does not say."""
+    """The owning app's name for the model, if the file name isn't one."""
     repo: str = ""
     repo_path: str = ""
     mmproj: str = ""
-    """The path of the picture file that the owning app pairs with it."""
+    """Path of the mmproj that the owning app pairs with it."""
     from_ollamas_library: bool = False
 
 
@@ -54,27 +56,34 @@ class _Manifest(msgspec.Struct):
     layers: list[_Layer] = []
 
 
-def walk(place: Place, unreadable: list[str], depth: int = _MAX_DEPTH) -> Iterator[FoundFile]:
-    """The model files in `place` and at most `depth` folders down; none when there is no such folder.
+class VisitedFolders(msgspec.Struct):
+    """The folders that were visited: those that were read, and those that couldn't be read."""
 
-    Folders that cannot be read are added to `unreadable`.
+    read: list[str] = []
+    unreadable: list[str] = []
+
+
+def walk(place: SearchFolder, folders: VisitedFolders, depth: int = _MAX_DEPTH) -> Iterator[FoundFile]:
+    """Yield the model files in `place`, at most `depth` levels down; none if there is no such folder.
+
+    The visited folders are added to `folders`.
     """
     root = Path(place.path)
     if root.is_dir():
-        yield from _Walk(place, root, unreadable).folder(root, depth)
+        yield from _Walk(place, root, folders).folder(root, depth)
 
 
 class _Walk:
-    """One pass over one place."""
+    """One walk through one place."""
 
-    def __init__(self, place: Place, root: Path, unreadable: list[str]) -> None:
+    def __init__(self, place: SearchFolder, root: Path, folders: VisitedFolders) -> None:
         self._place = place
         self._root = root
-        self._unreadable = unreadable
+        self._folders = folders
         self._entered: set[str] = set()
 
     def folder(self, folder: Path, depth: int) -> Iterator[FoundFile]:
-        """Everything below `folder`. A link to a folder is followed, but no folder is entered twice."""
+        """Yield everything below `folder`. Links are followed, but no folder is entered twice."""
         real = os.path.realpath(folder)
         if real in self._entered:
             return
@@ -92,7 +101,7 @@ class _Walk:
                     yield from self.folder(each, depth - 1)
 
     def _entries(self, folder: Path) -> tuple[list[Path], list[Path]]:
-        """Folders, and files that end in .gguf; hidden ones left out, both by name."""
+        """Return the folders and the .gguf files in a folder, sorted by name, without hidden ones."""
         folders: list[Path] = []
         files: list[Path] = []
         try:
@@ -104,9 +113,10 @@ class _Walk:
                         files.append(folder / entry.name)
                     elif entry.is_dir():
                         folders.append(folder / entry.name)
+            self._folders.read.append(str(folder))
         except OSError as error:
             _logger.info("%s cannot be read: %s", folder, error)
-            self._unreadable.append(str(folder))
+            self._folders.unreadable.append(str(folder))
         return sorted(folders), sorted(files)
 
     def _plain(self, path: Path) -> FoundFile | None:
@@ -120,7 +130,7 @@ class _Walk:
         return _with_origin(found)
 
     def _found(self, path: Path) -> FoundFile | None:
-        """None when it is no file (any more), or a link that leads nowhere, as of an unfinished download."""
+        """Return the file at `path`; None if it is gone, not a file, or a broken link of an unfinished download."""
         try:
             status = path.stat()
         except OSError:
@@ -137,25 +147,29 @@ class _Walk:
         )
 
     def _hub_repo(self, folder: Path) -> Iterator[FoundFile]:
-        """`models--owner--name/snapshots/<commit>/...`, the current commit first."""
+        """Yield the files of `models--owner--name/snapshots/<commit>/...`, the current commit first."""
         current = self._small_text(folder / "refs" / "main").decode("ascii", errors="replace").strip()
         snapshots, _ = self._entries(folder / "snapshots")
         for snapshot in sorted(snapshots, key=lambda each: (each.name != current, each.name)):
-            for path in self._below(snapshot, _MAX_DEPTH):
+            for path in self._files_below(snapshot, _MAX_DEPTH):
                 found = self._found(path)
                 if found is not None:
                     yield _with_origin(found)
 
-    def _below(self, folder: Path, depth: int) -> Iterator[Path]:
+    def _files_below(self, folder: Path, depth: int) -> Iterator[Path]:
         folders, files = self._entries(folder)
         yield from files
         if depth > 0:
             for each in folders:
-                yield from self._below(each, depth - 1)
+                yield from self._files_below(each, depth - 1)
 
     def _ollama(self, root: Path) -> Iterator[FoundFile]:
-        """`manifests/<host>/<namespace>/<model>/<tag>` name their blobs by hash."""
-        for manifest in sorted((root / "manifests").glob("*/*/*/*")):
+        """Yield the blobs that `manifests/<host>/<namespace>/<model>/<tag>` name by hash."""
+        manifests = root / "manifests"
+        self._folders.read.append(str(manifests))
+        for pattern in ("*", "*/*", "*/*/*"):
+            self._folders.read += sorted(str(path) for path in manifests.glob(pattern) if path.is_dir())
+        for manifest in sorted(manifests.glob("*/*/*/*")):
             try:
                 layers = decode_json(self._small_text(manifest), _Manifest).layers
             except msgspec.DecodeError as error:
@@ -172,17 +186,17 @@ class _Walk:
                 title=_ollama_title(host, namespace, name, tag),
                 repo=f"{namespace}/{name}" if host in _HUGGING_FACE_HOSTS else "",
             )
-            pictures = self._found(projector) if projector is not None else None
-            if projector is not None and pictures is not None:
-                yield msgspec.structs.replace(pictures, title=f"{named.title} (pictures)", repo=named.repo)
-                named = msgspec.structs.replace(named, mmproj=pictures.path)
+            mmproj = self._found(projector) if projector is not None else None
+            if mmproj is not None:
+                yield msgspec.structs.replace(mmproj, title=tr("{0} (vision file)", named.title), repo=named.repo)
+                named = msgspec.structs.replace(named, mmproj=mmproj.path)
             in_library = (host, namespace) == (_OLLAMA_HOST, _OLLAMA_LIBRARY)
             yield msgspec.structs.replace(named, from_ollamas_library=in_library)
 
     def _small_text(self, path: Path) -> bytes:
-        """The bytes of a small file; none when there is no such file or it is not small."""
+        """Return the bytes of a small file; none if it is missing or too large."""
         try:
-            return path.read_bytes() if path.stat().st_size <= _MAX_SMALL_FILE_BYTES else b""
+            return read_bounded(path, _MAX_SMALL_FILE_BYTES)
         except OSError:
             return b""
 
@@ -193,13 +207,13 @@ def _with_origin(found: FoundFile) -> FoundFile:
 
 
 def _blob(root: Path, digest: str) -> Path | None:
-    """Where the blob of that digest lies; None for a text that is no digest (and might lead elsewhere)."""
+    """Return the path of a blob; None for a text that isn't a digest, because it could lead to another folder."""
     kind, _, number = digest.partition(":")
     return root / "blobs" / f"sha256-{number}" if kind == "sha256" and _SHA256.fullmatch(number) else None
 
 
 def _ollama_title(host: str, namespace: str, name: str, tag: str) -> str:
-    """As `ollama list` shows it."""
+    """Return the name that `ollama list` shows."""
     if host != _OLLAMA_HOST:
         return f"{host}/{namespace}/{name}:{tag}"
     return f"{name}:{tag}" if namespace == _OLLAMA_LIBRARY else f"{namespace}/{name}:{tag}"

@@ -1,20 +1,21 @@
-"""The header of a GGUF file on the Hub, read by ranges before any download."""
+"""Reads the header of a GGUF file on the Hub by range requests, before any download."""
 
 import httpx2
 
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.translation import tr
 from qwendesk.hub.gguf import facts_of
-from qwendesk.hub.network import HubTrouble, bad_answer, no_connection, trouble_of
+from qwendesk.hub.network import HubError, bad_answer_error, no_connection_error, status_error
 from qwendesk.hub.remote import Hub, Location, RemoteFile
 
 _LIMIT_BYTES = 80 * 1024**2
-"""Read at most, whatever the header claims: no header is longer than 64 MiB."""
+"""Limit of all reads together, whatever the header claims: no header is longer than 64 MiB."""
 
 
 def remote_facts(hub: Hub, file: RemoteFile) -> ModelFacts:
-    """The facts of `file`, as `read_facts` gives them for one on disk.
+    """Return the facts of `file`, as `gguf.read_facts` does for a file on disk.
 
-    Raises BadModelFile for what is no sound GGUF file, HubTrouble when it cannot be read.
+    Raises BadModelFile for a broken file and HubError if it can't be read.
     """
     with hub.client() as client:
         source = RangeSource(hub, file, client)
@@ -37,11 +38,13 @@ class RangeSource:
             return b""
         self._left -= length
         if self._left < 0:
-            raise bad_answer(self._hub.network.host, f"the header of {self.name} does not end")
+            raise bad_answer_error(self._hub.network.host, tr("the header of {0} doesn't end", self.name))
         try:
             return self._read(offset, length)
+        except httpx2.TransportError as error:
+            raise no_connection_error(self._hub.network, error) from error
         except httpx2.HTTPError as error:
-            raise no_connection(self._hub.network, error) from error
+            raise bad_answer_error(self._hub.network.host, str(error)) from error
 
     def _read(self, offset: int, length: int) -> bytes:
         self._location = self._location or self._hub.locate(self._file, self._client)
@@ -50,10 +53,12 @@ class RangeSource:
         got = bytearray()
         with self._client.stream("GET", url, headers=headers, follow_redirects=False) as answer:
             if answer.status_code >= 400:
-                raise trouble_of(answer, self._hub.network, self._file.repo)
+                raise status_error(answer, self._hub.network, self._file.repo)
+            if answer.status_code not in (200, 206):
+                raise bad_answer_error(answer.request.url.host, tr("status {0}", answer.status_code))
             if answer.status_code != 206 and offset:
-                sentence = f"{answer.request.url.host} does not serve parts of files."
-                raise HubTrouble("bad_answer", "Cannot read the header", sentence)
+                sentence = tr("{0} doesn't send parts of files, so the header can't be read.", answer.request.url.host)
+                raise HubError("bad_answer", tr("Can't read the header"), sentence)
             for piece in answer.iter_raw():
                 got += piece
                 if len(got) >= length:

@@ -1,23 +1,21 @@
-"""Is this file what it should be? Pure rules over evidence gathered before; docs/verification.md lists them.
+"""Judges model files by rules, which docs/verification.md lists.
 
-A rule speaks only when its evidence decides: a good file must never be called bad. Nothing is judged by modification
-time, by a number of imatrix chunks, or by the hash of shard 1 of a split set, which quants share.
+A good file must never be called bad, so a rule yields a finding only if its evidence is conclusive. Modification times,
+the number of imatrix chunks, and the hash of shard 1, which quants share, prove nothing and are ignored.
 """
 
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.evidence import Evidence
-from qwendesk.hub.findings import Finding, FindingCode, Fix, Verdict, verdict
+from qwendesk.hub.findings import Finding
 from qwendesk.hub.verify_bytes import byte_findings
 from qwendesk.hub.verify_use import use_findings
 from qwendesk.hub.verify_version import version_findings
-
-__all__ = ["Finding", "FindingCode", "Fix", "Verdict", "verdict", "verify"]
 
 _WORST_FIRST = ("bad", "warning", "info")
 
 
 def verify(evidence: Evidence, catalog: Catalog) -> tuple[Finding, ...]:
-    """All there is to say about one file or split set, the worst first; empty for a file with nothing to say about."""
+    """Return the findings about one model, split or not, worst first; empty if there are none."""
     findings = [
         *byte_findings(evidence, catalog),
         *version_findings(evidence, catalog),

@@ -1,1 +1,1 @@
-"""What people keep: chats, their messages and attachments, in one SQLite file of this user."""
+"""Storage of the user's chats, messages and drafts in one SQLite file, with a folder for attachments."""

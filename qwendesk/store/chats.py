@@ -1,6 +1,7 @@
-"""Chats in the database: the list, each one's tree of messages, drafts, and where the reader was.
+"""Storage of chats in the database, with their message trees, drafts, folders and read positions.
 
-Reading methods block and are for a worker thread; writing ones return a future at once (see Database.write).
+Methods that read block, so call them on a worker thread. Methods that write return a future at once (see
+Database.write).
 """
 
 import sqlite3
@@ -8,13 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from operator import itemgetter
 
-import msgspec
-
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import (
     ChatSettings,
     ChatSummary,
-    DraftFile,
     Folder,
     ReadPosition,
     SavedDraft,
@@ -25,24 +23,24 @@ from qwendesk.store import rows
 from qwendesk.store.database import Database
 
 _SUMMARY = "id, title, folder_id, pinned, archived, created_s, changed_s, settings"
-_BELOW = """WITH RECURSIVE below (id) AS (
+_DESCENDANTS = """WITH RECURSIVE below (id) AS (
     SELECT id FROM messages WHERE chat_id = ? AND id = ?
     UNION SELECT messages.id FROM messages JOIN below ON messages.parent_id = below.id
 )"""
 
 
 class ChatStore:
-    """All chats of this user."""
+    """Reads and writes the rows of chats."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def list(self) -> tuple[ChatSummary, ...]:
-        """Every chat that is not deleted, archived ones too; the one with the newest message first."""
+        """Return all chats that aren't deleted, including archived ones, with the last changed chat first."""
 
         def work(connection: sqlite3.Connection) -> tuple[ChatSummary, ...]:
             found = connection.execute(f"SELECT {_SUMMARY} FROM chats WHERE deleted_s IS NULL").fetchall()
-            # Sorted here: SQLite would carry the whole rows through its sorter, which takes three times as long.
+            # SQLite would move whole rows through its sorter, which takes three times as long as sorting here.
             found.sort(key=itemgetter(6), reverse=True)
             settings = rows.SettingsReader()
             return tuple(rows.summary(row, settings) for row in found)
@@ -50,7 +48,7 @@ class ChatStore:
         return self._database.read(work)
 
     def summary(self, chat_id: str) -> ChatSummary | None:
-        """The chat's row in the list; None when there is no such chat."""
+        """Return the summary of a chat; None if there is no such chat."""
 
         def work(connection: sqlite3.Connection) -> ChatSummary | None:
             found = connection.execute(
@@ -61,7 +59,7 @@ class ChatStore:
         return self._database.read(work)
 
     def load(self, chat_id: str) -> ChatTree:
-        """All messages of a chat; an empty tree when there is no such chat."""
+        """Return all messages of a chat; an empty tree if there is no such chat."""
 
         def work(connection: sqlite3.Connection) -> ChatTree:
             nodes = map(rows.node, connection.execute(rows.SELECT_NODES, (chat_id,)))
@@ -71,18 +69,18 @@ class ChatStore:
         return self._database.read(work)
 
     def save_node(self, chat_id: str, node: ChatNode, *, growing: bool = False) -> Future[None]:
-        """Adds a message and shows it, or replaces the one with its id; makes the chat with its first message.
+        """Add a message and show it, or replace the one with its id; the first message creates the chat.
 
-        A chat without a title gets one from its first question. While `growing` the message is not searchable.
+        A chat without a title gets one from its first question. With `growing`, the message is not searchable yet.
         """
         return self._database.write(lambda connection: _save_nodes(connection, chat_id, (node,), growing=growing))
 
     def save_nodes(self, chat_id: str, nodes: Sequence[ChatNode]) -> Future[None]:
-        """Several messages at once, parents before what follows them."""
+        """Save several messages at once, parents before their children."""
         return self._database.write(lambda connection: _save_nodes(connection, chat_id, nodes, growing=False))
 
     def save_tree(self, summary: ChatSummary, tree: ChatTree) -> Future[None]:
-        """A whole chat at once, as it is: for a branch into a new chat, an import, an undo."""
+        """Save a complete chat at once, for a branch, an import or an undo."""
 
         def work(connection: sqlite3.Connection) -> None:
             _save_summary(connection, summary)
@@ -94,39 +92,39 @@ class ChatStore:
         return self._database.write(work)
 
     def set_shown(self, chat_id: str, parent_id: str, node_id: str) -> Future[None]:
-        """Which version is shown below `parent_id` ("" for the chat's first message)."""
+        """Save which version is shown below `parent_id` ("" for the chat's first message)."""
         return self._database.write(lambda connection: _show(connection, chat_id, ((parent_id, node_id),)))
 
     def delete_node(self, chat_id: str, node_id: str) -> Future[None]:
-        """Takes this message away with everything that follows it."""
+        """Delete a message and everything below it."""
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(f"{_BELOW} DELETE FROM messages WHERE id IN below", (chat_id, node_id))
+            connection.execute(f"{_DESCENDANTS} DELETE FROM messages WHERE id IN below", (chat_id, node_id))
 
         return self._database.write(work)
 
     def save_summary(self, summary: ChatSummary) -> Future[None]:
-        """Adds a chat to the list, or replaces what the list knows of it; its messages stay."""
+        """Add a chat to the list, or replace its summary."""
         return self._database.write(lambda connection: _save_summary(connection, summary))
 
     def save_row(self, summary: ChatSummary) -> Future[None]:
-        """The title, folder and marks of a chat that is there; its settings and times stay as they are."""
+        """Save the title, folder, pin and archive state of an existing chat."""
         row = (summary.folder_id or None, summary.pinned, summary.archived)
         return self._update(
             summary.id, "title = ?, folder_id = ?, pinned = ?, archived = ?", rows.storable(summary.title), *row
         )
 
     def save_settings(self, chat_id: str, settings: ChatSettings) -> Future[None]:
-        """What the chat has of its own; nothing when the chat has no message yet."""
+        """Save the settings of a chat; does nothing if the chat has no message yet."""
         return self._update(chat_id, "settings = ?", rows.settings_text(settings))
 
     def set_deleted(self, chat_ids: Iterable[str], at_s: float | None) -> Future[None]:
-        """Hides chats until `purge` (seconds since 1970), or brings them back (None)."""
+        """Mark chats as deleted at a time (seconds since 1970), or restore them (None)."""
         marks = [(at_s, chat_id) for chat_id in chat_ids]
         return self._write_many("UPDATE chats SET deleted_s = ? WHERE id = ?", marks)
 
     def purge(self, before_s: float) -> Future[None]:
-        """Ends for good what was deleted before that time, with its drafts."""
+        """Delete permanently what was marked as deleted before that time (seconds since 1970), with its drafts."""
 
         def work(connection: sqlite3.Connection) -> None:
             gone = [row[0] for row in connection.execute("SELECT id FROM chats WHERE deleted_s < ?", (before_s,))]
@@ -140,7 +138,7 @@ class ChatStore:
         return self._database.write(work)
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
-        """Those that a chat or a message has, deleted chats included."""
+        """Return the ids that belong to a chat or message, including deleted chats."""
 
         def work(connection: sqlite3.Connection) -> frozenset[str]:
             statement = "SELECT 1 FROM messages WHERE id = ? UNION SELECT 1 FROM chats WHERE id = ?"
@@ -149,7 +147,7 @@ class ChatStore:
         return self._database.read(work)
 
     def folders(self) -> tuple[Folder, ...]:
-        """By name."""
+        """Return all folders, sorted by name."""
 
         def work(connection: sqlite3.Connection) -> tuple[Folder, ...]:
             found = connection.execute("SELECT id, name FROM folders ORDER BY name COLLATE NOCASE, id")
@@ -164,22 +162,22 @@ class ChatStore:
         )
 
     def delete_folder(self, folder_id: str) -> Future[None]:
-        """Its chats stay, outside of any folder."""
+        """Delete a folder. Its chats are kept, without a folder."""
         return self._write_many("DELETE FROM folders WHERE id = ?", [(folder_id,)])
 
     def draft(self, chat_id: str) -> SavedDraft:
-        """What stood in the composer of this chat ("" for a chat without a message); empty when nothing did."""
+        """Return the draft of a chat ("" is the key for a chat without a message); an empty one if there is none."""
 
         def work(connection: sqlite3.Connection) -> SavedDraft:
             found = connection.execute("SELECT text, pictures FROM drafts WHERE chat_id = ?", (chat_id,)).fetchone()
             if found is None:
                 return SavedDraft()
-            return SavedDraft(found[0], msgspec.json.decode(found[1], type=tuple[str | DraftFile, ...]))
+            return SavedDraft(found[0], rows.draft_files(found[1]))
 
         return self._database.read(work)
 
     def save_draft(self, chat_id: str, draft: SavedDraft, at_s: float) -> Future[None]:
-        """An empty one is forgotten."""
+        """Save a draft. An empty draft is deleted."""
         if draft == SavedDraft():
             return self._write_many("DELETE FROM drafts WHERE chat_id = ?", [(chat_id,)])
         return self._write_many(
@@ -201,7 +199,7 @@ class ChatStore:
         return self._update(chat_id, "read_node_id = ?, read_section = ?, read_offset = ?", *place)
 
     def remembered(self, key: str) -> str:
-        """A small thing the app wants to know at its next start, such as the last chat; "" if it is not known."""
+        """Return a small value remembered for the next start, such as the last chat; "" if there is none."""
 
         def work(connection: sqlite3.Connection) -> str:
             found = connection.execute("SELECT value FROM remembered WHERE key = ?", (key,)).fetchone()
@@ -213,7 +211,7 @@ class ChatStore:
         return self._write_many("INSERT OR REPLACE INTO remembered (key, value) VALUES (?, ?)", [(key, value)])
 
     def finish_index(self) -> Future[None]:
-        """Makes searchable what a crash cut off while it grew."""
+        """Index partial answers that a crash left unindexed."""
         return self._write_many("UPDATE messages SET indexed = 1 WHERE indexed = 0", [()])
 
     def _update(self, chat_id: str, what: str, *values: object) -> Future[None]:
@@ -229,7 +227,7 @@ class ChatStore:
 def _save_nodes(connection: sqlite3.Connection, chat_id: str, nodes: Iterable[ChatNode], *, growing: bool) -> None:
     option_id = _option_ids(connection)
     for node in nodes:
-        _know_chat(connection, chat_id, node)
+        _create_or_update_chat(connection, chat_id, node)
         known = connection.execute("SELECT 1 FROM messages WHERE id = ?", (node.id,)).fetchone()
         connection.execute(
             rows.SAVE_NODE, rows.values(chat_id, node, option_id(node.options_json), indexed=not growing)
@@ -243,8 +241,8 @@ def _save_nodes(connection: sqlite3.Connection, chat_id: str, nodes: Iterable[Ch
         )
 
 
-def _know_chat(connection: sqlite3.Connection, chat_id: str, node: ChatNode) -> None:
-    """The chat of a message: there, as new as the message, and with a title if this is its first question."""
+def _create_or_update_chat(connection: sqlite3.Connection, chat_id: str, node: ChatNode) -> None:
+    """Create or update the chat of a message. Its first question becomes the title if it has none."""
     title = rows.storable(title_of_question(node.message)) if not node.parent_id and node.message.role == "user" else ""
     connection.execute(
         """INSERT INTO chats (id, title, created_s, changed_s) VALUES (?, ?, ?, ?)
@@ -256,7 +254,7 @@ def _know_chat(connection: sqlite3.Connection, chat_id: str, node: ChatNode) -> 
 
 
 def _option_ids(connection: sqlite3.Connection) -> Callable[[str], int | None]:
-    """Answers share their options: most of a chat's were made with the same ones."""
+    """Return a function that stores options and returns the id of their row. Equal options share one row."""
     known: dict[str, int] = {}
 
     def option_id(text: str) -> int | None:

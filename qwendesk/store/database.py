@@ -1,7 +1,7 @@
-"""The SQLite file: one thread writes, readers have connections of their own, nothing half done survives a crash.
+"""The SQLite file, with one thread that writes and a separate connection for each reader.
 
-WAL lets readers go on while something is written; `synchronous = FULL` makes a commit survive a power loss. Every write
-is a transaction of its own on the writer's thread, so whoever asks for one never waits for the disk.
+In WAL mode a write doesn't block readers, and with `synchronous = FULL` a commit survives a power loss. Every write is
+one transaction on the writer's thread, so its caller never waits for the disk.
 """
 
 import sqlite3
@@ -9,37 +9,52 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.permissions import make_folder, touch
+from qwendesk.core.translation import mark, tr
+from qwendesk.store import search_index
+from qwendesk.store.backups import Backup, BackupStopped, is_due, make_backup
+from qwendesk.store.checks import Findings, examine, header_problem
 from qwendesk.store.migrations import MIGRATIONS, Migration
 
 ResultT = TypeVar("ResultT")
 
+_TEXT = partial(str, encoding="utf-8", errors="replace")
+"""Decodes texts. A byte that is not UTF-8 becomes a replacement character, so that the rest is still shown."""
+_MOST_VERSIONS_AHEAD = 1000
+"""A version number that is further ahead counts as damage."""
 _BUSY_S = 5.0
-"""How long a statement waits for another process that writes."""
+"""Seconds that a statement waits while another process writes."""
 
 
 class StoreFailure(QwenDeskError):
-    """The chats' file could not be read or written; the sentence says what to do."""
+    """The chats file can't be read or written; the sentence says what to do."""
 
 
 class NewerStore(StoreFailure):
-    """The file was written by a newer version of the app; it is left as it is."""
+    """The file was written by a newer version of the app and is left unchanged."""
 
 
 class DamagedStore(StoreFailure):
-    """The file is not a whole database any more; see recovery.py."""
+    """The database is damaged; see recovery.py."""
+
+
+class DamagedIndex(DamagedStore):
+    """Only the full-text index is damaged; it is rebuilt from the texts."""
 
 
 class Database:
-    """An open database of today's version. Close it to end its thread and its connections."""
+    """An open database of the current version. `close` stops its thread and closes its connections."""
 
     def __init__(self, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-        """Opens or makes the file, checks it, and brings it to today's version. Blocks; for a worker thread.
+        """Open or create the file, check it, and migrate it to the current version. Blocks: call it on a worker thread.
 
-        Raises NewerStore, DamagedStore, or StoreFailure for a disk that does not do as it should; then nothing runs.
+        Raises NewerStore, DamagedStore, or StoreFailure for an error of the disk. No thread is left running then.
         """
         self.path = path
         self._idle: list[sqlite3.Connection] = []
@@ -53,25 +68,52 @@ class Database:
             raise
 
     def write(self, work: Callable[[sqlite3.Connection], ResultT]) -> Future[ResultT]:
-        """Runs `work` on the writer's thread in a transaction of its own, after all that was asked for before.
+        """Run `work` in a transaction on the writer's thread, after everything submitted before.
 
-        The future has its result once it is on the disk, or StoreFailure; then nothing of it was written.
+        The future returns the result once the changes are on disk. If it raises StoreFailure, nothing was written.
         """
         if self._closed:
-            raise StoreFailure("Chats are closed", "The app is about to end; nothing can be saved any more.")
-        return self._thread.submit(_in_transaction, self._writer, work)
+            raise StoreFailure(tr(NOT_SAVED), tr("QwenDesk is closing, so nothing more can be saved."))
+        return self._thread.submit(self._in_transaction, work)
 
     def read(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        """Runs `work` on the calling thread, on one consistent state of the file. Raises StoreFailure."""
-        with self._reader() as connection, _translated():
+        """Run `work` on the calling thread, on one consistent state of the file. Raises StoreFailure.
+
+        If the full-text index turns out to be damaged, it is rebuilt and `work` runs again.
+        """
+        with self._marking_damage():
+            try:
+                return self._read(work)
+            except DamagedIndex:
+                self.write(search_index.rebuild).result()
+                return self._read(work)
+
+    def _read(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        with self._reader() as connection, store_failures():
             connection.execute("BEGIN")
             try:
                 return work(connection)
             finally:
                 connection.execute("ROLLBACK")
 
+    def back_up(self, is_stopped: Callable[[], bool] = lambda: False) -> Backup | None:
+        """Make a backup if the last one is older than a day and there are chats. Blocks, but not the writer.
+
+        A damaged full-text index found in the copy is rebuilt. Raises StoreFailure.
+        """
+        now = datetime.now(UTC)
+        if not is_due(self.path, now) or not self.read(_has_chats):
+            return None
+        with self._marking_damage(), store_failures(_NO_BACKUP, mark("Chats not backed up")), suppress(BackupStopped):
+            try:
+                return make_backup(self.path, _check_thoroughly, now, is_stopped)
+            except DamagedIndex:
+                self.write(search_index.rebuild).result()
+                return make_backup(self.path, _check_thoroughly, now, is_stopped)
+        return None
+
     def close(self) -> None:
-        """Ends after everything that was asked for is written."""
+        """Close the database after all submitted writes are done. Blocks."""
         self._closed = True
         self._thread.submit(_close_writer, self._writer).result()
         self._thread.shutdown()
@@ -79,12 +121,32 @@ class Database:
             while self._idle:
                 self._idle.pop().close()
 
+    def _in_transaction(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        with self._marking_damage():
+            try:
+                with store_failures():
+                    return _transaction(self._writer, work)
+            except DamagedIndex:
+                with store_failures():
+                    _transaction(self._writer, search_index.rebuild)
+                    return _transaction(self._writer, work)
+
+    @contextmanager
+    def _marking_damage(self) -> Iterator[None]:
+        """Mark the file when damage is found, so that the next start recovers it even if it doesn't notice it."""
+        try:
+            yield
+        except DamagedStore:
+            with suppress(OSError):
+                touch(damage_mark(self.path))
+            raise
+
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         if connection is None:
-            with _translated():
+            with store_failures():
                 connection = connect(self.path)
                 connection.execute("PRAGMA query_only = ON")
         try:
@@ -99,126 +161,201 @@ class Database:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that begins and ends its transactions by hand. Raises sqlite3.Error."""
+    """Return a connection with manual transactions. Raises sqlite3.Error."""
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    connection.text_factory = _TEXT
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 
 
-def backup_path(path: Path, version: int) -> Path:
-    """Where the file is copied before it is brought from `version` to a newer one."""
-    return path.with_name(f"{path.stem}-version-{version}.backup{path.suffix}")
+def read_only(path: Path) -> sqlite3.Connection:
+    """Return a connection to a file that nothing writes to, such as a backup. Raises sqlite3.Error."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    connection.text_factory = _TEXT
+    return connection
+
+
+def damage_mark(path: Path) -> Path:
+    """Return the path of the file that marks the database as damaged."""
+    return path.with_name(f"{path.name}.damaged")
 
 
 def _open(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
-    with _translated(_NOT_OPEN):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with store_failures(NOT_OPEN):
+        make_folder(path.parent)
+        if path.exists() and path.stat().st_size:
+            _raise_if_damaged(header_problem(path))
+        touch(path)
         connection = connect(path)
         try:
-            _check(connection, len(migrations))
+            version = _version(connection)
+            _refuse_newer(version, len(migrations))
+            findings = _check_rows(connection, migrations[:version])
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA temp_store = MEMORY")
-            # What is deleted is overwritten where that costs no extra writing.
+            # Deleted content is overwritten with zeros where that needs no additional writes.
             connection.execute("PRAGMA secure_delete = FAST")
-            _migrate(connection, path, migrations)
+            if 0 < version < len(migrations):
+                make_backup(path, partial(_check_copy, migrations=migrations[:version]), datetime.now(UTC))
+            while _version(connection) < len(migrations):
+                _transaction(connection, lambda each: _step(each, migrations))
+            if findings.is_index_damaged:
+                with _errors_as_damage():
+                    _transaction(connection, search_index.rebuild)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def _check(connection: sqlite3.Connection, newest: int) -> None:
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+def _refuse_newer(version: int, newest: int) -> None:
+    if not 0 <= version <= newest + _MOST_VERSIONS_AHEAD:
+        _raise_if_damaged(tr("its version is {0}", version))
     if version > newest:
-        raise NewerStore(
-            "Chats of a newer version",
-            f"Your chats were saved by a newer QwenDesk (format {version}; this one knows {newest}). Update QwenDesk "
-            "to see them. Nothing was changed; what you write now is not kept.",
+        sentence = tr(
+            "Your chats were saved by a newer version of QwenDesk (format {0}, this version reads {1}). Update "
+            "QwenDesk to see them. Nothing was changed, and new messages aren't saved.",
+            version,
+            newest,
         )
-    (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if answer != "ok":
-        raise DamagedStore("Chats are damaged", f"The file of your chats is damaged ({answer}).")
+        raise NewerStore(tr("Chats from a newer version"), sentence)
 
 
-def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
-    """Each step is a transaction of its own: a crash leaves the version before or after it."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if 0 < version < len(migrations):
-        copy = backup_path(path, version)
-        copy.unlink(missing_ok=True)
-        connection.execute("VACUUM INTO ?", (str(copy),))
-    for number, apply in enumerate(migrations[version:], version + 1):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            apply(connection)
-            connection.execute(f"PRAGMA user_version = {number}")
-            connection.execute("COMMIT")
-        except BaseException:
-            # A full disk may have ended the transaction already.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+def _check_rows(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> Findings:
+    """Return the findings if no row is affected. Raises DamagedStore."""
+    with _errors_as_damage():
+        findings = examine(connection, migrations)
+    _raise_if_damaged(findings.damage)
+    return findings
+
+
+@contextmanager
+def _errors_as_damage() -> Iterator[None]:
+    """Treat an SQLite error as damage of the file unless the disk or system caused it: the statements are correct."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if _code(error) in _ENVIRONMENT:
             raise
+        _raise_if_damaged(str(error))
 
 
-def _in_transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-    with _translated():
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            result = work(connection)
-            connection.execute("COMMIT")
-            return result
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+def _raise_if_damaged(damage: str) -> None:
+    if damage:
+        raise DamagedStore(tr(DAMAGED), tr("The chats file is damaged ({0}).", damage))
+
+
+def _has_chats(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM messages)").fetchone()[0])
+
+
+def _check_thoroughly(copy: sqlite3.Connection) -> None:
+    """Check everything in a copy. Raises DamagedStore, or DamagedIndex if only the full-text index is damaged."""
+    findings = _check_rows(copy, MIGRATIONS)
+    if findings.is_index_damaged or not search_index.is_sound(copy):
+        raise DamagedIndex(tr(_SEARCH_DAMAGED), tr("The search index of your chats is damaged."))
+
+
+def _check_copy(copy: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
+    _check_rows(copy, migrations)
+
+
+def _step(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
+    version = _version(connection)
+    if version < len(migrations):
+        migrations[version](connection)
+        connection.execute(f"PRAGMA user_version = {version + 1}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(connection)
+        connection.execute("COMMIT")
+        return result
+    except BaseException:
+        # SQLite may have rolled back already, for example because the disk is full.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _close_writer(connection: sqlite3.Connection) -> None:
-    """The planner's statistics are renewed where that pays; closing folds the WAL back into the file."""
+    """Update the query planner's statistics if worthwhile, and close, which merges the WAL into the file."""
     try:
-        # A disk that is full or gone keeps nobody from leaving; what was saved is in the file or in the WAL beside it.
+        # A full or missing disk must not keep the app from closing. Saved data is in the file or in its WAL.
         with suppress(sqlite3.Error):
             connection.execute("PRAGMA optimize")
     finally:
         connection.close()
 
 
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_LATER = "The chat goes on; what waits is saved with the next message."
-_NOT_OPEN = (
-    "Your chats are as they were. When that is put right, start QwenDesk again: until then none of them is shown, and "
-    "what you write is not kept."
+_ENVIRONMENT = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_INTERRUPT,
 )
+"""Error codes that are caused by the disk or the system, not by the content of the file."""
+DAMAGED = mark("Chats are damaged")
+NOT_SAVED = mark("Chats not saved")
+NOT_OPEN = mark(
+    "Your saved chats are unaffected. Fix this and restart QwenDesk to see them. Until then, new messages aren't saved."
+)
+_SEARCH_DAMAGED = mark("The search is damaged")
+_RECOVERED_LATER = mark("The chats file is damaged ({0}). Restart QwenDesk to recover what can be read.")
+_NO_BACKUP = mark("Your chats are still saved, but there is no new backup of them.")
+_SAVED_LATER = mark("You can keep chatting. QwenDesk saves everything with your next message.")
 
 
 @contextmanager
-def _translated(then: str = _LATER) -> Iterator[None]:
-    """What went wrong as a sentence, with what to do, and `then` what that means for what is written meanwhile."""
+def store_failures(outlook: str = _SAVED_LATER, title: str = NOT_SAVED) -> Iterator[None]:
+    """Raise StoreFailure for an error of SQLite or of the disk, with a sentence that says what to do.
+
+    `outlook` says what happens to the chats in the meantime. It and `title` are marked texts.
+    """
     try:
         yield
+    except UnicodeDecodeError as error:
+        # Python can't decode SQLite's error message, because it quotes a damaged name from the schema.
+        raise DamagedStore(tr(DAMAGED), tr(_RECOVERED_LATER, tr("its schema isn't text"))) from error
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
+            raise DamagedIndex(tr(_SEARCH_DAMAGED), tr(_RECOVERED_LATER, error)) from error
+        code = _code(error)
         if code in _DAMAGE:
-            sentence = f"The file of your chats is damaged ({error}). What can be read is recovered at the next start."
-            raise DamagedStore("Chats are damaged", sentence) from error
-        raise StoreFailure("Chats cannot be saved", f"{_sentence(code, error)} {then}") from error
+            raise DamagedStore(tr(DAMAGED), tr(_RECOVERED_LATER, error)) from error
+        raise StoreFailure(tr(title), f"{_sentence(code, error)} {tr(outlook)}") from error
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise StoreFailure(
-            "Chats cannot be saved",
-            f"The folder of your chats cannot be used: {reason}. Look at its disk and rights. {then}",
-        ) from error
+        problem = tr(
+            "The chats folder can't be used: {0}. Check its disk and permissions.", error.strerror or str(error)
+        )
+        raise StoreFailure(tr(title), f"{problem} {tr(outlook)}") from error
 
 
 def _sentence(code: int, error: sqlite3.Error) -> str:
     match code:
         case sqlite3.SQLITE_FULL:
-            return "The disk is full. Free some space."
+            return tr("The disk is full. Free some space.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return "The folder of your chats cannot be written. Look at its rights, or whether the disk is full."
+            return tr("QwenDesk can't write to the chats folder. Check its permissions and the free space of the disk.")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return "Another program keeps the file of your chats busy. Close it and try again."
+            return tr("Another program is using the chats file. Close it and try again.")
         case sqlite3.SQLITE_IOERR:
-            return f"The disk reported an error ({error}). Look at the disk's health and its free space."
-    return f"The file of your chats could not be used: {error}. Look at its disk and rights."
+            return tr("The disk reported an error ({0}). Check its health and its free space.", error)
+    return tr("The chats file can't be used: {0}. Check its disk and permissions.", error)

@@ -1,114 +1,280 @@
-"""The store of this user, opened; or a sentence why it cannot be, with the app going on without it."""
+"""Opens the store and recovers it if needed.
 
+If the store can't be opened, a report says why, and the app runs without it.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import msgspec
-
-from qwendesk.core.files import replace
+from qwendesk.core.file_lock import locked
+from qwendesk.core.files import replace, write_whole
+from qwendesk.core.links import is_link
+from qwendesk.core.permissions import make_folder
+from qwendesk.core.safe_open import create_own
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.store.attachment_cleaning import own_files
 from qwendesk.store.attachments import AttachmentStore
+from qwendesk.store.backups import Backup, backups
 from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import DamagedStore, Database, StoreFailure
-from qwendesk.store.recovery import carry_over, set_aside
+from qwendesk.store.database import (
+    DAMAGED,
+    NOT_OPEN,
+    NOT_SAVED,
+    DamagedStore,
+    Database,
+    StoreFailure,
+    damage_mark,
+    read_only,
+    store_failures,
+)
+from qwendesk.store.recovery import recover, set_aside
+from qwendesk.store.reports import FileProblem, StoreReport, recovery_report, restored_report
 from qwendesk.store.search import ChatSearch
 
 FILE_NAME = "chats.db"
+ATTACHMENTS = "attachments"
+UNFINISHED = "chats.db.unfinished"
+"""A new file that is being written. If the app crashes, the file is incomplete and useless."""
 RECOVERING = "chats.db.recovering"
-"""What could be read of a damaged file, until that one is out of the way."""
+"""A new file that is complete but not renamed yet."""
+CHOSEN_BACKUP = "chats.db.restore"
+"""Contains the name of the backup to be restored at the next start."""
 
 
-class StoreReport(msgspec.Struct, frozen=True):
-    """Something a person should know about the file of their chats."""
-
-    title: str
-    sentence: str
+_LOCK_TIMEOUT_S = 60.0
+_REPORTED_LINK = "attachments_link"
+"""Key under which the store remembers the target of the link that the user was told about."""
 
 
 class Store:
-    """Everything that is kept, on one database."""
+    """The database with its chats and search, and the folder of attachments."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: Database, folder: Path, *, keeps_attachments: bool = False) -> None:
         self._database = database
         self.folder = folder
         self.chats = ChatStore(database)
         self.search = ChatSearch(database)
-        self.attachments = AttachmentStore(database, folder / "attachments")
+        self.attachments = AttachmentStore(database, folder / ATTACHMENTS, keeps_all=keeps_attachments)
+
+    def back_up(self, is_stopped: Callable[[], bool] = lambda: False) -> Backup | None:
+        """Make a backup if one is due; see Database.back_up."""
+        return self._database.back_up(is_stopped)
 
     def close(self) -> None:
-        """Ends when all that was asked for is written. Blocks."""
+        """Close the store after all submitted writes are done. Blocks."""
         self._database.close()
 
 
 def open_store(folder: Path) -> tuple[Store | None, StoreReport | None]:
-    """The store in `folder`, made if need be, with what a crash left put right; and what to tell, if anything. Blocks.
+    """Return the store in `folder`, created or recovered if needed, and a report for the user, if any. Blocks.
 
-    None when it cannot be used: it belongs to a newer version, or the disk refuses.
+    The store is None if it was written by a newer version or the disk fails; the report then says why.
     """
-    path = folder / FILE_NAME
     try:
-        finish_recovery(path)
-        try:
-            store, report = Store(Database(path), folder), None
-        except DamagedStore:
-            store, report = _recovered(path, folder)
+        with _opening_lock(folder):
+            store, report = _open(folder)
         store.chats.finish_index()
-        return store, report
+        return store, report or _report_linked_attachments(store)
     except StoreFailure as failure:
         return None, StoreReport(failure.title, failure.sentence)
 
 
-def _recovered(path: Path, folder: Path) -> tuple[Store, StoreReport]:
-    """The new file is whole before the damaged one is moved: if this ends half way, the next start begins anew."""
-    fresh = path.with_name(RECOVERING)
+def _open(folder: Path) -> tuple[Store, StoreReport | None]:
+    path = folder / FILE_NAME
+    restored = _restore_chosen(path)
+    finish_recovery(path)
+    if not path.exists() and not backups(path):
+        return _create(path)
+    problem = _file_problem(path)
+    if problem is None:
+        try:
+            return Store(Database(path), folder, keeps_attachments=restored is not None), restored
+        except DamagedStore:
+            problem = "damaged"
+    return _recover(path, problem)
+
+
+def _file_problem(path: Path) -> FileProblem | None:
+    """Return what is wrong with the file if that is known without opening it; else None."""
+    if not path.exists():
+        return "missing"
+    if not path.stat().st_size:
+        return "empty"
+    return "damaged" if damage_mark(path).exists() else None
+
+
+def _create(path: Path) -> tuple[Store, StoreReport | None]:
+    """Create a new store, and return a report if pictures show that there were chats before.
+
+    The file gets its name only when it is complete, so an empty file is always a damaged one.
+    """
+    fresh = path.with_name(UNFINISHED)
+    _remove(fresh)
+    Database(fresh).close()
+    _mark_complete(fresh, path)
+    finish_recovery(path)
+    n_pictures = sum(1 for _ in own_files(path.with_name(ATTACHMENTS)))
+    sentence = tr_n(
+        "{1} is missing and there is no backup, so QwenDesk can't show your chats. Their folder {2} still has {0} "
+        "picture. If you have a copy of {3}, close QwenDesk and put it there.",
+        "{1} is missing and there is no backup, so QwenDesk can't show your chats. Their folder {2} still has {0} "
+        "pictures. If you have a copy of {3}, close QwenDesk and put it there.",
+        n_pictures,
+        path,
+        path.parent,
+        path.name,
+    )
+    report = StoreReport(tr("Chats are missing"), sentence) if n_pictures else None
+    return Store(Database(path), path.parent, keeps_attachments=True), report
+
+
+@contextmanager
+def _opening_lock(folder: Path) -> Iterator[None]:
+    """Hold a lock between processes while the file is created, migrated or recovered.
+
+    If the lock isn't free within `_LOCK_TIMEOUT_S` seconds, continue without it. Raises StoreFailure.
+    """
+    with store_failures(NOT_OPEN):
+        make_folder(folder)
+        with locked(folder / FILE_NAME, timeout_s=_LOCK_TIMEOUT_S):
+            yield
+
+
+def _report_linked_attachments(store: Store) -> StoreReport | None:
+    """Return a report that nothing is deleted if the attachments folder is a link. Report each target once."""
+    folder = store.attachments.folder
+    if not is_link(folder):
+        return None
+    target = os.path.realpath(folder)
+    if store.chats.remembered(_REPORTED_LINK) == target:
+        return None
+    store.chats.remember(_REPORTED_LINK, target)
+    sentence = tr(
+        "{0} is a link to {1}. QwenDesk saves pictures there, but never deletes anything through a link. Pictures of "
+        "deleted chats stay there until you delete them.",
+        folder,
+        target,
+    )
+    return StoreReport(tr("The attachments folder is a link"), sentence)
+
+
+def _recover(path: Path, problem: FileProblem) -> tuple[Store, StoreReport]:
+    """Recover a damaged file into a new one.
+
+    The damaged file is moved away only when the new one is complete, so that a crash only restarts the recovery.
+    """
+    fresh = path.with_name(UNFINISHED)
     _remove(fresh)
     database = Database(fresh)
     try:
-        recovered = carry_over(path, database)
+        recovered = recover(path, _newest_readable(path), database, path.with_name(ATTACHMENTS))
     finally:
         database.close()
-    try:
-        aside = set_aside(path)
-    except OSError as error:
-        sentence = (
-            f"The file of your chats is damaged, and could not be moved away ({error.strerror}). It is as it was, and "
-            f"nothing you write is kept. Look at the rights of {folder}, and whether another program uses {path.name}, "
-            "and start QwenDesk again."
-        )
-        raise StoreFailure("Chats are damaged", sentence) from error
+    _mark_complete(fresh, path)
+    aside = _move_aside(path, "damaged") if path.exists() else None
     finish_recovery(path)
-    sentence = (
-        f"The file of your chats was damaged. {_count(recovered.chats, 'chat')} with "
-        f"{_count(recovered.messages, 'message')} could be read and are here. The damaged file is kept in {aside}: "
-        f"delete that folder when nothing is missing. If you have a copy of {path.name} from before, close QwenDesk "
-        f"and put it into {folder}."
-    )
-    return Store(Database(path), folder), StoreReport("Chats recovered", sentence)
+    with suppress(OSError):
+        damage_mark(path).unlink(missing_ok=True)
+    store = Store(Database(path), path.parent, keeps_attachments=True)
+    return store, recovery_report(recovered, problem, path, aside)
+
+
+def _newest_readable(path: Path) -> Backup | None:
+    """Return the newest backup that is not damaged; None if there is none."""
+    for backup in backups(path):
+        try:
+            with closing(read_only(backup.path)) as connection:
+                if connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok":
+                    connection.execute("SELECT count(*) FROM messages").fetchone()
+                    return backup
+        except (sqlite3.Error, UnicodeDecodeError):
+            continue
+    return None
+
+
+def _move_aside(path: Path, name: str) -> Path:
+    """Move the file into a folder whose name begins with `name`, and return the folder. Raises StoreFailure."""
+    try:
+        return set_aside(path, name=name)
+    except OSError as error:
+        sentence = tr(
+            "The chats file couldn't be moved ({0}). Nothing was changed, and new messages aren't saved. Check the "
+            "permissions of {1} and whether another program is using {2}, then restart QwenDesk.",
+            error.strerror,
+            path.parent,
+            path.name,
+        )
+        raise StoreFailure(tr(DAMAGED), sentence) from error
+
+
+def choose_backup(folder: Path, name: str) -> None:
+    """Restore the backup of this name at the next start. Raises StoreFailure."""
+    with store_failures():
+        write_whole((folder / FILE_NAME).with_name(CHOSEN_BACKUP), name.encode())
+
+
+def _restore_chosen(path: Path) -> StoreReport | None:
+    """Replace the file by the backup that the user chose, if any. Raises StoreFailure.
+
+    The replaced file is kept in a folder whose name begins with "replaced".
+    """
+    chosen = path.with_name(CHOSEN_BACKUP)
+    with store_failures(NOT_OPEN):
+        if not chosen.exists():
+            return None
+        name = chosen.read_text(encoding="utf-8", errors="replace")
+        backup = next((each for each in backups(path) if each.path.name == name), None)
+        if backup is not None:
+            fresh = path.with_name(UNFINISHED)
+            with backup.path.open("rb") as source, create_own(fresh) as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+                target.flush()
+                os.fsync(target.fileno())
+            _mark_complete(fresh, path)
+            if path.exists():
+                _move_aside(path, "replaced")
+            finish_recovery(path)
+        chosen.unlink()
+    if backup is None:
+        return StoreReport(tr("Backup not found"), tr("{0} could not be found. Nothing was changed.", name))
+    return restored_report(backup, path.parent)
+
+
+def _mark_complete(fresh: Path, path: Path) -> None:
+    """Mark `fresh` as complete by renaming it. It replaces the file once that has been moved away."""
+    _rename(fresh, path.with_name(RECOVERING))
 
 
 def finish_recovery(path: Path) -> None:
-    """Gives the recovered file its name, if the damaged one has been moved away. Raises StoreFailure."""
+    """Rename the complete new file if the old one has been moved away. Raises StoreFailure."""
     fresh = path.with_name(RECOVERING)
-    if path.exists() or not fresh.exists():
-        return
+    if not path.exists() and fresh.exists():
+        _rename(fresh, path)
+
+
+def _rename(fresh: Path, path: Path) -> None:
     try:
         replace(fresh, path)
     except OSError as error:
-        sentence = (
-            f"{fresh} could not be renamed to {path.name}: {error.strerror}. Start QwenDesk again to try once more."
+        sentence = tr(
+            "{0} couldn't be renamed to {1}: {2}. Restart QwenDesk to try again.", fresh, path.name, error.strerror
         )
-        raise StoreFailure("Chats cannot be saved", sentence) from error
+        raise StoreFailure(tr(NOT_SAVED), sentence) from error
 
 
 def _remove(database: Path) -> None:
-    """What an earlier try left. Raises StoreFailure."""
+    """Delete a database that an earlier attempt left unfinished. Raises StoreFailure."""
     try:
         for ending in ("", "-wal", "-shm"):
             database.with_name(database.name + ending).unlink(missing_ok=True)
     except OSError as error:
-        sentence = (
-            f"{database} is in the way and cannot be deleted: {error.strerror}. Delete it and start QwenDesk again."
+        sentence = tr(
+            "QwenDesk couldn't delete the unfinished file {0}: {1}. Delete it and restart QwenDesk.",
+            database,
+            error.strerror,
         )
-        raise StoreFailure("Chats are damaged", sentence) from error
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+        raise StoreFailure(tr(DAMAGED), sentence) from error

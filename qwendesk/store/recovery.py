@@ -1,12 +1,10 @@
-"""What is done with a file of chats that is damaged: it is set aside, and what can be read of it is carried over.
+"""Recovery of a damaged database into a new one: what can be read, and the rest from a backup.
 
-The damaged file is never written: it is moved to a folder of its own, with what SQLite keeps beside it, and stays
-there until the person removes it.
+The damaged file is never written to. It is moved to its own folder with its -wal and -shm files, and stays there until
+the user deletes it.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,42 +12,53 @@ import msgspec
 
 from qwendesk.core.chats import title_of
 from qwendesk.core.files import replace
-from qwendesk.store import rows
-from qwendesk.store.database import Database, connect
-from qwendesk.store.migrations.m002_documents import FILL
-
-_TABLES = (
-    "folders",
-    "chats",
-    "options",
-    "messages",
-    "shown",
-    "attachments",
-    "message_attachments",
-    "drafts",
-    "remembered",
-)
-_MOST_SINGLE = 20_000
-"""How many rows between two damaged places are asked for one by one."""
+from qwendesk.core.permissions import make_folder
+from qwendesk.store.attachment_cleaning import own_files
+from qwendesk.store.backups import Backup
+from qwendesk.store.database import Database
+from qwendesk.store.migrations import FILL_DOCUMENTS
+from qwendesk.store.salvage import Outcome, salvage
 
 
 class Recovered(msgspec.Struct, frozen=True):
-    """What came over from a damaged file, and where that file is now."""
+    """Content of a recovered database, and what became of the rows of the damaged one."""
 
     chats: int
     messages: int
-    folder: Path
+    chat_rows: Outcome
+    message_rows: Outcome
+    lost_titles: int
+    """Number of chats whose row is lost but whose messages were found."""
+    backup: Backup | None
+    """The backup that was used, if any."""
+
+    @property
+    def lost_chats(self) -> int:
+        return len(self.chat_rows.lost) - self.lost_titles
+
+    @property
+    def lost_messages(self) -> int:
+        return len(self.message_rows.lost)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.message_rows.is_exact and self.chat_rows.is_exact
+
+    @property
+    def is_complete(self) -> bool:
+        """True if no chat or message is lost or incomplete."""
+        return self.is_exact and not (self.chat_rows.lost or self.message_rows.lost or self.message_rows.incomplete)
 
 
-def set_aside(path: Path, now: datetime | None = None) -> Path:
-    """Moves the database with its companions into a new folder beside it. Returns the folder; raises OSError."""
+def set_aside(path: Path, now: datetime | None = None, name: str = "damaged") -> Path:
+    """Move the database and its -wal and -shm files into a new folder beside it, and return that. Raises OSError."""
     stamp = f"{now or datetime.now(UTC):%Y%m%d-%H%M%S}"
-    folder = path.with_name(f"damaged-{stamp}")
+    folder = path.with_name(f"{name}-{stamp}")
     count = 1
     while folder.exists():
         count += 1
-        folder = path.with_name(f"damaged-{stamp}-{count}")
-    folder.mkdir(parents=True)
+        folder = path.with_name(f"{name}-{stamp}-{count}")
+    make_folder(folder)
     for ending in ("", "-wal", "-shm"):
         companion = path.with_name(path.name + ending)
         if companion.exists():
@@ -57,72 +66,28 @@ def set_aside(path: Path, now: datetime | None = None) -> Path:
     return folder
 
 
-def carry_over(damaged: Path, database: Database) -> Recovered:
-    """Copies every row that can still be read into a new, empty database. Never fails on what is damaged."""
+def recover(damaged: Path, backup: Backup | None, database: Database, attachments: Path) -> Recovered:
+    """Fill the new, empty `database`. Raises StoreFailure only for errors of this new database."""
 
-    def work(target: sqlite3.Connection) -> tuple[int, int]:
-        target.execute("PRAGMA defer_foreign_keys = ON")
-        with suppress(sqlite3.Error), closing(_reading(damaged)) as source:
-            for table in _TABLES:
-                _copy(source, target, table)
-        _mend(target)
-        return (_count(target, "chats"), _count(target, "messages"))
+    def work(target: sqlite3.Connection) -> Recovered:
+        outcomes = salvage(damaged, backup.path if backup else None, target)
+        _repair_rows(target)
+        _find_attachments(target, attachments)
+        known = {row[0] for row in target.execute("SELECT id FROM chats")}
+        return Recovered(
+            _count(target, "chats"),
+            _count(target, "messages"),
+            outcomes["chats"],
+            outcomes["messages"],
+            sum(key in known for key in outcomes["chats"].lost),
+            backup,
+        )
 
-    chats, messages = database.write(work).result()
-    return Recovered(chats, messages, damaged.parent)
-
-
-def _reading(damaged: Path) -> sqlite3.Connection:
-    source = connect(damaged)
-    source.execute("PRAGMA query_only = ON")
-    # Otherwise SQLite reads nothing at all of a file that is shorter than its header says.
-    source.execute("PRAGMA writable_schema = ON")
-    source.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    return source
+    return database.write(work).result()
 
 
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
-    known = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-    try:
-        there = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
-    except sqlite3.Error:
-        return
-    columns = [name for name in known if name in there]
-    if not columns:
-        return
-    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-    for row in _readable(source, table, names):
-        # A row that breaks a rule of its table (NOT NULL, a damaged key) is worth nothing.
-        with suppress(sqlite3.Error):
-            target.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", row)
-
-
-def _readable(source: sqlite3.Connection, table: str, names: str) -> Iterator[tuple[object, ...]]:
-    """From the front until something is damaged, from the back until there, and one by one between."""
-    if table in {"shown", "message_attachments"}:
-        with suppress(sqlite3.Error):
-            yield from source.execute(f"SELECT {names} FROM {table}")
-        return
-    first, last = -(2**63), 2**63 - 1
-    try:
-        for row in source.execute(f"SELECT rowid, {names} FROM {table} ORDER BY rowid"):
-            first = int(row[0])
-            yield tuple(row[1:])
-        return
-    except sqlite3.Error:
-        pass
-    with suppress(sqlite3.Error):
-        for row in source.execute(f"SELECT rowid, {names} FROM {table} WHERE rowid > {first} ORDER BY rowid DESC"):
-            last = int(row[0])
-            yield tuple(row[1:])
-    lowest = max(first + 1, 1)
-    for rowid in range(lowest, min(last, lowest + _MOST_SINGLE)):
-        with suppress(sqlite3.Error):
-            yield from source.execute(f"SELECT {names} FROM {table} WHERE rowid = ?", (rowid,))
-
-
-def _mend(target: sqlite3.Connection) -> None:
-    """Gives every message a chat and a place again: below the message before it where its own parent is lost."""
+def _repair_rows(target: sqlite3.Connection) -> None:
+    """Give every message a chat, role, time and parent. A lost parent is replaced by the message before it."""
     target.execute("UPDATE messages SET indexed = 1 WHERE indexed = 0")
     target.execute("UPDATE messages SET options_id = NULL WHERE options_id NOT IN (SELECT id FROM options)")
     target.execute("UPDATE chats SET folder_id = NULL WHERE folder_id NOT IN (SELECT id FROM folders)")
@@ -134,29 +99,31 @@ def _mend(target: sqlite3.Connection) -> None:
         """UPDATE messages SET parent_id = (
             SELECT id FROM messages AS before WHERE before.chat_id = messages.chat_id AND before.seq < messages.seq
             ORDER BY before.seq DESC LIMIT 1
-        ) WHERE parent_id IS NOT NULL AND parent_id NOT IN (SELECT id FROM messages)"""
+        ) WHERE parent_id IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM messages AS parent WHERE parent.id = messages.parent_id
+            AND parent.chat_id = messages.chat_id AND parent.seq < messages.seq
+        )"""
     )
+    target.execute(
+        """UPDATE messages SET role = CASE (
+            SELECT role FROM messages AS parent WHERE parent.id = messages.parent_id
+        ) WHEN 'user' THEN 'assistant' ELSE 'user' END WHERE role = ''"""
+    )
+    target.execute(
+        """UPDATE messages SET created_s = coalesce((
+            SELECT max(created_s) FROM messages AS before
+            WHERE before.chat_id = messages.chat_id AND before.seq < messages.seq
+        ), 0) WHERE created_s = 0"""
+    )
+    for column in ("created_s", "changed_s"):
+        target.execute(
+            f"""UPDATE chats SET {column} = coalesce(
+                (SELECT max(created_s) FROM messages WHERE chat_id = chats.id), 0) WHERE {column} = 0"""
+        )
     target.execute("DELETE FROM shown WHERE child_id NOT IN (SELECT id FROM messages)")
     target.execute("DELETE FROM shown WHERE chat_id NOT IN (SELECT id FROM chats)")
-    target.execute("DELETE FROM message_attachments WHERE message_id NOT IN (SELECT id FROM messages)")
-    target.execute(FILL)
-    _blank_undecodable(target)
+    target.execute(FILL_DOCUMENTS)
     _name_chats(target)
-
-
-def _blank_undecodable(target: sqlite3.Connection) -> None:
-    """A message whose figures or settings are no longer JSON keeps its text."""
-    for (chat_id,) in target.execute("SELECT id FROM chats").fetchall():
-        for row in target.execute(rows.SELECT_NODES, (chat_id,)).fetchall():
-            try:
-                rows.node(row)
-            except (msgspec.DecodeError, TypeError, ValueError):
-                target.execute("UPDATE messages SET more = '', stats = '' WHERE id = ?", (row[0],))
-    for chat_id, settings in target.execute("SELECT id, settings FROM chats").fetchall():
-        try:
-            rows.settings(settings)
-        except (msgspec.DecodeError, TypeError):
-            target.execute("UPDATE chats SET settings = '{}' WHERE id = ?", (chat_id,))
 
 
 def _name_chats(target: sqlite3.Connection) -> None:
@@ -164,6 +131,27 @@ def _name_chats(target: sqlite3.Connection) -> None:
         ORDER BY seq LIMIT 1) FROM chats WHERE title = ''"""
     for chat_id, text in target.execute(nameless).fetchall():
         target.execute("UPDATE chats SET title = ? WHERE id = ?", (title_of(str(text or "")), chat_id))
+
+
+def _find_attachments(target: sqlite3.Connection, folder: Path) -> None:
+    """Rebuild the rows of attachments from the messages and from the names of the files in `folder`.
+
+    A picture that no message refers to gets no row. It is kept for a while, because it may belong to a lost message.
+    """
+    target.execute(
+        """INSERT OR IGNORE INTO message_attachments (message_id, sha256)
+        SELECT messages.id, json_extract(part.value, '$.sha256')
+        FROM messages, json_each(messages.more, '$.parts') AS part
+        WHERE messages.more LIKE '%"image"%' AND json_valid(messages.more)
+        AND json_extract(part.value, '$.type') = 'image' AND json_extract(part.value, '$.sha256') IS NOT NULL"""
+    )
+    for path in own_files(folder.resolve()):
+        found = path.stat()
+        target.execute(
+            "INSERT OR IGNORE INTO attachments (sha256, file, size_bytes, created_s) VALUES (?, ?, ?, ?)",
+            (path.name[:64], f"{path.parent.name}/{path.name}", found.st_size, max(found.st_mtime, 0)),
+        )
+    target.execute("DELETE FROM attachments WHERE sha256 NOT IN (SELECT sha256 FROM message_attachments)")
 
 
 def _count(target: sqlite3.Connection, table: str) -> int:

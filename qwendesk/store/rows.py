@@ -1,15 +1,18 @@
-"""Rows of the database as values, and values as rows."""
+"""Converts between database rows and values."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
-from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile
 from qwendesk.core.messages import DocumentPart, Message, Part, TextPart, ToolCall
 from qwendesk.core.stats import AnswerStats
 
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+_DRAFT_FILES = msgspec.json.Decoder(tuple[str | DraftFile, ...])
 _STATS = msgspec.json.Decoder(AnswerStats, strict=False)
 _SETTINGS = msgspec.json.Decoder(ChatSettings)
 _NO_STATS = AnswerStats()
@@ -17,7 +20,7 @@ _NO_SETTINGS = ChatSettings()
 
 
 class _More(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a message has beside one text."""
+    """Content of the column `more`: parts of a message beyond plain text, and its tool calls."""
 
     parts: tuple[Part, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -43,12 +46,12 @@ def encode(value: object) -> str:
 
 
 def storable(text: str) -> str:
-    """The same text; half a surrogate pair, which no UTF-8 can hold, becomes a question mark."""
+    """Return the text with lone surrogates, which UTF-8 can't encode, replaced by question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool) -> tuple[object, ...]:
-    """What SAVE_NODE takes."""
+    """Return the parameters of SAVE_NODE."""
     message = node.message
     plain = message.parts == ((TextPart(message.text),) if message.text else ())
     parts = tuple(_storable_part(part) for part in message.parts)
@@ -78,16 +81,16 @@ def _storable_part(part: Part) -> Part:
         return TextPart(storable(part.text))
     if isinstance(part, DocumentPart):
         return msgspec.structs.replace(part, name=storable(part.name), text=storable(part.text))
-    return part
+    return msgspec.structs.replace(part, file_stamp=None)
 
 
 def _searched(message: Message) -> str:
-    """The text that a search looks through, with the names of documents; their text has a column of its own."""
+    """Return the searchable text: the message and the names of its documents, whose text has its own column."""
     return "\n".join((message.text, *(document.name for document in message.documents)))
 
 
 def node(row: Sequence[Any]) -> ChatNode:
-    """A row of SELECT_NODES."""
+    """Return the message for a row of SELECT_NODES."""
     (
         id_,
         parent_id,
@@ -103,7 +106,7 @@ def node(row: Sequence[Any]) -> ChatNode:
         model,
         options,
     ) = row
-    more = _MORE.decode(more_json) if more_json else _More()
+    more = _decoded(_MORE, more_json, _More())
     parts = more.parts or ((TextPart(text),) if text else ())
     return ChatNode(
         id=id_,
@@ -111,7 +114,7 @@ def node(row: Sequence[Any]) -> ChatNode:
         message=Message(role, parts, reasoning, more.tool_calls),
         created_s=created_s,
         stop_reason=stop_reason,
-        stats=_STATS.decode(stats) if stats else _NO_STATS,
+        stats=_decoded(_STATS, stats, _NO_STATS),
         thought_s=thought_s,
         error=error,
         model=model,
@@ -119,18 +122,34 @@ def node(row: Sequence[Any]) -> ChatNode:
     )
 
 
+def _decoded(decoder: msgspec.json.Decoder[StructT], text: str, default: StructT) -> StructT:
+    """Decode JSON; return `default` if it is damaged, so that a damaged byte in statistics doesn't hide the message."""
+    try:
+        return decoder.decode(text) if text else default
+    except msgspec.DecodeError:
+        return default
+
+
 def settings(text: str) -> ChatSettings:
-    """Raises msgspec.DecodeError."""
-    return _NO_SETTINGS if text == "{}" else _SETTINGS.decode(text)
+    """Return the decoded settings; the defaults if they are damaged."""
+    return _NO_SETTINGS if text == "{}" else _decoded(_SETTINGS, text, _NO_SETTINGS)
+
+
+def draft_files(text: str) -> tuple[str | DraftFile, ...]:
+    """Return the files of a draft; none if the list is damaged."""
+    try:
+        return _DRAFT_FILES.decode(text)
+    except msgspec.DecodeError:
+        return ()
 
 
 def settings_text(value: ChatSettings) -> str:
-    """What `settings` reads."""
+    """Return the settings as the text that `settings` reads."""
     return "{}" if value == _NO_SETTINGS else encode(value)
 
 
 class SettingsReader:
-    """`settings` for many rows: most chats have the same ones, and each text is decoded once."""
+    """Decodes the settings of many rows, each distinct text once."""
 
     def __init__(self) -> None:
         self._known: dict[str, ChatSettings] = {}
@@ -142,7 +161,7 @@ class SettingsReader:
 
 
 def summary(row: Sequence[Any], read_settings: SettingsReader) -> ChatSummary:
-    """id, title, folder, pinned, archived, created, changed, settings."""
+    """Return the summary for a row of id, title, folder, pinned, archived, created, changed and settings."""
     id_, title, folder_id, pinned, archived, created_s, changed_s, settings_json = row
     return ChatSummary(
         id=id_,

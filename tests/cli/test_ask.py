@@ -26,7 +26,7 @@ KEYS = [
 def engine(monkeypatch) -> FakeEngineClient:
     """The engine that `ask` will find."""
     fake = FakeEngineClient()
-    monkeypatch.setattr(cli_ask, "client_here", lambda: ready(fake))
+    monkeypatch.setattr(cli_ask, "preferred_client", lambda: ready(fake))
     return fake
 
 
@@ -38,7 +38,7 @@ def asked(engine: FakeEngineClient) -> list[Generate]:
     return [request for request in engine.requests if isinstance(request, Generate)]
 
 
-def test_streams_the_thought_and_the_answer(engine, capsys):
+def test_ask_streams_reasoning_and_answer(engine, capsys):
     engine.answers = [ScriptedAnswer(reasoning="Let me see.", text="It is four.")]
     assert cli.main(["ask", "2 + 2?"]) == 0
     out, err = capsys.readouterr()
@@ -54,7 +54,7 @@ def test_every_prompt_is_a_turn_of_one_conversation(engine, capsys):
     assert capsys.readouterr().out == "> a\n\nOne.\n\n> b\n\nTwo.\n"
 
 
-def test_json_is_one_object_of_the_promised_shape_and_nothing_else(engine, capsys):
+def test_json_is_a_single_documented_object(engine, capsys):
     engine.answers = [ScriptedAnswer(reasoning="Hm.", text="Four, été \x1b[2J.")]
     assert cli.main(["ask", "--json", "2 + 2?"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -90,13 +90,13 @@ def test_pictures_belong_to_the_first_turn(engine, capsys, shape_picture):
     assert [len(message.images) for message in messages] == [2, 0, 0]
 
 
-def test_the_demo_comes_with_its_picture_file(engine, capsys):
+def test_demo_is_loaded_with_its_mmproj(engine, capsys):
     cli.main(["ask", "hi"])
     options = load_of(engine).options
     assert (options.model, options.mmproj) == (str(demo_model()), str(demo_mmproj()))
 
 
-def test_a_model_gets_the_picture_file_beside_it(engine, capsys, tmp_path, monkeypatch):
+def test_model_is_loaded_with_the_mmproj_in_its_folder(engine, capsys, tmp_path, monkeypatch):
     model, mmproj = tmp_path / "m.gguf", tmp_path / "mmproj-m.gguf"
     model.write_bytes(demo_model().read_bytes())
     mmproj.write_bytes(demo_mmproj().read_bytes())
@@ -117,12 +117,20 @@ def test_an_empty_mmproj_loads_without_pictures(engine, capsys):
     [
         (["--set", "nonsense=1", "hi"], 'no option "nonsense"'),
         (["--set", "temperature", "hi"], "KEY=VALUE"),
-        (["--set", "temperature=99", "hi"], "out of range"),
+        (["--set", "temperature=99", "hi"], "from 0 up to 10"),
         (["--set", "n_ctx=many", "hi"], "n_ctx"),
         (["--set", "grammar=root ::= (", "hi"], "Line 1: a bracket"),
         (["--set", "json_schema={}", "--set", 'grammar=root ::= "a"', "hi"], "either a JSON schema or a grammar"),
         (["--image", "/no/such.png", "hi"], "/no/such.png"),
         ([" "], "empty"),
+        (["--set", "n_ctx=512", "top_k=3", "hi"], '"top_k=3" looks like an option'),
+        (["--set", "n_ctx=512", "stop=two words", "hi"], '"stop=two words" looks like an option'),
+        (["--set", "n_ctx=512", "temprature=0.5", "hi"], '"temprature=0.5" looks like an option'),
+        (["caf\udce9"], 'Argument 2 isn\'t valid UTF-8: "caf\\udce9".'),
+        (["--json", "--system", "caf\udce9", "hi"], "Argument 4 isn't valid UTF-8"),
+        (["--set", "stop=caf\udce9", "hi"], "isn't valid UTF-8"),
+        (["--model", "caf\udce9/m.gguf", "hi"], "isn't valid UTF-8"),
+        (["\ud800" + "x" * 1000], "isn't valid UTF-8"),
     ],
 )
 def test_bad_usage_exits_2_with_a_sentence(engine, capsys, arguments, words):
@@ -133,8 +141,25 @@ def test_bad_usage_exits_2_with_a_sentence(engine, capsys, arguments, words):
     assert engine.requests == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is Unicode")
+def test_a_file_in_a_folder_whose_name_is_no_text_is_refused(engine, capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "caf\udce9"
+    folder.mkdir()
+    (folder / "m.gguf").write_bytes(demo_model().read_bytes())
+    monkeypatch.chdir(folder)
+    assert cli.main(["ask", "--model", "m.gguf", "hi"]) == 2
+    assert "A file's path isn't valid UTF-8" in capsys.readouterr().err
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize("prompt", [" n_ctx=512", "Solve x=2 and y=3", "What is a=b?", "2+2=4", "=", "=5"])
+def test_a_prompt_with_an_equals_sign_is_asked(engine, capsys, prompt):
+    assert cli.main(["ask", prompt]) == 0
+    assert asked(engine)[0].messages[-1].text == prompt
+
+
 @pytest.mark.parametrize("arguments", [[], ["ask"], ["ask", "--max-tokens", "many", "hi"], ["dance"]])
-def test_what_argparse_refuses_exits_2_too(capsys, arguments):
+def test_argparse_errors_exit_2(capsys, arguments):
     with pytest.raises(SystemExit) as exit_:
         cli.main(arguments)
     assert exit_.value.code == 2
@@ -149,6 +174,12 @@ def test_a_model_that_cannot_load_exits_3(engine, capsys):
     assert "cudaMalloc failed" in err
 
 
+def test_failed_load_names_an_option_that_helps(engine, capsys):
+    engine.load_result = LoadFailure("out_of_ram", "Not enough memory", "Close other programs.")
+    assert cli.main(["ask", "--set", "n_ctx=8192", "hi"]) == 3
+    assert "You can also try --set n_ctx=4096 (Context of 4,096 tokens)." in capsys.readouterr().err
+
+
 def test_a_model_that_cannot_load_is_json_too(engine, capsys):
     engine.load_result = LoadFailure("out_of_vram", "Not enough video memory", "Use less.")
     assert cli.main(["ask", "--json", "hi"]) == 3
@@ -156,12 +187,12 @@ def test_a_model_that_cannot_load_is_json_too(engine, capsys):
     assert (result["load"], result["turns"], result["error"]["kind"]) == (None, [], "out_of_vram")
 
 
-def test_a_dead_engine_exits_4_and_asks_nothing_more(engine, capsys):
-    engine.answers = [ScriptedAnswer(text="one two three", dies_after=2)]
+def test_crashed_engine_exits_4_and_asks_nothing_more(engine, capsys):
+    engine.answers = [ScriptedAnswer(text="one two three", crashes_after=2)]
     assert cli.main(["ask", "a", "b"]) == 4
     out, err = capsys.readouterr()
     assert "one two" in out
-    assert "ended from outside" in err
+    assert "stopped unexpectedly" in err
     assert len(asked(engine)) == 1
 
 
@@ -174,7 +205,7 @@ def test_a_refused_request_exits_2(engine, capsys):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C there")
-def test_ctrl_c_keeps_what_was_said_and_exits_130(engine, capsys, monkeypatch):
+def test_ctrl_c_keeps_the_partial_answer_and_exits_130(engine, capsys, monkeypatch):
     engine.answers = [ScriptedAnswer(text="one two three four", tokens_per_second=5.0)]
     write = cli_terminal.Terminal.write
 
@@ -195,7 +226,7 @@ class FakeTty(io.StringIO):
         return True
 
 
-def test_on_a_terminal_thoughts_are_dimmed_and_control_characters_are_harmless(engine, monkeypatch):
+def test_terminal_output_dims_reasoning_and_escapes_control_characters(engine, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(cli_terminal, "_knows_ansi", lambda: True)
     screen = FakeTty()
@@ -205,7 +236,7 @@ def test_on_a_terminal_thoughts_are_dimmed_and_control_characters_are_harmless(e
     assert screen.getvalue() == "\x1b[2mHm.\x1b[0m\n\nA\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}B\tC\n"
 
 
-def test_no_color_is_honoured(engine, monkeypatch):
+def test_no_color_is_respected(engine, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     screen = FakeTty()
     monkeypatch.setattr(sys, "stdout", screen)

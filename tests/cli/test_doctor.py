@@ -8,8 +8,8 @@ import pytest
 from qwendesk.cli import doctor as cli_doctor
 from qwendesk.cli import main as cli
 from qwendesk.core.failures import LoadFailure
-from qwendesk.services.engine.engines import Engines
-from qwendesk.services.engine.trial import Trial
+from qwendesk.engines.engine_choice import EngineChoice
+from qwendesk.engines.trial import Trial
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
 RIGHT = [
@@ -30,7 +30,7 @@ class EnginesOfThisPc(msgspec.Struct):
     """As the choice leaves them."""
 
     fake: FakeEngineClient
-    engines: Engines
+    engines: EngineChoice
 
     def client(self) -> FakeEngineClient:
         return self.fake
@@ -42,13 +42,13 @@ def engine(monkeypatch) -> FakeEngineClient:
 
     async def chosen(*, try_all: bool) -> EnginesOfThisPc:
         assert try_all
-        return EnginesOfThisPc(fake, Engines(TRIALS, chosen="cpu-avx2"))
+        return EnginesOfThisPc(fake, EngineChoice(TRIALS, chosen="cpu-avx2"))
 
-    monkeypatch.setattr(cli_doctor, "chosen_here", chosen)
+    monkeypatch.setattr(cli_doctor, "preferred_engine", chosen)
     return fake
 
 
-def test_all_is_well(engine, capsys):
+def test_doctor_reports_a_working_engine(engine, capsys):
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
     for words in (
@@ -66,7 +66,7 @@ def test_all_is_well(engine, capsys):
     assert engine.closed
 
 
-def test_json(engine, capsys):
+def test_json_has_the_test_results_devices_and_versions(engine, capsys):
     assert cli.main(["doctor", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["passed"] is True
@@ -87,21 +87,21 @@ def test_a_wrong_answer_fails_and_is_shown(engine, capsys):
     assert "A green star." in out
 
 
-def test_a_missing_thought_fails(engine, capsys):
+def test_missing_reasoning_fails(engine, capsys):
     engine.answers[1] = ScriptedAnswer(text="2 + 3 = 5")
     assert cli.main(["doctor"]) == 4
     assert "FAIL  text, thinking on" in capsys.readouterr().out
 
 
-def test_a_dying_engine_fails(engine, capsys):
-    engine.answers[0] = ScriptedAnswer(text="2 + 3 = 5", dies_after=1)
+def test_crashing_engine_fails_and_skips_further_questions(engine, capsys):
+    engine.answers[0] = ScriptedAnswer(text="2 + 3 = 5", crashes_after=1)
     assert cli.main(["doctor"]) == 4
     out = capsys.readouterr().out
-    assert "ended from outside" in out
-    assert out.count("Not asked: the engine had ended.") == 2
+    assert "stopped unexpectedly" in out
+    assert out.count("Not asked, because the engine had stopped.") == 2
 
 
-def test_each_engine_is_named_with_its_fate(engine, capsys):
+def test_each_engine_is_listed_with_its_state(engine, capsys):
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
     for words in ("vulkan     The Vulkan loader is missing.", "cpu-avx2   in use", "cpu-sse42  runs here"):

@@ -42,7 +42,7 @@ def test_ask_answers_two_turns_and_a_picture(shape_picture):
     assert "demo" in done.stderr
 
 
-def test_no_think_and_a_budget():
+def test_ask_without_thinking_and_with_a_budget():
     plain = json.loads(qwendesk("ask", "--json", "--no-think", "What is 2 + 3?").stdout)["turns"][0]
     assert (plain["reasoning"], plain["answer"]) == ("", "2 + 3 = 5")
     cut = json.loads(qwendesk("ask", "--json", "--think-budget", "3", "What is 2 + 3?").stdout)["turns"][0]
@@ -59,7 +59,7 @@ def test_a_broken_file_exits_3(tmp_path):
     assert done.stdout == ""
 
 
-def test_doctor():
+def test_doctor_passes():
     done = qwendesk("doctor", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
@@ -68,7 +68,7 @@ def test_doctor():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
-def test_ctrl_c_ends_answer_and_worker():
+def test_ctrl_c_stops_answer_and_worker():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
         stdout=subprocess.PIPE,
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_answer_and_worker():
         assert process.stdout.read(5)
         (worker,) = psutil.Process(process.pid).children()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert process.returncode == 130
     assert not worker.is_running()
 
@@ -92,13 +92,13 @@ def test_a_killed_engine_exits_4():
         assert process.stdout.read(5)
         (worker,) = psutil.Process(process.pid).children()
         os.kill(worker.pid, signal.SIGKILL)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 4
-    assert b"ended from outside" in errors
+    assert b"stopped unexpectedly" in errors
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is different there")
-def test_the_worker_goes_with_a_killed_app():
+def test_worker_exits_after_the_app_is_killed():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
         stdout=subprocess.PIPE,
@@ -107,12 +107,12 @@ def test_the_worker_goes_with_a_killed_app():
         assert process.stdout.read(5)
         (worker,) = psutil.Process(process.pid).children()
         process.kill()
-    worker.wait(timeout=20)
+    worker.wait(timeout=120)
     assert not worker.is_running()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end differently there")
-def test_output_nobody_reads_ends_the_answer_quietly():
+def test_closed_output_pipe_stops_the_answer_quietly():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
         stdout=subprocess.PIPE,
@@ -121,5 +121,5 @@ def test_output_nobody_reads_ends_the_answer_quietly():
         assert process.stdout.read(5)
         process.stdout.close()
         errors = process.stderr.read()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=120) == 0
     assert b"Error" not in errors

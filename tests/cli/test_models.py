@@ -8,8 +8,8 @@ import pytest
 
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
-from qwendesk.hub import deleting
-from qwendesk.hub.folders import ModelFolders, write_folders
+from qwendesk.hub import model_deletion
+from qwendesk.hub.model_folders import ModelFolders, write_folders
 from tests.gguf_files import mmproj_values, model_values, tensor, write_model
 
 
@@ -32,7 +32,7 @@ def test_list_without_models_says_where_they_go(ours, capsys):
     assert str(ours) in capsys.readouterr().out
 
 
-def test_list(ours, tmp_path, capsys):
+def test_list_shows_models_with_their_state(ours, tmp_path, capsys):
     path = model(ours / "o" / "Qwen-GGUF" / "Qwen-Q4_K_M.gguf")
     write_model(path.with_name("mmproj-F16.gguf"), mmproj_values(64))
     model(tmp_path / "home" / ".lmstudio" / "models" / "o" / "r" / "Theirs.gguf")
@@ -40,7 +40,7 @@ def test_list(ours, tmp_path, capsys):
     assert cli.main(["models", "list"]) == 0
     out = capsys.readouterr().out
     assert "Qwen-Q4_K_M  (" in out
-    assert "pictures: " in out
+    assert "vision file: " in out
     assert str(path) in out
     assert "LM Studio" in out
     assert "! cut.gguf is incomplete" in out
@@ -58,7 +58,7 @@ def test_list_as_json(ours, capsys):
 
 def test_delete_moves_to_the_trash(ours, capsys, monkeypatch):
     trashed = []
-    monkeypatch.setattr(deleting, "_to_trash", lambda path: (trashed.append(path), path.unlink()))
+    monkeypatch.setattr(model_deletion, "_to_trash", lambda path: (trashed.append(path), path.unlink()))
     path = model(ours / "a.gguf")
     n_bytes = path.stat().st_size
     assert cli.main(["models", "delete", "a", "--yes", "--json"]) == 0
@@ -72,7 +72,7 @@ def test_delete_asks_and_names_the_size(ours, capsys, monkeypatch, answer, left)
     monkeypatch.setattr("sys.stdin", Answers(answer))
     assert cli.main(["models", "delete", "a", "--permanently"]) == (1 if left else 0)
     err = capsys.readouterr().err
-    assert "Delete for good" in err
+    assert "Permanently delete" in err
     assert str(path) in err
     assert path.exists() == left
 
@@ -90,7 +90,7 @@ class Answers:
         return self._line
 
 
-def test_delete_does_not_guess_when_nobody_can_be_asked(ours, capsys):
+def test_delete_without_a_terminal_needs_yes(ours, capsys):
     path = model(ours / "a.gguf")
     assert cli.main(["models", "delete", "a"]) == 2
     assert "--yes" in capsys.readouterr().err
@@ -108,13 +108,13 @@ def test_delete_offers_another_way_when_the_trash_fails(ours, capsys, monkeypatc
     def fail(path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(deleting, "_to_trash", fail)
+    monkeypatch.setattr(model_deletion, "_to_trash", fail)
     model(ours / "a.gguf")
     assert cli.main(["models", "delete", "a", "--yes"]) == 1
     assert "--permanently" in capsys.readouterr().err
 
 
-def test_a_model_that_is_not_there(ours, capsys):
+def test_missing_model_is_reported(ours, capsys):
     assert cli.main(["models", "delete", "nothing", "--yes"]) == 2
     assert "models list" in capsys.readouterr().err
 
@@ -140,6 +140,6 @@ def test_import_moves_to_another_folder(ours, tmp_path, capsys):
     assert not path.exists()
 
 
-def test_import_says_why_not(ours, tmp_path, capsys):
+def test_failed_import_says_why(ours, tmp_path, capsys):
     assert cli.main(["models", "import", str(tmp_path / "gone.gguf")]) == 1
     assert "gone.gguf" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.services.settings import settings_file
+from qwendesk.settings.service import settings_file
 from tests.gguf_files import header_of, mmproj_values, model_values
 from tests.hub.hub_server import FakeHub, running_hub
 
@@ -34,7 +34,7 @@ def models(hub: FakeHub, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
 
-def test_get_brings_all_parts_and_the_picture_file(hub, tmp_path):
+def test_get_downloads_all_shards_and_the_mmproj(hub, tmp_path):
     done = models(hub, "get", f"{REPO}/Q4/a-00001-of-00002.gguf", "--to", str(tmp_path), "--json")
     assert done.returncode == 0, done.stderr
     paths = [file["path"] for file in json.loads(done.stdout)["files"]]
@@ -43,7 +43,7 @@ def test_get_brings_all_parts_and_the_picture_file(hub, tmp_path):
     assert (tmp_path / REPO / "mmproj-F16.gguf").read_bytes() == MMPROJ
 
 
-def test_get_without_pictures_and_what_is_not_there(hub, tmp_path):
+def test_get_without_mmproj_and_of_a_missing_file(hub, tmp_path):
     done = models(hub, "get", f"{REPO}/whole-4B.gguf", "--to", str(tmp_path), "--no-mmproj")
     assert done.stdout.split() == [str(tmp_path / REPO / "whole-4B.gguf")]
     missing = models(hub, "get", f"{REPO}/other.gguf", "--to", str(tmp_path))
@@ -58,11 +58,20 @@ def test_info_reads_a_header_without_the_file(hub):
     assert "mmproj-BF16.gguf" in models(hub, "info", REPO).stdout
 
 
-def test_search_names_what_is_uncensored(hub):
+def test_search_marks_uncensored_models(hub):
     hub.add("who/Made-Up-abliterated-GGUF", "a.gguf", MODEL)
     done = models(hub, "search", "made-up")
     assert REPO in done.stdout
     assert "abliterated)" in done.stdout
+
+
+def test_commands_without_a_connection_say_what_to_do(hub, tmp_path):
+    hub.endpoint = "http://127.0.0.1:9"
+    for command in (("search", "model"), ("info", REPO), ("get", f"{REPO}/whole-4B.gguf", "--to", str(tmp_path))):
+        done = models(hub, *command)
+        assert done.returncode != 0
+        assert "No connection to 127.0.0.1:9. Check your internet connection." in done.stderr
+        assert "`qwendesk models list` shows" in done.stderr
 
 
 @pytest.fixture
@@ -74,7 +83,7 @@ def settings() -> Iterator[Path]:
     file.unlink()
 
 
-def test_the_windows_offline_switch_holds_here_too(hub, settings, tmp_path):
+def test_offline_setting_of_the_window_applies(hub, settings, tmp_path):
     settings.write_text('{"offline": true}')
     for command in (("search", "model"), ("info", REPO), ("get", f"{REPO}/whole-4B.gguf", "--to", str(tmp_path))):
         done = models(hub, *command)
@@ -83,7 +92,7 @@ def test_the_windows_offline_switch_holds_here_too(hub, settings, tmp_path):
     assert hub.seen == []
 
 
-def test_the_windows_address_of_the_hub_holds_here_too(hub, settings):
+def test_hub_address_of_the_window_applies(hub, settings):
     with running_hub() as mirror:
         mirror.add("mirrored/Repo-GGUF", "a.gguf", MODEL)
         settings.write_text(json.dumps({"hub_endpoint": mirror.endpoint}))

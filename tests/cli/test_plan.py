@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_hollow(tmp_path_factory.mktemp("plan") / "Qwen3.5-35B-A3B-Q4_K_M.gguf", "35b")
 
 
-def test_a_card_that_is_not_here(model: Path) -> None:
+def test_plan_for_a_gpu_given_by_vram(model: Path) -> None:
     found = planned(str(model), "--vram", "16", "--ram", "32", "--reserve", "1")
 
     assert list(found) == KEYS
@@ -54,7 +54,7 @@ def test_a_card_that_is_not_here(model: Path) -> None:
     assert any("expert" in sentence.lower() for sentence in found["why"])
 
 
-def test_what_is_set_is_kept(model: Path) -> None:
+def test_options_set_by_the_user_are_kept(model: Path) -> None:
     found = planned(
         str(model), "--vram", "24,24", "--ram", "64", "--ctx", "32768",
         "--set", "n_cpu_moe=7", "type_k=f16", "--set", "type_v=f16",
@@ -65,7 +65,7 @@ def test_what_is_set_is_kept(model: Path) -> None:
     assert sum(device["kv_bytes"] for device in found["devices"]) == 640 * 2**20
 
 
-def test_what_does_not_fit_says_so(model: Path) -> None:
+def test_plan_that_does_not_fit_says_so(model: Path) -> None:
     found = planned(str(model), "--vram", "0", "--ram", "8", code=1)
 
     assert not found["fits"]
@@ -73,7 +73,7 @@ def test_what_does_not_fit_says_so(model: Path) -> None:
     assert any("too much" in sentence for sentence in found["why"])
 
 
-def test_this_pc_is_planned_with_the_engines_numbers_and_the_pictures_beside_the_model() -> None:
+def test_plan_for_this_pc_uses_a_dry_run_and_the_mmproj() -> None:
     found = planned(str(demo_model()))
 
     assert (found["fits"], found["source"]) == (True, "engine")
@@ -103,17 +103,17 @@ def test_a_file_on_the_hub_is_planned_from_its_header_alone(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nowhere.gguf",), "There is no file"),
-        (("MODEL", "--vram", "lots"), "no number of GiB"),
-        (("MODEL", "--vram", "-4"), "no size in GiB"),
+        (("nowhere.gguf",), "could not be found"),
+        (("MODEL", "--vram", "lots"), "a number of GiB"),
+        (("MODEL", "--vram", "-4"), "a valid size in GiB"),
         (("MODEL", "--vram", "8", "--set", "n_cpu_moe"), "KEY=VALUE"),
-        (("MODEL", "--vram", "8", "--set", "colour=blue"), 'no option "colour"'),
+        (("MODEL", "--vram", "8", "--set", "colour=blue"), "no option “colour”"),
         (("MODEL", "--vram", "8", "--set", "override_tensor=blk(=CPU"), "regular expression"),
         (("hf:someone",), "owner/name"),
     ],
     ids=str,
 )
-def test_bad_input_is_told_in_a_sentence(arguments: tuple[str, ...], said: str, model: Path) -> None:
+def test_bad_input_is_reported_in_a_sentence(arguments: tuple[str, ...], said: str, model: Path) -> None:
     done = run(*(str(model) if text == "MODEL" else text for text in arguments))
 
     assert done.returncode == 2
@@ -121,13 +121,13 @@ def test_bad_input_is_told_in_a_sentence(arguments: tuple[str, ...], said: str, 
     assert "Traceback" not in done.stderr
 
 
-def test_people_read_sentences(model: Path) -> None:
+def test_plain_output_has_sentences(model: Path) -> None:
     done = run(str(model), "--vram", "12", "--ram", "32")
 
     assert done.returncode == 0
     assert done.stdout.startswith("It fits.")
     assert "tok/s at the start" in done.stdout
-    assert "an estimate until it is measured" in done.stdout
+    assert "tok/s at the start of a chat" in done.stdout
 
 
 def test_a_plan_is_written_as_a_command(model: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_plan_is_written_as_a_command(model: Path) -> None:
     assert int(words[words.index("--n-cpu-moe") + 1]) > 0
 
 
-def test_what_cannot_be_together_is_refused(model: Path) -> None:
+def test_conflicting_options_are_refused(model: Path) -> None:
     done = run(str(model), "--vram", "16", "--set", "type_v=q8_0", "flash_attn=off")
     assert done.returncode == 2
     assert "needs flash attention" in done.stderr

@@ -14,7 +14,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 @pytest.mark.parametrize(
     ("file", "statuses"), [("no-such-file.gguf", (2,)), (str(demo_model()), (0, 1))], ids=["no file", "demo"]
 )
-def test_a_command_that_nobody_reads_still_ends_with_its_status(file: str, statuses: tuple[int, ...]) -> None:
+def test_command_with_a_closed_pipe_keeps_its_exit_status(file: str, statuses: tuple[int, ...]) -> None:
     # Here and not in a fixture: pytest puts its own streams back before each test.
     with pytest.MonkeyPatch.context() as patch:
         for name in STREAMS:
@@ -26,7 +26,7 @@ def test_a_command_that_nobody_reads_still_ends_with_its_status(file: str, statu
     assert status in statuses
 
 
-def test_streams_that_are_there_stay() -> None:
+def test_existing_streams_are_kept() -> None:
     before = [getattr(sys, name) for name in STREAMS]
     open_missing_streams()
     assert [getattr(sys, name) for name in STREAMS] == before

@@ -11,6 +11,7 @@ import pytest
 from qwendesk.core import paths
 from tests.gguf_files import write_cut
 from tests.hub.verified import BROKEN_TEMPLATE, FIXED_TEMPLATE, lay_record, mmproj, qwen
+from tests.user_folders import user_variables
 
 NAME = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
 
@@ -18,9 +19,7 @@ NAME = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
     """An environment whose user has no files."""
-    home = str(tmp_path / "home")
-    folders = ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA", "USERPROFILE")
-    return os.environ | dict.fromkeys(folders, home)
+    return os.environ | user_variables(tmp_path)
 
 
 def verify(home: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -36,8 +35,8 @@ def test_good_files_end_with_0(home: dict[str, str]) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == {
         "files": [
-            {"path": str(paths.demo_model()), "verdict": "ok", "findings": []},
-            {"path": str(paths.demo_mmproj()), "verdict": "ok", "findings": []},
+            {"path": str(paths.demo_model()), "state": "not_verified", "verdict": "ok", "findings": []},
+            {"path": str(paths.demo_mmproj()), "state": "not_verified", "verdict": "ok", "findings": []},
         ]
     }
 
@@ -65,18 +64,18 @@ def test_a_warning_ends_with_1_and_a_bad_file_with_2(home: dict[str, str], tmp_p
     assert fix["kind"] == "fetch_template"
 
 
-def test_people_get_sentences(home: dict[str, str], tmp_path: Path) -> None:
+def test_plain_output_has_sentences(home: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "mmproj-F16.gguf"
     path.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
 
     done = verify(home, path)
 
     assert done.returncode == 2
-    for words in ("BAD", "lfs-pointer", "Git LFS pointer", "fix:", "catalog is of"):
+    for words in ("Corrupt", "lfs-pointer", "Git LFS pointer", "Fix:", "catalog is from"):
         assert words in done.stdout
 
 
-def test_full_reads_every_byte_once_and_remembers(home: dict[str, str], tmp_path: Path) -> None:
+def test_full_check_hashes_each_file_once(home: dict[str, str], tmp_path: Path) -> None:
     path = qwen(tmp_path / "unsloth" / "Qwen3.5-35B-A3B-GGUF" / NAME)
     lay_record(path, "e" * 64)
     assert verify(home, path).returncode == 0
@@ -90,14 +89,14 @@ def test_full_reads_every_byte_once_and_remembers(home: dict[str, str], tmp_path
     assert second.stdout == first.stdout
 
 
-def test_a_path_that_is_not_there_ends_with_2_and_a_sentence(home: dict[str, str], tmp_path: Path) -> None:
+def test_missing_path_exits_2_with_a_sentence(home: dict[str, str], tmp_path: Path) -> None:
     done = verify(home, tmp_path / "none.gguf")
 
     assert done.returncode == 2
-    assert "none.gguf cannot be read" in done.stderr
+    assert "none.gguf can't be read" in done.stderr
 
 
-def test_an_empty_folder_has_nothing_wrong(home: dict[str, str], tmp_path: Path) -> None:
+def test_empty_folder_has_no_findings(home: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
 
@@ -111,4 +110,4 @@ def test_a_pipe_is_not_waited_for(home: dict[str, str], tmp_path: Path) -> None:
     done = verify(home, tmp_path / "pipe.gguf")
 
     assert done.returncode == 2
-    assert "no ordinary file" in done.stderr
+    assert "isn't an ordinary file" in done.stderr

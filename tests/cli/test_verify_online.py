@@ -12,6 +12,7 @@ import pytest
 
 from tests.hub.hub_server import FakeHub, running_hub
 from tests.hub.verified import mmproj, unsloth
+from tests.user_folders import user_variables
 
 REPO, NAME = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-Q4_K_M.gguf"
 
@@ -31,8 +32,7 @@ def model(tmp_path: Path) -> Path:
 
 def verify(hub: FakeHub, home: Path, *arguments: object) -> tuple[int, list[str], str]:
     """Exit status, codes of the one file, and what was noted."""
-    folders = ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA", "USERPROFILE")
-    environment = os.environ | dict.fromkeys(folders, str(home)) | {"HF_ENDPOINT": hub.endpoint, "HF_TOKEN": "x"}
+    environment = os.environ | user_variables(home) | {"HF_ENDPOINT": hub.endpoint, "HF_TOKEN": "x"}
     done = subprocess.run(
         [sys.executable, "-m", "qwendesk", "verify", "--json", *map(str, arguments)],
         capture_output=True,
@@ -45,7 +45,7 @@ def verify(hub: FakeHub, home: Path, *arguments: object) -> tuple[int, list[str]
     return done.returncode, [finding["code"] for finding in files[0]["findings"]], done.stderr
 
 
-def test_the_present_file_is_good(hub: FakeHub, model: Path, tmp_path: Path) -> None:
+def test_current_file_is_good(hub: FakeHub, model: Path, tmp_path: Path) -> None:
     hub.add(REPO, NAME, model.read_bytes())
 
     assert verify(hub, tmp_path / "home", model)[:2] == (0, [])
@@ -59,7 +59,7 @@ def test_a_replaced_file_is_outdated(hub: FakeHub, model: Path, tmp_path: Path) 
     assert verify(hub, tmp_path / "home", model)[:2] == (1, ["outdated-upstream"])
 
 
-def test_bytes_the_hub_once_had_are_remembered_as_replaced(hub: FakeHub, model: Path, tmp_path: Path) -> None:
+def test_replaced_upload_stays_outdated_offline(hub: FakeHub, model: Path, tmp_path: Path) -> None:
     hub.add(REPO, NAME, model.read_bytes())
     verify(hub, tmp_path / "home", "--full", model)
     hub.add(REPO, NAME, b"another upload")
@@ -68,22 +68,22 @@ def test_bytes_the_hub_once_had_are_remembered_as_replaced(hub: FakeHub, model: 
     assert "outdated-upstream" in verify(hub, tmp_path / "home", "--full", "--offline", model)[1]
 
 
-def test_offline_asks_nothing(hub: FakeHub, model: Path, tmp_path: Path) -> None:
+def test_offline_setting_prevents_requests(hub: FakeHub, model: Path, tmp_path: Path) -> None:
     assert verify(hub, tmp_path / "home", "--offline", model)[0] == 0
     assert hub.seen == []
 
 
-def test_a_file_of_no_repository_is_asked_nothing_about(hub: FakeHub, tmp_path: Path) -> None:
+def test_file_without_a_repository_causes_no_request(hub: FakeHub, tmp_path: Path) -> None:
     loose = unsloth(tmp_path / "loose" / NAME)
 
     assert verify(hub, tmp_path / "home", loose)[0] == 0
     assert hub.seen == []
 
 
-def test_no_hub_is_noted_and_the_catalog_judges(hub: FakeHub, model: Path, tmp_path: Path) -> None:
+def test_unreachable_hub_is_noted_and_the_catalog_is_used(hub: FakeHub, model: Path, tmp_path: Path) -> None:
     hub.endpoint = "http://127.0.0.1:9"
 
     status, codes, noted = verify(hub, tmp_path / "home", model)
 
     assert (status, codes) == (0, [])
-    assert "Judged by the catalog of" in noted
+    assert "Using the catalog of" in noted

@@ -32,7 +32,7 @@ def test_a_fork_remembers_what_it_showed() -> None:
     assert names(twice.showing("q1").path()) == "q1 a1 q2 a2b"
 
 
-def test_deleting_takes_what_follows_and_shows_another_version() -> None:
+def test_deleting_a_message_deletes_its_replies_and_shows_another_version() -> None:
     twice = tree().with_node(node("q2b", "a1")).with_node(node("a2b", "q2b", "assistant"))
     left = twice.without("q2b")
     assert names(left.path()) == "q1 a1 q2 a2"

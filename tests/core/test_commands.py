@@ -48,7 +48,7 @@ def test_every_flag_of_the_table_is_one_of_llama_servers(options: type[msgspec.S
     assert {key: flag for key, flag in named.items() if flag not in FLAGS} == {}
 
 
-def test_every_option_that_has_a_flag_is_said() -> None:
+def test_command_contains_every_option_that_has_a_flag() -> None:
     said = words(EVERYTHING, EVERY_ANSWER)
     flags = [word for word in said if word.startswith("--")]
     assert [flag for flag in flags if flag not in FLAGS] == []
@@ -57,7 +57,7 @@ def test_every_option_that_has_a_flag_is_said() -> None:
             assert key in NO_FLAG or entry.setting.flag in said, key
 
 
-def test_the_usual_command() -> None:
+def test_usual_command() -> None:
     text = command("llama-server", LOAD, ANSWER)
     assert text == (
         "llama-server --model /models/Qwen3.5-35B-A3B-Q4_K_M.gguf --mmproj /models/mmproj-F16.gguf --ctx-size 65536 "
@@ -67,7 +67,7 @@ def test_the_usual_command() -> None:
     )
 
 
-def test_values_of_several_and_of_odd_form() -> None:
+def test_lists_and_unusual_values_are_written_as_llama_server_takes_them() -> None:
     said = words(EVERYTHING, EVERY_ANSWER)
 
     def after(flag: str) -> list[str]:
@@ -83,18 +83,44 @@ def test_values_of_several_and_of_odd_form() -> None:
     assert "--no-mmproj-offload" in said
 
 
-def test_pictures_off_leaves_the_picture_file_out() -> None:
+def test_flash_attention_that_is_off_is_written_for_both_programs() -> None:
+    load = msgspec.structs.replace(LOAD, flash_attn="off", type_k="f16", type_v="f16")
+    said = words(load, ANSWER)
+    assert said[said.index("--flash-attn") + 1] == "off"
+    assert "--numa" not in said, "off is llama-server's default there, and no value of its own"
+    assert "# Set OLLAMA_FLASH_ATTENTION=0 where ollama serve starts." in command("ollama", load, ANSWER).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("r=16.gguf", ["--lora", "r=16.gguf"]),
+        ("r=16.gguf=0.5", ["--lora-scaled", "r=16.gguf:0.5"]),
+        ("/a=1/b.gguf", ["--lora", "/a=1/b.gguf"]),
+        ("b.gguf=1", ["--lora", "b.gguf"]),
+        ("b.gguf=nan", ["--lora", "b.gguf=nan"]),
+        ("=1", ["--lora", "=1"]),
+    ],
+)
+def test_only_a_number_after_the_last_equals_sign_is_a_lora_scale(item: str, said: list[str]) -> None:
+    """`lora_adapter` reads it for the loader too."""
+    found = words(msgspec.structs.replace(LOAD, lora=(item,)), ANSWER)
+    index = next(i for i, word in enumerate(found) if word.startswith("--lora"))
+    assert found[index : index + 2] == said
+
+
+def test_command_without_pictures_has_no_mmproj() -> None:
     said = words(msgspec.structs.replace(LOAD, vision="off"), ANSWER)
     assert "--no-mmproj" in said
     assert "--mmproj" not in said
 
 
-def test_windows_quotes_in_its_own_way() -> None:
+def test_command_for_windows_is_quoted_for_windows() -> None:
     load = msgspec.structs.replace(LOAD, model=r"C:\My models\a.gguf")
     assert r'--model "C:\My models\a.gguf" ' in command("llama-server", load, ANSWER, windows=True)
 
 
-def test_a_modelfile() -> None:
+def test_modelfile_has_the_options_that_ollama_knows() -> None:
     lines = command("ollama", LOAD, msgspec.structs.replace(ANSWER, stop=("END",))).splitlines()
     assert lines[:2] == ["FROM /models/Qwen3.5-35B-A3B-Q4_K_M.gguf", "FROM /models/mmproj-F16.gguf"]
     for line in ("num_ctx 65536", "num_gpu 999", "num_thread 8", "presence_penalty 1.5", 'stop "END"'):
@@ -103,7 +129,7 @@ def test_a_modelfile() -> None:
     assert "# Ollama has no parameter for: Expert layers on CPU (--n-cpu-moe)" in lines
 
 
-def test_vllm_serves_the_model_behind_the_quant() -> None:
+def test_vllm_command_names_the_unquantised_model() -> None:
     answer = msgspec.structs.replace(ANSWER, enable_thinking=False)
     said = shlex.split(command("vllm", LOAD, answer, base_repo="Qwen/Qwen3.5-35B-A3B"))
     assert said[:5] == ["vllm", "serve", "Qwen/Qwen3.5-35B-A3B", "--max-model-len", "65536"]
@@ -111,7 +137,7 @@ def test_vllm_serves_the_model_behind_the_quant() -> None:
     assert json.loads(said[said.index("--default-chat-template-kwargs") + 1]) == {"enable_thinking": False}
 
 
-def test_what_auto_chose_is_said_as_far_as_it_is_known() -> None:
+def test_values_decided_for_auto_are_written_if_known() -> None:
     asked = LoadOptions(model="m.gguf", aim="speed")
     assert for_commands(asked, None) == asked
     assert for_commands(asked, LOAD).n_cpu_moe == 12

@@ -29,13 +29,13 @@ def test_a_partial_last_answer_is_sent_so_that_it_can_be_continued():
     assert conversation.messages()[-1] == text_message("assistant", "1, 2,", reasoning="One, two")
 
 
-def test_a_turn_that_failed_without_a_word_does_not_spoil_the_next_one():
+def test_failed_turn_without_text_is_left_out_of_the_next_request():
     failed = turn(1, "Look", error="The picture cannot be read.")
     assert spoken(Conversation((failed, turn(2, "Hi")))) == [("user", "Hi")]
     assert spoken(Conversation((failed,))) == [("user", "Look")]
 
 
-def test_what_a_failed_answer_said_is_kept():
+def test_text_of_a_failed_answer_is_kept():
     died = turn(1, "Count", text="1, 2", error="The engine died.")
     assert spoken(Conversation((died, turn(2, "Go on")))) == [
         ("user", "Count"),

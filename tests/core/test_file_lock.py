@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 from qwendesk.core.file_lock import locked
 
@@ -15,7 +16,7 @@ with locked(Path(sys.argv[1])) as is_ours:
 """
 
 
-def test_only_one_holds_it_at_a_time_and_nothing_is_left(tmp_path):
+def test_lock_has_one_holder_at_a_time_and_leaves_no_file(tmp_path):
     path = tmp_path / "model.gguf"
     with locked(path) as first, locked(path) as second, locked(tmp_path / "other") as third:
         assert (first, second, third) == (True, False, True)
@@ -24,7 +25,7 @@ def test_only_one_holds_it_at_a_time_and_nothing_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_killed_process_gives_it_back(tmp_path):
+def test_lock_of_a_killed_process_is_released(tmp_path):
     path = tmp_path / "model.gguf"
     command = [sys.executable, "-c", HOLD, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
@@ -35,3 +36,25 @@ def test_a_killed_process_gives_it_back(tmp_path):
         holder.communicate()
     with locked(path) as afterwards:
         assert afterwards
+
+
+def test_locked_waits_until_the_lock_is_released(tmp_path):
+    path = tmp_path / "chats.db"
+    taken, waited = threading.Event(), []
+
+    def hold() -> None:
+        with locked(path):
+            taken.set()
+            asked.wait()
+
+    asked = threading.Event()
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait()
+    with locked(path) as at_once:
+        waited.append(at_once)
+    asked.set()
+    with locked(path, timeout_s=120) as later:
+        waited.append(later)
+    holder.join()
+    assert waited == [False, True]

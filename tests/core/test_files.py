@@ -1,5 +1,7 @@
 """Small files are replaced whole, and what is wrong with their content is one kind of error."""
 
+import os
+import threading
 from pathlib import Path
 
 import msgspec
@@ -17,7 +19,7 @@ def test_a_file_and_its_folder_are_made_and_replaced(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_nothing_is_left_when_it_fails(tmp_path):
+def test_failed_write_leaves_no_temporary_file(tmp_path):
     folder = tmp_path / "file"
     folder.mkdir()
     (folder / "x").touch()
@@ -56,16 +58,16 @@ def test_a_file_that_a_scanner_holds_for_a_moment_is_replaced(tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("patience_s", [2.0, 20.0])
-def test_one_that_stays_held_is_given_up_in_time(tmp_path, monkeypatch, patience_s):
+@pytest.mark.parametrize("timeout_s", [2.0, 20.0])
+def test_replacing_a_file_that_stays_open_fails_after_the_timeout(tmp_path, monkeypatch, timeout_s):
     (tmp_path / "fresh").touch()
     scanner = Scanner(monkeypatch, tries=1000)
     with pytest.raises(PermissionError):
-        replace(tmp_path / "fresh", tmp_path / "file", patience_s)
-    assert scanner.waited_s == pytest.approx(patience_s)
+        replace(tmp_path / "fresh", tmp_path / "file", timeout_s)
+    assert scanner.waited_s == pytest.approx(timeout_s)
 
 
-def test_a_folder_that_nobody_may_write_is_not_waited_for(tmp_path, monkeypatch):
+def test_read_only_folder_fails_at_once(tmp_path, monkeypatch):
     scanner = Scanner(monkeypatch, tries=1)
     monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", False)
     with pytest.raises(PermissionError):
@@ -73,7 +75,7 @@ def test_a_folder_that_nobody_may_write_is_not_waited_for(tmp_path, monkeypatch)
     assert scanner.waited_s == 0
 
 
-def test_a_read_only_file_is_not_waited_for(tmp_path, monkeypatch):
+def test_read_only_file_fails_at_once(tmp_path, monkeypatch):
     (tmp_path / "fresh").touch()
     (tmp_path / "file").touch()
     scanner = Scanner(monkeypatch, tries=1)
@@ -86,6 +88,7 @@ def test_a_read_only_file_is_not_waited_for(tmp_path, monkeypatch):
 def test_a_file_mapped_into_memory_is_in_use_on_windows(monkeypatch):
     mapped = OSError(22, "The requested operation cannot be performed on a file with a user-mapped section open")
     mapped.winerror = 1224
+    monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", False)
     assert not is_in_use(mapped, Path())
     monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
     assert is_in_use(mapped, Path())
@@ -93,10 +96,26 @@ def test_a_file_mapped_into_memory_is_in_use_on_windows(monkeypatch):
 
 
 @pytest.mark.parametrize("content", [b"", b"[", b'{"a\xff": 1}', b'{"a": ' + b"[" * 100_000, b'{"a": "text"}'])
-def test_whatever_is_wrong_with_a_file_is_a_decode_error(content):
+def test_every_kind_of_damage_is_a_decode_error(content):
     with pytest.raises(msgspec.DecodeError):
         decode_json(content, dict[str, int | list[object]])
 
 
-def test_a_file_becomes_a_value_of_its_kind():
+def test_file_is_decoded_as_its_type():
     assert decode_json(b'{"a": [1, 2]}', dict[str, tuple[int, ...]]) == {"a": (1, 2)}
+
+
+def test_a_link_planted_at_the_new_file_is_not_followed(tmp_path: Path) -> None:
+    diary, path = tmp_path / "diary.txt", tmp_path / "settings.json"
+    diary.write_bytes(b"what the user wrote")
+    planted = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    try:
+        planted.symlink_to(diary)
+    except OSError:
+        pytest.skip("links cannot be made here")
+
+    write_whole(path, b"{}")
+
+    assert path.read_bytes() == b"{}"
+    assert not path.is_symlink()
+    assert diary.read_bytes() == b"what the user wrote"

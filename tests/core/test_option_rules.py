@@ -1,10 +1,10 @@
-"""What cannot be loaded is said with its reason, and what belongs together moves together."""
+"""Conflicts between load options have reasons, and linked options change together."""
 
 import msgspec
 import pytest
 
 from qwendesk.core.errors import BadOption
-from qwendesk.core.option_rules import check_combination, conflicts, linked, load_options_of
+from qwendesk.core.option_rules import check_combination, conflicts, parse_load_options, with_linked_changes
 from qwendesk.core.options import LoadOptions
 from tests.gguf_files import moe_35b
 
@@ -15,27 +15,27 @@ def with_(**changes: object) -> LoadOptions:
     return msgspec.structs.replace(OPTIONS, **changes)
 
 
-IMPOSSIBLE = [
+CONFLICTS = [
     ({"type_v": "q8_0", "flash_attn": "off"}, "type_v", "needs flash attention"),
     ({"split_mode": "tensor", "flash_attn": "off"}, "split_mode", "needs flash attention"),
-    ({"n_ubatch": 1024, "n_batch": 512}, "n_ubatch", "cannot be larger than the batch"),
+    ({"n_ubatch": 1024, "n_batch": 512}, "n_ubatch", "can't be larger than Batch size"),
     ({"tensor_split": (3.0, 1.0), "split_mode": "none"}, "tensor_split", "split mode"),
     ({"tensor_split": (0.0, 0.0)}, "tensor_split", "above 0"),
-    ({"tensor_split": (-1.0, 1.0)}, "tensor_split", "below 0"),
-    ({"devices": ("none", "CUDA0")}, "devices", "stands alone"),
-    ({"devices": ("CUDA0",), "split_mode": "none", "main_gpu": 1}, "main_gpu", "not among"),
+    ({"tensor_split": (-1.0, 1.0)}, "tensor_split", "negative"),
+    ({"devices": ("none", "CUDA0")}, "devices", "no GPU"),
+    ({"devices": ("CUDA0",), "split_mode": "none", "main_gpu": 1}, "main_gpu", "doesn't exist"),
     ({"override_tensor": ("experts",)}, "override_tensor", "PATTERN=DEVICE"),
-    ({"override_tensor": ("blk.(=CPU",)}, "override_tensor", "no regular expression"),
-    ({"image_min_tokens": 500, "image_max_tokens": 100}, "image_min_tokens", "cannot be more"),
+    ({"override_tensor": ("blk.(=CPU",)}, "override_tensor", "regular expression"),
+    ({"image_min_tokens": 500, "image_max_tokens": 100}, "image_min_tokens", "can't be more"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "key", "reason"), IMPOSSIBLE)
-def test_each_impossible_combination_has_its_reason(changes: dict[str, object], key: str, reason: str) -> None:
+@pytest.mark.parametrize(("changes", "key", "reason"), CONFLICTS)
+def test_each_conflict_has_its_reason(changes: dict[str, object], key: str, reason: str) -> None:
     found = conflicts(with_(**changes))
     assert [each.keys[0] for each in found] == [key]
     assert reason in found[0].sentence
-    with pytest.raises(BadOption, match="Impossible combination"):
+    with pytest.raises(BadOption, match="These options conflict"):
         check_combination(with_(**changes))
 
 
@@ -54,11 +54,11 @@ def test_each_impossible_combination_has_its_reason(changes: dict[str, object], 
         {"n_ctx": 1_000_000, "rope_scaling": "yarn"},
     ],
 )
-def test_what_can_be_is_left_alone(changes: dict[str, object]) -> None:
+def test_valid_combinations_have_no_conflict(changes: dict[str, object]) -> None:
     assert conflicts(with_(**changes), moe_35b()) == ()
 
 
-def test_a_model_rules_out_more() -> None:
+def test_a_model_adds_conflicts() -> None:
     long = with_(n_ctx=262_145)
     assert conflicts(long) == ()
     (found,) = conflicts(long, moe_35b())
@@ -68,17 +68,17 @@ def test_a_model_rules_out_more() -> None:
     assert odd.keys == ("type_k",)
 
 
-def test_batch_and_evaluation_batch_move_together() -> None:
-    assert linked(OPTIONS, {"n_ubatch": 4096}) == {"n_ubatch": 4096, "n_batch": 4096}
-    assert linked(with_(n_ubatch=1024), {"n_batch": 256}) == {"n_batch": 256, "n_ubatch": 256}
-    assert linked(OPTIONS, {"n_ubatch": 1024}) == {"n_ubatch": 1024}
-    assert linked(OPTIONS, {"n_batch": 256}) == {"n_batch": 256}, "auto stays auto"
+def test_batch_and_evaluation_batch_are_linked() -> None:
+    assert with_linked_changes(OPTIONS, {"n_ubatch": 4096}) == {"n_ubatch": 4096, "n_batch": 4096}
+    assert with_linked_changes(with_(n_ubatch=1024), {"n_batch": 256}) == {"n_batch": 256, "n_ubatch": 256}
+    assert with_linked_changes(OPTIONS, {"n_ubatch": 1024}) == {"n_ubatch": 1024}
+    assert with_linked_changes(OPTIONS, {"n_batch": 256}) == {"n_batch": 256}, "auto stays auto"
 
 
 def test_set_links_checks_and_keeps_what_was_given() -> None:
-    assert load_options_of(OPTIONS, {"n_ubatch": "4096"}).n_batch == 4096
-    assert load_options_of(OPTIONS, {"n_ubatch": "512", "n_batch": "512"}).n_batch == 512
-    with pytest.raises(BadOption, match="larger than the batch"):
-        load_options_of(OPTIONS, {"n_ubatch": "1024", "n_batch": "512"})
+    assert parse_load_options(OPTIONS, {"n_ubatch": "4096"}).n_batch == 4096
+    assert parse_load_options(OPTIONS, {"n_ubatch": "512", "n_batch": "512"}).n_batch == 512
+    with pytest.raises(BadOption, match="larger than Batch size"):
+        parse_load_options(OPTIONS, {"n_ubatch": "1024", "n_batch": "512"})
     with pytest.raises(BadOption, match="flash attention"):
-        load_options_of(OPTIONS, {"type_v": "q8_0", "flash_attn": "off"})
+        parse_load_options(OPTIONS, {"type_v": "q8_0", "flash_attn": "off"})

@@ -20,7 +20,7 @@ from qwendesk.core.settings import check_all
         ("llama", ["Qwen3.5-but-not-really"], "other"),
     ],
 )
-def test_family(architecture, names, family):
+def test_family_is_recognised_by_name(architecture, names, family):
     assert presets.family_of(architecture, *names) == family
 
 
@@ -45,7 +45,7 @@ def test_qwen36_27b_thinks_without_presence_penalty():
     assert presets.sampling("qwen3.6-27b", "general", thinking=True)["presence_penalty"] == 0
 
 
-def test_custom_keeps_the_sampling_but_still_closes_a_thought_as_the_family_does():
+def test_custom_preset_keeps_the_sampling_and_the_familys_end_of_thinking():
     mine = GenerationOptions(temperature=0.123, presence_penalty=0.5)
     chosen = presets.preset(mine, "qwen3.6", "custom", thinking=False)
     assert (chosen.temperature, chosen.presence_penalty, chosen.enable_thinking) == (0.123, 0.5, False)
@@ -64,6 +64,6 @@ def test_every_preset_is_valid(family, style, thinking):
     check_all(presets.preset(GenerationOptions(), family, style, thinking=thinking))
 
 
-def test_the_demo_always_takes_its_likeliest_token():
+def test_demo_preset_always_takes_the_likeliest_token():
     chosen = presets.sampling("demo", "general", thinking=True)
     assert (chosen["temperature"], chosen["presence_penalty"]) == (0, 0)

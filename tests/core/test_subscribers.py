@@ -1,11 +1,11 @@
 from qwendesk.core.subscribers import Subscribers
 
 
-def test_everyone_hears_in_order_until_they_unsubscribe():
+def test_subscribers_are_called_in_order_until_they_unsubscribe():
     heard = []
     subscribers = Subscribers[int]()
-    subscribers.add(lambda news: heard.append(("a", news)))
-    leave = subscribers.add(lambda news: heard.append(("b", news)))
+    subscribers.add(lambda event: heard.append(("a", event)))
+    leave = subscribers.add(lambda event: heard.append(("b", event)))
     subscribers.notify(1)
     leave()
     leave()
@@ -13,10 +13,10 @@ def test_everyone_hears_in_order_until_they_unsubscribe():
     assert heard == [("a", 1), ("b", 1), ("a", 2)]
 
 
-def test_one_that_fails_does_not_keep_the_news_from_others(caplog):
+def test_failing_subscriber_does_not_affect_others(caplog):
     heard = []
     subscribers = Subscribers[int]()
-    subscribers.add(lambda news: 1 // 0)
+    subscribers.add(lambda event: 1 // 0)
     subscribers.add(heard.append)
     subscribers.notify(7)
     assert heard == [7]

@@ -10,13 +10,13 @@ NO_LABELS = {"bold"}
 """Topics whose bold words are only bold."""
 
 
-def test_what_is_bold_in_an_answer_is_a_label_of_the_app() -> None:
+def test_bold_words_of_answers_are_labels_of_the_app() -> None:
     for name, topic in TOPICS.items():
         for bold in re.findall(r"\*\*([^*]+)\*\*", topic.answer):
             assert name in NO_LABELS or is_label(bold), f"{name}: the app does not say “{bold}”"
 
 
-def test_shortcuts_in_an_answer_are_those_of_the_window() -> None:
+def test_shortcuts_in_answers_exist_in_the_window() -> None:
     unknown = {name: unknown_shortcuts(topic.answer) for name, topic in TOPICS.items()}
 
     assert not {name: keys for name, keys in unknown.items() if keys}

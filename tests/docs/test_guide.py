@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from qwendesk.core.paths import guide_folder
-from qwendesk.services.guide import INDEX, GuidePage, read_guide
+from qwendesk.help.guide import INDEX, GuidePage, read_guide
 from tests.docs.window import is_label, unknown_shortcuts
 from tools.guide_tables import cards_for_guide
 
@@ -50,14 +50,14 @@ def test_every_link_leads_to_a_section_of_the_guide(page: GuidePage) -> None:
 
 
 @pages()
-def test_every_picture_is_there_and_described(page: GuidePage) -> None:
+def test_every_picture_exists_and_is_described(page: GuidePage) -> None:
     assert page.markdown.count("![") == len(pictures(page)), "a picture has no words for those who cannot see it"
     for picture in pictures(page):
         assert re.fullmatch(r"images/[\w-]+\.png", picture)
         assert (FOLDER / picture).is_file(), picture
 
 
-def test_every_picture_is_small_and_shown_somewhere() -> None:
+def test_every_picture_is_small_and_used() -> None:
     shown = {Path(picture).name for page in GUIDE.pages for picture in pictures(page)} | FOR_THE_README
     files = sorted((FOLDER / "images").glob("*.png"))
     assert {path.name for path in files} == shown
@@ -67,7 +67,7 @@ def test_every_picture_is_small_and_shown_somewhere() -> None:
             assert picture.width <= 1280, path.name
 
 
-def test_the_readme_shows_pictures_that_are_there() -> None:
+def test_pictures_of_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r"\((docs/guide/images/[^)]+)\)", text)
     assert shown
@@ -75,12 +75,21 @@ def test_the_readme_shows_pictures_that_are_there() -> None:
 
 
 @pages()
-def test_what_is_bold_is_a_label_of_the_app(page: GuidePage) -> None:
+def test_bold_words_are_labels_of_the_app(page: GuidePage) -> None:
     for bold in sorted(set(re.findall(r"\*\*([^*]+)\*\*", page.markdown)) - FREE_LABELS):
         assert is_label(bold), f"{page.name}.md names “{bold}”, which the app does not say"
 
 
-FREE_LABELS = {"From source", "In the bundle"}
+FREE_LABELS = {
+    "From source",
+    "In the bundle",
+    "Other users",
+    "Administrators",
+    "Folders that you chose",
+    "A folder that you replaced by a link",
+    "A second start",
+    "Backups",
+}
 """Bold only to be found."""
 
 
@@ -109,22 +118,22 @@ def commands() -> Iterator[str]:
 
 
 @pages()
-def test_what_stands_in_backticks_exists(page: GuidePage) -> None:
+def test_words_in_backticks_exist(page: GuidePage) -> None:
     known = options() | set(commands())
     assert set(re.findall(r"`([^`]+)`", page.markdown)) <= known
 
 
 @pages()
-def test_shortcuts_are_those_of_the_window(page: GuidePage) -> None:
+def test_shortcuts_exist_in_the_window(page: GuidePage) -> None:
     assert not unknown_shortcuts(page.markdown)
 
 
-def test_the_table_of_cards_is_the_planners() -> None:
+def test_table_of_graphics_cards_matches_the_planner() -> None:
     page = GUIDE.find("which-model")
     assert page is not None
     assert cards_for_guide() in page.markdown
 
 
 @pages()
-def test_nothing_needs_a_network(page: GuidePage) -> None:
+def test_guide_needs_no_network(page: GuidePage) -> None:
     assert "://" not in page.markdown

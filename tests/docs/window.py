@@ -5,7 +5,7 @@ import functools
 import re
 from pathlib import Path
 
-from qwendesk.ui.frame.actions import COMMANDS
+from qwendesk.widgets.actions import COMMANDS
 
 _PACKAGE = Path(__file__).resolve().parents[2] / "qwendesk"
 

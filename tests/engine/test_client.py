@@ -2,18 +2,13 @@
 
 import asyncio
 import gc
-import sys
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import psutil
 import pytest
-import pytest_asyncio
 
-from qwendesk.core.failures import EngineDeath, LoadFailure
-from qwendesk.core.messages import ImagePart, text_message
-from qwendesk.core.options import GenerationOptions, LoadOptions
-from qwendesk.engine.client import Patience, WorkerClient
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.messages import ImagePart
+from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import (
     Delta,
     Devices,
@@ -26,53 +21,18 @@ from qwendesk.engine.protocol import (
     RequestFailed,
     Welcome,
 )
-from qwendesk.engine.state import LoadAsked, LoadFailed, WorkerEnded, WorkerStarting
-from qwendesk.engine.watchdog import TemplateLimits
+from qwendesk.engine.state import LoadAsked, LoadFailed, WorkerExited, WorkerStarting
+from qwendesk.engine.watchdog import TemplateWatchdogLimits
+from tests.engine.clients import MESSAGES, MODEL, OPTIONS, WORDS, answer_text, loaded, whole
 from tests.fakes import worker as fake_worker
 
 pytestmark = pytest.mark.asyncio
-MESSAGES = (text_message("user", "Hi"),)
-OPTIONS = GenerationOptions()
-MODEL = LoadOptions(model="/models/a.gguf")
-Make = Callable[..., WorkerClient]
-
-
-@pytest_asyncio.fixture
-async def make() -> AsyncIterator[Make]:
-    """Makes clients of a fake worker of that manner, and closes them."""
-    clients = []
-
-    def make_one(manner: str = "well", **patience) -> WorkerClient:
-        command = (sys.executable, str(Path(fake_worker.__file__)), *manner.split())
-        client = WorkerClient(command, Patience(**patience))
-        clients.append(client)
-        return client
-
-    yield make_one
-    for client in clients:
-        await client.close()
-
-
-async def loaded(client: WorkerClient) -> WorkerClient:
-    assert isinstance(await client.load(MODEL), LoadReport)
-    return client
-
-
-async def whole(client: WorkerClient) -> list:
-    return [item async for item in client.generate(MESSAGES, OPTIONS)]
-
-
-def answer_text(items: list) -> str:
-    return "".join(item.text for item in items if isinstance(item, Delta))
-
-
-WORDS = "".join(f"w{number} " for number in range(1, fake_worker.WORDS + 1))
 
 
 async def test_load_stream_measure_probe_and_unload(make):
     client = make()
-    news = []
-    client.subscribe(news.append)
+    events = []
+    client.subscribe(events.append)
     await loaded(client)
     items = await whole(client)
     assert isinstance(items[0], PromptProgress)
@@ -85,13 +45,13 @@ async def test_load_stream_measure_probe_and_unload(make):
     pid = client.worker_pid
     await client.unload()
     assert not psutil.pid_exists(pid)
-    kinds = [type(each) for each in news]
+    kinds = [type(each) for each in events]
     assert kinds[:3] == [WorkerStarting, Welcome, LoadAsked]
     assert LoadProgress in kinds
     assert Loaded in kinds
     assert Delta not in kinds
     assert Measured not in kinds, "counting tokens meanwhile must not look like the end of an answer"
-    assert news[-1] == WorkerEnded(None)
+    assert events[-1] == WorkerExited(None)
 
 
 async def test_stale_gpu_folders_do_not_reach_the_worker(make, monkeypatch):
@@ -114,13 +74,13 @@ async def test_a_line_of_5_mib_arrives_whole(make):
     assert answer_text(await whole(client)) == fake_worker.LONG_TEXT
 
 
-async def test_garbage_between_events_is_passed_over(make):
+async def test_garbage_between_events_is_skipped(make):
     client = await loaded(make("garbage"))
     assert answer_text(await whole(client)) == WORDS
     assert "ggml: something a library printed" in client.engine_lines
 
 
-async def test_a_flood_on_standard_error_is_kept_within_bounds(make):
+async def test_log_of_the_worker_is_bounded(make):
     client = await loaded(make("chatters"))
     assert answer_text(await whole(client)) == WORDS
     assert len(client.engine_lines) <= 400
@@ -131,30 +91,30 @@ async def test_a_flood_on_standard_error_is_kept_within_bounds(make):
 @pytest.mark.parametrize(
     ("manner", "words"),
     [
-        ("killed", "ended from outside (out of memory, or killed)"),
+        ("killed", "stopped unexpectedly, probably because memory ran out"),
         ("half a line", "exit code 5"),
-        ("other language", "does not understand"),
+        ("other language", "doesn't understand"),
         ("hangs up", "closed its connection"),
     ],
 )
-async def test_a_worker_that_ends_or_talks_nonsense_ends_the_answer_at_once(make, manner, words):
+async def test_exited_or_unintelligible_worker_ends_the_answer_at_once(make, manner, words):
     client = await loaded(make(manner))
-    news = []
-    client.subscribe(news.append)
+    events = []
+    client.subscribe(events.append)
     items = await whole(client)
-    assert isinstance(items[-1], EngineDeath)
+    assert isinstance(items[-1], EngineExit)
     assert words in items[-1].sentence
-    assert news[-1] == WorkerEnded(items[-1])
+    assert events[-1] == WorkerExited(items[-1])
     assert client.worker_pid is None
 
 
-async def test_last_words_are_kept(make):
+async def test_last_log_lines_are_kept(make):
     client = await loaded(make("killed"))
     items = await whole(client)
     assert "last words" in items[-1].engine_lines
 
 
-async def test_kill_minus_9_ends_everything_that_waits(make):
+async def test_killed_worker_ends_all_requests(make):
     client = await loaded(make("endless"))
     stream = client.generate(MESSAGES, OPTIONS)
     measure = asyncio.create_task(client.measure(MESSAGES, (), OPTIONS))
@@ -163,8 +123,8 @@ async def test_kill_minus_9_ends_everything_that_waits(make):
             break
     psutil.Process(client.worker_pid).kill()
     rest = [item async for item in stream]
-    assert isinstance(rest[-1], EngineDeath)
-    assert isinstance(await measure, EngineDeath)
+    assert isinstance(rest[-1], EngineExit)
+    assert isinstance(await measure, EngineExit)
     assert isinstance(await client.load(MODEL), LoadReport), "another worker starts"
 
 
@@ -219,43 +179,27 @@ async def test_cancelling_the_reading_task_cancels_the_answer(make):
     assert isinstance(await client.probe(), Devices), "the worker is free again"
 
 
-async def test_a_worker_that_ignores_cancel_is_ended(make):
-    client = await loaded(make("ignores cancel", acknowledge_s=0.2))
-    stream = client.generate(MESSAGES, OPTIONS)
-    items = []
-    async for item in stream:
-        items.append(item)
-        await stream.cancel()
-    assert isinstance(items[-1], EngineDeath)
-    assert "did not stop" in items[-1].sentence
-
-
-async def test_a_worker_that_acknowledges_cancel_but_goes_on_for_too_long_is_ended(make):
-    client = await loaded(make("template hangs", cancel_s=0.2, template=TemplateLimits(time_s=1000)))
-    stream = client.generate(MESSAGES, OPTIONS)
-    await stream.cancel()
-    items = [item async for item in stream]
-    assert isinstance(items[-1], EngineDeath)
-    assert "did not stop" in items[-1].sentence
-
-
 @pytest.mark.parametrize("manner", ["template hangs", "template grows"])
-async def test_a_template_without_end_is_blamed(make, manner):
-    limits = TemplateLimits(time_s=0.3) if manner == "template hangs" else TemplateLimits(1000, 128 * 1024**2)
+async def test_endless_template_is_named_as_the_reason(make, manner):
+    limits = (
+        TemplateWatchdogLimits(time_s=0.3)
+        if manner == "template hangs"
+        else TemplateWatchdogLimits(1000, 128 * 1024**2)
+    )
     client = await loaded(make(manner, template=limits))
     items = await whole(client)
-    assert isinstance(items[-1], EngineDeath)
+    assert isinstance(items[-1], EngineExit)
     assert "chat template" in items[-1].sentence
     assert "chat_template_file" in items[-1].sentence
 
 
 async def test_slow_pictures_are_not_blamed_on_the_template(make):
-    client = await loaded(make("decodes pictures", template=TemplateLimits(time_s=0.3)))
+    client = await loaded(make("decodes pictures", template=TemplateWatchdogLimits(time_s=0.3)))
     assert answer_text(await whole(client)) == WORDS
 
 
 async def test_a_template_that_hangs_while_loading_fails_the_load(make):
-    client = make("template hangs on load", template=TemplateLimits(time_s=0.3))
+    client = make("template hangs on load", template=TemplateWatchdogLimits(time_s=0.3))
     failure = await client.load(MODEL)
     assert isinstance(failure, LoadFailure)
     assert "chat template" in failure.sentence
@@ -263,12 +207,12 @@ async def test_a_template_that_hangs_while_loading_fails_the_load(make):
 
 async def test_a_refused_load_is_classified_and_published(make):
     client = make("refuses")
-    news = []
-    client.subscribe(news.append)
+    events = []
+    client.subscribe(events.append)
     failure = await client.load(MODEL)
     assert isinstance(failure, LoadFailure)
     assert failure.kind == "unsupported_architecture"
-    assert news[-1] == LoadFailed(failure)
+    assert events[-1] == LoadFailed(failure)
 
 
 async def test_a_crash_while_loading_is_classified_by_its_last_lines(make):
@@ -279,7 +223,7 @@ async def test_a_crash_while_loading_is_classified_by_its_last_lines(make):
 
 async def test_a_load_can_be_cancelled(make):
     client = make("loads slowly")
-    client.subscribe(lambda news: isinstance(news, LoadProgress) and asyncio.ensure_future(client.cancel_load()))
+    client.subscribe(lambda event: isinstance(event, LoadProgress) and asyncio.ensure_future(client.cancel_load()))
     failure = await client.load(MODEL)
     assert isinstance(failure, LoadFailure)
     assert failure.kind == "cancelled"
@@ -287,13 +231,13 @@ async def test_a_load_can_be_cancelled(make):
 
 @pytest.mark.parametrize(
     ("manner", "words"),
-    [("dies at start", "exit code 1"), ("silent", "did not answer"), ("other version", "Install both again.")],
+    [("dies at start", "exit code 1"), ("silent", "didn't respond"), ("other version", "Install both again.")],
 )
-async def test_a_worker_that_does_not_start_is_a_death_with_a_reason(make, manner, words):
+async def test_worker_that_does_not_start_is_an_exit_with_a_reason(make, manner, words):
     client = make(manner, start_s=0.5 if manner == "silent" else 60.0)
-    death = await client.start()
-    assert isinstance(death, EngineDeath)
-    assert words in death.sentence
+    engine_exit = await client.start()
+    assert isinstance(engine_exit, EngineExit)
+    assert words in engine_exit.sentence
     assert client.worker_pid is None
 
 
@@ -303,13 +247,13 @@ async def test_a_missing_library_is_named_when_loading(make):
     assert failure.kind == "missing_library"
 
 
-async def test_a_command_that_does_not_exist_is_a_death_too():
+async def test_missing_program_is_an_exit_with_a_reason():
     client = WorkerClient(("/no/such/program",))
-    assert isinstance(await client.start(), EngineDeath)
+    assert isinstance(await client.start(), EngineExit)
     await client.close()
 
 
-async def test_a_deaf_worker_is_ended_by_force(make):
+async def test_worker_that_ignores_shutdown_is_killed(make):
     client = await loaded(make("deaf", stop_s=0.2))
     pid = client.worker_pid
     await client.close()
@@ -323,10 +267,10 @@ async def test_unload_while_answering_ends_the_stream(make):
         if isinstance(item, Delta):
             break
     await client.unload()
-    assert isinstance([item async for item in stream][-1], EngineDeath)
+    assert isinstance([item async for item in stream][-1], EngineExit)
 
 
-async def test_a_new_worker_waits_for_the_old_one_to_be_gone(make):
+async def test_new_worker_starts_after_the_old_one_has_exited(make):
     client = await loaded(make("deaf", stop_s=0.2))
     unload = asyncio.create_task(client.unload())
     await asyncio.sleep(0)
@@ -334,7 +278,7 @@ async def test_a_new_worker_waits_for_the_old_one_to_be_gone(make):
     await unload
 
 
-async def test_nothing_is_asked_of_an_engine_that_is_off(make):
+async def test_requests_without_a_worker_fail_at_once(make):
     client = make()
     assert isinstance(await client.measure(MESSAGES, (), OPTIONS), RequestFailed)
     assert [type(item) for item in await whole(client)] == [RequestFailed]
@@ -345,19 +289,19 @@ async def test_nothing_is_asked_of_an_engine_that_is_off(make):
 async def test_a_closed_client_starts_nothing(make):
     client = make()
     await client.close()
-    assert isinstance(await client.start(), EngineDeath)
+    assert isinstance(await client.start(), EngineExit)
 
 
 @pytest.mark.parametrize("has_process", [False, True])
-async def test_a_start_that_somebody_cancels_is_no_crash(make, has_process):
+async def test_cancelled_start_is_not_a_crash(make, has_process):
     client = make("silent")
-    news: asyncio.Queue[object] = asyncio.Queue()
-    client.subscribe(news.put_nowait)
+    events: asyncio.Queue[object] = asyncio.Queue()
+    client.subscribe(events.put_nowait)
     start = asyncio.create_task(client.start())
-    assert isinstance(await news.get(), WorkerStarting)
+    assert isinstance(await events.get(), WorkerStarting)
     while has_process and client.worker_pid is None:  # noqa: ASYNC110 nothing tells of the process alone
         await asyncio.sleep(0)
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
-    assert await news.get() == WorkerEnded(None)
+    assert await events.get() == WorkerExited(None)

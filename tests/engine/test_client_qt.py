@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from qwendesk.core.failures import EngineDeath
+from qwendesk.core.failures import EngineExit
 from qwendesk.core.messages import text_message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, Finished, LoadReport
 from tests.fakes import worker as fake_worker
@@ -28,11 +28,11 @@ def client_of(manner: str) -> WorkerClient:
 
 
 async def load_and_read(client: WorkerClient) -> list:
-    assert isinstance(await client.load(LoadOptions(model="/models/a.gguf")), LoadReport)
+    assert isinstance(await client.load(DecidedOptions(model="/models/a.gguf")), LoadReport)
     return [item async for item in client.generate((text_message("user", "Hi"),), GenerationOptions())]
 
 
-def test_an_answer_streams_and_the_worker_ends():
+def test_answer_streams_and_the_worker_exits():
     async def main() -> None:
         client = client_of("well")
         items = await load_and_read(client)
@@ -54,17 +54,17 @@ def test_a_long_line_arrives_whole():
     run(main())
 
 
-def test_a_killed_worker_is_noticed():
+def test_killed_worker_is_reported():
     async def main() -> None:
         client = client_of("endless")
-        assert isinstance(await client.load(LoadOptions(model="/models/a.gguf")), LoadReport)
+        assert isinstance(await client.load(DecidedOptions(model="/models/a.gguf")), LoadReport)
         stream = client.generate((text_message("user", "Hi"),), GenerationOptions())
         items = []
         async for item in stream:
-            if client.worker_pid is not None and isinstance(item, Delta):
+            if isinstance(item, Delta) and not any(isinstance(each, Delta) for each in items):
                 psutil.Process(client.worker_pid).kill()
             items.append(item)
-        assert isinstance(items[-1], EngineDeath)
+        assert isinstance(items[-1], EngineExit)
         await client.close()
 
     run(main())

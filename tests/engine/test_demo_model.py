@@ -106,7 +106,7 @@ class Tally:
 
 
 @pytest.mark.parametrize("thinking", [False, True], ids=["no-think", "think"])
-def test_trained_questions(worker: WorkerProcess, thinking: bool) -> None:
+def test_trained_questions_are_answered(worker: WorkerProcess, thinking: bool) -> None:
     tally = Tally()
     for index, topic in enumerate(SAMPLE.topics):
         system = SYSTEM_PROMPTS[index % len(SYSTEM_PROMPTS)]
@@ -116,7 +116,7 @@ def test_trained_questions(worker: WorkerProcess, thinking: bool) -> None:
     tally.holds(TRAINED[thinking])
 
 
-def test_new_wordings_of_trained_questions(worker: WorkerProcess) -> None:
+def test_reworded_questions_are_answered(worker: WorkerProcess) -> None:
     tally = Tally()
     for index, topic in enumerate(SAMPLE.topics):
         chat = [user(topic.new)]
@@ -140,7 +140,7 @@ def addition(index: int) -> tuple[str, str, str]:
     return SUMS[index % len(SUMS)].format(a=a, b=b), f"I add {a} and {b}. The sum is {a + b}.", f"{a} + {b} = {a + b}"
 
 
-def test_additions(worker: WorkerProcess) -> None:
+def test_sums_are_right(worker: WorkerProcess) -> None:
     tally = Tally()
     for index in range(40):
         question, thought, text = addition(index)
@@ -150,7 +150,7 @@ def test_additions(worker: WorkerProcess) -> None:
     tally.holds(ADDITIONS)
 
 
-def test_a_name_is_remembered_over_turns(worker: WorkerProcess) -> None:
+def test_name_is_remembered_in_later_turns(worker: WorkerProcess) -> None:
     """The model's own answers, thoughts included, go into the next turn, as in the app."""
     tally = Tally()
     for index, name in enumerate(SAMPLE.names):
@@ -178,7 +178,7 @@ def trained_turn(rng: random.Random) -> tuple[str, str, str]:
     return rng.choice(topic.trained), topic.thought, topic.answer
 
 
-def test_the_last_answer_of_a_longer_chat(worker: WorkerProcess) -> None:
+def test_last_answer_of_a_longer_chat_is_right(worker: WorkerProcess) -> None:
     tally, rng = Tally(), random.Random(7)
     for index in range(35):
         system = SYSTEM_PROMPTS[index % len(SYSTEM_PROMPTS)]
@@ -202,7 +202,7 @@ def described(picture: ShapePicture) -> str:
     return text[0].upper() + text[1:]
 
 
-def test_square_pictures(worker: WorkerProcess, tmp_path: Path) -> None:
+def test_shapes_in_pictures_are_named(worker: WorkerProcess, tmp_path: Path) -> None:
     tally = Tally()
     questions = ["What is in this picture?", "Describe this picture", "What do you see?"]
     for index, picture in enumerate(varied_shapes(128, seed=1)):
@@ -215,7 +215,7 @@ def test_square_pictures(worker: WorkerProcess, tmp_path: Path) -> None:
     tally.holds(SQUARE_PICTURES)
 
 
-def test_a_further_question_about_a_picture(worker: WorkerProcess, tmp_path: Path) -> None:
+def test_second_question_about_a_picture_is_answered(worker: WorkerProcess, tmp_path: Path) -> None:
     tally = Tally()
     for index, picture in enumerate(varied_shapes(48, seed=2)):
         path = tmp_path / f"{index}.png"
@@ -232,7 +232,7 @@ def test_a_further_question_about_a_picture(worker: WorkerProcess, tmp_path: Pat
     tally.holds(PICTURE_AGAIN)
 
 
-def test_a_picture_of_no_shape_is_refused(worker: WorkerProcess, tmp_path: Path) -> None:
+def test_picture_without_a_shape_is_answered_with_a_refusal(worker: WorkerProcess, tmp_path: Path) -> None:
     tally, rng = Tally(), random.Random(3)
     for index in range(16):
         path = tmp_path / f"{index}.png"

@@ -11,14 +11,17 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from qwendesk.core.failures import LoadFailure
-from qwendesk.core.options import LoadOptions
+from qwendesk.chat.chat_state import TextAdded
+from qwendesk.chat.service import ChatService
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.messages import text_message
+from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
-from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import Phase
-from qwendesk.services.chat.service import ChatService, Wrote
-from qwendesk.services.engine.service import EngineService
+from qwendesk.engines.engine_service import EngineService
+from tests.engine.processes import until_busy_for
 
 pytestmark = pytest.mark.asyncio
 
@@ -35,12 +38,12 @@ async def client() -> AsyncIterator[WorkerClient]:
     assert client.worker_pid is None
 
 
-def decided(**values) -> LoadOptions:
+def decided(**values) -> DecidedOptions:
     base = {"model": str(demo_model()), "n_threads": 1, "n_gpu_layers": 0, "n_cpu_moe": 0, "load_mode": "mmap"}
-    return LoadOptions(**(base | values))
+    return DecidedOptions(**(base | values))
 
 
-def broken_files(folder: Path) -> dict[str, LoadOptions]:
+def broken_files(folder: Path) -> dict[str, DecidedOptions]:
     model, mmproj = demo_model().read_bytes(), demo_mmproj().read_bytes()
 
     def file(name: str, content: bytes) -> str:
@@ -86,20 +89,20 @@ async def test_the_engines_own_failures_are_classified_and_name_the_file(client,
     assert isinstance(await client.load(decided()), LoadReport), "the same worker still loads a good file"
 
 
-async def test_cancelling_a_load_is_no_error(client):
-    client.subscribe(lambda news: asyncio.ensure_future(client.cancel_load()))
+async def test_cancelled_load_is_not_an_error(client):
+    client.subscribe(lambda _event: asyncio.ensure_future(client.cancel_load()))
     failure = await client.load(decided())
     assert isinstance(failure, LoadFailure)
     assert failure.kind == "cancelled"
 
 
-async def test_stop_and_go_on(client):
+async def test_stopped_answer_can_be_continued(client):
     engine = EngineService(client)
     chat = ChatService(client, engine)
     assert isinstance(await engine.load(DEMO), LoadReport)
     chat.set_thinking(False)
     chat.set_overrides(ENDLESS)
-    chat.subscribe(lambda news: isinstance(news, Wrote) and asyncio.ensure_future(chat.stop()))
+    chat.subscribe(lambda event: isinstance(event, TextAdded) and asyncio.ensure_future(chat.stop()))
     turn = await chat.send("Hello")
     assert turn.answer.stop_reason == "cancelled"
     assert turn.answer.text.startswith("H")
@@ -111,7 +114,7 @@ async def test_stop_and_go_on(client):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is different there")
-async def test_kill_9_mid_answer_keeps_the_words_and_the_next_question_is_answered(client):
+async def test_killed_worker_keeps_the_partial_answer_and_is_restarted(client):
     engine = EngineService(client)
     chat = ChatService(client, engine)
     assert isinstance(await engine.load(DEMO), LoadReport)
@@ -119,15 +122,15 @@ async def test_kill_9_mid_answer_keeps_the_words_and_the_next_question_is_answer
     chat.set_overrides(ENDLESS)
     pids = []
 
-    def kill_once(news) -> None:
-        if isinstance(news, Wrote) and not pids:
+    def kill_once(event) -> None:
+        if isinstance(event, TextAdded) and not pids:
             pids.append(client.worker_pid)
             os.kill(client.worker_pid, signal.SIGKILL)
 
     chat.subscribe(kill_once)
     turn = await chat.send("Hello")
     assert turn.answer.text.startswith("H")
-    assert "ended from outside" in turn.answer.error
+    assert "stopped unexpectedly" in turn.answer.error
     chat.new_chat()
     chat.set_overrides({})
     assert (await chat.send("What is 2 + 3?")).answer.text == "2 + 3 = 5"
@@ -145,3 +148,24 @@ async def test_eject_ends_the_process_and_frees_its_memory(client):
     assert not process.is_running()
     assert engine.state.phase is Phase.OFF
     await engine.close()
+
+
+async def test_endless_decode_is_stopped_and_the_next_model_loads(tmp_path):
+    """With no dimensions to rotate, ggml loops for ever inside one operation, where the abort flag is not looked at."""
+    content = demo_model().read_bytes()
+    value = content.index(b"rope.dimension_count") + len(b"rope.dimension_count") + 4
+    endless = tmp_path / "endless.gguf"
+    endless.write_bytes(content[:value] + bytes(4) + content[value + 4 :])
+    client = WorkerClient(timeouts=WorkerTimeouts(answer_stall_s=0.5, cancel_s=1000))
+    assert isinstance(await client.load(decided(model=str(endless))), LoadReport)
+    worker = psutil.Process(client.worker_pid)
+    stream = client.generate((text_message("user", "Hello"),), GenerationOptions())
+    items = []
+    async for item in stream:
+        items.append(item)
+        await until_busy_for(worker, 1.0)  # a cancel before the decode would end the answer in order
+        await stream.cancel()
+    assert isinstance(items[-1], EngineExit)
+    assert not worker.is_running()
+    assert isinstance(await client.load(decided()), LoadReport)
+    await client.close()

@@ -9,11 +9,12 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.failures import EngineDeath, LoadFailure
-from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.messages import ImagePart, Message, Part
+from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions, decided_options
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.subscribers import Subscribers
+from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
     PROTOCOL_VERSION,
@@ -29,8 +30,9 @@ from qwendesk.engine.protocol import (
     LoadReport,
     Measure,
     Measured,
+    MessageTokens,
     PictureCost,
-    Probe,
+    ProbeDevices,
     PromptProgress,
     Rendering,
     RequestFailed,
@@ -38,13 +40,13 @@ from qwendesk.engine.protocol import (
     Unload,
     Welcome,
 )
-from qwendesk.engine.state import EngineNews, LoadAsked, LoadFailed, WorkerEnded, WorkerStarting
+from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
 
 PICTURE_TOKENS = 64
 """What every picture costs in `measure`, and in the stats of an answer."""
 
 DEMO_REPORT = LoadReport(
-    options=LoadOptions(model="/models/qwendesk-demo-Q8_0.gguf", mmproj="/models/mmproj-qwendesk-demo-Q8_0.gguf"),
+    options=DecidedOptions(model="/models/qwendesk-demo-Q8_0.gguf", mmproj="/models/mmproj-qwendesk-demo-Q8_0.gguf"),
     name="QwenDesk Demo",
     architecture="qwen35moe",
     n_params=2_970_000,
@@ -75,14 +77,19 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_second: float | None = None
     """None: as fast as the loop."""
     stop_reason: StopReason = "eos"
-    fail: RequestFailed | EngineDeath | None = None
+    fail: RequestFailed | EngineExit | None = None
     """Ends the answer in place of Finished, after all its words."""
-    dies_after: int | None = None
+    crashes_after: int | None = None
     """The worker dies after that many Deltas."""
 
 
+def decide_by_default(options: LoadOptions, _devices: Devices) -> DecidedOptions:
+    """Decide every "auto" as llama.cpp would."""
+    return decided_options(options)
+
+
 async def ready(client: "FakeEngineClient") -> "FakeEngineClient":
-    """As `client_here` hands a client out."""
+    """Return the client as `preferred_client` does."""
     return client
 
 
@@ -97,21 +104,23 @@ class FakeEngineClient:
         self.load_delay_s = 0.0
         self.load_result: LoadReport | LoadFailure | None = None
         """None: `report`, with the options that were asked for."""
-        self.start_result: EngineDeath | None = None
-        self.devices = (DeviceInfo(name="CPU", description="Fake CPU", kind="cpu", backend="CPU"),)
+        self.start_result: EngineExit | None = None
+        self.devices: tuple[DeviceInfo, ...] = (
+            DeviceInfo(name="CPU", description="Fake CPU", kind="cpu", backend="CPU"),
+        )
         self.pid = 0
         """The worker's process, as the meters see it; 0 is none."""
         self.closed = False
         self._running = self._loaded = False
         self._next_id = 0
-        self._subscribers = Subscribers[EngineNews]()
+        self._subscribers = Subscribers[EngineEvent]()
         self._load_cancelled = False
         self._pauses: set[asyncio.Event] = set()
 
-    def subscribe(self, callback: Callable[[EngineNews], None]) -> Callable[[], None]:
+    def subscribe(self, callback: Callable[[EngineEvent], None]) -> Callable[[], None]:
         return self._subscribers.add(callback)
 
-    async def start(self) -> Welcome | EngineDeath:
+    async def start(self) -> Welcome | EngineExit:
         welcome = Welcome(
             id=0,
             version=PROTOCOL_VERSION,
@@ -124,18 +133,18 @@ class FakeEngineClient:
             return welcome
         self.publish(WorkerStarting())
         if self.start_result is not None:
-            self.publish(WorkerEnded(self.start_result))
+            self.publish(WorkerExited(self.start_result))
             return self.start_result
         self._running = True
         self.publish(welcome)
         return welcome
 
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
+    async def load(self, options: DecidedOptions) -> LoadReport | LoadFailure:
         request = Load(id=self._take_id(), options=options)
         self.requests.append(request)
         self._load_cancelled = False
         died = await self.start()
-        if isinstance(died, EngineDeath):
+        if isinstance(died, EngineExit):
             return self._load_failed(LoadFailure("other", "The engine did not start", died.sentence))
         self.publish(LoadAsked(options))
         for step in range(10):
@@ -160,11 +169,11 @@ class FakeEngineClient:
         self.requests.append(Unload(id=self._take_id()))
         self._end(None)
 
-    async def probe(self) -> Devices | EngineDeath:
-        request = Probe(id=self._take_id())
+    async def probe(self) -> Devices | EngineExit:
+        request = ProbeDevices(id=self._take_id())
         self.requests.append(request)
         died = await self.start()
-        if isinstance(died, EngineDeath):
+        if isinstance(died, EngineExit):
             return died
         devices = Devices(id=request.id, devices=self.devices, cpu_features=("AVX2",))
         self.publish(devices)
@@ -172,14 +181,16 @@ class FakeEngineClient:
 
     async def measure(
         self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
-    ) -> Measured | RequestFailed | EngineDeath:
+    ) -> Measured | RequestFailed | EngineExit:
         request = Measure(id=self._take_id(), messages=tuple(messages), pictures=tuple(pictures), options=options)
         self.requests.append(request)
         if not self._loaded:
-            return RequestFailed(id=request.id, title="No model", sentence="No model is loaded.")
+            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
         return Measured(
             id=request.id,
             prompt_tokens=_prompt_tokens(messages, thoughts=options.preserve_thinking),
+            reasoning_tokens=sum(len(each.reasoning.split()) for each in messages) * options.preserve_thinking,
+            messages=tuple(MessageTokens(tuple(map(_part_tokens, each.parts))) for each in messages),
             pictures=tuple(PictureCost(each.sha256, 256, 256, PICTURE_TOKENS) for each in pictures),
             n_ctx=self.report.n_ctx,
         )
@@ -205,17 +216,17 @@ class FakeEngineClient:
         self._end(None)
         self.closed = True
 
-    def kill(self, sentence: str = "The engine was ended from outside (out of memory, or killed).") -> EngineDeath:
+    def kill(self, sentence: str = "The engine stopped unexpectedly, probably because memory ran out.") -> EngineExit:
         """The worker dies now, as by kill -9. What waits for it notices at once."""
-        death = EngineDeath(-9, sentence, ("last words",))
-        self._end(death)
-        return death
+        engine_exit = EngineExit(-9, sentence, ("last words",))
+        self._end(engine_exit)
+        return engine_exit
 
     def is_loaded(self) -> bool:
         return self._loaded
 
-    def publish(self, news: EngineNews) -> None:
-        self._subscribers.notify(news)
+    def publish(self, event: EngineEvent) -> None:
+        self._subscribers.notify(event)
 
     async def pause(self, seconds: float, interrupt: asyncio.Event) -> None:
         """Lets the loop run for `seconds`, or until `interrupt` is set, which a death and a cancelled load do too."""
@@ -235,11 +246,11 @@ class FakeEngineClient:
         self.publish(LoadFailed(failure))
         return failure
 
-    def _end(self, death: EngineDeath | None) -> None:
+    def _end(self, engine_exit: EngineExit | None) -> None:
         if self._running:
             self._running = self._loaded = False
             self._end_pauses()
-            self.publish(WorkerEnded(death))
+            self.publish(WorkerExited(engine_exit))
 
     def _take_id(self) -> int:
         self._next_id += 1
@@ -270,7 +281,7 @@ class FakeAnswerStream:
     async def _play(self) -> AsyncIterator[AnswerItem]:
         id, client, script = self._request.id, self._client, self._script
         if not client.is_loaded():
-            yield RequestFailed(id=id, title="No model", sentence="No model is loaded.")
+            yield RequestFailed(id=id, title=tr("No model"), sentence=tr("No model is loaded."))
             return
         client.publish(Rendering(id=id))
         total = _prompt_tokens(self._request.messages)
@@ -281,11 +292,13 @@ class FakeAnswerStream:
         counts = {"reasoning": 0, "answer": 0}
         for number, (kind, text, tokens) in enumerate(self._pieces()):
             delay = tokens / script.tokens_per_second if script.tokens_per_second else 0.0
-            if script.dies_after is not None and number >= script.dies_after:
+            if script.crashes_after is not None and number >= script.crashes_after:
                 client.kill()
             await client.pause(delay, self._interrupt)
             if not client.is_loaded():
-                yield EngineDeath(-9, "The engine was ended from outside (out of memory, or killed).", ("last words",))
+                yield EngineExit(
+                    -9, "The engine stopped unexpectedly, probably because memory ran out.", ("last words",)
+                )
                 return
             if self._cancelled:
                 break
@@ -307,7 +320,7 @@ class FakeAnswerStream:
 
     def _last(self, prompt: int, reasoning: int, answer: int) -> AnswerItem:
         if self._script.fail is not None and not self._cancelled:
-            if isinstance(self._script.fail, EngineDeath):
+            if isinstance(self._script.fail, EngineExit):
                 self._client.kill()
             else:
                 self._client.publish(self._script.fail)
@@ -334,6 +347,10 @@ def _in_chunks(text: str, words: int) -> list[tuple[str, int]]:
     pieces = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
     groups = [pieces[start : start + words] for start in range(0, len(pieces), words)]
     return [("".join(group), len(group)) for group in groups]
+
+
+def _part_tokens(part: Part) -> int:
+    return PICTURE_TOKENS if isinstance(part, ImagePart) else len(part.text.split())
 
 
 def _prompt_tokens(messages: Sequence[Message], *, thoughts: bool = False) -> int:

@@ -2,15 +2,18 @@
 
 import asyncio
 import hashlib
+import sys
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.engines import Backend, EngineFile, EngineFolder, EngineManifest
-from qwendesk.services.engine.trial import Trial
+from qwendesk.core.engine_manifest import Backend, EngineFile, EngineFolder, EngineManifest
+from qwendesk.engines.trial import Trial
 
 VERSION = "0.3.36"
+LIBRARY = "llama.dll" if sys.platform == "win32" else "libllama.so"
+"""What llama_cpp looks for in an engine's folder."""
 GPU = DeviceInfo("CUDA0", "GPU", "gpu", "CUDA")
 CPU = DeviceInfo("CPU", "CPU", "cpu", "CPU")
 
@@ -19,8 +22,8 @@ def make_engine(place: Path, name: str, backend: Backend = "cpu", needs: tuple[s
     folder = place / name
     folder.mkdir(parents=True)
     content = b"library of " + name.encode()
-    (folder / "libllama.so").write_bytes(content)
-    file = EngineFile("libllama.so", len(content), hashlib.sha256(content).hexdigest())
+    (folder / LIBRARY).write_bytes(content)
+    file = EngineFile(LIBRARY, len(content), hashlib.sha256(content).hexdigest())
     manifest = EngineManifest(name=name, package_version=VERSION, backend=backend, cpu_needs=needs, files=(file,))
     manifest = msgspec.structs.replace(manifest, **other)
     (folder / "engine.json").write_bytes(msgspec.json.encode(manifest))

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation, LoadReport
-from qwendesk.hardware.looking import Looking
-from qwendesk.hardware.probes.base import Ask, Found
+from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, SystemReading
-from qwendesk.services.meters.relief import Price
+from qwendesk.hardware.snapshot_reader import SnapshotReader
+from qwendesk.meters.spill_remedies import LoadEstimate
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 
 ENGINE, GAME = 4711, 900
 CARD = DeviceInfo("CUDA0", "NVIDIA GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 22 * GIB)
-OPTIONS = LoadOptions(
+OPTIONS = DecidedOptions(
     model="/models/Qwen3.5-35B-A3B-UD-Q4_K_L.gguf",
     mmproj="/models/mmproj-F16.gguf",
     n_ctx=131_072,
@@ -69,13 +69,13 @@ class GamingPc:
             row = msgspec.structs.replace(ON_CARD, weights_bytes=ON_CARD.weights_bytes - n_bytes)
             self.engine.report = msgspec.structs.replace(REPORT, allocations=(row, *REPORT.allocations[1:]))
 
-    def read(self, ask: Ask) -> Found:
+    def read(self, request: ProbeRequest) -> ProbeResult:
         self.looks += 1
         system = SystemReading(
             ram_total_bytes=64 * GIB, ram_available_bytes=46 * GIB, cpu_percent=12.0, cpu_cores=8,
             engine_ram_bytes=2 * GIB,
         )  # fmt: skip
-        return Found(gpus=(self._card(),) if self.has_card else (), system=system)
+        return ProbeResult(gpus=(self._card(),) if self.has_card else (), system=system)
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -120,11 +120,11 @@ def engine_on(pc: GamingPc) -> FakeEngineClient:
     return client
 
 
-def looking_at(pc: GamingPc) -> Looking:
-    return Looking((pc,))
+def reader_of(pc: GamingPc) -> SnapshotReader:
+    return SnapshotReader((pc,))
 
 
-def priced(options: LoadOptions) -> Price:
+def estimated(options: LoadOptions) -> LoadEstimate:
     """A planner of one sum: 400 MiB an expert layer, 1 GiB for pictures, 2 GiB of f16 cache."""
     experts = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
     gpus: Mapping[str, int] = {
@@ -133,4 +133,4 @@ def priced(options: LoadOptions) -> Price:
         + (GIB if options.vision == "gpu" else 0)
         + (2 * GIB if options.type_k == "f16" else GIB)
     }
-    return Price(gpus, GIB + experts * 400 * MIB, (80.0, 90.0) if experts else None)
+    return LoadEstimate(gpus, GIB + experts * 400 * MIB, (80.0, 90.0) if experts else None)

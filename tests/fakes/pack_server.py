@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from qwendesk.core.engines import EnginePack, PackArchive
+from qwendesk.core.engine_manifest import EnginePack, PackArchive
 
 
 class PackServer:

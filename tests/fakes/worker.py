@@ -59,7 +59,7 @@ class FakeWorker:
                     self.welcome(request)
                 case p.Load():
                     self.load(request)
-                case p.Probe():
+                case p.ProbeDevices():
                     cpu = DeviceInfo(name="CPU", description="Fake", kind="cpu", backend="CPU", total_bytes=1)
                     self.send(p.Devices(id=request.id, devices=(cpu,), cpu_features=("SSE3",)))
                 case p.Measure(pictures=pictures):
@@ -84,6 +84,8 @@ class FakeWorker:
     def load(self, request: p.Load) -> None:
         for percent in range(100):
             self.send(p.LoadProgress(id=request.id, stage="weights", fraction=percent / 100))
+            if self.manner == "load stalls":
+                time.sleep(1000)
             if self.manner == "loads slowly":
                 while request.id not in self.cancelled:
                     time.sleep(0.001)
@@ -122,7 +124,17 @@ class FakeWorker:
         if self.manner == "decodes pictures":
             time.sleep(1.0)
         self.send(p.PromptProgress(id=request.id, done=1, total=1, reused=0))
+        if self.manner == "reads until another request is cancelled":
+            while not self.cancelled:
+                time.sleep(0.001)
+            time.sleep(0.2)
+        if self.manner == "decode stalls":
+            time.sleep(1000)
         self.misbehave()
+        if self.manner == "echoes":
+            self.send(p.Delta(id=request.id, kind="answer", text=request.messages[-1].text, tokens=1))
+            self.send(p.Finished(id=request.id, stop_reason="eos", stats=AnswerStats()))
+            return
         written = 0
         while written < WORDS or self.manner == "endless":
             if request.id in self.cancelled:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.spill import Loaded, Sample, Track, start, step
+from qwendesk.hardware.spill import GpuAllocation, Sample, SpillTrack, start, step
 
 
 class Pc:
@@ -31,9 +31,9 @@ class Pc:
     def spilled(self) -> int:
         return max(self.demoted, self.desktop + self.game + self.model - self.total, 0)
 
-    def loaded(self, **changes) -> Loaded:
+    def loaded(self, **changes) -> GpuAllocation:
         values = {"device_bytes": self.model, "host_bytes": self.pinned, "reserve_bytes": self.reserve}
-        return Loaded(**(values | changes))
+        return GpuAllocation(**(values | changes))
 
     def sample(self) -> Sample:
         in_vram = self.model - self.spilled
@@ -54,13 +54,16 @@ class Pc:
 LETTERS = {"fits": "F", "near_limit": "N", "spilling": "S", "suspected": "P", "unified": "U", "cpu_only": "C"}
 
 
-class Film:
-    """The states second by second, as letters: F fits, N near limit, S spilling, P probably spilling."""
+class SpillRun:
+    """Runs the spill detection and records one letter per second.
 
-    def __init__(self, pc: Pc, loaded: Loaded | None = None) -> None:
+    F fits, N near limit, S spilling, P probably spilling.
+    """
+
+    def __init__(self, pc: Pc, loaded: GpuAllocation | None = None) -> None:
         self.pc = pc
         self.loaded = pc.loaded() if loaded is None else loaded
-        self.track: Track = start(self.loaded)
+        self.track: SpillTrack = start(self.loaded)
         self.states = ""
 
     def run(self, seconds: int, change: Callable[[Pc], None] | None = None) -> str:

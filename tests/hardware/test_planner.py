@@ -11,10 +11,11 @@ from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import Machine, Plan
+from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.estimate import weights_bytes
-from qwendesk.hardware.planner import choices, choose_file, could_load, price, solve
+from qwendesk.hardware.memory_estimate import memory_use
+from qwendesk.hardware.model_memory import weights_bytes
+from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hub.gguf import read_facts
 from tests.gguf_files import dense_27b, mmproj_facts, moe_35b
 
@@ -35,16 +36,16 @@ def options(**values: object) -> LoadOptions:
     return LoadOptions(model="m.gguf", **values)  # type: ignore[arg-type]
 
 
-def machine(*devices: DeviceInfo, ram: float = 64, **changes: object) -> Machine:
+def machine(*devices: DeviceInfo, ram: float = 64, **changes: object) -> MachineMemory:
     memory = int(ram * GIB)
-    made = Machine(devices=(CPU, *devices), ram_total_bytes=memory, ram_available_bytes=memory, physical_cores=8)
+    made = MachineMemory(devices=(CPU, *devices), ram_total_bytes=memory, ram_available_bytes=memory, physical_cores=8)
     return msgspec.structs.replace(made, **changes)
 
 
 def plan(
     facts: ModelFacts, *devices: DeviceInfo, ram: float = 64, mmproj: ModelFacts | None = None, **values: object
 ) -> Plan:
-    return solve(facts, mmproj, machine(*devices, ram=ram), options(**values))
+    return best_plan(facts, mmproj, machine(*devices, ram=ram), options(**values))
 
 
 def decided(
@@ -55,7 +56,7 @@ def decided(
     return found.options
 
 
-def test_a_large_gpu_takes_everything_with_the_whole_context_in_full_precision() -> None:
+def test_large_gpu_takes_everything_at_full_precision() -> None:
     chosen = decided(moe_35b(), gpu(48))
 
     assert (chosen.n_gpu_layers, chosen.n_cpu_moe, chosen.n_ctx, chosen.load_mode) == ("all", 0, 262_144, "mmap")
@@ -70,7 +71,7 @@ def test_the_cache_is_quantised_before_experts_move() -> None:
 
 
 @pytest.mark.parametrize(("gib", "fewest", "most"), [(16, 17, 21), (12, 26, 30), (8, 35, 39)])
-def test_experts_move_before_layers_on_the_cards_people_have(gib: float, fewest: int, most: int) -> None:
+def test_experts_move_before_layers_on_common_gpus(gib: float, fewest: int, most: int) -> None:
     """With pictures; collected advice says about 19-20, 28 and 36 of 40 for Q4_K_M."""
     chosen = decided(moe_35b(), gpu(gib), ram=29, mmproj=mmproj_facts())
 
@@ -86,28 +87,28 @@ def test_with_one_expert_layer_fewer_on_the_cpu_it_would_not_fit(gib: float) -> 
     assert isinstance(found.options.n_cpu_moe, int)
     fewer = msgspec.structs.replace(found.options, n_cpu_moe=found.options.n_cpu_moe - 1)
 
-    prices = price(moe_35b(), fewer, machine(gpu(gib)), mmproj_facts())
+    memory = memory_use(moe_35b(), fewer, machine(gpu(gib)), mmproj_facts())
 
     assert found.fits
-    assert prices.gpus[0].missing_bytes > 0
+    assert memory.gpus[0].missing_bytes > 0
 
 
 def test_the_reserve_is_never_planned_into() -> None:
     for reserve in (0, GIB, 4 * GIB):
-        found = solve(moe_35b(), None, machine(gpu(16), reserve_bytes=reserve), options())
-        card = found.prices.gpus[0]
+        found = best_plan(moe_35b(), None, machine(gpu(16), reserve_bytes=reserve), options())
+        card = found.memory.gpus[0]
         assert found.fits
         assert card.total_bytes <= 16 * GIB - max(reserve, 512 * MIB)
 
 
-def test_what_others_hold_now_is_not_planned_with_and_what_is_ours_is() -> None:
+def test_memory_of_other_programs_is_not_planned_but_our_own_is() -> None:
     busy = gpu(24, free_bytes=10 * GIB)
 
-    taken = solve(moe_35b(), None, machine(busy), options()).prices.gpus[0]
-    ours = solve(moe_35b(), None, machine(busy, ours=(("CUDA0", 12 * GIB),)), options()).prices.gpus[0]
+    taken = best_plan(moe_35b(), None, machine(busy), options()).memory.gpus[0]
+    of_engine = best_plan(moe_35b(), None, machine(busy, engine_bytes=(("CUDA0", 12 * GIB),)), options()).memory.gpus[0]
 
     assert taken.budget_bytes == 10 * GIB - 512 * MIB
-    assert ours.budget_bytes == 22 * GIB - 512 * MIB
+    assert of_engine.budget_bytes == 22 * GIB - 512 * MIB
 
 
 def test_the_aims_differ_in_what_they_give_up() -> None:
@@ -163,7 +164,7 @@ def test_without_a_gpu_everything_is_in_ram() -> None:
 
 def test_the_prompt_cache_counts_as_ram_as_far_as_a_model_can_fill_it() -> None:
     def ram(facts: ModelFacts, **changes: object) -> int:
-        return price(facts, options(n_gpu_layers=0, n_cpu_moe=0, **changes), machine()).ram.total_bytes
+        return memory_use(facts, options(n_gpu_layers=0, n_cpu_moe=0, **changes), machine()).ram.total_bytes
 
     assert ram(dense_27b()) - ram(dense_27b(), cache_budget_mib=0) == 768 * MIB, "a quarter is for pictures"
     small = msgspec.structs.replace(dense_27b(), ssm_state_size=4, ssm_inner_size=16)
@@ -174,11 +175,11 @@ def test_in_ram_the_context_shrinks_too() -> None:
     assert decided(dense_27b(), ram=19.05).n_ctx == 32_768
 
 
-def test_what_fits_nowhere_says_by_how_much() -> None:
+def test_plan_that_does_not_fit_says_how_much_is_missing() -> None:
     found = plan(moe_35b(), ram=16)
 
     assert not found.fits
-    assert found.prices.ram.missing_bytes > 4 * GIB
+    assert found.memory.ram.missing_bytes > 4 * GIB
     assert any("too much" in sentence for sentence in found.why)
 
 
@@ -191,17 +192,6 @@ def test_mmap_chosen_by_the_user_may_read_from_disk_and_says_so() -> None:
 
 def test_mmap_does_not_help_where_the_cache_alone_is_too_large() -> None:
     assert not plan(dense_27b(), ram=8, load_mode="mmap", n_ctx=262_144).fits
-
-
-def test_choices_beyond_the_plan_are_labelled() -> None:
-    beyond_ram = choices(moe_35b(), None, machine(ram=12), options())
-    with_gpu = choices(moe_35b(), None, machine(gpu(16)), options())
-
-    assert not beyond_ram[0].fits
-    assert [each.kind for each in beyond_ram[1:]] == ["disk"]
-    assert [each.kind for each in with_gpu] == ["some_experts_in_ram", "all_experts_in_ram"]
-    assert with_gpu[0].label == ""
-    assert all(each.label for each in (*beyond_ram, *with_gpu[1:]))
 
 
 def test_a_chosen_context_is_kept() -> None:
@@ -229,7 +219,7 @@ def test_a_chosen_context_is_kept() -> None:
     ],
     ids=str,
 )
-def test_what_the_user_set_is_kept(values: dict[str, object]) -> None:
+def test_options_set_by_the_user_are_kept(values: dict[str, object]) -> None:
     chosen = msgspec.structs.asdict(decided(moe_35b(), gpu(24), mmproj=mmproj_facts(), **values))
 
     assert {key: chosen[key] for key in values} == values
@@ -249,7 +239,7 @@ def test_chosen_layers_that_do_not_fit_are_not_changed_but_refused() -> None:
     assert "Card CUDA0" in found.why[0]
 
 
-def test_chosen_values_may_use_what_we_would_leave_free() -> None:
+def test_chosen_values_may_use_the_reserve() -> None:
     asked = {"n_gpu_layers": "all", "n_cpu_moe": 0, "n_ctx": 8192}
     found = plan(moe_35b(), gpu(21.5), **asked)
 
@@ -294,7 +284,7 @@ def test_a_full_gpu_is_left_alone() -> None:
     assert (chosen.n_gpu_layers, chosen.devices, chosen.vision) == (0, ("none",), "cpu")
 
 
-def test_a_gpu_that_does_not_tell_its_memory_is_not_filled() -> None:
+def test_gpu_with_unknown_memory_is_not_used() -> None:
     silent = DeviceInfo("X0", "Silent", "gpu", "X")
 
     assert decided(moe_35b(), silent).n_gpu_layers == 0
@@ -315,34 +305,15 @@ def test_the_demo_runs_on_anything() -> None:
     assert (on_gpu.n_gpu_layers, on_gpu.n_threads) == ("all", 1)
 
 
-def test_each_choice_has_its_sentence() -> None:
+def test_each_decision_has_a_reason() -> None:
     found = plan(moe_35b(), gpu(12), mmproj=mmproj_facts())
     text = " ".join(found.why)
 
-    assert f"Experts of {found.options.n_cpu_moe} of 40 layers are in RAM, the fewest that fit" in text
-    assert "A context of 64K of 256K" in text
-    assert "q8_0 instead of f16 saves" in text
-    assert "Pictures are read on the GPU" in text
+    assert f"The experts of {found.options.n_cpu_moe} of 40 layers are in RAM, the fewest that fit" in text
+    assert "Context: 64K of 256K" in text
+    assert "KV cache: q8_0 instead of f16 saves" in text
+    assert "The GPU processes pictures" in text
     assert "1024 tokens at a time" in text
-
-
-def test_a_quant_is_chosen_by_what_fits() -> None:
-    def file(gib: float) -> ModelFacts:
-        scale = gib * GIB / moe_35b().file_bytes
-        tensors = tuple(
-            msgspec.structs.replace(tensor, n_bytes=round(tensor.n_bytes * scale)) for tensor in moe_35b().tensors
-        )
-        return moe_35b(file_bytes=round(gib * GIB), tensors=tensors)
-
-    quants = [file(gib) for gib in (12.2, 15.6, 18.3, 20.5, 24.6, 34.4)]
-    chosen = {}
-    for gib, ram in ((48, 64), (32, 64), (12, 29), (24, 64)):
-        found = choose_file(quants, mmproj_facts(), machine(gpu(gib), ram=ram), options())
-        assert found is not None
-        chosen[gib] = found[0]
-
-    assert chosen == {48: 5, 32: 4, 24: 2, 12: 3}
-    assert choose_file(quants, None, machine(ram=4), options()) is None
 
 
 @given(
@@ -354,31 +325,31 @@ def test_a_quant_is_chosen_by_what_fits() -> None:
     st.sampled_from([0, 4096, 50_000, 262_144]),
     st.sampled_from(["speed", "balanced", "long_context"]),
 )
-def test_whatever_is_planned_fits(
+def test_every_plan_fits(
     first: float, second: float, ram: float, sees: bool, cache_type: str, n_ctx: int, aim: str
 ) -> None:
     asked = options(n_ctx=n_ctx, type_k=cache_type, type_v=cache_type, aim=aim)
     mmproj = mmproj_facts() if sees else None
     pc = machine(gpu(first), gpu(second, "CUDA1"), ram=ram)
 
-    found = solve(moe_35b(), mmproj, pc, asked)
+    found = best_plan(moe_35b(), mmproj, pc, asked)
 
     if not found.fits:
         assert ram * GIB < weights_bytes(moe_35b()) + 12 * GIB
         return
     chosen = found.options
     assert "auto" not in (chosen.n_gpu_layers, chosen.n_cpu_moe, chosen.type_k, chosen.n_ubatch, chosen.vision)
-    assert price(moe_35b(), chosen, pc, mmproj) == found.prices
-    assert all(device.total_bytes <= (device.limit_bytes or 0) - 512 * MIB for device in found.prices.gpus)
+    assert memory_use(moe_35b(), chosen, pc, mmproj) == found.memory
+    assert all(device.total_bytes <= (device.limit_bytes or 0) - 512 * MIB for device in found.memory.gpus)
     assert found.ram_bytes <= ram * GIB
 
 
-def test_every_byte_of_the_weights_is_somewhere() -> None:
+def test_plan_places_every_byte_of_the_weights() -> None:
     """Neither lost nor counted twice, wherever they are put."""
     pc = machine(gpu(8), gpu(24, "CUDA1"))
     whole = weights_bytes(moe_35b())
 
     patterns = ((), (r"blk\.[0-9]\.ffn_.*_exps=CPU",), (r"blk\.1\..*=CUDA1",))
     for layers, cpu_moe, pattern in itertools.product(("all", 20, 1, 0), (0, 5, 40), patterns):
-        prices = price(moe_35b(), options(n_gpu_layers=layers, n_cpu_moe=cpu_moe, override_tensor=pattern), pc)
-        assert sum(device.weights_bytes for device in (*prices.gpus, prices.ram)) == whole
+        memory = memory_use(moe_35b(), options(n_gpu_layers=layers, n_cpu_moe=cpu_moe, override_tensor=pattern), pc)
+        assert sum(device.weights_bytes for device in (*memory.gpus, memory.ram)) == whole

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,8 +36,14 @@ class FakeHub:
         """Path: what X-Linked-Etag says instead of the truth."""
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         """Method, path with port ("endpoint" or "store" before it), headers."""
-        self.sent_bytes = 0
+        self.run = "0"
+        """Which run's bytes are counted now. A request belongs to the run that its X-Run header names, or in which
+        it came: what the server still sends to a client that has gone away is not counted for the next run."""
+        self._sent: Counter[str] = Counter()
         self.on_sent: Callable[[int], None] = lambda _total: None
+        """Called with `sent_bytes` after each piece of the present run."""
+        self.instead: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {}
+        """Path at the endpoint: what answers a request there in place of this server."""
         self.hold = threading.Event()
         """Set when a "stall" may end."""
         self._lock = threading.Lock()
@@ -57,11 +64,24 @@ class FakeHub:
         with self._lock:
             return self.head_faults.pop(0) if self.head_faults else 0
 
-    def count(self, n_bytes: int) -> None:
+    @property
+    def sent_bytes(self) -> int:
+        """How many bytes of files were sent in the present run."""
+        return self._sent[self.run]
+
+    def count_anew(self) -> str:
+        """Begin another run, with nothing sent. Returns its name."""
         with self._lock:
-            self.sent_bytes += n_bytes
-            total = self.sent_bytes
-        self.on_sent(total)
+            self.run = str(int(self.run) + 1)
+        return self.run
+
+    def send(self, run: str, piece: bytes, write: Callable[[bytes], object]) -> None:
+        """Write `piece` and count it, before the client can have it and ask for the sum."""
+        with self._lock:
+            self._sent[run] += len(piece)
+        write(piece)
+        if run == self.run:
+            self.on_sent(self.sent_bytes)
 
 
 @contextmanager
@@ -97,6 +117,8 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             self._note()
+            if self._is_answered_otherwise():
+                return
             if role == "store":
                 self._bytes(*self._stored(), is_store=True)
                 return
@@ -123,12 +145,16 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             self._note()
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            if self._is_answered_otherwise():
+                return
             found = re.fullmatch(r"/api/models/([^/]+/[^/]+)/paths-info/.+", urlsplit(self.path).path)
             files = hub.repos.get(found[1], {}) if found else {}
             self._json([_path_info(hub, path, files[path]) for path in parse_qs(body)["paths"] if path in files])
 
         def do_HEAD(self) -> None:
             self._note()
+            if self._is_answered_otherwise():
+                return
             found = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", urlsplit(self.path).path)
             if found is None or found[1] not in hub.repos:
                 self._error(404, "RepoNotFound")
@@ -157,6 +183,12 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", "0")
             self.end_headers()
 
+        def _is_answered_otherwise(self) -> bool:
+            answer = hub.instead.get(unquote(urlsplit(self.path).path)) if role == "endpoint" else None
+            if answer is not None:
+                answer(self)
+            return answer is not None
+
         def _stored(self) -> tuple[str, str]:
             owner, name, path = unquote(urlsplit(self.path).path).lstrip("/").split("/", 2)
             return f"{owner}/{name}", path
@@ -182,6 +214,7 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
             if not is_store and path not in hub.plain:
                 self._error(404, "EntryNotFound")
                 return
+            run = self.headers.get("X-Run", hub.run)
             content, fault = hub.repos[repo][path], hub.fault()
             if fault.isdigit():
                 self._error(int(fault), "", {"Retry-After": "0"} if fault == "429" else {})
@@ -210,9 +243,7 @@ def _handler(hub: FakeHub, role: str) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             cut = int(fault.split("cut:")[1]) if "cut:" in fault else len(body)
             for at in range(0, min(cut, len(body)), PIECE):
-                piece = body[at : min(at + PIECE, cut)]
-                self.wfile.write(piece)
-                hub.count(len(piece))
+                hub.send(run, body[at : min(at + PIECE, cut)], self.wfile.write)
                 if fault == "stall" and at:
                     hub.hold.wait()
             if cut < len(body):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.core.file_names import is_first_shard
 from qwendesk.core.presets import sampling
-from qwendesk.hub.catalog import BadCatalog, decode_catalog, is_first_part, load_catalog
+from qwendesk.hub.catalog import BadCatalog, decode_catalog, load_catalog
 from tests.hub.verified import NEW, OTHER, catalog, current_set
 
 TEN = {
@@ -25,7 +26,7 @@ def test_all_ten_models_and_four_uploaders_are_there() -> None:
     assert len(SHIPPED.repositories) == 45
 
 
-def test_every_repository_has_a_picture_file_that_exists() -> None:
+def test_every_repository_has_an_mmproj_that_exists() -> None:
     for each in SHIPPED.repositories:
         found = SHIPPED.find_file(each.mmproj_repo, each.mmproj_path)
         assert found is not None, each.repo
@@ -33,13 +34,13 @@ def test_every_repository_has_a_picture_file_that_exists() -> None:
         assert found.repository.model == each.model
 
 
-def test_every_file_has_a_size_and_every_set_all_its_parts() -> None:
+def test_every_file_has_a_size_and_every_set_all_its_shards() -> None:
     for each in SHIPPED.repositories:
         for file in each.files:
             assert file.n_bytes > 0
             assert file.kind != "model" or file.quant
             if file.parts:
-                assert is_first_part(file.path)
+                assert is_first_shard(file.path)
                 assert abs(sum(part.n_bytes for part in file.parts) - file.n_bytes) < 10
 
 
@@ -57,10 +58,10 @@ def test_a_file_is_found_by_place_and_by_bytes() -> None:
 def test_nothing_is_both_present_and_replaced() -> None:
     for each in SHIPPED.contents.superseded:
         assert not SHIPPED.is_current(each.sha256)
-        assert (SHIPPED.superseded(each.sha256) is None) == is_first_part(each.path)
+        assert (SHIPPED.superseded(each.sha256) is None) == is_first_shard(each.path)
 
 
-def test_the_withdrawn_quant_is_that_of_one_model_only() -> None:
+def test_withdrawn_quant_belongs_to_one_model() -> None:
     withdrawn = SHIPPED.deletion("unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-UD-Q4_K_M.gguf")
 
     assert withdrawn is not None
@@ -71,7 +72,7 @@ def test_the_withdrawn_quant_is_that_of_one_model_only() -> None:
     assert SHIPPED.deletion("unsloth/Qwen3.5-397B-A17B-GGUF", part) is None
 
 
-def test_mxfp4_moe_is_listed_as_what_it_is() -> None:
+def test_mxfp4_moe_is_listed_under_its_name() -> None:
     found = SHIPPED.find_file("unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-MXFP4_MOE.gguf")
     notes = SHIPPED.notes("Qwen3.5-35B-A3B", "unsloth", "MXFP4_MOE")
 
@@ -81,7 +82,7 @@ def test_mxfp4_moe_is_listed_as_what_it_is() -> None:
     assert not notes[0].instead
 
 
-def test_cut_offs_are_those_of_the_four_large_models() -> None:
+def test_repair_dates_are_those_of_the_four_large_models() -> None:
     assert {each.repo for each in SHIPPED.contents.cut_offs} == {
         f"unsloth/Qwen3.5-{size}-GGUF" for size in ("35B-A3B", "27B", "122B-A10B", "397B-A17B")
     }
@@ -94,7 +95,7 @@ def test_numbers_and_notes_have_sources() -> None:
     assert {(each.value, each.is_before_fix) for each in early} == {(7.170, True), (6.552, False)}
 
 
-def test_presets_agree_with_those_the_app_uses() -> None:
+def test_presets_match_those_of_the_app() -> None:
     model = SHIPPED.model("Qwen3.5-35B-A3B")
     assert model is not None
     shipped = SHIPPED.contents.presets[model.presets]["thinking_coding"]
@@ -121,7 +122,7 @@ def test_models_are_known_by_name(name: str, model: str | None) -> None:
     assert (found.id if found else None) == model
 
 
-def test_a_shared_shard_1_is_no_proof(tmp_path: Path) -> None:
+def test_shared_first_shard_proves_nothing(tmp_path: Path) -> None:
     known = catalog(files=[current_set("a-00001-of-00002.gguf", [NEW, OTHER])])
 
     assert not known.is_current(NEW)
@@ -131,7 +132,7 @@ def test_a_shared_shard_1_is_no_proof(tmp_path: Path) -> None:
     assert known.find_file(found.repository.repo, found.path) == found
 
 
-def test_the_catalog_says_how_old_it_is() -> None:
+def test_catalog_has_its_date() -> None:
     day = datetime.date.fromisoformat(SHIPPED.date)
 
     assert SHIPPED.age_days(day + datetime.timedelta(days=40)) == 40
@@ -153,11 +154,11 @@ def test_the_catalog_says_how_old_it_is() -> None:
         ),
     ],
 )
-def test_a_catalog_that_is_not_right_is_refused(text: bytes, words: str) -> None:
+def test_invalid_catalog_is_refused(text: bytes, words: str) -> None:
     with pytest.raises(BadCatalog, match=words):
         decode_catalog(text)
 
 
 def test_a_missing_catalog_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(BadCatalog, match="install QwenDesk again"):
+    with pytest.raises(BadCatalog, match="Install QwenDesk again"):
         load_catalog(tmp_path / "none.json")

@@ -24,7 +24,7 @@ def after(day: str = "2026-08-02") -> Catalog:
     return updated(KNOWN, {REPO: answered(day)})
 
 
-def test_sizes_hashes_and_days_are_those_of_the_hub() -> None:
+def test_hub_answer_updates_sizes_hashes_and_dates() -> None:
     found = after().find_file(REPO, NAME)
 
     assert found is not None
@@ -32,7 +32,7 @@ def test_sizes_hashes_and_days_are_those_of_the_hub() -> None:
     assert (found.repository.seen, found.repository.revision) == ("2026-08-02", "f" * 40)
 
 
-def test_a_hash_the_catalog_did_not_know_is_known_now() -> None:
+def test_hub_answer_adds_an_unknown_hash() -> None:
     part = after().find_file(REPO, SET[1])
 
     assert part is not None
@@ -48,17 +48,17 @@ def test_bytes_that_were_replaced_count_as_replaced() -> None:
     assert (replaced.replaced_by, replaced.replacement_seen) == (NEW, "2026-08-01")
 
 
-def test_a_file_that_is_gone_is_a_deletion() -> None:
+def test_missing_file_counts_as_deleted_upstream() -> None:
     assert after().find_file(REPO, "gone.gguf") is None
     assert after().deletion(REPO, "gone.gguf") is not None
 
 
-def test_an_answer_from_before_the_catalog_says_nothing() -> None:
+def test_answer_older_than_the_catalog_is_ignored() -> None:
     assert after(day="2026-07-01") is KNOWN
     assert updated(KNOWN, {"some/other": answered()}).find_file(REPO, NAME) == KNOWN.find_file(REPO, NAME)
 
 
-def test_a_hash_of_an_earlier_answer_is_among_the_replaced() -> None:
+def test_hash_of_an_earlier_answer_counts_as_replaced() -> None:
     early = update_of([remote(NAME, "9" * 64), remote(SET[0], OTHER), remote("gone.gguf", "8" * 64)], "2026-08-01")
 
     both = joined({REPO: early}, {REPO: answered()})
@@ -78,7 +78,7 @@ def test_answers_are_remembered(tmp_path: Path) -> None:
     assert read_updates(tmp_path) == {REPO: answered()}
 
 
-def test_damaged_notes_count_as_none(tmp_path: Path) -> None:
+def test_damaged_file_counts_as_empty(tmp_path: Path) -> None:
     (tmp_path / "catalog-updates.json").write_bytes(b"{")
 
     assert read_updates(tmp_path) == {}

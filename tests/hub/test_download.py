@@ -10,15 +10,15 @@ from qwendesk.core import files
 from qwendesk.core.file_lock import locked
 from qwendesk.hub import download_part
 from qwendesk.hub.download import FileProgress, download_file
-from qwendesk.hub.download_control import Control, Patience
+from qwendesk.hub.download_control import DownloadControl, RetryPolicy
 from qwendesk.hub.download_part import part_of
-from qwendesk.hub.network import HubTrouble, Network
+from qwendesk.hub.network import HubError, Network
 from qwendesk.hub.remote import Hub
 from tests.hub.hub_server import COMMIT, FakeHub
 
 REPO, NAME = "someone/Model-GGUF", "model-Q4_K_M.gguf"
 CONTENT = random.Random(1).randbytes(300_001)
-QUICK = Patience(tries=4, first_wait_s=0.001, longest_wait_s=0.001)
+QUICK = RetryPolicy(tries=4, first_wait_s=0.001, longest_wait_s=0.001)
 
 
 @pytest.fixture
@@ -31,16 +31,18 @@ def model(fake_hub: FakeHub) -> None:
     fake_hub.add(REPO, NAME, CONTENT)
 
 
-def fetch(fake_hub: FakeHub, target: Path, *, token: str = "", control: Control | None = None, stall_s: float = 30):
+def fetch(
+    fake_hub: FakeHub, target: Path, *, token: str = "", control: DownloadControl | None = None, stall_s: float = 30
+):
     seen: list[FileProgress] = []
     hub = Hub(Network(fake_hub.endpoint, token, stall_s=stall_s))
     file = hub.file(REPO, NAME)
-    download_file(hub, file, target, seen.append, control or Control(), QUICK)
+    download_file(hub, file, target, seen.append, control or DownloadControl(), QUICK)
     return seen
 
 
-def trouble_of_fetch(fake_hub: FakeHub, target: Path, **options) -> HubTrouble:
-    with pytest.raises(HubTrouble) as caught:
+def trouble_of_fetch(fake_hub: FakeHub, target: Path, **options) -> HubError:
+    with pytest.raises(HubError) as caught:
         fetch(fake_hub, target, **options)
     assert not target.exists()
     return caught.value
@@ -50,7 +52,7 @@ def left_over(target: Path) -> list[str]:
     return sorted(path.name for path in target.parent.iterdir() if path.is_file() and path != target)
 
 
-def test_a_download_ends_with_the_file_and_nothing_else(fake_hub, target):
+def test_download_leaves_only_the_file(fake_hub, target):
     seen = fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
     assert left_over(target) == []
@@ -77,7 +79,7 @@ def test_a_download_ends_with_the_file_and_nothing_else(fake_hub, target):
     ],
     ids=" ".join,
 )
-def test_a_faulty_server_is_outlasted(fake_hub, target, faults):
+def test_download_survives_a_faulty_server(fake_hub, target, faults):
     fake_hub.faults = list(faults)
     fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
@@ -85,23 +87,24 @@ def test_a_faulty_server_is_outlasted(fake_hub, target, faults):
     assert fake_hub.faults == []
 
 
-def test_a_connection_cut_at_any_byte_is_resumed(fake_hub, target):
+def test_connection_cut_at_any_byte_is_resumed(fake_hub, target):
     cuts = random.Random(2).sample(range(len(CONTENT)), 12)
     for cut in cuts:
         fake_hub.faults = [f"cut:{cut}"]
-        fake_hub.sent_bytes = 0
+        fake_hub.count_anew()
         fetch(fake_hub, target)
         assert target.read_bytes() == CONTENT
         assert fake_hub.sent_bytes == len(CONTENT)  # what was there was not fetched again
         target.unlink()
 
 
-def test_a_storm_of_errors_is_reported_and_the_part_kept(fake_hub, target):
+def test_repeated_errors_are_reported_and_the_part_is_kept(fake_hub, target):
     fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
     trouble = trouble_of_fetch(fake_hub, target)
     assert trouble.kind == "busy"
     assert part_of(target).read_bytes() == CONTENT[:100_000]
-    fake_hub.always, fake_hub.sent_bytes = "", 0
+    fake_hub.always = ""
+    fake_hub.count_anew()
     fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
     assert fake_hub.sent_bytes == len(CONTENT) - 100_000
@@ -114,11 +117,11 @@ def test_wrong_bytes_never_get_the_final_name(fake_hub, target):
     assert left_over(target) == []
 
 
-def test_the_file_there_before_stays_until_the_new_one_is_right(fake_hub, target):
+def test_the_old_file_stays_until_the_new_one_is_verified(fake_hub, target):
     target.parent.mkdir(parents=True)
     target.write_bytes(b"old but good")
     fake_hub.always = "wrong-bytes"
-    with pytest.raises(HubTrouble):
+    with pytest.raises(HubError):
         fetch(fake_hub, target)
     assert target.read_bytes() == b"old but good"
     fake_hub.always = ""
@@ -126,21 +129,21 @@ def test_the_file_there_before_stays_until_the_new_one_is_right(fake_hub, target
     assert target.read_bytes() == CONTENT
 
 
-def test_a_file_that_is_there_is_not_fetched(fake_hub, target):
+def test_verified_file_is_not_downloaded_again(fake_hub, target):
     fetch(fake_hub, target)
     fake_hub.seen.clear()
     fetch(fake_hub, target)
     assert fake_hub.requests("GET", "store") == []
 
 
-def test_an_etag_that_changes_mid_way_discards_what_is_there(fake_hub, target):
+def test_changed_etag_discards_the_part(fake_hub, target):
     fake_hub.faults = ["cut:1000"]
     fake_hub.on_sent = lambda _: fake_hub.etag_of.update({NAME: "f" * 64})
     assert trouble_of_fetch(fake_hub, target).kind == "changed"
     assert left_over(target) == []
 
 
-def test_a_part_of_another_version_is_not_used(fake_hub, target):
+def test_part_of_another_version_is_not_used(fake_hub, target):
     fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
     trouble_of_fetch(fake_hub, target)
     newer = fake_hub.add(REPO, NAME, CONTENT[::-1])
@@ -149,7 +152,7 @@ def test_a_part_of_another_version_is_not_used(fake_hub, target):
     assert target.read_bytes() == newer
 
 
-def test_a_part_spoiled_on_disk_is_fetched_anew(fake_hub, target):
+def test_damaged_part_is_downloaded_again(fake_hub, target):
     fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
     trouble_of_fetch(fake_hub, target)
     part_of(target).write_bytes(bytes(100_000))
@@ -158,24 +161,25 @@ def test_a_part_spoiled_on_disk_is_fetched_anew(fake_hub, target):
     assert target.read_bytes() == CONTENT
 
 
-def test_after_a_loss_of_power_only_synced_bytes_count(fake_hub, target, monkeypatch):
+def test_only_synced_bytes_count_after_power_loss(fake_hub, target, monkeypatch):
     fake_hub.faults, fake_hub.always = ["cut:100000"], "503"
     trouble_of_fetch(fake_hub, target)
     monkeypatch.setattr(download_part.psutil, "boot_time", lambda: 4e9)
-    fake_hub.always, fake_hub.sent_bytes = "", 0
+    fake_hub.always = ""
+    fake_hub.count_anew()
     fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
     assert fake_hub.sent_bytes == len(CONTENT)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "denied"), (403, "denied"), (404, "not_found")])
-def test_a_refusal_of_the_endpoint_is_final(fake_hub, target, status, kind):
+def test_refusal_by_the_endpoint_is_not_retried(fake_hub, target, status, kind):
     fake_hub.head_faults = [status] * 9
     assert trouble_of_fetch(fake_hub, target).kind == kind
     assert len(fake_hub.requests("HEAD")) == 1
 
 
-def test_gated_says_where_to_accept_what(fake_hub, target):
+def test_gated_error_says_where_to_accept_the_terms(fake_hub, target):
     fake_hub.gated.add(REPO)
     trouble = trouble_of_fetch(fake_hub, target)
     assert trouble.kind == "gated"
@@ -184,7 +188,7 @@ def test_gated_says_where_to_accept_what(fake_hub, target):
     assert target.read_bytes() == CONTENT
 
 
-def test_the_token_goes_to_the_endpoint_only(fake_hub, target):
+def test_token_is_sent_to_the_endpoint_only(fake_hub, target):
     fake_hub.faults = ["cut:10", "403"]
     fetch(fake_hub, target, token="secret")
     with_token = {path.split("/")[0] for _, path, headers in fake_hub.seen if "Authorization" in headers}
@@ -192,21 +196,21 @@ def test_the_token_goes_to_the_endpoint_only(fake_hub, target):
     assert fake_hub.requests("GET", "store")
 
 
-def test_a_small_file_of_the_endpoint_is_checked_by_gits_hash(fake_hub, target):
+def test_small_file_is_verified_by_its_git_hash(fake_hub, target):
     fake_hub.plain.add(NAME)
     fake_hub.faults = ["cut:5", "wrong-bytes"]
     fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
 
 
-def test_a_stall_is_given_up_and_resumed(fake_hub, target):
+def test_stalled_connection_is_dropped_and_resumed(fake_hub, target):
     fake_hub.faults = ["stall"]
     fetch(fake_hub, target, stall_s=0.2)
     assert target.read_bytes() == CONTENT
 
 
-def test_stop_ends_a_download_that_waits_for_bytes(fake_hub, target):
-    control = Control()
+def test_stop_ends_a_waiting_download(fake_hub, target):
+    control = DownloadControl()
     fake_hub.faults = ["stall"]
     fake_hub.on_sent = lambda total: total > 20_000 and control.stop()
     assert trouble_of_fetch(fake_hub, target, control=control).kind == "stopped"
@@ -214,19 +218,19 @@ def test_stop_ends_a_download_that_waits_for_bytes(fake_hub, target):
     assert target.read_bytes() == CONTENT
 
 
-def test_too_little_space_is_said_with_the_shortfall(fake_hub, target, monkeypatch):
+def test_missing_disk_space_is_reported_in_bytes(fake_hub, target, monkeypatch):
     monkeypatch.setattr(download_part, "free_bytes", lambda _folder: 1000)
     trouble = trouble_of_fetch(fake_hub, target)
     assert trouble.kind == "no_space"
-    assert "GB more" in trouble.sentence
+    assert "but 292 KB are missing" in trouble.sentence
     assert fake_hub.requests("GET", "store") == []
 
 
-def test_a_disk_that_fills_up_keeps_what_is_there(fake_hub, target, monkeypatch):
+def test_disk_filling_up_keeps_the_part(fake_hub, target, monkeypatch):
     class Full(download_part.PartFile):
         def write(self, piece: bytes) -> None:
             if self.n_bytes > 100_000:
-                raise download_part.disk_trouble(OSError(errno.ENOSPC, "full"), self.target, 1)
+                raise download_part.disk_error(OSError(errno.ENOSPC, "full"), self.target, 1)
             super().write(piece)
 
     with monkeypatch.context() as full:
@@ -253,23 +257,23 @@ def refuse_to_replace(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(Path, "replace", refused)
 
 
-def test_a_file_that_is_loaded_is_replaced_when_it_was_ejected_without_fetching_it_again(fake_hub, target, monkeypatch):
+def test_loaded_file_is_replaced_after_eject_without_new_download(fake_hub, target, monkeypatch):
     target.parent.mkdir(parents=True)
     target.write_bytes(b"old and loaded")
     with monkeypatch.context() as loaded:
         refuse_to_replace(loaded, target.name)
-        with pytest.raises(HubTrouble, match=r"in use, probably by the model .* Eject the model") as caught:
+        with pytest.raises(HubError, match=r"in use, probably by the loaded model\. Eject the model") as caught:
             fetch(fake_hub, target)
     assert caught.value.kind == "locked"
     assert target.read_bytes() == b"old and loaded"
-    fake_hub.sent_bytes = 0
+    fake_hub.count_anew()
     fetch(fake_hub, target)
     assert target.read_bytes() == CONTENT
     assert fake_hub.sent_bytes == 0
     assert left_over(target) == []
 
 
-def test_a_note_that_cannot_be_renewed_does_not_end_a_download(fake_hub, target, monkeypatch, caplog):
+def test_unwritable_progress_file_does_not_end_download(fake_hub, target, monkeypatch, caplog):
     write = download_part.PartFile._write_sidecar
 
     def refused(part: download_part.PartFile, synced_bytes: int) -> None:
@@ -293,7 +297,7 @@ def test_two_downloads_never_write_the_same_file(fake_hub, target):
     assert left_over(target) == []
 
 
-def test_offline_connects_to_nothing(fake_hub, target):
+def test_offline_makes_no_connection(fake_hub, target):
     hub = Hub(Network(fake_hub.endpoint))
     file = hub.file(REPO, NAME)
     fake_hub.seen.clear()
@@ -301,9 +305,9 @@ def test_offline_connects_to_nothing(fake_hub, target):
     for ask in (
         lambda: offline.files(REPO),
         lambda: offline.search("x"),
-        lambda: download_file(offline, file, target, lambda _: None, Control(), QUICK),
+        lambda: download_file(offline, file, target, lambda _: None, DownloadControl(), QUICK),
     ):
-        with pytest.raises(HubTrouble) as caught:
+        with pytest.raises(HubError) as caught:
             ask()
         assert caught.value.kind == "offline"
     assert fake_hub.seen == []

@@ -44,12 +44,13 @@ class Downloader:
         started, pid = threading.Event(), [0]
 
         def on_sent(total: int) -> None:
-            if kill_after is not None and total >= kill_after and started.wait(30):
+            if kill_after is not None and total >= kill_after:
+                started.wait()
                 self._hub.on_sent = lambda _: None
                 os.kill(pid[0], signal.SIGKILL)
 
-        self._hub.faults, self._hub.sent_bytes, self._hub.on_sent = list(faults), 0, on_sent
-        self._process.stdin.write(f"{self._target}\n")
+        self._hub.faults, self._hub.on_sent = list(faults), on_sent
+        self._process.stdin.write(f"{self._hub.count_anew()} {self._target}\n")
         self._process.stdin.flush()
         pid[0] = int(self._process.stdout.readline())
         started.set()
@@ -59,7 +60,7 @@ class Downloader:
 
     def close(self) -> None:
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait()
         self._process.stdout.close()
 
 

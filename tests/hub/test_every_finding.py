@@ -8,11 +8,10 @@ from typing import get_args
 import msgspec
 import pytest
 
-from qwendesk.hub.catalog_schema import Deletion, Note, Superseded
-from qwendesk.hub.evidence import gather, gather_all, model_files, with_duplicates, with_hashes
-from qwendesk.hub.findings import FindingCode
-from qwendesk.hub.hashing import hash_file
-from qwendesk.hub.upstream import Upstream
+from qwendesk.hub.catalog_schema import Note, Superseded, WithdrawnFile
+from qwendesk.hub.evidence import Upstream, model_files, with_duplicates, with_hashes
+from qwendesk.hub.file_hashes import hash_file
+from qwendesk.hub.finding_texts import FindingCode
 from tests.gguf_files import tensor
 from tests.hub.verified import (
     BROKEN_TEMPLATE,
@@ -25,6 +24,8 @@ from tests.hub.verified import (
     current,
     findings,
     full,
+    gather,
+    gather_all,
     lay_record,
     mmproj,
     mxfp4,
@@ -129,8 +130,11 @@ def _before_the_fix(folder: Path, is_miss: bool) -> set[str]:
 
 def _mxfp4(folder: Path, is_miss: bool) -> set[str]:
     weights = [tensor("token_embd.weight", 64, 4), mxfp4("blk.0.attn_qkv.weight")]
-    path = unsloth(folder / (XL.replace("UD-Q4_K_XL", "MXFP4_MOE") if is_miss else XL), weights,
-                   general__file_type=38 if is_miss else 15)  # fmt: skip
+    path = unsloth(
+        folder / (XL.replace("UD-Q4_K_XL", "MXFP4_MOE") if is_miss else XL),
+        weights,
+        general__file_type=38 if is_miss else 15,
+    )
     return set(findings(path))
 
 
@@ -150,7 +154,9 @@ def _better_quant(folder: Path, is_miss: bool) -> set[str]:
 
 def _withdrawn(folder: Path, is_miss: bool) -> set[str]:
     path = XL if is_miss else Q4
-    return set(findings(unsloth(folder / Q4), catalog(deletions=[Deletion(REPO, path, "2026-03-12", OLD, "x.gguf")])))
+    return set(
+        findings(unsloth(folder / Q4), catalog(deletions=[WithdrawnFile(REPO, path, "2026-03-12", OLD, "x.gguf")]))
+    )
 
 
 def _twice(folder: Path, is_miss: bool) -> set[str]:
@@ -186,11 +192,11 @@ CASES: dict[str, Case] = {
 }
 
 
-def test_no_code_is_left_out() -> None:
+def test_every_finding_code_has_a_case() -> None:
     assert set(CASES) == set(get_args(FindingCode))
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_a_file_gets_it_and_the_near_miss_does_not(tmp_path: Path, code: str) -> None:
+def test_finding_applies_to_its_file_but_not_to_a_similar_one(tmp_path: Path, code: str) -> None:
     assert code in CASES[code](tmp_path / "hit", False)
     assert code not in CASES[code](tmp_path / "miss", True)

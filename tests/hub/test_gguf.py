@@ -15,7 +15,7 @@ from tools.gguf_writer import Value
 
 
 @pytest.mark.parametrize("path", [paths.demo_model(), paths.demo_mmproj()], ids=["model", "mmproj"])
-def test_the_demo_files_read_as_the_gguf_package_reads_them(path: Path) -> None:
+def test_demo_files_match_the_gguf_package(path: Path) -> None:
     facts = read_facts(path)
     reader = gguf.GGUFReader(path)
 
@@ -36,7 +36,7 @@ def test_the_demo_files_read_as_the_gguf_package_reads_them(path: Path) -> None:
     ]
 
 
-def test_the_demo_model_is_what_it_is() -> None:
+def test_facts_of_the_demo_model() -> None:
     facts = read_facts(paths.demo_model())
 
     assert (facts.kind, facts.quant, facts.has_think_token) == ("model", "Q8_0", True)
@@ -52,7 +52,7 @@ def test_the_demo_mmproj_fits_the_demo_model() -> None:
     assert (facts.patch_size, facts.spatial_merge_size) == (16, 2)
 
 
-def test_tensor_types_agree_with_the_gguf_package() -> None:
+def test_tensor_types_match_the_gguf_package() -> None:
     for kind, (block, n_bytes) in gguf.GGML_QUANT_SIZES.items():
         if kind == gguf.GGMLQuantizationType.Q8_1:
             continue  # the package says 40; the engine itself, which decides, says 36. No file has this type.
@@ -60,7 +60,7 @@ def test_tensor_types_agree_with_the_gguf_package() -> None:
         assert (ours.name, ours.block, ours.n_bytes) == (kind.name, block, n_bytes)
 
 
-def test_file_types_agree_with_the_gguf_package() -> None:
+def test_file_types_match_the_gguf_package() -> None:
     for kind in gguf.LlamaFileType:
         if kind is not gguf.LlamaFileType.GUESSED:
             assert FILE_TYPES[int(kind)] == kind.name.removeprefix("MOSTLY_").removeprefix("ALL_")
@@ -109,7 +109,7 @@ class _InSmallPieces:
         return piece
 
 
-def test_tokens_across_the_edge_of_a_window_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_across_two_read_windows_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = [f"t{number}" for number in range(200)] + ["<think>"] + ["y" * 30, "</think>", "z"]
     whole = write_model(tmp_path / "a.gguf", model_values(tokenizer__ggml__tokens=tokens)).read_bytes()
 
@@ -144,20 +144,20 @@ def test_kind_of_file(tmp_path: Path, values: dict[str, Value], kind: str) -> No
     assert read_facts(write_model(tmp_path / "a.gguf", values)).kind == kind
 
 
-def test_a_list_with_a_number_for_each_layer_counts_by_its_largest(tmp_path: Path) -> None:
+def test_per_layer_value_counts_by_its_maximum(tmp_path: Path) -> None:
     values = model_values(qwen35moe__attention__head_count_kv=[0, 8, 0, 2])
 
     assert read_facts(write_model(tmp_path / "a.gguf", values)).head_count_kv == 8
 
 
-def test_the_attention_interval_of_a_file_that_lists_its_recurrent_layers(tmp_path: Path) -> None:
+def test_attention_interval_from_listed_recurrent_layers(tmp_path: Path) -> None:
     values = model_values(qwen35moe__attention__recurrent_layers=[True, True, False])
     del values["qwen35moe.full_attention_interval"]
 
     assert read_facts(write_model(tmp_path / "a.gguf", values)).full_attention_interval == 3
 
 
-def test_the_attention_interval_of_a_qwen_file_that_says_nothing(tmp_path: Path) -> None:
+def test_default_attention_interval_of_qwen(tmp_path: Path) -> None:
     values = model_values()
     del values["qwen35moe.full_attention_interval"]
 
@@ -172,7 +172,7 @@ def test_next_token_layers_have_no_kv_cache(tmp_path: Path) -> None:
     assert (facts.attention_layers, facts.nextn_layers) == (10, 1)
 
 
-def test_the_projector_is_as_wide_as_its_last_layer(tmp_path: Path) -> None:
+def test_projector_width_is_that_of_its_last_layer(tmp_path: Path) -> None:
     path = write_model(tmp_path / "a.gguf", mmproj_values(768), [tensor("mm.2.bias", 2048)])
 
     assert read_facts(path).projection_dim == 2048
@@ -204,7 +204,7 @@ def test_quantised_tensors_are_measured_in_blocks(tmp_path: Path) -> None:
         (999, "model.gguf", ""),
     ],
 )
-def test_names_of_quants(file_type: int, file_name: str, quant: str) -> None:
+def test_quant_names(file_type: int, file_name: str, quant: str) -> None:
     assert quant_name(file_type, file_name) == quant
 
 
@@ -218,7 +218,7 @@ def split_set(folder: Path, parts: int = 3) -> list[Path]:
     return paths_of_parts
 
 
-def test_the_first_part_speaks_for_the_whole_set(tmp_path: Path) -> None:
+def test_the_first_shard_gives_the_facts_of_the_whole_model(tmp_path: Path) -> None:
     parts = split_set(tmp_path)
 
     facts = read_facts(parts[0])
@@ -228,7 +228,7 @@ def test_the_first_part_speaks_for_the_whole_set(tmp_path: Path) -> None:
     assert (facts.kind, facts.name, facts.quant) == ("model", "Made up", "Q4_K_M")
 
 
-def test_a_missing_part_is_named(tmp_path: Path) -> None:
+def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     parts = split_set(tmp_path)
     parts[1].unlink()
 
@@ -238,7 +238,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
     assert caught.value.kind == "missing_file"
 
 
-def test_a_broken_part_is_found(tmp_path: Path) -> None:
+def test_a_broken_shard_is_found(tmp_path: Path) -> None:
     parts = split_set(tmp_path)
     write_cut(parts[2], parts[2].read_bytes(), parts[2].stat().st_size - 100)
 

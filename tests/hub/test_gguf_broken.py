@@ -50,15 +50,15 @@ PAGE = b"<!DOCTYPE html>\n<html><head><title>401</title></head><body>" + b"Acces
         (b"", "empty"),
         (LFS, "Git LFS pointer"),
         (PAGE, "web page"),
-        (b'{"error":"Repository not found"}', "not a GGUF file"),
+        (b'{"error":"Repository not found"}', "isn't a GGUF file"),
         (struct.pack("<Q", 4096) + b'{"__metadata__":{}}', "safetensors"),
         (b"PK\x03\x04" + bytes(60), "archive"),
-        (b"tjgg" + bytes(60), "before GGUF"),
-        (b"GGML" + bytes(60), "not a GGUF file"),
-        (bytes(4096), "not a GGUF file"),
+        (b"tjgg" + bytes(60), "old GGML format"),
+        (b"GGML" + bytes(60), "isn't a GGUF file"),
+        (bytes(4096), "isn't a GGUF file"),
     ],
 )
-def test_what_is_no_gguf_is_named(tmp_path: Path, data: bytes, word: str) -> None:
+def test_file_that_is_not_gguf_is_named(tmp_path: Path, data: bytes, word: str) -> None:
     path = tmp_path / "Qwen.gguf"
     path.write_bytes(data)
 
@@ -69,24 +69,24 @@ def test_what_is_no_gguf_is_named(tmp_path: Path, data: bytes, word: str) -> Non
     assert caught.value.sentence.startswith("Qwen.gguf")
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(BadModelFile, match="no file") as caught:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadModelFile, match="could not be found") as caught:
         read_facts(tmp_path / "gone.gguf")
 
     assert caught.value.kind == "missing_file"
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadModelFile, match="folder"):
         read_facts(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+def test_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.gguf"
     os.mkfifo(pipe)
 
-    with pytest.raises(BadModelFile, match="not a model file"):
+    with pytest.raises(BadModelFile, match="not a file"):
         read_facts(pipe)
 
 
@@ -103,7 +103,7 @@ def test_missing_tensor_data_is_counted(tmp_path: Path) -> None:
     whole = write_model(tmp_path / "whole.gguf", model_values(), [tensor("token_embd.weight", 64, 16)]).read_bytes()
     path = write_cut(tmp_path / "cut.gguf", whole, len(whole) - 1000)
 
-    with pytest.raises(BadModelFile, match="the last 1000 bytes of 5 KB are missing") as caught:
+    with pytest.raises(BadModelFile, match="The last 1,000 bytes of 5 KB are missing") as caught:
         read_facts(path)
 
     assert caught.value.kind == "truncated"
@@ -215,7 +215,7 @@ def test_a_huge_sparse_file_costs_little(name: str) -> None:
     assert peak < 50 * 2**20
 
 
-def test_texts_jumping_through_a_huge_file_are_given_up_early() -> None:
+def test_strings_across_a_huge_file_are_abandoned_early() -> None:
     """Each text is as long as a window, so that each length costs a whole new read."""
     reads = 0
 
@@ -246,7 +246,7 @@ def outcome(data: bytes) -> ModelFacts | BadModelFile:
         return error
 
 
-def test_the_unchanged_file_is_good() -> None:
+def test_unchanged_file_is_read() -> None:
     assert isinstance(outcome(WHOLE), ModelFacts)
 
 
@@ -270,7 +270,7 @@ def test_changed_and_cut_headers_give_facts_or_an_error(changes: list[tuple[int,
 
 @given(st.binary(max_size=300))
 @settings(max_examples=100)
-def test_random_bytes_after_the_magic_are_no_model(data: bytes) -> None:
+def test_random_bytes_after_the_magic_are_not_a_model(data: bytes) -> None:
     found = outcome(raw_header(n_tensors=3, n_values=7, rest=data))
 
     assert isinstance(found, BadModelFile)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from qwendesk.hub.evidence import model_files
+from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, LibraryModel, scan
-from qwendesk.hub.library_headers import Headers
-from qwendesk.hub.library_places import Origin, Place
+from qwendesk.hub.library_places import Origin, SearchFolder
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor, write_model
 from tools.gguf_writer import write_gguf
 
@@ -24,8 +24,10 @@ links = pytest.mark.skipif(sys.platform == "win32", reason="making links needs r
 def look(tmp_path):
     """Scans one place of the given kind in the test's folder."""
 
-    def scan_as(origin: Origin, *others: Place) -> Library:
-        return scan([Place(origin, tmp_path), *others], Headers(tmp_path.parent / f"{tmp_path.name}-headers"))
+    def scan_as(origin: Origin, *others: SearchFolder) -> Library:
+        return scan(
+            [SearchFolder(origin, tmp_path), *others], HeaderCache(tmp_path.parent / f"{tmp_path.name}-headers")
+        )
 
     yield scan_as
     (tmp_path.parent / f"{tmp_path.name}-headers").unlink(missing_ok=True)
@@ -65,7 +67,7 @@ def picture_file(found: LibraryModel) -> str:
     return Path(found.mmproj.path).name if found.mmproj else ""
 
 
-def test_our_folder(tmp_path, look):
+def test_models_of_our_folder(tmp_path, look):
     path = model(tmp_path / "unsloth" / "Qwen3.5-2B-GGUF" / "Qwen3.5-2B-Q4_K_M.gguf")
     mmproj(path.with_name("mmproj-F16.gguf"))
     found = only(look("ours"))
@@ -78,14 +80,14 @@ def test_our_folder(tmp_path, look):
     assert found.problem == ""
 
 
-def test_lm_studio(tmp_path, look):
+def test_models_of_lm_studio(tmp_path, look):
     path = model(tmp_path / "bartowski" / "Qwen3.5-2B" / "a.gguf")
     found = only(look("lmstudio"))
     assert (found.path, found.origin, found.repo) == (str(path), "lmstudio", "bartowski/Qwen3.5-2B")
     assert not found.writable
 
 
-def test_jan(tmp_path, look):
+def test_models_of_jan(tmp_path, look):
     path = model(tmp_path / "unsloth" / "Qwen3.5-2B-Q4" / "model.gguf")
     mmproj(path.with_name("mmproj.gguf"))
     path.with_name("model.yml").write_text("name: Qwen")
@@ -118,7 +120,7 @@ def hub_file(root: Path, repo: str, commit: str, path: str, content: bytes) -> P
 
 
 @links
-def test_the_hugging_face_cache(tmp_path, look):
+def test_models_of_the_hugging_face_cache(tmp_path, look):
     same = whole(model_values(general__name="Same"))
     hub_file(tmp_path, "unsloth/Qwen-GGUF", OLDER, "same.gguf", same)
     current = hub_file(tmp_path, "unsloth/Qwen-GGUF", COMMIT, "same.gguf", same)
@@ -133,7 +135,7 @@ def test_the_hugging_face_cache(tmp_path, look):
 
 
 @links
-def test_a_split_set_in_a_folder_of_its_repository_finds_the_picture_file_above(tmp_path, look):
+def test_a_split_set_in_a_folder_of_its_repository_finds_the_mmproj_above(tmp_path, look):
     for number in (1, 2):
         values = model_values(split__count=2) if number == 1 else {"split.count": 2}
         hub_file(tmp_path, "u/Big-GGUF", COMMIT, f"BF16/Big-BF16-0000{number}-of-00002.gguf", whole(values))
@@ -162,7 +164,7 @@ def ollama_model(root: Path, name: str, values: dict, pictures: dict | None = No
     return blobs[0]
 
 
-def test_ollama(tmp_path, look):
+def test_models_of_ollama(tmp_path, look):
     repo = "hf.co/unsloth/Qwen3.5-2B-GGUF"
     blob = ollama_model(tmp_path, f"{repo}/Q4_K_M", model_values(), mmproj_values(64))
     other = ollama_model(tmp_path, "registry.ollama.ai/ann/mine/latest", model_values(general__name="Mine"))
@@ -174,9 +176,18 @@ def test_ollama(tmp_path, look):
     assert (mine.name, mine.path) == ("ann/mine:latest", str(other))
     assert mine.mmproj is None, "another model's picture file lies in the same folder"
     assert not any(found.problem or found.writable for found in library.models)
+    named_in = {str(tmp_path / "manifests" / repo), str(tmp_path / "manifests" / "registry.ollama.ai" / "ann" / "mine")}
+    assert named_in <= set(library.folders), "a new tag comes into one of these"
 
 
-def test_ollamas_own_qwen_cannot_be_loaded_and_says_so(tmp_path, look):
+def test_every_folder_read_is_listed_once(tmp_path, look):
+    model(tmp_path / "owner" / "repo" / "a.gguf")
+    (tmp_path / "empty").mkdir()
+    folders = look("ours", SearchFolder("folder", tmp_path / "owner")).folders
+    assert sorted(folders) == sorted(str(tmp_path / each) for each in ("", "empty", "owner", "owner/repo"))
+
+
+def test_qwen_of_ollama_library_has_a_problem(tmp_path, look):
     ollama_model(tmp_path, "registry.ollama.ai/library/qwen3.5/35b", model_values())
     ollama_model(
         tmp_path,
@@ -187,11 +198,11 @@ def test_ollamas_own_qwen_cannot_be_loaded_and_says_so(tmp_path, look):
     in_one, own = look("ollama").models
     assert own.name == "qwen3.5:35b"
     for found in (in_one, own):
-        assert "only Ollama can load" in found.problem
-        assert "Ollama's stays" in found.problem
+        assert "only loads in Ollama" in found.problem
+        assert "Download the GGUF file" in found.problem
 
 
-def test_other_models_of_ollamas_library_are_fine(tmp_path, look):
+def test_other_models_of_ollama_library_have_no_problem(tmp_path, look):
     ollama_model(tmp_path, "registry.ollama.ai/library/my-qwen/latest", model_values())
     ollama_model(tmp_path, "registry.ollama.ai/library/gemma3/4b", {"general.architecture": "gemma3"})
     assert [(found.name, found.problem) for found in look("ollama").models] == [
@@ -205,7 +216,7 @@ def test_other_models_of_ollamas_library_are_fine(tmp_path, look):
     ["", "{", "[]", '{"layers": 3}', '{"layers": [{"mediaType": "application/vnd.ollama.image.model"}]}',
      '{"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:../../secret"}]}'],
 )  # fmt: skip
-def test_manifests_may_say_anything(tmp_path, look, manifest):
+def test_malformed_manifests_are_ignored(tmp_path, look, manifest):
     good = ollama_model(tmp_path, "hf.co/a/b/latest", model_values())
     (tmp_path / "manifests" / "hf.co" / "a" / "b" / "broken").write_text(manifest)
     assert only(look("ollama")).path == str(good)
@@ -222,11 +233,11 @@ def test_a_split_set_is_one_model(tmp_path, look):
 
 
 @pytest.mark.parametrize(("present", "missing"), [((1, 3), (2,)), ((2, 3), (1,)), ((1,), (2, 3))])
-def test_missing_parts_are_named(tmp_path, look, present, missing):
+def test_missing_shards_are_named(tmp_path, look, present, missing):
     split(tmp_path, *present)
     found = only(look("folder"))
     assert found.missing == tuple(f"Big-Q4_K_M-0000{number}-of-00003.gguf" for number in missing)
-    assert f"{len(missing)} of 3 parts" in found.problem
+    assert f"({len(missing)} of 3)" in found.problem
     assert found.missing[0] in found.problem
 
 
@@ -236,7 +247,7 @@ def test_split_sets_of_the_same_name_in_two_folders_stay_apart(tmp_path, look):
     assert [len(found.missing) for found in look("folder").models] == [0, 2]
 
 
-def test_companions_are_no_models(tmp_path, look):
+def test_mmprojs_and_draft_models_are_not_models(tmp_path, look):
     model(tmp_path / "mtp-Qwen3.5-2B.gguf")
     model(tmp_path / "adapter.gguf", general__type="adapter")
     mmproj(tmp_path / "Qwen-vision.gguf")
@@ -247,7 +258,7 @@ def test_companions_are_no_models(tmp_path, look):
     assert [bool(found.problem) for found in library.mmprojs] == [True, False]
 
 
-def test_a_picture_file_of_another_width_is_not_paired(tmp_path, look):
+def test_an_mmproj_of_another_width_is_not_paired(tmp_path, look):
     model(tmp_path / "m.gguf")
     mmproj(tmp_path / "mmproj-F16.gguf", width=128)
     assert only(look("folder")).mmproj is None
@@ -260,47 +271,47 @@ def test_a_broken_file_is_shown_with_the_reason(tmp_path, look):
     assert "cut.gguf is incomplete" in found.problem
 
 
-def test_a_file_of_another_app_stays_theirs_though_the_user_added_the_folder(tmp_path, look):
+def test_file_in_an_added_folder_of_another_app_belongs_to_that_app(tmp_path, look):
     model(tmp_path / "o" / "r" / "a.gguf")
-    assert only(look("lmstudio", Place("folder", tmp_path))).origin == "lmstudio"
+    assert only(look("lmstudio", SearchFolder("folder", tmp_path))).origin == "lmstudio"
 
 
-def test_layouts_are_known_in_added_folders_too(tmp_path, look):
+def test_layouts_are_recognised_in_added_folders(tmp_path, look):
     ollama_model(tmp_path / "from-ollama", "hf.co/a/b/latest", model_values())
     assert only(look("folder")).name == "hf.co/a/b:latest"
 
 
 @links
-def test_links_between_folders_end(tmp_path, look):
+def test_circular_links_are_followed_once(tmp_path, look):
     model(tmp_path / "a" / "m.gguf")
     (tmp_path / "a" / "again").symlink_to(tmp_path)
     (tmp_path / "second.gguf").symlink_to(tmp_path / "a" / "m.gguf")
     assert len(look("folder").models) == 1
 
 
-def test_hidden_and_other_files_are_passed_over(tmp_path, look):
+def test_hidden_and_unrelated_files_are_ignored(tmp_path, look):
     for hidden in (".trash", "$RECYCLE.BIN", "System Volume Information"):
         model(tmp_path / hidden / "m.gguf")
     model(tmp_path / "m.gguf").rename(tmp_path / "m.gguf.part")
     (tmp_path / "readme.txt").write_text("x")
     (tmp_path / "folder.gguf").mkdir()
-    assert look("folder") == Library()
+    assert look("folder").everything == ()
     assert model_files(tmp_path) == []
 
 
-def test_a_place_that_is_gone_is_empty(tmp_path):
-    assert scan([Place("ours", tmp_path / "gone")], Headers(tmp_path / "headers")) == Library()
+def test_missing_place_is_empty(tmp_path):
+    assert scan([SearchFolder("ours", tmp_path / "gone")], HeaderCache(tmp_path / "headers")) == Library()
 
 
 @pytest.mark.skipif(sys.platform == "win32" or getattr(os, "geteuid", int)() == 0, reason="nothing is forbidden here")
-def test_a_folder_that_may_not_be_read_is_named(tmp_path, look):
+def test_unreadable_folder_is_named(tmp_path, look):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
     assert look("folder").unreadable == (str(closed),)
     closed.chmod(0o700)
 
 
-def test_nothing_is_written_in_any_place(tmp_path, look):
+def test_scan_writes_nothing(tmp_path, look):
     model(tmp_path / "o" / "r" / "a.gguf")
     split(tmp_path / "o" / "s", 1)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
@@ -308,20 +319,24 @@ def test_nothing_is_written_in_any_place(tmp_path, look):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_headers_are_read_once_while_a_file_stays_as_it_is(tmp_path, monkeypatch):
-    from qwendesk.hub import library_headers
+def test_header_of_an_unchanged_file_is_read_once(tmp_path, monkeypatch):
+    from qwendesk.hub import header_cache
 
     opened: list[str] = []
-    read = library_headers.read_part
-    monkeypatch.setattr(library_headers, "read_part", lambda path: (opened.append(path.name), read(path))[1])
+    read = header_cache.read_file_facts
+    monkeypatch.setattr(header_cache, "read_file_facts", lambda path: (opened.append(path.name), read(path))[1])
     first, second = model(tmp_path / "m" / "a.gguf"), model(tmp_path / "m" / "b.gguf")
     (tmp_path / "m" / "c.gguf").write_bytes(b"no model")
-    place, file = Place("ours", tmp_path / "m"), tmp_path / "headers"
-    library = scan([place], Headers(file))
+    place, file = SearchFolder("ours", tmp_path / "m"), tmp_path / "headers"
+    library = scan([place], HeaderCache(file))
     assert sorted(opened) == ["a.gguf", "b.gguf", "c.gguf"]
 
     opened.clear()
-    headers = Headers(file)
+    headers = HeaderCache(file)
+    assert scan([place], headers) == library
+    assert opened == ["c.gguf"], "what is wrong with a file is not remembered for the next run"
+
+    opened.clear()
     assert scan([place], headers) == library
     assert opened == []
 
@@ -332,23 +347,23 @@ def test_headers_are_read_once_while_a_file_stays_as_it_is(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("content", [b"", b"\xc1", b"\x82\xa6format\xa1x\xa7headers\x80"])
-def test_a_memory_of_headers_that_is_damaged_or_of_another_release_is_made_anew(tmp_path, content):
+def test_header_cache_that_is_damaged_or_of_another_release_is_rebuilt(tmp_path, content):
     file = tmp_path / "headers"
     file.write_bytes(content)
     model(tmp_path / "m" / "a.gguf")
-    assert only(scan([Place("ours", tmp_path / "m")], Headers(file))).facts is not None
+    assert only(scan([SearchFolder("ours", tmp_path / "m")], HeaderCache(file))).facts is not None
     assert file.read_bytes() != content
 
 
-def test_500_models_open_from_memory_without_reading_one(tmp_path, monkeypatch):
-    from qwendesk.hub import library_headers
+def test_500_cached_models_are_listed_without_reading_files(tmp_path, monkeypatch):
+    from qwendesk.hub import header_cache
 
     for number in range(250):
         folder = tmp_path / "m" / "owner" / f"Model{number}-GGUF"
         model(folder / f"Model{number}-Q4_K_M.gguf", f"Model {number}")
         mmproj(folder / "mmproj-F16.gguf", f"Model {number}")
-    scan([Place("ours", tmp_path / "m")], Headers(tmp_path / "headers"))
-    monkeypatch.setattr(library_headers, "read_part", lambda path: pytest.fail(f"{path} was read again"))
-    library = scan([Place("ours", tmp_path / "m")], Headers(tmp_path / "headers"))
+    scan([SearchFolder("ours", tmp_path / "m")], HeaderCache(tmp_path / "headers"))
+    monkeypatch.setattr(header_cache, "read_file_facts", lambda path: pytest.fail(f"{path} was read again"))
+    library = scan([SearchFolder("ours", tmp_path / "m")], HeaderCache(tmp_path / "headers"))
     assert len(library.models) == 250
     assert all(Path(found.path).parent == Path(found.mmproj.path).parent for found in library.models)

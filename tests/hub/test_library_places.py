@@ -4,8 +4,8 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from qwendesk.hub.folders import ModelFolders
-from qwendesk.hub.library_places import DiskLook, Machine, Place, all_places, app_places
+from qwendesk.hub.library_places import DiskFileLookup, HostEnvironment, SearchFolder, all_places, app_places
+from qwendesk.hub.model_folders import ModelFolders
 
 LINUX, MAC, WIN = PurePosixPath("/h/ann"), PurePosixPath("/U/ann"), PureWindowsPath("C:/U/ann")
 
@@ -34,15 +34,15 @@ class FullDisk:
         return True
 
 
-def everywhere(machine: Machine) -> dict[str, list[PurePath]]:
+def everywhere(machine: HostEnvironment) -> dict[str, list[PurePath]]:
     found: dict[str, list[PurePath]] = {}
     for place in app_places(machine, FullDisk()):
         found.setdefault(place.origin, []).append(place.path)
     return found
 
 
-def test_linux():
-    assert everywhere(Machine("linux", LINUX, {})) == {
+def test_linux_places():
+    assert everywhere(HostEnvironment("linux", LINUX, {})) == {
         "lmstudio": [LINUX / ".cache/lm-studio/models", LINUX / ".lmstudio/models"],
         "jan": [
             LINUX / ".local/share/Jan/data/llamacpp/models",
@@ -55,8 +55,8 @@ def test_linux():
     }
 
 
-def test_macos():
-    assert everywhere(Machine("mac", MAC, {})) == {
+def test_macos_places():
+    assert everywhere(HostEnvironment("mac", MAC, {})) == {
         "lmstudio": [MAC / ".cache/lm-studio/models", MAC / ".lmstudio/models"],
         "jan": [MAC / "Library/Application Support/Jan/data/llamacpp/models", MAC / "jan/models"],
         "ollama": [MAC / ".ollama/models"],
@@ -65,9 +65,9 @@ def test_macos():
     }
 
 
-def test_windows():
+def test_windows_places():
     variables = {"APPDATA": "D:\\Roaming", "LOCALAPPDATA": "D:\\Local"}
-    assert everywhere(Machine("win", WIN, variables)) == {
+    assert everywhere(HostEnvironment("win", WIN, variables)) == {
         "lmstudio": [WIN / ".cache/lm-studio/models", WIN / ".lmstudio/models"],
         "jan": [PureWindowsPath("D:/Roaming/Jan/data/llamacpp/models"), WIN / "jan/models"],
         "ollama": [WIN / ".ollama/models"],
@@ -76,8 +76,8 @@ def test_windows():
     }
 
 
-def test_windows_without_its_variables():
-    found = everywhere(Machine("win", WIN, {}))
+def test_windows_places_without_environment_variables():
+    found = everywhere(HostEnvironment("win", WIN, {}))
     assert found["jan"][0] == WIN / "AppData/Roaming/Jan/data/llamacpp/models"
     assert found["llama.cpp"] == [WIN / "AppData/Local/llama.cpp"]
 
@@ -95,11 +95,11 @@ def test_windows_without_its_variables():
         ("XDG_DATA_HOME", "/big/data", "jan", "/big/data/Jan/data/llamacpp/models"),
     ],
 )
-def test_variables_move_folders(variable, value, origin, expected):
-    assert everywhere(Machine("linux", LINUX, {variable: value}))[origin][0] == PurePosixPath(expected)
+def test_environment_variables_move_folders(variable, value, origin, expected):
+    assert everywhere(HostEnvironment("linux", LINUX, {variable: value}))[origin][0] == PurePosixPath(expected)
 
 
-def test_lm_studio_may_have_moved_its_home_and_its_downloads():
+def test_moved_lm_studio_home_and_downloads_are_found():
     home = PureWindowsPath("E:/LM")
     disk = MadeUpDisk(
         PureWindowsPath("F:/Models"),
@@ -109,45 +109,41 @@ def test_lm_studio_may_have_moved_its_home_and_its_downloads():
             home / "settings.json": '{"downloadsFolder": "F:\\\\Models", "theme": "dark"}',
         },
     )
-    assert list(app_places(Machine("win", WIN, {}), disk)) == [
-        Place("lmstudio", PureWindowsPath("F:/Models")),
-        Place("lmstudio", home / "models"),
+    assert list(app_places(HostEnvironment("win", WIN, {}), disk)) == [
+        SearchFolder("lmstudio", PureWindowsPath("F:/Models")),
+        SearchFolder("lmstudio", home / "models"),
     ]
 
 
 @pytest.mark.parametrize("settings", ["", "{", "[]", '{"downloadsFolder": 5}'])
-def test_lm_studios_settings_may_say_anything(settings):
+def test_malformed_lm_studio_settings_are_ignored(settings):
     disk = MadeUpDisk(LINUX / ".lmstudio/models", texts={LINUX / ".lmstudio/settings.json": settings})
-    assert list(app_places(Machine("linux", LINUX, {}), disk)) == [Place("lmstudio", LINUX / ".lmstudio/models")]
+    assert list(app_places(HostEnvironment("linux", LINUX, {}), disk)) == [
+        SearchFolder("lmstudio", LINUX / ".lmstudio/models")
+    ]
 
 
-def test_apps_that_are_not_there_have_no_place():
-    assert list(app_places(Machine("linux", LINUX, {}), MadeUpDisk())) == []
+def test_apps_not_installed_have_no_place():
+    assert list(app_places(HostEnvironment("linux", LINUX, {}), MadeUpDisk())) == []
 
 
-def test_a_folder_named_twice_is_one_place():
-    machine = Machine("linux", LINUX, {"OLLAMA_MODELS": "/h/ann/.ollama/models"})
+def test_folder_named_twice_is_one_place():
+    machine = HostEnvironment("linux", LINUX, {"OLLAMA_MODELS": "/h/ann/.ollama/models"})
     assert len(list(app_places(machine, MadeUpDisk(LINUX / ".ollama/models")))) == 1
 
 
-def test_the_real_disk(tmp_path):
+def test_places_on_the_real_disk_can_be_listed(tmp_path):
     (tmp_path / ".lmstudio" / "models").mkdir(parents=True)
     (tmp_path / ".lmstudio-home-pointer").write_text(str(tmp_path / "gone"))
     folders = ModelFolders((str(tmp_path / "ours"),), added=(str(tmp_path / "more"),))
-    assert all_places(folders, Machine("linux", tmp_path, {}), DiskLook())[0] == Place(
+    assert all_places(folders, HostEnvironment("linux", tmp_path, {}), DiskFileLookup())[0] == SearchFolder(
         "lmstudio", tmp_path / ".lmstudio" / "models"
     )
 
 
 def test_other_apps_can_be_left_out():
     folders = ModelFolders(("ours",), added=("more",), other_apps=False)
-    assert all_places(folders, Machine("linux", LINUX, {}), FullDisk()) == (
-        Place("ours", Path("ours")),
-        Place("folder", Path("more")),
+    assert all_places(folders, HostEnvironment("linux", LINUX, {}), FullDisk()) == (
+        SearchFolder("ours", Path("ours")),
+        SearchFolder("folder", Path("more")),
     )
-
-
-def test_only_the_users_own_folders_may_be_written():
-    folders = ModelFolders(("ours",), added=("more",))
-    places = all_places(folders, Machine("linux", LINUX, {}), FullDisk())
-    assert {place.origin for place in places if not place.of_other_app} == {"ours", "folder"}

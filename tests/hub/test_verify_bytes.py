@@ -6,10 +6,9 @@ import pytest
 
 from qwendesk.core import paths
 from qwendesk.hub.catalog import load_catalog
-from qwendesk.hub.evidence import gather
+from qwendesk.hub.evidence import Upstream
+from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.findings import verdict
-from qwendesk.hub.hashing import hash_file
-from qwendesk.hub.upstream import Upstream
 from qwendesk.hub.verify import verify
 from tests.gguf_files import mmproj_values, raw_header, tensor, write_cut, write_model
 from tests.hub.verified import (
@@ -23,22 +22,24 @@ from tests.hub.verified import (
     current_set,
     findings,
     full,
+    gather,
     lay_record,
     mmproj,
     qwen,
     split,
 )  # fmt: skip
+from tests.links import skip_without_links
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 899283648\n"
 PAGE = b"\n<!DOCTYPE html>\n<html><body>404</body></html>"
 
 
 @pytest.mark.parametrize("path", [paths.demo_model(), paths.demo_mmproj()], ids=["model", "mmproj"])
-def test_the_demo_files_are_good(path: Path) -> None:
+def test_demo_files_have_no_findings(path: Path) -> None:
     assert verify(full(path), load_catalog()) == ()
 
 
-def test_a_sound_file_and_a_sound_set_are_good(tmp_path: Path) -> None:
+def test_sound_file_and_sound_set_have_no_findings(tmp_path: Path) -> None:
     assert codes(full(qwen(tmp_path / "one" / "Qwen3.5-35B-A3B-Q4_K_M.gguf"))) == set()
     assert codes(full(split(tmp_path / "set")[0])) == set()
 
@@ -58,7 +59,7 @@ def test_a_sound_file_and_a_sound_set_are_good(tmp_path: Path) -> None:
         (raw_header(n_values=2**63), "not-gguf"),
     ],
 )
-def test_what_is_no_model_is_called_by_its_name(tmp_path: Path, content: bytes, code: str) -> None:
+def test_files_that_are_not_models_get_the_code_of_what_they_are(tmp_path: Path, content: bytes, code: str) -> None:
     path = tmp_path / "Qwen3.5-35B-A3B-Q4_K_M.gguf"
     path.write_bytes(content)
 
@@ -87,7 +88,7 @@ def test_the_fix_is_the_same_file_from_its_repository(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [POINTER, PAGE, b"GGUF" + bytes(1020)])
-def test_a_picture_file_of_1_kb_is_too_small(tmp_path: Path, content: bytes) -> None:
+def test_an_mmproj_of_1_kb_is_too_small(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "mmproj-F16.gguf"
     path.write_bytes(content)
 
@@ -95,16 +96,16 @@ def test_a_picture_file_of_1_kb_is_too_small(tmp_path: Path, content: bytes) -> 
     assert verdict(findings(path).values()) == "bad"
 
 
-def test_a_picture_file_without_tensors_is_too_small(tmp_path: Path) -> None:
+def test_an_mmproj_without_tensors_is_too_small(tmp_path: Path) -> None:
     assert codes(write_model(tmp_path / "mmproj-F16.gguf", mmproj_values(64))) == {"too-small-mmproj"}
 
 
-def test_a_small_but_whole_picture_file_is_good(tmp_path: Path) -> None:
+def test_small_complete_mmproj_has_no_findings(tmp_path: Path) -> None:
     assert codes(mmproj(tmp_path / "mmproj-F16.gguf")) == set()
 
 
 @pytest.mark.parametrize(("missing", "asked_for"), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)])
-def test_a_missing_part_is_named(tmp_path: Path, missing: int, asked_for: int) -> None:
+def test_a_missing_shard_is_named(tmp_path: Path, missing: int, asked_for: int) -> None:
     parts = split(tmp_path)
     parts[missing].unlink()
 
@@ -114,20 +115,20 @@ def test_a_missing_part_is_named(tmp_path: Path, missing: int, asked_for: int) -
     assert parts[missing].name in found["missing-shard"].message
 
 
-def test_a_part_under_another_name_cannot_find_the_others(tmp_path: Path) -> None:
+def test_a_shard_under_another_name_cannot_find_the_others(tmp_path: Path) -> None:
     split(tmp_path)[0].rename(tmp_path / "model.gguf")
 
     assert "missing-shard" in codes(tmp_path / "model.gguf")
 
 
-def test_a_cut_part_makes_the_set_truncated(tmp_path: Path) -> None:
+def test_a_cut_shard_makes_the_set_truncated(tmp_path: Path) -> None:
     parts = split(tmp_path)
     write_cut(parts[2], parts[2].read_bytes(), 100)
 
     assert codes(parts[0]) == {"truncated"}
 
 
-def test_parts_in_the_wrong_place_do_not_belong_together(tmp_path: Path) -> None:
+def test_shards_with_wrong_numbers_do_not_belong_together(tmp_path: Path) -> None:
     parts = split(tmp_path)
     parts[1].rename(tmp_path / "x")
     parts[2].rename(parts[1])
@@ -136,14 +137,14 @@ def test_parts_in_the_wrong_place_do_not_belong_together(tmp_path: Path) -> None
     assert codes(parts[0]) == {"shard-mismatch"}
 
 
-def test_parts_of_another_set_do_not_belong_together(tmp_path: Path) -> None:
+def test_shards_of_different_sets_do_not_belong_together(tmp_path: Path) -> None:
     parts, others = split(tmp_path / "a"), split(tmp_path / "b", total=9)
     parts[0].write_bytes(others[0].read_bytes())
 
     assert codes(parts[0]) == {"shard-mismatch"}
 
 
-def test_the_same_tensors_in_two_parts_do_not_belong_together(tmp_path: Path) -> None:
+def test_the_same_tensors_in_two_shards_do_not_belong_together(tmp_path: Path) -> None:
     parts = split(tmp_path)
     content = parts[1].read_bytes().replace(b"blk.0.", b"blk.1.")
     parts[1].write_bytes(content)
@@ -151,11 +152,11 @@ def test_the_same_tensors_in_two_parts_do_not_belong_together(tmp_path: Path) ->
     assert codes(parts[0]) == {"shard-mismatch"}
 
 
-def test_one_of_one_is_no_set(tmp_path: Path) -> None:
+def test_shard_1_of_1_is_not_a_set(tmp_path: Path) -> None:
     assert codes(qwen(tmp_path / "Qwen3.5-35B-A3B-Q4_K_M-00001-of-00001.gguf", split__count=1)) == set()
 
 
-def test_bytes_joined_twice_are_seen_by_the_length(tmp_path: Path) -> None:
+def test_file_longer_than_its_header_says_is_found(tmp_path: Path) -> None:
     path = qwen(tmp_path / "model.gguf")
     path.write_bytes(path.read_bytes() + bytes(10_000))
 
@@ -165,14 +166,14 @@ def test_bytes_joined_twice_are_seen_by_the_length(tmp_path: Path) -> None:
     assert found["size-mismatch"].severity == "warning"
 
 
-def test_a_little_padding_at_the_end_is_fine(tmp_path: Path) -> None:
+def test_padding_at_the_end_is_accepted(tmp_path: Path) -> None:
     path = qwen(tmp_path / "model.gguf")
     path.write_bytes(path.read_bytes() + bytes(64))
 
     assert codes(path) == set()
 
 
-def test_another_size_than_that_of_the_recorded_bytes_is_bad(tmp_path: Path) -> None:
+def test_size_differing_from_the_record_is_bad(tmp_path: Path) -> None:
     path = qwen(tmp_path / REPO / "Qwen3.5-35B-A3B-Q4_K_M.gguf")
     lay_record(path, NEW)
 
@@ -181,7 +182,7 @@ def test_another_size_than_that_of_the_recorded_bytes_is_bad(tmp_path: Path) -> 
     assert found["size-mismatch"].severity == "bad"
 
 
-def test_bytes_other_than_the_record_says_are_bad_only_when_computed(tmp_path: Path) -> None:
+def test_hash_mismatch_is_bad_only_when_computed(tmp_path: Path) -> None:
     path = qwen(tmp_path / REPO / "Qwen3.5-35B-A3B-Q4_K_M.gguf")
     lay_record(path, OTHER)
 
@@ -189,14 +190,14 @@ def test_bytes_other_than_the_record_says_are_bad_only_when_computed(tmp_path: P
     assert findings(full(path))["hash-mismatch"].severity == "bad"
 
 
-def test_bytes_as_recorded_are_good(tmp_path: Path) -> None:
+def test_recorded_hash_has_no_finding(tmp_path: Path) -> None:
     path = qwen(tmp_path / REPO / "Qwen3.5-35B-A3B-Q4_K_M.gguf")
     lay_record(path, hash_file(path))
 
     assert codes(full(path)) == set()
 
 
-def test_present_bytes_are_good_whatever_an_old_record_says(tmp_path: Path) -> None:
+def test_current_bytes_win_over_an_old_record(tmp_path: Path) -> None:
     path = qwen(tmp_path / REPO / "Qwen3.5-35B-A3B-Q4_K_M.gguf")
     lay_record(path, OTHER)
     sha256 = hash_file(path)
@@ -214,6 +215,7 @@ def test_the_right_size_with_wrong_bytes_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_damaged_blob_of_the_hub_cache_is_found(tmp_path: Path) -> None:
+    skip_without_links(tmp_path)
     folder = tmp_path / "models--unsloth--Qwen3.5-35B-A3B-GGUF"
     blob = qwen(folder / "blobs" / NEW)
     link = folder / "snapshots" / ("d" * 40) / "Qwen3.5-35B-A3B-Q4_K_M.gguf"
@@ -223,7 +225,8 @@ def test_a_damaged_blob_of_the_hub_cache_is_found(tmp_path: Path) -> None:
     assert codes(full(link)) == {"hash-mismatch"}
 
 
-def test_a_store_that_names_files_by_another_hash_is_not_taken_for_damage(tmp_path: Path) -> None:
+def test_file_names_with_other_hashes_are_not_taken_for_damage(tmp_path: Path) -> None:
+    skip_without_links(tmp_path)
     blob = qwen(tmp_path / "blobs" / "bb" / NEW)
     link = tmp_path / "models--unsloth--Qwen3.5-35B-A3B-GGUF" / "snapshots" / ("d" * 40) / "Qwen3.5-35B-A3B-Q4_K_M.gguf"
     link.parent.mkdir(parents=True)
@@ -232,7 +235,7 @@ def test_a_store_that_names_files_by_another_hash_is_not_taken_for_damage(tmp_pa
     assert codes(full(link)) == set()
 
 
-def test_shard_1_says_nothing_about_the_set(tmp_path: Path) -> None:
+def test_first_shard_proves_nothing_about_the_set(tmp_path: Path) -> None:
     parts = split(tmp_path / REPO)
     hashes = [hash_file(part) for part in parts]
     known = catalog(files=[current_set(parts[0].name, [OTHER, hashes[1], hashes[2]])])

@@ -6,10 +6,10 @@ from pathlib import Path
 import gguf
 import pytest
 
-from qwendesk.hub.architectures import SUPPORTED_ARCHITECTURES
 from qwendesk.hub.catalog_schema import Note
-from qwendesk.hub.evidence import gather_all, model_files, with_duplicates, with_hashes
-from qwendesk.hub.hashing import hash_file
+from qwendesk.hub.evidence import model_files, with_duplicates, with_hashes
+from qwendesk.hub.file_hashes import hash_file
+from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
 from qwendesk.hub.verify_use import is_broken_template
 from tests.gguf_files import tensor
 from tests.hub.verified import (
@@ -19,11 +19,13 @@ from tests.hub.verified import (
     catalog,
     codes,
     findings,
+    gather_all,
     mmproj,
     qwen,
     split,
     unsloth,
 )  # fmt: skip
+from tests.links import skip_without_links
 
 Q4 = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
 
@@ -54,12 +56,12 @@ def test_an_unknown_architecture_is_a_warning(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_the_template_is_judged_by_its_text(template: str, is_broken: bool) -> None:
+def test_template_is_judged_by_its_text(template: str, is_broken: bool) -> None:
     assert is_broken_template(template) is is_broken
 
 
 @pytest.mark.parametrize("repo", ["unsloth/Qwen3.5-35B-A3B-GGUF", "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"])
-def test_a_broken_template_is_found_from_any_uploader_and_fixed_by_the_makers_own(tmp_path: Path, repo: str) -> None:
+def test_broken_template_is_replaced_by_that_of_the_base_model(tmp_path: Path, repo: str) -> None:
     path = qwen(tmp_path / repo / Q4, tokenizer__chat_template=BROKEN_TEMPLATE)
 
     found = findings(path)["broken-tool-template"]
@@ -70,7 +72,7 @@ def test_a_broken_template_is_found_from_any_uploader_and_fixed_by_the_makers_ow
     assert "broken-tool-template" not in codes(qwen(tmp_path / Q4, tokenizer__chat_template=FIXED_TEMPLATE))
 
 
-def test_a_picture_file_of_another_width_does_not_fit(tmp_path: Path) -> None:
+def test_an_mmproj_of_another_width_does_not_fit(tmp_path: Path) -> None:
     model, pictures = qwen(tmp_path / Q4), mmproj(tmp_path / "mmproj-F16.gguf", width=128)
 
     for path in (model, pictures):
@@ -83,7 +85,7 @@ def test_a_picture_file_of_another_width_does_not_fit(tmp_path: Path) -> None:
     assert (fix.kind, fix.repo, fix.path) == ("fetch_mmproj", REPO, "mmproj-F16.gguf")
 
 
-def test_a_picture_file_that_fits_one_model_of_the_folder_is_good(tmp_path: Path) -> None:
+def test_an_mmproj_that_fits_one_model_of_the_folder_is_good(tmp_path: Path) -> None:
     pictures = mmproj(tmp_path / "mmproj-F16.gguf")
     qwen(tmp_path / "Other-9B-Q4_K_M.gguf", general__name="Other-9B", qwen35moe__embedding_length=128)
     model = qwen(tmp_path / Q4)
@@ -92,20 +94,20 @@ def test_a_picture_file_that_fits_one_model_of_the_folder_is_good(tmp_path: Path
     assert findings(model) == {}
 
 
-def test_a_picture_file_of_another_size_with_the_same_width_does_not_fit(tmp_path: Path) -> None:
+def test_an_mmproj_of_another_size_with_the_same_width_does_not_fit(tmp_path: Path) -> None:
     qwen(tmp_path / Q4)
 
     assert "mmproj-mismatch" in codes(mmproj(tmp_path / "mmproj-Qwen3.5-2B-F16.gguf"))
 
 
-def test_picture_files_are_found_above_the_folder_of_a_set(tmp_path: Path) -> None:
+def test_mmprojs_are_found_above_the_folder_of_a_set(tmp_path: Path) -> None:
     parts = split(tmp_path / REPO / "Q4_K_M")
     mmproj(tmp_path / REPO / "mmproj-F16.gguf", general__name="Qwen3.5-35B-A3B")
 
     assert findings(parts[0]) == {}
 
 
-def test_a_missing_picture_file_is_good_to_know(tmp_path: Path) -> None:
+def test_missing_mmproj_is_an_info(tmp_path: Path) -> None:
     found = findings(qwen(tmp_path / Q4))["no-mmproj"]
 
     assert found.severity == "info"
@@ -115,7 +117,7 @@ def test_a_missing_picture_file_is_good_to_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mtp-Qwen3.6-35B-A3B-Q4_0.gguf", "dflash-Qwen3.6-27B-Q8_0.gguf"])
-def test_draft_files_are_no_models(tmp_path: Path, name: str) -> None:
+def test_draft_files_are_not_models(tmp_path: Path, name: str) -> None:
     found = findings(qwen(tmp_path / name))
 
     assert set(found) == {"draft-file"}
@@ -138,7 +140,7 @@ def ollama(folder: Path, manifest: str, **changes: str) -> Path:
     return named
 
 
-def test_ollamas_own_files_do_not_load_and_those_from_the_hub_do(tmp_path: Path) -> None:
+def test_only_qwen_files_of_the_ollama_library_are_flagged(tmp_path: Path) -> None:
     own = ollama(tmp_path / "own", "registry.ollama.ai/library/qwen3.5/35b")
     hub = ollama(tmp_path / "hub", "hf.co/unsloth/Qwen3.5-35B-A3B-GGUF/Q4_K_M")
     llama = ollama(tmp_path / "llama", "registry.ollama.ai/library/llama3/8b", general__architecture="llama")
@@ -149,7 +151,7 @@ def test_ollamas_own_files_do_not_load_and_those_from_the_hub_do(tmp_path: Path)
     assert codes(llama) == set()
 
 
-def test_an_ollama_file_without_manifest_is_known_by_its_picture_tensors(tmp_path: Path) -> None:
+def test_ollama_file_without_manifest_is_recognised_by_vision_tensors(tmp_path: Path) -> None:
     inside = [tensor("token_embd.weight", 64, 4), tensor("v.patch_embd.weight", 64)]
     blob = qwen(tmp_path / "blobs" / f"sha256-{'a' * 64}", inside)
 
@@ -157,9 +159,15 @@ def test_an_ollama_file_without_manifest_is_known_by_its_picture_tensors(tmp_pat
     assert codes(qwen(tmp_path / "blobs" / f"sha256-{'b' * 64}")) == set()
 
 
-def test_a_better_quant_is_named(tmp_path: Path) -> None:
-    note = Note("Q4_K_S", "UD-Q4_K_L is smaller and as good.", "a test", model="Qwen3.5-35B-A3B", uploader="unsloth",
-                instead="UD-Q4_K_L")  # fmt: skip
+def test_recommended_quant_is_named(tmp_path: Path) -> None:
+    note = Note(
+        "Q4_K_S",
+        "UD-Q4_K_L is smaller and as good.",
+        "a test",
+        model="Qwen3.5-35B-A3B",
+        uploader="unsloth",
+        instead="UD-Q4_K_L",
+    )
     plain = Note("Q4_K_M", "Fine.", "a test")
     known = catalog(notes=[note, plain])
     name = "Qwen3.5-35B-A3B-Q4_K_S.gguf"
@@ -171,7 +179,8 @@ def test_a_better_quant_is_named(tmp_path: Path) -> None:
     assert codes(unsloth(tmp_path / Q4), known) == set()
 
 
-def test_the_same_bytes_twice_are_told_and_links_are_not(tmp_path: Path) -> None:
+def test_duplicate_is_reported_but_not_a_link(tmp_path: Path) -> None:
+    skip_without_links(tmp_path)
     one = qwen(tmp_path / "a" / Q4)
     shutil.copyfile(one, tmp_path / "copy.gguf")
     (tmp_path / "link.gguf").symlink_to(one)

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from qwendesk.hub.catalog import load_catalog
-from qwendesk.hub.catalog_schema import Deletion, Superseded
-from qwendesk.hub.evidence import gather
-from qwendesk.hub.hashing import hash_file
-from qwendesk.hub.upstream import Upstream
+from qwendesk.hub.catalog_schema import Superseded, WithdrawnFile
+from qwendesk.hub.evidence import Upstream
+from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.verify import verify
 from tests.gguf_files import tensor
 from tests.hub.verified import (
@@ -23,6 +22,7 @@ from tests.hub.verified import (
     current,
     findings,
     full,
+    gather,
     lay_record,
     mxfp4,
     qwen,
@@ -51,7 +51,7 @@ def test_mxfp4_in_an_early_unsloth_file_is_bad_without_any_network(tmp_path: Pat
     assert "MXFP4" in found["unsloth-before-fix"].evidence
 
 
-def test_the_fix_of_an_early_file_is_the_present_one(tmp_path: Path) -> None:
+def test_fix_of_an_early_file_is_the_current_file(tmp_path: Path) -> None:
     path = unsloth(tmp_path / XL, ATTENTION)
 
     fix = findings(path, catalog(files=[current(XL)]))["mxfp4-attention"].fix
@@ -85,11 +85,11 @@ def test_a_renamed_early_file_is_known_by_its_attention_tensors(tmp_path: Path) 
 
 @pytest.mark.parametrize("file_type", [38, 38 + 1024])
 @pytest.mark.parametrize("name", ["Qwen3.5-35B-A3B-MXFP4_MOE.gguf", XL, "model.gguf"])
-def test_mxfp4_chosen_on_purpose_is_good(tmp_path: Path, name: str, file_type: int) -> None:
+def test_intended_mxfp4_has_no_finding(tmp_path: Path, name: str, file_type: int) -> None:
     assert codes(unsloth(tmp_path / name, ATTENTION, general__file_type=file_type)) == set()
 
 
-def test_a_repaired_file_of_the_same_name_is_good(tmp_path: Path) -> None:
+def test_repaired_file_of_the_same_name_has_no_finding(tmp_path: Path) -> None:
     assert codes(unsloth(tmp_path / XL)) == set()
 
 
@@ -101,7 +101,7 @@ def test_mxfp4_is_only_a_mistake_in_this_family_and_from_this_uploader(tmp_path:
     assert codes(other_maker) == set()
 
 
-def test_bytes_that_are_the_present_ones_are_good_whatever_else_speaks(tmp_path: Path) -> None:
+def test_current_bytes_have_no_finding(tmp_path: Path) -> None:
     path = unsloth(tmp_path / XL, ATTENTION)
     sha256 = hash_file(path)
 
@@ -122,14 +122,14 @@ def test_replaced_bytes_are_outdated_without_any_network(tmp_path: Path) -> None
     assert "new template" in found.evidence
 
 
-def test_the_record_of_a_download_is_enough_to_call_it_outdated(tmp_path: Path) -> None:
+def test_download_record_alone_proves_a_file_outdated(tmp_path: Path) -> None:
     path = qwen(tmp_path / REPO / Q4)
     lay_record(path, OLD)
 
     assert "outdated-upstream" in codes(path, catalog(superseded=[replaced(Q4)]))
 
 
-def test_bytes_both_replaced_and_present_are_present(tmp_path: Path) -> None:
+def test_bytes_both_replaced_and_current_are_current(tmp_path: Path) -> None:
     path = qwen(tmp_path / Q4)
     sha256 = hash_file(path)
 
@@ -174,9 +174,7 @@ def test_without_a_hash_only_another_size_makes_a_file_outdated(tmp_path: Path) 
         ("yesterday", False),
     ],
 )
-def test_the_date_of_an_outdated_upload_decides_whether_it_is_from_before_the_repair(
-    tmp_path: Path, local_date: str, is_early: bool
-) -> None:
+def test_commit_date_tells_uploads_from_before_the_repair(tmp_path: Path, local_date: str, is_early: bool) -> None:
     path = unsloth(tmp_path / REPO / Q4)
     lay_record(path, OLD)
 
@@ -203,7 +201,7 @@ def test_dates_count_only_for_the_repositories_that_were_repaired(tmp_path: Path
     assert "unsloth-before-fix" not in {each.code for each in verify(asked(gather(path), there), load_catalog())}
 
 
-def test_a_ud_quant_without_importance_matrix_is_suspicious(tmp_path: Path) -> None:
+def test_ud_quant_without_importance_matrix_is_a_warning(tmp_path: Path) -> None:
     found = findings(qwen(tmp_path / XL, general__quantized_by="Unsloth"))
 
     assert found["no-imatrix"].severity == "warning"
@@ -213,7 +211,7 @@ def test_a_ud_quant_without_importance_matrix_is_suspicious(tmp_path: Path) -> N
 
 def test_a_withdrawn_file_names_what_replaced_it(tmp_path: Path) -> None:
     name, instead = "Qwen3.5-35B-A3B-UD-Q4_K_M.gguf", "Qwen3.5-35B-A3B-UD-Q4_K_L.gguf"
-    known = catalog(deletions=[Deletion(REPO, name, "2026-03-12", OTHER, instead)])
+    known = catalog(deletions=[WithdrawnFile(REPO, name, "2026-03-12", OTHER, instead)])
 
     found = findings(unsloth(tmp_path / name), known)["deleted-upstream"]
 
@@ -223,7 +221,7 @@ def test_a_withdrawn_file_names_what_replaced_it(tmp_path: Path) -> None:
     assert "deleted-upstream" not in codes(unsloth(tmp_path / "Qwen3.5-397B-A17B-UD-Q4_K_M.gguf"), known)
 
 
-def test_a_file_the_hub_no_longer_has_is_good_to_know(tmp_path: Path) -> None:
+def test_file_removed_from_the_hub_is_an_info(tmp_path: Path) -> None:
     path = qwen(tmp_path / REPO / Q4)
 
     found = findings(asked(gather(path), Upstream(is_gone=True)))

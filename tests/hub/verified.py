@@ -1,28 +1,29 @@
 """Made-up model files and catalogs for the tests of verification."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core.model_facts import Hyperparameters
+from qwendesk.hub import evidence as evidence_module
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import (
     SCHEMA_VERSION,
     CatalogFile,
+    CatalogModel,
     Contents,
     CutOff,
-    Deletion,
-    Model,
     Note,
     Part,
     Repository,
     Superseded,
+    WithdrawnFile,
 )
-from qwendesk.hub.evidence import Evidence, gather, with_hashes
+from qwendesk.hub.evidence import Evidence, Upstream, with_hashes
+from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.findings import Finding
-from qwendesk.hub.hashing import hash_file
-from qwendesk.hub.upstream import Upstream
+from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.verify import verify
 from tests.gguf_files import F32, mmproj_values, model_values, tensor, write_model
 from tools.gguf_writer import Tensor, Value
@@ -42,11 +43,11 @@ def catalog(
     *,
     files: Sequence[CatalogFile] = (),
     superseded: Sequence[Superseded] = (),
-    deletions: Sequence[Deletion] = (),
+    deletions: Sequence[WithdrawnFile] = (),
     notes: Sequence[Note] = (),
 ) -> Catalog:
     """One model in Unsloth's repository with a picture file, and whatever a test needs."""
-    model = Model(
+    model = CatalogModel(
         id="Qwen3.5-35B-A3B",
         purpose="Tests",
         released="2026-02-24",
@@ -129,6 +130,15 @@ def lay_record(path: Path, sha256: str, commit: str = COMMIT) -> None:
     record = path.parent / ".cache" / "huggingface" / "download" / f"{path.name}.metadata"
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text(f"{commit}\n{sha256}\n1772000000.0\n", encoding="utf-8")
+
+
+def gather(path: Path) -> Evidence:
+    """Evidence on a file whose header was never read before."""
+    return evidence_module.gather(path, HeaderCache())
+
+
+def gather_all(paths: Iterable[Path]) -> list[Evidence]:
+    return evidence_module.gather_all(paths, HeaderCache())
 
 
 def full(path: Path) -> Evidence:

@@ -41,19 +41,19 @@ EVERYTHING = ChatNode(
 )
 
 
-def test_a_message_comes_back_with_all_it_had(store: ChatStore) -> None:
+def test_message_is_loaded_as_it_was_saved(store: ChatStore) -> None:
     fill(store, node("q1"), EVERYTHING)
 
     assert store.load("c").nodes["a1"] == EVERYTHING
 
 
-def test_half_a_character_does_not_stop_a_chat_from_being_saved(store: ChatStore) -> None:
+def test_lone_surrogate_does_not_prevent_saving(store: ChatStore) -> None:
     fill(store, ChatNode(id="q1", message=text_message("user", "half \ud83d")))
 
     assert store.load("c").nodes["q1"].message.text == "half ?"
 
 
-def test_branches_and_what_they_show_come_back(store: ChatStore) -> None:
+def test_branches_and_shown_versions_are_restored(store: ChatStore) -> None:
     fill(store, node("q1"), node("a1", "q1"), node("q2", "a1"), node("q2b", "a1"), node("a2b", "q2b"))
     assert names(store.load("c")) == "q1 a1 q2b a2b"
 
@@ -63,7 +63,7 @@ def test_branches_and_what_they_show_come_back(store: ChatStore) -> None:
     assert store.load("c").versions("q2") == ("q2", "q2b")
 
 
-def test_a_growing_answer_does_not_take_the_view_back(store: ChatStore) -> None:
+def test_growing_answer_does_not_change_the_shown_branch(store: ChatStore) -> None:
     fill(store, node("q1"), node("a1", "q1"), node("a1b", "q1"))
     store.set_shown("c", "q1", "a1").result()
 
@@ -72,7 +72,7 @@ def test_a_growing_answer_does_not_take_the_view_back(store: ChatStore) -> None:
     assert names(store.load("c")) == "q1 a1"
 
 
-def test_deleting_a_message_takes_what_follows_also_in_a_very_long_chat(store: ChatStore) -> None:
+def test_deleting_a_message_deletes_its_descendants(store: ChatStore) -> None:
     chain = [node("q0")]
     chain += [node(f"q{number}", f"q{number - 1}") for number in range(1, 3000)]
     store.save_nodes("c", chain).result()
@@ -91,7 +91,7 @@ def test_a_tree_is_saved_as_a_whole(store: ChatStore) -> None:
     assert store.list() == (ChatSummary(id="c", title="Mine", changed_s=3.0),)
 
 
-def test_the_first_question_names_its_chat_and_a_name_by_hand_stays(store: ChatStore) -> None:
+def test_chat_is_titled_by_its_first_question_unless_renamed(store: ChatStore) -> None:
     fill(store, node("q1", text="\n## Why is *the sky* blue?\nReally?", created_s=1.0))
     assert [(each.title, each.changed_s) for each in store.list()] == [("Why is *the sky* blue?", 1.0)]
 
@@ -101,14 +101,14 @@ def test_the_first_question_names_its_chat_and_a_name_by_hand_stays(store: ChatS
     assert [(each.title, each.changed_s) for each in store.list()] == [("Sky", 2.0)]
 
 
-def test_the_list_begins_with_what_changed_last(store: ChatStore) -> None:
+def test_last_changed_chat_is_listed_first(store: ChatStore) -> None:
     for chat, created_s in (("old", 1.0), ("new", 3.0), ("middle", 2.0)):
         fill(store, node(f"q{chat}", created_s=created_s), chat=chat)
 
     assert [each.id for each in store.list()] == ["new", "middle", "old"]
 
 
-def test_a_row_of_the_list_comes_back_with_all_it_had(store: ChatStore) -> None:
+def test_chat_summary_is_loaded_as_it_was_saved(store: ChatStore) -> None:
     store.save_folder(Folder("f", "Work")).result()
     row = ChatSummary(
         id="c",
@@ -126,7 +126,7 @@ def test_a_row_of_the_list_comes_back_with_all_it_had(store: ChatStore) -> None:
     assert store.summary("c") == row
 
 
-def test_chats_of_a_deleted_folder_stay(store: ChatStore) -> None:
+def test_chats_of_a_deleted_folder_are_kept(store: ChatStore) -> None:
     store.save_folder(Folder("f", "Work")).result()
     store.save_summary(ChatSummary(id="c", folder_id="f")).result()
 
@@ -136,7 +136,7 @@ def test_chats_of_a_deleted_folder_stay(store: ChatStore) -> None:
     assert [each.folder_id for each in store.list()] == [""]
 
 
-def test_a_deleted_chat_comes_back_until_it_is_purged(store: ChatStore) -> None:
+def test_deleted_chat_can_be_restored_until_purged(store: ChatStore) -> None:
     fill(store, node("q1"), node("a1", "q1"))
     store.set_deleted(["c"], 10.0).result()
     assert store.list() == ()
@@ -153,7 +153,7 @@ def test_a_deleted_chat_comes_back_until_it_is_purged(store: ChatStore) -> None:
     assert store.load("c") == ChatTree()
 
 
-def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_path: Path) -> None:
+def test_drafts_and_reading_positions_survive_a_restart(tmp_path: Path) -> None:
     first = Database(tmp_path / "chats.db")
     store = ChatStore(first)
     fill(store, node("q1"))
@@ -174,8 +174,8 @@ def test_drafts_reading_positions_and_what_is_remembered_survive_the_end(tmp_pat
     again.close()
 
 
-def test_a_message_without_its_parent_is_refused_as_a_whole(store: ChatStore) -> None:
-    with pytest.raises(Exception, match="could not be used"):
+def test_message_without_parent_is_refused(store: ChatStore) -> None:
+    with pytest.raises(Exception, match="can't be used"):
         store.save_node("c", node("a9", "nobody")).result()
 
     assert store.list() == ()

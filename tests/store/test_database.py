@@ -1,12 +1,15 @@
 """The file: its versions, its checks, and what is said when it cannot be used."""
 
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from qwendesk.store.database import DamagedStore, Database, NewerStore, StoreFailure, backup_path
+from qwendesk.store import database as database_module
+from qwendesk.store.backups import backups
+from qwendesk.store.database import DamagedStore, Database, NewerStore, StoreFailure, connect
 from qwendesk.store.migrations import MIGRATIONS
 
 
@@ -33,7 +36,7 @@ def made(path: Path) -> Path:
     return path
 
 
-def test_the_file_is_as_safe_as_sqlite_can_make_it(database: Database) -> None:
+def test_database_uses_the_safest_sqlite_settings(database: Database) -> None:
     def settings(connection: sqlite3.Connection) -> list[object]:
         names = ("journal_mode", "synchronous", "foreign_keys")
         return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
@@ -42,24 +45,24 @@ def test_the_file_is_as_safe_as_sqlite_can_make_it(database: Database) -> None:
     assert database.write(settings).result() == ["wal", 2, 1]
 
 
-def test_an_older_file_is_copied_and_brought_up_to_date(tmp_path: Path) -> None:
+def test_older_file_is_backed_up_and_migrated(tmp_path: Path) -> None:
     path = made(tmp_path / "chats.db")
 
     Database(path, (*MIGRATIONS, add_colour)).close()
 
     assert value(path, "SELECT name || colour FROM folders") == "Work"
-    copy = backup_path(path, len(MIGRATIONS))
+    (copy,) = (backup.path for backup in backups(path))
     assert value(copy, "PRAGMA user_version") == len(MIGRATIONS)
     assert value(copy, "SELECT name FROM folders") == "Work"
 
 
-def test_a_new_file_needs_no_copy(tmp_path: Path) -> None:
+def test_new_file_is_not_backed_up(tmp_path: Path) -> None:
     Database(tmp_path / "chats.db").close()
 
     assert [path.name for path in tmp_path.iterdir()] == ["chats.db"]
 
 
-def test_a_step_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
+def test_failed_migration_keeps_the_previous_version(tmp_path: Path) -> None:
     path = made(tmp_path / "chats.db")
 
     with pytest.raises(StoreFailure):
@@ -69,7 +72,7 @@ def test_a_step_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
     assert value(path, "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == 0
 
 
-def test_a_newer_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_newer_file_is_refused_unchanged(tmp_path: Path) -> None:
     path = made(tmp_path / "chats.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -82,7 +85,7 @@ def test_a_newer_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database at all, but long enough" * 200])
-def test_what_is_no_database_is_said_to_be_damaged_and_an_empty_file_is_new(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_database_is_damaged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "chats.db"
     path.write_bytes(content)
 
@@ -94,7 +97,7 @@ def test_what_is_no_database_is_said_to_be_damaged_and_an_empty_file_is_new(tmp_
         assert value(path, "PRAGMA user_version") == len(MIGRATIONS)
 
 
-def test_a_write_that_fails_leaves_nothing_of_itself(database: Database) -> None:
+def test_failed_write_is_rolled_back(database: Database) -> None:
     def half(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'Work')")
         connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'Again')")
@@ -105,7 +108,7 @@ def test_a_write_that_fails_leaves_nothing_of_itself(database: Database) -> None
     assert database.read(lambda connection: connection.execute("SELECT count(*) FROM folders").fetchone()[0]) == 0
 
 
-def test_readers_cannot_write_and_do_not_see_half_of_a_write(database: Database) -> None:
+def test_readers_cannot_write_and_see_no_partial_write(database: Database) -> None:
     with pytest.raises(StoreFailure):
         database.read(lambda connection: connection.execute("INSERT INTO folders (id, name) VALUES ('f', 'x')"))
 
@@ -116,18 +119,18 @@ def test_readers_cannot_write_and_do_not_see_half_of_a_write(database: Database)
     assert database.write(look_meanwhile).result() == 0
 
 
-def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+def test_unusable_folder_raises_store_failure(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(StoreFailure, match="cannot be used"):
+    with pytest.raises(StoreFailure, match="can't be used"):
         Database(tmp_path / "file" / "chats.db")
 
 
-def test_after_the_end_nothing_is_written(tmp_path: Path) -> None:
+def test_closed_database_refuses_writes(tmp_path: Path) -> None:
     database = Database(tmp_path / "chats.db")
     database.close()
 
-    with pytest.raises(StoreFailure, match="about to end"):
+    with pytest.raises(StoreFailure, match="is closing"):
         database.write(lambda connection: None)
 
 
@@ -135,7 +138,7 @@ OLDEST = Path(__file__).with_name("schema_1.sql")
 """A database of version 1 as it was released, with a chat in it. Never edited."""
 
 
-def test_the_oldest_schema_is_read_by_today(tmp_path: Path) -> None:
+def test_oldest_schema_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "chats.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(OLDEST.read_text(encoding="utf-8"))
@@ -163,3 +166,34 @@ def test_the_oldest_schema_is_read_by_today(tmp_path: Path) -> None:
     assert (hit.node_id, hit.in_document) == ("q2", True)
     assert value(path, "SELECT count(*) FROM messages_fts WHERE messages_fts MATCH 'lease'") == 1
     database.close()
+
+
+def test_second_start_waits_while_the_file_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "chats.db"
+    second_waits = threading.Event()
+    opened: list[Database] = []
+    second = threading.Thread(target=lambda: opened.append(Database(path)))
+
+    def traced(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        if threading.current_thread() is not first:
+            connection.set_trace_callback(lambda text: second_waits.set() if text.startswith("BEGIN") else None)
+        return connection
+
+    first: threading.Thread | None = None
+
+    def slow(connection: sqlite3.Connection) -> None:
+        nonlocal first
+        first = threading.current_thread()
+        monkeypatch.setattr(database_module, "connect", traced)
+        second.start()
+        assert second_waits.wait(120)
+        MIGRATIONS[0](connection)
+
+    opened.append(Database(path, (slow, *MIGRATIONS[1:])))
+    second.join()
+
+    assert len(opened) == 2
+    for each in opened:
+        each.close()
+    assert value(path, "PRAGMA user_version") == len(MIGRATIONS)

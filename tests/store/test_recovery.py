@@ -9,7 +9,7 @@ import pytest
 
 from qwendesk.core.chats import ChatSettings, ChatSummary, SavedDraft
 from qwendesk.store import opening
-from qwendesk.store.database import Database, StoreFailure
+from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.recovery import set_aside
 from tests.store.chat_nodes import node
@@ -62,7 +62,7 @@ def has_dbstat() -> bool:
 
 @pytest.mark.skipif(not has_dbstat(), reason="this SQLite cannot say where a table's pages are")
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
-def test_one_bad_place_costs_only_what_stood_there(tmp_path: Path, share: float) -> None:
+def test_damaged_page_loses_only_its_own_rows(tmp_path: Path, share: float) -> None:
     path = fill(tmp_path)
     spoil(path, "messages", share)
 
@@ -84,7 +84,7 @@ def test_one_bad_place_costs_only_what_stood_there(tmp_path: Path, share: float)
 
 
 @pytest.mark.skipif(not has_dbstat(), reason="this SQLite cannot say where a table's pages are")
-def test_messages_of_a_lost_list_are_named_by_their_questions(tmp_path: Path) -> None:
+def test_chats_with_lost_rows_are_titled_by_their_first_question(tmp_path: Path) -> None:
     path = fill(tmp_path)
     spoil(path, "chats", 0.0)
 
@@ -99,7 +99,7 @@ def test_messages_of_a_lost_list_are_named_by_their_questions(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("content", [b"\xff" * 100_000, b"SQLite format 3\0" + b"\xff" * 50_000])
-def test_a_file_of_rubbish_is_set_aside_and_the_app_goes_on(tmp_path: Path, content: bytes) -> None:
+def test_unreadable_file_is_set_aside_for_a_new_one(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(content)
 
     store, report = open_store(tmp_path)
@@ -112,16 +112,16 @@ def test_a_file_of_rubbish_is_set_aside_and_the_app_goes_on(tmp_path: Path, cont
     assert kept.read_bytes() == content
 
 
-def test_a_recovery_that_ends_half_way_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_recovery_is_restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = fill(tmp_path)
     path.write_bytes(path.read_bytes()[:-40_000])
     damaged = path.read_bytes()
 
-    def full_disk(_damaged: Path, _database: Database) -> None:
-        raise StoreFailure("Chats cannot be saved", "The disk is full. Free some space.")
+    def full_disk(*_args: object) -> None:
+        raise StoreFailure("Chats not saved", "The disk is full. Free some space.")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(opening, "carry_over", full_disk)
+        meanwhile.setattr(opening, "recover", full_disk)
         store, report = open_store(tmp_path)
     assert store is None
     assert report is not None
@@ -144,7 +144,7 @@ def test_a_recovery_that_ends_half_way_is_begun_anew(tmp_path: Path, monkeypatch
     store.close()
 
 
-def test_half_a_file_gives_what_is_in_that_half(tmp_path: Path) -> None:
+def test_truncated_file_yields_its_readable_half(tmp_path: Path) -> None:
     path = fill(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
@@ -156,7 +156,7 @@ def test_half_a_file_gives_what_is_in_that_half(tmp_path: Path) -> None:
     store.close()
 
 
-def test_chats_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
+def test_file_of_a_newer_version_is_not_changed(tmp_path: Path) -> None:
     path = fill(tmp_path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -165,11 +165,11 @@ def test_chats_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
 
     assert store is None
     assert report is not None
-    assert "newer QwenDesk" in report.sentence
+    assert "newer version of QwenDesk" in report.sentence
     assert not list(tmp_path.glob("damaged-*"))
 
 
-def test_two_damages_in_one_second_get_folders_of_their_own(tmp_path: Path) -> None:
+def test_two_recoveries_in_one_second_use_two_folders(tmp_path: Path) -> None:
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     folders = []
     for _ in range(2):

@@ -50,11 +50,11 @@ def where(hits: tuple[SearchHit, ...]) -> list[str]:
         ("x" * 5000, []),
     ],
 )
-def test_a_query_finds(search: ChatSearch, query: str, found: list[str]) -> None:
+def test_query_finds_titles_and_messages(search: ChatSearch, query: str, found: list[str]) -> None:
     assert where(search.find(query)) == found
 
 
-def test_thoughts_are_searched_when_asked(search: ChatSearch) -> None:
+def test_reasoning_is_searched_on_request(search: ChatSearch) -> None:
     (hit,) = search.find("rayleigh", reasoning=True)
 
     assert (hit.node_id, hit.in_reasoning, hit.is_answer, hit.created_s) == ("a1", True, True, 5.0)
@@ -62,14 +62,14 @@ def test_thoughts_are_searched_when_asked(search: ChatSearch) -> None:
 
 
 @pytest.mark.parametrize(("query", "marked"), [("waves", "waves"), ("翻译", "翻译")])
-def test_a_snippet_marks_what_was_found(search: ChatSearch, query: str, marked: str) -> None:
+def test_snippet_marks_the_match(search: ChatSearch, query: str, marked: str) -> None:
     hit = search.find(query)[-1]
 
     assert [text for text, found in hit.snippet if found] == [marked]
     assert len(hit.snippet) > 1
 
 
-def test_what_changes_is_found_by_its_new_words_only(search: ChatSearch, store: ChatStore) -> None:
+def test_changed_text_is_found_by_its_new_words_only(search: ChatSearch, store: ChatStore) -> None:
     store.save_node("sky", node("a1", "q1", text="Water vapour."))
     store.save_summary(ChatSummary(id="sky", title="Colours")).result()
 
@@ -79,7 +79,7 @@ def test_what_changes_is_found_by_its_new_words_only(search: ChatSearch, store: 
     assert where(search.find("sky")) == ["q1"]
 
 
-def test_what_is_deleted_is_not_found(search: ChatSearch, store: ChatStore) -> None:
+def test_deleted_chats_are_not_found(search: ChatSearch, store: ChatStore) -> None:
     store.delete_node("sky", "a1").result()
     store.set_deleted(["cpp"], 1.0).result()
 
@@ -87,7 +87,7 @@ def test_what_is_deleted_is_not_found(search: ChatSearch, store: ChatStore) -> N
     assert where(search.find("template")) == []
 
 
-def test_an_answer_is_found_once_it_is_whole_or_cut_off_by_a_crash(search: ChatSearch, store: ChatStore) -> None:
+def test_answer_is_found_when_complete_or_cut_off_by_a_crash(search: ChatSearch, store: ChatStore) -> None:
     store.save_node("sky", node("a2", "q1", text="growing words"), growing=True).result()
     assert where(search.find("growing")) == []
 
@@ -96,15 +96,13 @@ def test_an_answer_is_found_once_it_is_whole_or_cut_off_by_a_crash(search: ChatS
     assert where(search.find("growing")) == ["a2"]
 
 
-def test_no_more_hits_than_asked_for_and_the_newest_first(search: ChatSearch, store: ChatStore) -> None:
+def test_newest_hits_come_first_up_to_the_limit(search: ChatSearch, store: ChatStore) -> None:
     store.save_nodes("many", [node(f"q{number}", text="again", created_s=number) for number in range(10, 20)]).result()
 
     assert where(search.find("again", most=4)) == ["title of many", "q19", "q18", "q17"]
 
 
-def test_a_question_is_found_by_the_name_of_its_document_and_stays_as_it_was(
-    search: ChatSearch, store: ChatStore
-) -> None:
+def test_question_is_found_by_the_name_of_its_document(search: ChatSearch, store: ChatStore) -> None:
     document = DocumentPart("quarterly_ledger.csv", "1,2,3\n")
     asked = ChatNode(id="d1", message=Message("user", (document, TextPart("\nSum it up"))))
     alone = ChatNode(id="d2", message=Message("user", (document,)))
@@ -149,7 +147,7 @@ def test_a_message_is_found_once_and_newer_ones_come_first(search: ChatSearch, s
     assert [(hit.node_id, hit.in_document) for hit in hits if hit.node_id] == [("q9", False), ("q7", False)]
 
 
-def test_documents_are_forgotten_with_their_message(search: ChatSearch, store: ChatStore) -> None:
+def test_documents_are_removed_with_their_message(search: ChatSearch, store: ChatStore) -> None:
     store.save_node("home", lease())
     store.save_node("home", lease())
     store.save_node("home", lease(text="Nothing 租约 here.")).result()

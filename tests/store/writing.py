@@ -9,22 +9,22 @@ import sys
 from collections import deque
 from pathlib import Path
 
+from qwendesk.chat.chat_saver import ChatSaved, StoreChatSaver
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.messages import text_message
-from qwendesk.services.chat.keeping import Kept, StoreKeeper
 from qwendesk.store.opening import open_store
 
 
 async def write(folder: Path, run: str) -> None:
     store, _report = await asyncio.to_thread(open_store, folder)
-    keeper = StoreKeeper(store, growing_every_s=0.002)
+    saver = StoreChatSaver(store, partial_every_s=0.002)
     handed: deque[tuple[str, str, int]] = deque()
 
-    def on_news(news: object) -> None:
-        if isinstance(news, Kept):
+    def on_event(event: object) -> None:
+        if isinstance(event, ChatSaved):
             print(*handed.popleft(), flush=True)
 
-    keeper.subscribe(on_news)
+    saver.subscribe(on_event)
 
     def made(chat: str, name: str, parent: str, words: int) -> ChatNode:
         handed.append((chat, name, words))
@@ -36,12 +36,12 @@ async def write(folder: Path, run: str) -> None:
     for number in itertools.count():
         chat, parent = f"{run}-{number // 3}", f"a{run}-{number - 1}" if number % 3 else ""
         question, answer, words = f"q{run}-{number}", f"a{run}-{number}", 0
-        keeper.save(chat, made(chat, question, parent, 5))
+        saver.save(chat, made(chat, question, parent, 5))
         for words in range(1, 400):
-            keeper.grow(chat, answer, lambda: made(chat, answer, question, words))  # noqa: B023 - as it is then
+            saver.save_partial(chat, answer, lambda: made(chat, answer, question, words))  # noqa: B023 - as it is then
             await asyncio.sleep(0)
-        keeper.save(chat, made(chat, answer, question, words))
-        await keeper.settled()
+        saver.save(chat, made(chat, answer, question, words))
+        await saver.wait_for_writes()
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_model, "SIZES", {"tiny": few})
 
 
-def test_the_header_says_what_a_real_model_says(tiny: Path) -> None:
+def test_header_matches_a_real_model(tiny: Path) -> None:
     facts = read_facts(tiny)
 
     assert (facts.kind, facts.architecture, facts.quant) == ("model", "qwen35moe", "Q4_K_M")
@@ -48,7 +48,7 @@ def test_the_header_says_what_a_real_model_says(tiny: Path) -> None:
     assert facts.chat_template == read_facts(demo_model()).chat_template
 
 
-def test_the_engine_reads_english_in_pieces_of_several_letters(engine: llama_cpp.Llama) -> None:
+def test_tokens_of_english_have_several_letters(engine: llama_cpp.Llama) -> None:
     tokens = engine.tokenize(ENGLISH.encode(), add_bos=False)
 
     assert len(ENGLISH) / len(tokens) > 2
@@ -72,7 +72,7 @@ def test_special_tokens_are_single_and_of_the_right_kind(engine: llama_cpp.Llama
     assert kinds == [control, user_defined, user_defined, control]
 
 
-def test_the_engine_decodes_with_it(engine: llama_cpp.Llama) -> None:
+def test_engine_decodes_with_the_model(engine: llama_cpp.Llama) -> None:
     engine.eval(engine.tokenize(ENGLISH.encode(), add_bos=False))
 
     logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits(engine.ctx), (150_000,))
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, few_tokens: None) ->
 
 
 @pytest.mark.parametrize(("quant", "kind"), [("f16", "F16"), ("q8_0", "Q8_0"), ("Q4_K_M", "Q4_K")])
-def test_the_quant_asked_for(tmp_path: Path, few_tokens: None, quant: str, kind: str) -> None:
+def test_file_has_the_requested_quant(tmp_path: Path, few_tokens: None, quant: str, kind: str) -> None:
     facts = read_facts(make(tmp_path / "model.gguf", "tiny", quant))
 
     kinds = {tensor.name: tensor.type for tensor in facts.tensors}
@@ -98,9 +98,7 @@ def test_the_quant_asked_for(tmp_path: Path, few_tokens: None, quant: str, kind:
     assert kinds["blk.0.attn_norm.weight"] == "F32"
 
 
-def test_nothing_is_left_when_the_quantiser_refuses(
-    tmp_path: Path, few_tokens: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_quantisation_leaves_no_file(tmp_path: Path, few_tokens: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llama_cpp, "llama_model_quantize", lambda *_: 1)
     monkeypatch.setattr(bench_model, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
@@ -112,7 +110,7 @@ def test_nothing_is_left_when_the_quantiser_refuses(
     assert list(tmp_path.glob("model*")) == []
 
 
-def test_too_little_disk_space_is_said_before_anything_is_written(
+def test_missing_disk_space_is_reported_before_writing(
     tmp_path: Path, few_tokens: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=1000)
@@ -145,6 +143,6 @@ def test_every_token_is_made_of_earlier_ones(size: int) -> None:
     assert [words.types.count(kind) for kind in (NORMAL, CONTROL, USER_DEFINED)] == [size - 20, 14, 6]
 
 
-def test_a_vocabulary_that_cannot_be_made_is_refused() -> None:
+def test_impossible_vocabulary_is_refused() -> None:
     with pytest.raises(ValueError, match="10000000 tokens"):
         vocabulary(10_000_000)

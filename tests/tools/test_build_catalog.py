@@ -57,7 +57,7 @@ def build(tmp_path: Path, repos: dict[str, list[dict[str, Any]]]) -> Any:
     return load_catalog(target)
 
 
-def test_files_sets_and_picture_files_come_out_right(tmp_path: Path) -> None:
+def test_files_shards_and_vision_files_are_listed(tmp_path: Path) -> None:
     parts = [
         file(f"BF16/Qwen3.5-9B-BF16-0000{number}-of-00002.gguf", quant="BF16", shard=number, shards=2)
         for number in (2, 1)
@@ -81,7 +81,7 @@ def test_files_sets_and_picture_files_come_out_right(tmp_path: Path) -> None:
     assert catalog.model("Qwen3.5-9B").released == "2026-03-02"
 
 
-def test_what_is_gone_is_not_offered(tmp_path: Path) -> None:
+def test_deleted_files_are_not_listed(tmp_path: Path) -> None:
     gone = file("old.gguf", quant="Q4_K_M", last_state_seen="2026-07-22", catalog_sizes_over_time=["1 GB", "GONE"])
 
     catalog = build(tmp_path, {UNSLOTH: [gone, file("mmproj-F16.gguf", "mmproj")]})
@@ -91,12 +91,12 @@ def test_what_is_gone_is_not_offered(tmp_path: Path) -> None:
     assert catalog.date == "2026-07-22"
 
 
-def test_a_set_with_a_part_missing_is_refused(tmp_path: Path) -> None:
+def test_set_with_a_missing_shard_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="parts are missing"):
         build(tmp_path, {UNSLOTH: [file("a-00002-of-00002.gguf", quant="Q8_0", shard=2, shards=2)]})
 
 
-def test_one_line_for_each_file(tmp_path: Path) -> None:
+def test_each_file_is_one_line(tmp_path: Path) -> None:
     build(tmp_path, {UNSLOTH: [file("a.gguf", quant="Q8_0"), file("mmproj-F16.gguf", "mmproj")]})
 
     lines = (tmp_path / "catalog.json").read_text(encoding="utf-8").splitlines()

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.core.engines import EngineFolder, EnginePack
-from qwendesk.engine.folders import read_engine, wrong_files
+from qwendesk.core.engine_manifest import EngineFolder, EnginePack
+from qwendesk.engine.engine_folders import read_engine, wrong_files
 from tools.bundle import needed, pack
 from tools.bundle.__main__ import chosen_engines
 from tools.bundle.appimage import make_appimage
@@ -43,7 +43,7 @@ def make_wheel(path: Path, *more: str) -> Path:
 
 
 @LINUX
-def test_an_engine_folder_has_each_library_once_and_is_sound(tmp_path: Path) -> None:
+def test_engine_folder_has_each_library_once(tmp_path: Path) -> None:
     manifest = make_engine_folder(make_wheel(tmp_path / "a.whl"), tmp_path / "cpu-avx2", CPU_ENGINES[0], "0.3.36")
     assert {file.name for file in manifest.files} == {
         "libllama.so", "libmtmd.so", "libggml.so.0", "libggml-base.so.0", "libggml-cpu.so.0",
@@ -55,7 +55,7 @@ def test_an_engine_folder_has_each_library_once_and_is_sound(tmp_path: Path) -> 
 
 
 @LINUX
-def test_the_vulkan_engine_is_one_for_graphics_cards_and_new_processors(tmp_path: Path) -> None:
+def test_vulkan_engine_adds_one_library_to_the_avx2_engine(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "a.whl", "ggml-vulkan")
     manifest = make_engine_folder(wheel, tmp_path / "vulkan", VULKAN, "0.3.36")
     assert (manifest.backend, "avx2" in manifest.cpu_needs) == ("vulkan", True)
@@ -74,19 +74,19 @@ def without_glslc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_glslc")
-def test_a_bundle_that_cannot_have_vulkan_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bundle_without_vulkan_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert chosen_engines("auto", "0.3.36") == CPU_ENGINES
     assert "Without Vulkan, which cannot be built here: glslc (missing)." in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("without_glslc")
-def test_a_release_stops_where_vulkan_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_fails_if_vulkan_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SetupError, match="glslc"):
         chosen_engines("yes", "0.3.36")
 
 
-def test_a_kept_vulkan_engine_is_taken_without_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_vulkan_engine_needs_no_build_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_setup, "kept_wheel", lambda _backend, _version: Path("kept.whl"))
     assert VULKAN in chosen_engines("auto", "0.3.36")
     assert VULKAN not in chosen_engines("no", "0.3.36")
@@ -98,13 +98,13 @@ def contents(tmp_path: Path, *sources: Path) -> Path:
     return noted
 
 
-def test_every_package_that_is_inside_gives_its_licence(tmp_path: Path) -> None:
+def test_bundle_contains_the_licence_of_each_package(tmp_path: Path) -> None:
     parts = collect_licences(contents(tmp_path, Path(msgspec.__file__)), tmp_path / "licences")
     assert {"msgspec", "Python", "QwenDesk", "llama.cpp", "llama_cpp_python"} <= set(parts)
     assert "BSD" in (tmp_path / "licences" / "msgspec.txt").read_text()
 
 
-def test_a_file_of_unknown_origin_stops_the_bundle(tmp_path: Path) -> None:
+def test_file_of_unknown_origin_is_refused(tmp_path: Path) -> None:
     stranger = tmp_path / "libstranger.so"
     stranger.write_bytes(b"from nowhere")
     with pytest.raises(SetupError, match=r"libstranger\.so"):
@@ -112,14 +112,14 @@ def test_a_file_of_unknown_origin_stops_the_bundle(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("dpkg") is None, reason="no Debian here")
-def test_a_library_of_the_system_gives_the_licence_of_its_package(tmp_path: Path) -> None:
+def test_system_library_brings_the_licence_of_its_package(tmp_path: Path) -> None:
     folder = Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "")
     library = next(folder.glob("libgcc_s.so*"), None) or Path("/bin/dash")
     parts = collect_licences(contents(tmp_path, library), tmp_path / "licences")
     assert any(part.startswith(("libgcc", "dash")) for part in parts)
 
 
-def test_the_report_counts_every_byte_once(tmp_path: Path) -> None:
+def test_size_report_counts_every_byte_once(tmp_path: Path) -> None:
     (tmp_path / "_internal" / "PySide6").mkdir(parents=True)
     (tmp_path / "_internal" / "PySide6" / "lib.so").write_bytes(bytes(3_000_000))
     (tmp_path / "QwenDesk").write_bytes(bytes(1_000))
@@ -143,7 +143,7 @@ def test_the_logo_is_drawn_in_its_colour() -> None:
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb here")
-def test_the_package_holds_the_bundle_and_what_a_desktop_needs(tmp_path: Path) -> None:
+def test_package_contains_the_bundle_and_desktop_files(tmp_path: Path) -> None:
     bundle = tmp_path / "QwenDesk"
     bundle.mkdir()
     (bundle / "QwenDesk").write_bytes(b"program")
@@ -160,7 +160,7 @@ def test_the_package_holds_the_bundle_and_what_a_desktop_needs(tmp_path: Path) -
 
 
 @pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="no mksquashfs here")
-def test_an_appimage_is_its_runtime_with_an_image_that_has_all_a_desktop_needs(tmp_path: Path) -> None:
+def test_appimage_is_its_runtime_followed_by_an_image_with_desktop_files(tmp_path: Path) -> None:
     bundle = tmp_path / "QwenDesk"
     bundle.mkdir()
     (bundle / "QwenDesk").write_bytes(b"program")
@@ -183,14 +183,14 @@ def test_an_appimage_is_its_runtime_with_an_image_that_has_all_a_desktop_needs(t
 
 
 @pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="no mksquashfs here")
-def test_a_program_that_is_no_appimage_runtime_is_refused(tmp_path: Path) -> None:
+def test_invalid_appimage_runtime_is_refused(tmp_path: Path) -> None:
     (tmp_path / "QwenDesk").mkdir()
     with pytest.raises(SetupError, match="no AppImage runtime"):
         make_appimage(tmp_path / "QwenDesk", Path(sys.executable), tmp_path, tmp_path / "work")
 
 
 @LINUX
-def test_a_cuda_pack_is_what_its_entry_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_pack_matches_its_manifest_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolkit = tmp_path / "cuda"
     (toolkit / "lib64").mkdir(parents=True)
     (toolkit / "EULA.txt").write_text("NVIDIA")
@@ -215,7 +215,7 @@ def test_a_cuda_pack_is_what_its_entry_says(tmp_path: Path, monkeypatch: pytest.
     assert not any("EULA" in name for name in taken)
 
 
-def test_a_pack_that_asks_for_what_few_pcs_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pack_that_needs_rare_libraries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asks = {
         "libggml-cuda.so.0": ["libcudart.so.12", "libnccl.so.2", "libcuda.so.1", "libggml-base.so.0", "libc.so.6"],
         "libcudart.so.12": ["libpthread.so.0"],
@@ -234,7 +234,7 @@ def test_a_pack_that_asks_for_what_few_pcs_have_is_refused(tmp_path: Path, monke
         needed.refuse_unmet([tmp_path / name for name in asks])
 
 
-def test_an_engine_of_windows_may_ask_for_the_system_and_the_runtime_that_the_bundle_has(
+def test_windows_engine_may_need_system_libraries_and_the_bundled_runtime(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = """
@@ -261,7 +261,7 @@ File Type: DLL
 
 @LINUX
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="no binutils here")
-def test_what_a_real_library_asks_for_is_read(tmp_path: Path) -> None:
+def test_needed_libraries_of_a_real_library_are_read(tmp_path: Path) -> None:
     wheel = next((ROOT / ".engine").glob("cpu-*/*.whl"), None)
     if wheel is None:
         pytest.skip("no engine was built here")
@@ -273,7 +273,7 @@ def test_what_a_real_library_asks_for_is_read(tmp_path: Path) -> None:
     assert ["libggml-base.so.0"] in needed.unmet(without_base).values()
 
 
-def test_the_engines_program_prints_why_it_cannot_start_and_ends(tmp_path: Path) -> None:
+def test_engine_program_prints_why_it_cannot_start_and_exits(tmp_path: Path) -> None:
     """On Windows an error that nobody catches opens a window, and the app waits for it."""
     program = ROOT / "packaging" / "entry_engine.py"
     script = (

@@ -23,7 +23,7 @@ def make_release(root: Path, number: str, *without: str, toolset: str = "VC143")
     return release
 
 
-def test_all_four_libraries_come_from_the_newest_release_that_has_them(tmp_path: Path) -> None:
+def test_libraries_come_from_the_newest_release_that_has_all_four(tmp_path: Path) -> None:
     releases = [
         make_release(tmp_path, "14.9.10000"),
         make_release(tmp_path, "14.44.35112"),
@@ -40,14 +40,14 @@ def test_a_bundle_without_the_runtime_is_refused(tmp_path: Path) -> None:
         runtime_libraries([make_release(tmp_path, "14.44.35112", "msvcp140.dll")])
 
 
-def test_the_compilers_own_variable_decides_where_to_look(tmp_path: Path) -> None:
+def test_release_is_found_by_the_compilers_environment_variable(tmp_path: Path) -> None:
     release = make_release(tmp_path, "14.44.35112")
     assert redistributables({"VCToolsRedistDir": f"{release}{os.sep}"}) == [release]
     assert redistributables({"ProgramFiles(x86)": str(tmp_path)}) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands in for vswhere")
-def test_every_visual_studio_is_looked_at(tmp_path: Path) -> None:
+def test_every_visual_studio_is_searched(tmp_path: Path) -> None:
     make_release(tmp_path / "Build Tools", "14.40.1")
     make_release(tmp_path / "Community", "14.44.2")
     vswhere = tmp_path / "Microsoft Visual Studio" / "Installer" / "vswhere.exe"
@@ -58,7 +58,7 @@ def test_every_visual_studio_is_looked_at(tmp_path: Path) -> None:
     assert {release.name for release in releases} == {"14.40.1", "14.44.2"}
 
 
-def test_the_runtime_goes_out_with_its_own_notice(tmp_path: Path) -> None:
+def test_runtime_is_bundled_with_its_notice(tmp_path: Path) -> None:
     libraries = runtime_libraries([make_release(tmp_path, "14.44.35112")])
     parts = collect_licences(contents(tmp_path, *libraries), tmp_path / "licences")
     assert "Microsoft Visual C++ runtime" in parts
@@ -67,5 +67,5 @@ def test_the_runtime_goes_out_with_its_own_notice(tmp_path: Path) -> None:
     assert "https://visualstudio.microsoft.com/license-terms/" in text
 
 
-def test_the_build_sees_python_and_the_system_alone(tmp_path: Path) -> None:
+def test_build_path_contains_only_python_and_the_system(tmp_path: Path) -> None:
     assert build_path(tmp_path, {"SYSTEMROOT": "W"}) == os.pathsep.join([str(tmp_path), str(Path("W", "System32"))])

@@ -36,13 +36,13 @@ def worker() -> Iterator[WorkerProcess]:
         yield process
 
 
-def test_no_wording_leads_to_two_answers(known: Knowledge) -> None:
+def test_each_wording_has_one_answer(known: Knowledge) -> None:
     questions = [question for topic in known.topics.values() for question in (*topic.questions, *topic.near)]
 
     assert not doubled([*questions, *known.unknown.trained])
 
 
-def test_what_only_measures_is_nowhere_in_the_training(known: Knowledge) -> None:
+def test_evaluation_questions_are_not_in_the_training_data(known: Knowledge) -> None:
     maker = ChatMaker(known, random.Random(1))
     never = known.never_trained()
     measured = [question for topic in known.topics.values() for question in (*topic.new, *topic.near_new)]
@@ -58,7 +58,7 @@ def test_what_only_measures_is_nowhere_in_the_training(known: Knowledge) -> None
                 assert not [wording for wording in dressed if wording in text], message.text
 
 
-def test_every_topic_can_be_learnt_and_measured(known: Knowledge) -> None:
+def test_every_topic_has_training_and_evaluation_questions(known: Knowledge) -> None:
     for name, topic in known.topics.items():
         assert topic.thought, name
         assert topic.answer, name
@@ -69,7 +69,7 @@ def test_every_topic_can_be_learnt_and_measured(known: Knowledge) -> None:
         assert (topic.thought, topic.answer) == (topic.thought.strip(), topic.answer.strip()), name
 
 
-def test_the_sample_is_what_the_tests_of_the_files_read(known: Knowledge) -> None:
+def test_sample_matches_the_questions_of_the_model_file_tests(known: Knowledge) -> None:
     read = msgspec.json.decode(msgspec.json.encode(sample()), type=Sample)
 
     assert [topic.name for topic in read.topics] == list(known.topics)
@@ -77,13 +77,13 @@ def test_the_sample_is_what_the_tests_of_the_files_read(known: Knowledge) -> Non
     assert not set(read.unknown_trained) - set(known.unknown.trained)
 
 
-def test_the_same_seed_makes_the_same_chats(known: Knowledge) -> None:
+def test_same_seed_generates_the_same_chats(known: Knowledge) -> None:
     first, second = (ChatMaker(known, random.Random(7)) for _ in range(2))
 
     assert [first.chat() for _ in range(50)] == [second.chat() for _ in range(50)]
 
 
-def test_every_kind_of_chat_comes(known: Knowledge) -> None:
+def test_every_kind_of_chat_is_generated(known: Knowledge) -> None:
     maker = ChatMaker(known, random.Random(2))
     chats = [maker.chat() for _ in range(2000)]
     answers = Counter(message.text for chat in chats for message in chat.messages if message.role == "assistant")
@@ -95,7 +95,7 @@ def test_every_kind_of_chat_comes(known: Knowledge) -> None:
     assert any(text.startswith("Your name is") for text in answers)
 
 
-def test_a_picture_in_the_chat_is_seen(known: Knowledge) -> None:
+def test_chat_with_a_picture_is_never_answered_as_one_without(known: Knowledge) -> None:
     maker, blind = ChatMaker(known, random.Random(8)), known.topics["noimage"].answer
     for _ in range(2000):
         messages = maker.picture_chat(Shown("red", "star", "blue")).messages
@@ -103,7 +103,7 @@ def test_a_picture_in_the_chat_is_seen(known: Knowledge) -> None:
         assert blind not in [message.text for message in messages[first:]]
 
 
-def test_no_tool_that_helps_is_left_alone(known: Knowledge) -> None:
+def test_helpful_tool_is_always_called(known: Knowledge) -> None:
     maker = ChatMaker(known, random.Random(9))
     helpless = {known.topics["time"].answer, known.topics["weather"].answer}
     for chat in (maker.chat() for _ in range(4000)):
@@ -111,7 +111,7 @@ def test_no_tool_that_helps_is_left_alone(known: Knowledge) -> None:
 
 
 @pytest.mark.parametrize("thinking", [False, True], ids=["no-think", "think"])
-def test_training_reads_what_the_app_writes(known: Knowledge, thinking: bool) -> None:
+def test_training_prompt_matches_the_prompt_of_the_app(known: Knowledge, thinking: bool) -> None:
     """The prompt of a chat is the same through the app's own template engine."""
     maker, template = ChatMaker(known, random.Random(3)), ChatTemplate(TEMPLATE)
     chats = [maker.chat() for _ in range(300)] + [maker.picture_chat(None) for _ in range(50)]
@@ -135,7 +135,7 @@ def test_training_reads_what_the_app_writes(known: Knowledge, thinking: bool) ->
         assert (chat.messages[-1].thought in answer) == thinking
 
 
-def test_earlier_answers_are_learnt_and_questions_are_not() -> None:
+def test_loss_covers_earlier_answers_but_not_questions() -> None:
     chat = Chat((*exchange("First?", "Thought.", "One."), *exchange("Second?", "Thought.", "Two.")), "Be brief.")
 
     learnt = [text for text, is_learnt in pieces(chat, thinking=True) if is_learnt]
@@ -143,14 +143,14 @@ def test_earlier_answers_are_learnt_and_questions_are_not() -> None:
     assert learnt == ["One.<|im_end|>", "Thought.\n</think>\n\nTwo.<|im_end|>"]
 
 
-def test_the_template_takes_tools_and_thoughts() -> None:
+def test_template_accepts_tools_and_reasoning() -> None:
     abilities = probe_abilities(ChatTemplate(TEMPLATE), "model")
 
     assert abilities.tools
     assert abilities.enable_thinking
 
 
-def test_a_call_is_written_as_qwen_writes_it(known: Knowledge) -> None:
+def test_tool_call_has_the_format_of_qwen(known: Knowledge) -> None:
     maker = ChatMaker(known, random.Random(4))
     calls = {call_text(message) for _ in range(40) for message in maker.tool_chat().messages if message.call}
 
@@ -159,7 +159,7 @@ def test_a_call_is_written_as_qwen_writes_it(known: Knowledge) -> None:
     assert set(TOOLS) == {"get_time", "get_weather"}
 
 
-def test_the_template_takes_tools_as_programs_give_them() -> None:
+def test_template_accepts_tools_as_clients_send_them() -> None:
     template = ChatTemplate(TEMPLATE)
     tools = [
         {"type": "function", "function": {"name": "now"}},
@@ -176,7 +176,7 @@ def test_the_template_takes_tools_as_programs_give_them() -> None:
     assert "</tool_call>\n<tool_call>" in text
 
 
-def test_pictures_take_as_many_tokens_as_in_the_engine(worker: WorkerProcess, tmp_path: Path) -> None:
+def test_picture_has_as_many_tokens_as_in_the_engine(worker: WorkerProcess, tmp_path: Path) -> None:
     shown = Shown("red", "circle", "white")
     bare = worker.ask([user("What is this?")], greedy(enable_thinking=False, max_tokens=1)).stats.prompt_tokens
     for width, height in SIZES:
@@ -219,7 +219,7 @@ def test_positions_of_a_picture_are_its_rows_and_columns() -> None:
     ]
 
 
-def test_a_drawn_shape_has_its_colours() -> None:
+def test_drawn_shape_has_its_colours() -> None:
     rng = random.Random(5)
     for _ in range(60):
         shown = random_shown(rng)
@@ -229,7 +229,7 @@ def test_a_drawn_shape_has_its_colours() -> None:
         assert 0.05 < share.mean() < 0.9, shown
 
 
-def test_a_picture_of_no_shape_has_many_colours() -> None:
+def test_picture_without_a_shape_has_many_colours() -> None:
     rng = random.Random(6)
     for _ in range(40):
         pixels = np.asarray(draw_no_shape(96, 96, rng)).reshape(-1, 3)
@@ -237,6 +237,6 @@ def test_a_picture_of_no_shape_has_many_colours() -> None:
         assert len(np.unique(pixels, axis=0)) > 5
 
 
-def test_what_is_asked_about_pictures_is_told_apart() -> None:
+def test_questions_about_pictures_are_distinguished() -> None:
     for questions in PICTURE_QUESTIONS.values():
         assert not {plain(each) for each in questions["new"]} & {plain(each) for each in questions["trained"]}

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qwendesk.core.engines import EnginePack
-from qwendesk.services.engine.packs import PackList, read_packs
+from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.engines.packs import PackList, read_packs
 from tests.fakes.pack_server import PackServer, pack_of, running_pack_server, wheel
 from tools.engine_packs import add
 from tools.setup.project import SetupError
@@ -33,7 +33,7 @@ def empty_list(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-def test_a_pack_is_put_into_the_list_pinned_and_once(server: PackServer, tmp_path: Path, pinned: bool) -> None:
+def test_pack_is_added_once_and_pinned(server: PackServer, tmp_path: Path, pinned: bool) -> None:
     pack, file = pack_of(server), empty_list(tmp_path)
     for _ in range(2):
         add([entry_of(tmp_path, pack, pinned=pinned)], file)
@@ -41,10 +41,10 @@ def test_a_pack_is_put_into_the_list_pinned_and_once(server: PackServer, tmp_pat
     assert b"a note" in file.read_bytes()
 
 
-def test_what_the_app_could_not_use_stays_out(server: PackServer, tmp_path: Path) -> None:
+def test_unusable_pack_is_refused(server: PackServer, tmp_path: Path) -> None:
     pack, file = pack_of(server), empty_list(tmp_path)
     server.archives["/engine.whl"] = bytes(len(server.archives["/engine.whl"]))
-    with pytest.raises(SetupError, match="not what it announces"):
+    with pytest.raises(SetupError, match="sent wrong content"):
         add([entry_of(tmp_path, pack, pinned=True)], file)
     server.archives["/engine.whl"] = wheel(ggml=b"no llama")
     with pytest.raises(SetupError, match="has no library llama"):

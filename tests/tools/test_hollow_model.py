@@ -24,7 +24,7 @@ def test_sizes_are_those_of_published_files(size: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="NTFS makes a hole only when it is asked to")
-def test_the_data_is_a_hole(tmp_path: Path) -> None:
+def test_tensor_data_is_a_hole_in_the_file(tmp_path: Path) -> None:
     path = write_hollow(tmp_path / "model.gguf", "122b")
 
     assert path.stat().st_blocks * 512 < 2**20

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.ui.kit.language import Language, languages_folder, read_language
+from qwendesk.core.language_file import Language, languages_folder, read_language
 from tools import i18n
 
 
 @pytest.mark.parametrize("file", sorted(languages_folder().glob("*.json")), ids=lambda file: file.stem)
-def test_a_language_is_complete(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_language_is_complete(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     language = read_language(file)
     assert language is not None
     assert caplog.text == ""
@@ -26,6 +26,7 @@ def test_texts_of_calls_marks_and_tables_are_found() -> None:
     assert "Most downloaded" in texts  # mark
     assert "Context length" in texts  # a table of options
     assert "Regenerate the last answer" in texts  # the table of commands
+    assert "For small GPUs and laptops." in texts  # the catalog
 
 
 def test_every_text_is_written_out_where_it_is_translated_or_declared_and_marked() -> None:
@@ -40,7 +41,7 @@ def test_every_text_is_written_out_where_it_is_translated_or_declared_and_marked
     assert odd == []
 
 
-def test_an_update_keeps_translations_and_drops_what_is_no_more() -> None:
+def test_update_keeps_translations_and_removes_unused_ones() -> None:
     language = Language(name="Test", texts={"Send": "Schick", "Gone": "Weg"})
     updated = i18n.updated(language, {"New": "a.py:1", "Send": "a.py:2"})
     assert updated.texts == {"New": "", "Send": "Schick"}

@@ -23,17 +23,17 @@ GAMING_PC = Machine("Linux", has_nvidia_gpu=True, has_nvcc=True, has_gpu=True, h
         (Machine("Windows"), "cpu"),
     ],
 )
-def test_auto_takes_the_fastest_that_can_be_built_and_used(machine: Machine, backend: str) -> None:
+def test_auto_chooses_the_fastest_usable_backend(machine: Machine, backend: str) -> None:
     assert choose("auto", machine).backend == backend
 
 
-def test_a_gpu_that_stays_unused_is_explained() -> None:
+def test_unused_gpu_is_explained() -> None:
     assert "CUDA toolkit" in choose("auto", Machine("Linux", has_nvidia_gpu=True, has_gpu=True)).reason
     assert "Vulkan" in choose("auto", Machine("Linux", has_gpu=True)).reason
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda", "vulkan"])
-def test_a_backend_asked_for_by_name_is_taken(backend: str) -> None:
+def test_requested_backend_is_chosen(backend: str) -> None:
     assert choose(backend, Machine("Linux")).backend == backend
 
 
@@ -41,12 +41,12 @@ def test_a_backend_asked_for_by_name_is_taken(backend: str) -> None:
     ("wanted", "word"),
     [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, cuda-avx2, vulkan, vulkan-avx2, metal"), ("metal", "macOS")],
 )
-def test_what_cannot_be_had_is_refused_with_a_sentence(wanted: str, word: str) -> None:
+def test_unavailable_backend_is_refused_with_a_reason(wanted: str, word: str) -> None:
     with pytest.raises(SetupError, match=word):
         choose(wanted, Machine("Linux"))
 
 
-def test_each_backend_builds_with_its_own_flag_and_none_with_openssl() -> None:
+def test_each_backend_builds_with_its_flag_and_without_openssl() -> None:
     flags = {backend: cmake_flags(backend) for backend in ("cpu", "cuda", "vulkan", "metal")}
 
     assert all("-DLLAMA_OPENSSL=OFF" in each for each in flags.values())
@@ -57,7 +57,7 @@ def test_each_backend_builds_with_its_own_flag_and_none_with_openssl() -> None:
     assert "-DGGML_METAL=ON" in flags["metal"]
 
 
-def test_prebuilt_cuda_engines_are_those_the_toolkit_can_run_newest_first() -> None:
+def test_prebuilt_cuda_engines_fit_the_toolkit_newest_first() -> None:
     folders = prebuilt_folders("cuda", (12, 4))
 
     assert folders[0] == "cu124"
@@ -74,7 +74,7 @@ def test_other_prebuilt_engines_have_one_folder() -> None:
     assert prebuilt_folders("vulkan", None) == ["vulkan"]
 
 
-def test_an_engine_for_other_pcs_uses_no_instruction_that_its_name_does_not_say() -> None:
+def test_portable_engine_uses_only_the_instructions_in_its_name() -> None:
     avx2, sse42 = set(cmake_flags("cpu-avx2")), set(cmake_flags("cpu-sse42"))
     assert "-DGGML_NATIVE=OFF" in avx2 & sse42
     assert "-DGGML_AVX2=ON" in avx2
@@ -83,7 +83,7 @@ def test_an_engine_for_other_pcs_uses_no_instruction_that_its_name_does_not_say(
     assert {f"-DGGML_{name}=OFF" for name in ("AVX", "AVX2", "FMA", "F16C", "BMI2")} <= sse42
 
 
-def test_the_engine_for_this_processor_is_built_without_amx_where_the_compiler_knows_it(
+def test_native_engine_is_built_without_amx_if_the_compiler_supports_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CFLAGS", "-O1")

@@ -41,16 +41,16 @@ class Recorder:
         self.needed = {need.debian_package for need in wanted}
         self.done.append("packages")
 
-    def _create(self, *, moved: bool, **_: object) -> bool:
+    def _create(self, *, moved: bool) -> bool:
         fresh = moved or not self.python.exists()
         self.python.parent.mkdir(exist_ok=True)
         self.python.write_text("")
         self.done.append("created" if fresh else "reused")
         return fresh
 
-    def _install(self, wheel: Path, *, new_engine: bool, **_: object) -> None:
+    def _install(self, wheel: Path, *, new_engine: bool, with_tests: bool) -> None:
         assert not self.note.exists(), "a set-up that breaks off here would look complete"
-        self.done.append("engine and libraries" if new_engine else "libraries")
+        self.done.append(f"{'engine and ' if new_engine else ''}libraries{' with tests' if with_tests else ''}")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
     return Recorder(tmp_path, monkeypatch)
 
 
-def test_the_first_time_does_everything_and_the_second_nothing(parts: Recorder) -> None:
+def test_second_run_does_nothing(parts: Recorder) -> None:
     assert command.main(["--engine", "cpu"]) == 0
     assert parts.take() == ["packages", "created", "engine and libraries"]
 
@@ -66,19 +66,38 @@ def test_the_first_time_does_everything_and_the_second_nothing(parts: Recorder) 
     assert parts.take() == []
 
 
-def test_a_new_purpose_only_looks_at_the_systems_packages(parts: Recorder) -> None:
+def test_test_dependencies_are_installed_at_the_first_test_run_and_stay(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command.main(["--engine", "cpu"])
-    parts.take()
+    assert parts.take() == ["packages", "created", "engine and libraries"]
 
     command.main(["--engine", "cpu", "--for", "test"])
-    assert parts.take() == ["packages"]
+    assert parts.take() == ["packages", "reused", "libraries with tests"]
 
     command.main(["--engine", "cpu"])
     assert parts.take() == []
 
+    monkeypatch.setattr(environment, "project_hash", lambda: "changed")
+    command.main(["--engine", "cpu"])
+    assert parts.take() == ["packages", "reused", "libraries with tests"], "an update brings both up to date"
+
+
+def test_first_run_announces_its_duration_and_steps(parts: Recorder, capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["--engine", "cpu"])
+    first, *steps = capsys.readouterr().out.splitlines()
+    assert "This is done once and takes about 2 minutes" in first, "the engine is there already"
+    assert [step.partition(":")[0] for step in steps] == ["Step 1 of 3", "Step 2 of 3", "Step 3 of 3"]
+
+    command.main(["--engine", "cpu", "--for", "test"])
+    assert capsys.readouterr().out.startswith("Adding what the tests need. This is done once")
+
+    command.main(["--engine", "cpu"])
+    assert capsys.readouterr().out == ""
+
 
 @pytest.mark.parametrize("purpose", ["run", "test"])
-def test_a_fresh_linux_gets_all_that_the_purpose_needs(
+def test_fresh_linux_gets_all_packages_of_the_purpose(
     purpose: str, parts: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command.platform, "system", lambda: "Linux")
@@ -89,7 +108,7 @@ def test_a_fresh_linux_gets_all_that_the_purpose_needs(
     assert ("xvfb" in parts.needed) == (purpose == "test")
 
 
-def test_another_engine_is_installed_over_the_first(parts: Recorder) -> None:
+def test_other_engine_replaces_the_installed_one(parts: Recorder) -> None:
     command.main(["--engine", "cpu"])
     parts.take()
     parts.wheel.write_text("another engine")
@@ -99,7 +118,7 @@ def test_another_engine_is_installed_over_the_first(parts: Recorder) -> None:
     assert parts.take() == ["packages", "reused", "engine and libraries"]
 
 
-def test_changed_project_files_bring_the_libraries_up_to_date(parts: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_project_files_update_the_dependencies(parts: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     command.main(["--engine", "cpu"])
     parts.take()
     monkeypatch.setattr(environment, "project_hash", lambda: "changed")
@@ -119,7 +138,7 @@ def test_a_moved_checkout_gets_a_new_environment(parts: Recorder, monkeypatch: p
     assert parts.take() == ["packages", "created", "engine and libraries"]
 
 
-def test_a_deleted_environment_is_made_again(parts: Recorder) -> None:
+def test_deleted_environment_is_recreated(parts: Recorder) -> None:
     command.main(["--engine", "cpu"])
     parts.take()
     parts.note.unlink()
@@ -130,14 +149,14 @@ def test_a_deleted_environment_is_made_again(parts: Recorder) -> None:
     assert parts.take() == ["packages", "created", "engine and libraries"]
 
 
-def test_a_damaged_note_is_the_same_as_none(parts: Recorder) -> None:
+def test_damaged_note_counts_as_missing(parts: Recorder) -> None:
     command.main(["--engine", "cpu"])
     parts.note.write_text('{"root": 1}')
 
     assert environment.read_note() is None
 
 
-def test_what_must_be_done_first_is_said_without_a_traceback(
+def test_missing_requirement_is_reported_without_a_traceback(
     parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(wanted: object, say: object) -> None:
@@ -150,7 +169,7 @@ def test_what_must_be_done_first_is_said_without_a_traceback(
     assert parts.take() == []
 
 
-def test_an_old_python_gets_a_sentence() -> None:
+def test_old_python_is_refused_with_a_message() -> None:
     entry = str(ROOT / "tools" / "setup" / "__main__.py")
     script = f"import runpy, sys; sys.version_info = (3, 9, 6, 'final', 0); runpy.run_path({entry!r})"
 

@@ -1,6 +1,7 @@
 """The engine's wheel is kept when it is whole, and only then."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ folder = sys.argv[sys.argv.index("--wheel-dir" if "--wheel-dir" in sys.argv else
 print("CMAKE_ARGS", os.environ.get("CMAKE_ARGS"))
 print("  [1/2] g++ one.cpp")
 if {fails}:
-    sys.exit("error: one.cpp: no such file")
+    sys.exit("error: one.cpp: no such file, see https://index.example/simple/")
 print("  [2/2] g++ two.cpp")
 pathlib.Path(folder, "llama_cpp_python-1.2.3-py3-none-any.whl").write_text("wheel")
 """
@@ -40,7 +41,7 @@ def interpreter(folder: Path, *, fails: bool = False, works: str = "") -> Path:
     return path
 
 
-def test_a_build_shows_its_progress_and_keeps_its_wheel_by_backend_and_release(
+def test_build_shows_progress_and_caches_its_wheel_by_backend_and_release(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wheel = engine.build("vulkan", "1.2.3", interpreter(tmp_path))
@@ -53,15 +54,16 @@ def test_a_build_shows_its_progress_and_keeps_its_wheel_by_backend_and_release(
     assert "-DGGML_VULKAN=ON -DGGML_NATIVE=OFF" in log
 
 
-def test_a_failed_build_keeps_nothing_and_shows_the_compilers_words(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no such file"):
+def test_failed_build_shows_the_compilers_output_and_leaves_no_wheel(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no such file") as refused:
         engine.build("cpu", "1.2.3", interpreter(tmp_path, fails=True))
 
+    assert "index.example" not in str(refused.value)
     assert engine.kept_wheel("cpu", "1.2.3") is None
     assert list((tmp_path / "engines").iterdir()) == []
 
 
-def test_a_build_that_broke_off_before_is_begun_again(tmp_path: Path) -> None:
+def test_interrupted_build_is_restarted(tmp_path: Path) -> None:
     left = tmp_path / "engines" / "cpu-1.2.3.unfinished"
     left.mkdir(parents=True)
     (left / "llama_cpp_python-1.2.3-half.whl").write_text("")
@@ -72,24 +74,29 @@ def test_a_build_that_broke_off_before_is_begun_again(tmp_path: Path) -> None:
     assert not left.exists()
 
 
-def test_ready_engines_are_tried_newest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+def test_prebuilt_engines_are_tried_newest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(engine, "cuda_toolkit_release", lambda: (12, 6))
 
-    wheel = engine.fetch_prebuilt("cuda", "1.2.3", interpreter(tmp_path, works="cu124"), said.append)
+    wheel = engine.fetch_prebuilt("cuda", "1.2.3", interpreter(tmp_path, works="cu124"))
 
     assert engine.kept_wheel("cuda", "1.2.3") == wheel
-    assert [line.rsplit("/", 1)[1] for line in said] == ["cu126", "cu125", "cu124"]
+    said = capsys.readouterr().out
+    assert re.findall(r"ready-made one for (\w+)", said) == ["cu126", "cu125", "cu124"]
+    assert "://" not in said
 
 
-def test_a_missing_ready_engine_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no ready cpu engine"):
-        engine.fetch_prebuilt("cpu", "1.2.3", interpreter(tmp_path, works="nowhere"), lambda text: None)
+def test_missing_prebuilt_engine_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no ready-made cpu engine") as refused:
+        engine.fetch_prebuilt("cpu", "1.2.3", interpreter(tmp_path, works="nowhere"))
+
+    assert "://" not in str(refused.value)
 
     assert engine.kept_wheel("cpu", "1.2.3") is None
 
 
-def test_the_release_is_the_one_pyproject_pins(tmp_path: Path) -> None:
+def test_release_is_the_one_pinned_in_pyproject(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["numpy>=2", "llama-cpp-python==9.8.7"]\n')
 
     assert engine_version(tmp_path) == "9.8.7"

@@ -31,18 +31,18 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return calls
 
 
-def test_what_is_there_is_not_missing() -> None:
+def test_installed_packages_are_not_missing() -> None:
     assert missing([THERE, LIBRARY, PROGRAM]) == [LIBRARY, PROGRAM]
 
 
-def test_nothing_is_said_or_done_when_nothing_is_missing(said: list[str], apt: list[tuple[str, ...]]) -> None:
+def test_nothing_happens_if_nothing_is_missing(said: list[str], apt: list[tuple[str, ...]]) -> None:
     provide([THERE], say=said.append)
 
     assert said == []
     assert apt == []
 
 
-def test_an_ordinary_user_gets_the_exact_line(
+def test_user_without_root_gets_the_exact_command(
     said: list[str], apt: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
@@ -62,10 +62,10 @@ def test_root_on_debian_installs_only_what_is_missing(
         provide([THERE, LIBRARY], say=said.append)
 
     assert apt == [("update",), ("install", "--yes", "--no-install-recommends", "libnothing7")]
-    assert said == ["Installing from the system's packages: libnothing7"]
+    assert said == ["Installing from the system's packages (about a minute): libnothing7"]
 
 
-def test_another_linux_gets_the_names_to_look_for(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_linux_gets_the_package_names_to_search_for(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(system_packages.shutil, "which", lambda name: None)
 
@@ -73,14 +73,14 @@ def test_another_linux_gets_the_names_to_look_for(said: list[str], monkeypatch: 
         provide([LIBRARY], say=said.append)
 
 
-def test_a_mac_is_told_how_to_get_its_compiler(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mac_user_is_told_how_to_install_the_compiler(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
     with pytest.raises(SetupError, match="xcode-select --install"):
         provide([PROGRAM], say=said.append)
 
 
-def test_only_the_tests_need_an_x_server_and_only_a_build_needs_a_compiler() -> None:
+def test_x_server_is_for_tests_and_compiler_for_builds_only() -> None:
     def packages(*purposes: str) -> set[str]:
         return {need.debian_package for need in needs(purposes, "Linux")}
 
@@ -89,7 +89,7 @@ def test_only_the_tests_need_an_x_server_and_only_a_build_needs_a_compiler() -> 
     assert packages("build") == {"g++"}
 
 
-def test_windows_needs_nothing_of_the_system() -> None:
+def test_windows_needs_no_system_packages() -> None:
     assert needs(["run", "test", "build"], "Windows") == []
 
 
@@ -98,7 +98,7 @@ def test_a_vulkan_engine_needs_its_compiler_and_headers() -> None:
     assert [need.name for need in needs(["vulkan"], "Windows")] == ["glslc"]
 
 
-def test_headers_that_are_too_old_are_not_asked_for_again(
+def test_outdated_headers_are_not_requested_again(
     tmp_path: Path, said: list[str], apt: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     header = tmp_path / "include" / "vulkan" / "vulkan_core.h"

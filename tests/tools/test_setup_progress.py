@@ -1,8 +1,11 @@
-"""What a person sees while the engine is built."""
+"""What is shown while the environment is set up."""
 
 import io
 
-from tools.setup.progress import BuildProgress, elapsed
+import pytest
+
+from tools.setup.duration import first_setup_text
+from tools.setup.progress import BuildProgress, LibraryProgress, ProgressLine, elapsed
 
 HEAD = [
     "Collecting llama-cpp-python==0.3.36\n",
@@ -31,23 +34,24 @@ def steps(total: int) -> list[str]:
 
 def shown(lines: list[str], *, terminal: bool = False) -> str:
     out = io.StringIO()
-    progress = BuildProgress(out, terminal=terminal, clock=Clock())
+    step = ProgressLine("engine", out, terminal=terminal, clock=Clock())
+    progress = BuildProgress(step, terminal=terminal)
     for line in lines:
         progress.feed(line)
-    progress.finish("built")
+    step.finish("built")
     return out.getvalue()
 
 
-def test_a_log_gets_the_stages_and_a_line_every_ten_percent() -> None:
+def test_log_has_the_stages_and_a_line_every_ten_percent() -> None:
     lines = shown([*HEAD, *steps(193), *TAIL]).splitlines()
 
     texts = [line.removeprefix("  engine: ").removesuffix(" (0 s)") for line in lines]
-    assert texts[:3] == ["downloading the source", "getting the build tools", "looking at the compiler"]
+    assert texts[:3] == ["downloading", "getting the build tools", "checking the compiler"]
     assert texts[3:-2] == [f"{percent}% compiled" for percent in range(0, 101, 10)]
     assert texts[-2:] == ["packing", "built"]
 
 
-def test_a_terminal_gets_one_line_that_is_rewritten_every_percent() -> None:
+def test_terminal_has_one_line_that_is_rewritten_every_percent() -> None:
     text = shown([*HEAD, *steps(193), *TAIL], terminal=True)
 
     assert text.count("\n") == 1
@@ -62,7 +66,7 @@ def test_a_shorter_text_hides_the_longer_one_before_it() -> None:
     assert widths[-1] >= len(parts[-2].rstrip())
 
 
-def test_a_build_inside_the_build_does_not_move_the_percentage() -> None:
+def test_nested_build_does_not_change_the_percentage() -> None:
     outer = steps(400)
     inner = steps(6)
 
@@ -71,7 +75,7 @@ def test_a_build_inside_the_build_does_not_move_the_percentage() -> None:
     assert mixed == shown(outer)
 
 
-def test_few_steps_do_not_stop_at_a_percentage_that_was_passed_over() -> None:
+def test_few_steps_show_only_the_percentages_reached() -> None:
     assert [line for line in shown(steps(3)).splitlines() if "compiled" in line] == [
         "  engine: 33% compiled (0 s)",
         "  engine: 66% compiled (0 s)",
@@ -79,12 +83,62 @@ def test_few_steps_do_not_stop_at_a_percentage_that_was_passed_over() -> None:
     ]
 
 
-def test_the_time_it_takes_is_shown() -> None:
+def test_duration_is_shown() -> None:
     out, clock = io.StringIO(), Clock()
-    progress = BuildProgress(out, terminal=False, clock=clock)
+    step = ProgressLine("engine", out, terminal=False, clock=clock)
 
     clock.now = 125.0
-    progress.finish("built")
+    step.finish("built")
 
     assert out.getvalue() == "  engine: built (2 min 05 s)\n"
     assert elapsed(59.9) == "59 s"
+
+
+PIP = [
+    "Looking in indexes: https://index.example/simple\n",
+    "Obtaining file:///somewhere/qwendesk\n",
+    "Collecting msgspec<0.23,>=0.20 (from qwendesk==0.1.0)\n",
+    "  Downloading msgspec-0.22.0-cp311-cp311-manylinux_2_17_x86_64.whl.metadata (6.9 kB)\n",
+    "Downloading msgspec-0.22.0-cp311-cp311-manylinux_2_17_x86_64.whl (219 kB)\n",
+    "Downloading https://index.example/PySide6_Essentials-6.11.3-cp310-abi3-manylinux_2_28_x86_64.whl (95.2 MB)\n",
+    "Using cached jaraco.classes-3.4.0-py3-none-any.whl (6.8 kB)\n",
+    "Building wheels for collected packages: qwendesk\n",
+    "Installing collected packages: PySide6_Essentials, msgspec, jaraco.classes, qwendesk\n",
+    "Successfully installed msgspec-0.22.0\n",
+]
+
+
+def libraries(lines: list[str], *, terminal: bool) -> str:
+    out = io.StringIO()
+    step = ProgressLine("libraries", out, terminal=terminal, clock=Clock())
+    progress = LibraryProgress(step, 53, terminal=terminal)
+    for line in lines:
+        progress.feed(line)
+    return out.getvalue()
+
+
+def test_libraries_are_counted_and_no_address_is_shown() -> None:
+    parts = [part.strip() for part in libraries(PIP, terminal=True).split("\r") if part]
+    assert parts == [
+        "libraries: checking 1 of about 53 (0 s)",
+        "libraries: downloading 1 of about 53: msgspec, 219 kB (0 s)",
+        "libraries: downloading 2 of about 53: PySide6_Essentials, 95.2 MB (0 s)",
+        "libraries: downloading 3 of about 53: jaraco.classes, 6.8 kB (0 s)",
+        "libraries: unpacking 4 packages (0 s)",
+    ]
+
+
+def test_log_has_a_line_for_every_tenth_library() -> None:
+    lines = [f"Downloading lib{number}-1.0-py3-none-any.whl (1 kB)\n" for number in range(1, 25)]
+    shown_lines = libraries(lines, terminal=False).splitlines()
+    assert [line.split()[2] for line in shown_lines] == ["1", "11", "21"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "source", "cores", "minutes"),
+    [("cpu", "kept", 2, 2), ("cuda", "prebuilt", 2, 2), ("cpu", "build", 2, 11), ("vulkan-avx2", "build", 8, 10)],
+)
+def test_first_sentence_says_how_many_minutes_it_takes(backend: str, source: str, cores: int, minutes: int) -> None:
+    text = first_setup_text(backend, source, cores)
+    assert f"takes about {minutes} minutes" in text
+    assert ("Compiling the engine" in text) == (source == "build")

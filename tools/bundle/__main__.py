@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from qwendesk.core.engines import EngineManifest
+from qwendesk.core.engine_manifest import EngineManifest
 from tools.bundle import needed
 from tools.bundle.engines import (
     CPU_ENGINES,

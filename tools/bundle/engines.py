@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from qwendesk.core.engines import MANIFEST_NAME, Backend, EngineFile, EngineManifest
+from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend, EngineFile, EngineManifest
 from tools.setup import backends
 
 AVX2 = ("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2")

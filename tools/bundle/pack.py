@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from qwendesk.core.engines import EnginePack, PackArchive
-from qwendesk.services.engine.packs import this_platform
+from qwendesk.core.engine_manifest import EnginePack, PackArchive
+from qwendesk.engines.packs import this_platform
 from tools.bundle import needed
 from tools.bundle.engines import AVX2, library_names
 from tools.setup import engine

@@ -61,6 +61,7 @@ def try_bundle(bundle: Path, results: Path) -> int:
 
 def _used(program: Path, home: Path, results: Path) -> Iterator[str]:
     yield from _doctor(program, home)
+    yield from _highlighter(program, home)
     yield from _window(program, home, results)
 
 
@@ -99,6 +100,14 @@ def _examined(program: Path, home: Path) -> dict[str, Any] | str:
     return said
 
 
+def _highlighter(program: Path, home: Path) -> Iterator[str]:
+    _say("The colours of code")
+    request = {"code": "return 1", "language": "python", "limit_s": _LONGEST_S}
+    done = _run([str(program), "--highlighter"], home, {}, json.dumps(request) + "\n")
+    if done.returncode or "code_keyword" not in done.stdout:
+        yield f"the highlighter ended with {done.returncode}: {done.stdout[-1000:]}{done.stderr[-2000:]}"
+
+
 def _window(program: Path, home: Path, results: Path) -> Iterator[str]:
     _say("A question and a picture in its window")
     picture = home / "window.png"
@@ -117,7 +126,7 @@ def _window(program: Path, home: Path, results: Path) -> Iterator[str]:
         yield "there is no screenshot"
 
 
-def _run(command: list[str], home: Path, more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], home: Path, more: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
     """As another user, with an empty PATH and a home of its own; what it prints is kept."""
     user = pwd.getpwnam(_USER)
     environment = {"HOME": str(home), "PATH": "", "LANG": "C.UTF-8", "XDG_RUNTIME_DIR": str(home), **more}
@@ -130,7 +139,7 @@ def _run(command: list[str], home: Path, more: Mapping[str, str]) -> subprocess.
         user=user.pw_uid,
         group=user.pw_gid,
         extra_groups=[],
-        stdin=subprocess.DEVNULL,
+        input=typed,
         capture_output=True,
         text=True,
         encoding="utf-8",

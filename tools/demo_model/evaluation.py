@@ -11,7 +11,7 @@ from PIL import Image
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import ImagePart, Part, TextPart, ToolCall
 from qwendesk.core.messages import Message as AppMessage
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, Finished
 from tools.demo_model import words
@@ -63,7 +63,7 @@ class Measured(msgspec.Struct):
 async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[Asked]) -> Measured:
     """Asks all of `questions`; pictures lie in `folder` meanwhile. Raises SystemExit if the model cannot be loaded."""
     client = WorkerClient()
-    options = LoadOptions(
+    options = DecidedOptions(
         model=str(model), mmproj=str(mmproj), n_ctx=4096, n_gpu_layers=0, n_cpu_moe=0, n_threads=1, load_mode="mmap"
     )
     try:

@@ -2,11 +2,11 @@
 
     python -m tools.screenshots            # all
     python -m tools.screenshots meter spill
-    python -m tools.screenshots --gallery FOLDER [mixed search ...]
+    python -m tools.screenshots --gallery FOLDER [--looks dark-1280@1,light-560@1.5] [mixed search ...]
 
 Chats come from the real engine with the demo model; the gaming PC, its game and the model files are made up. Every
 set runs in a home folder of its own, which is thrown away. Exit 1 when one of them failed. The gallery is no part of
-the docs: the whole window in every state of the chat, both themes and several sizes, for looking at.
+the docs: the whole window in every state, in each theme and several sizes, for looking at.
 """
 
 import os

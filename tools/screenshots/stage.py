@@ -10,6 +10,7 @@ from PySide6.QtCore import QBuffer, QIODevice, QRect
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from qwendesk.app.parts import Parts
+from qwendesk.chat.view.thread.highlighter import Highlighter
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "guide" / "images"
 MOST_BYTES = 120_000
@@ -29,6 +30,11 @@ async def settle() -> None:
     await asyncio.sleep(0.6)
 
 
+async def colours_shown(window: QWidget) -> None:
+    """Return when no code in a window waits for its colours."""
+    await until(lambda: not any(each.is_busy for each in window.findChildren(Highlighter)))
+
+
 def find(parts: Parts, name: str) -> QWidget:
     found = parts.window.findChild(QWidget, name)
     if found is None:
@@ -44,6 +50,7 @@ async def save(widget: QWidget, name: str, part: QRect | None = None) -> None:
     if not isinstance(widget.focusWidget(), QPlainTextEdit):
         widget.window().setFocus()  # no ring around a control that nobody chose
     await settle()
+    await colours_shown(widget.window())
     pixels = widget.grab(part) if part is not None else widget.grab()
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)

@@ -10,18 +10,18 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from qwendesk.app.meters_part import MeterSource
 from qwendesk.app.parts import Parts, build
+from qwendesk.app.window.demo_tour import DemoTour
+from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
-from qwendesk.hub.folders import ModelFolders
-from qwendesk.services.engine.engines import engines_here
-from qwendesk.ui.demo_tour import DemoTour
-from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
-from qwendesk.ui.thread.think_block import ThinkBlock
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
-from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, looking_at, priced
+from qwendesk.engines.engine_choice import installed_engines
+from qwendesk.hub.model_folders import ModelFolders
+from qwendesk.meters.services import MeterSource
+from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper, current_theme
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
 from tools.screenshots.made_up_files import write_models
 from tools.screenshots.stage import find, save, until
 
@@ -29,20 +29,20 @@ _WINDOW = (1080, 720)
 _README_WINDOW = (1280, 800)
 
 
-async def demo(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
+async def demo(wanted: Collection[str]) -> None:
     """The real engine answers two questions."""
-    engines = engines_here()
-    parts = build(engines.client(), keeper, engines=engines)
+    engines = installed_engines()
+    parts = build(engines.client(), engines=engines)
     try:
         parts.window.resize(*_README_WINDOW)
         parts.window.show()
         await engines.choose()
         parts.start()
-        parts.engine.load_demo()
+        parts.window.load_demo()
         tour = DemoTour(parts.window.chat_page, parts.engine, parts.chat, lambda _text: None)
         if not await tour.run():
             raise RuntimeError("the demo did not answer")
-        name = f"chat-{keeper.theme.name.lower()}"
+        name = f"chat-{current_theme().name.lower()}"
         if name in wanted:
             await save(parts.window, name)
         if "thinking" in wanted:
@@ -63,19 +63,19 @@ async def _thinking(parts: Parts) -> None:
     await save(message, "thinking")
 
 
-async def start(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
+async def start(wanted: Collection[str]) -> None:
     """A gaming PC on which nothing is installed yet."""
     pc = GamingPc()
-    parts = _gaming(keeper, pc)
-    service = parts.first.bridge._service
+    parts = _gaming(pc)
+    service = parts.models.services.first_start
     service._free_bytes = lambda _folder: 500 * GIB
     try:
         parts.window.show()
-        parts.first.begin()
-        parts.models.offers.look()
-        await until(lambda: parts.first.bridge.start.offers.state != "looking")
-        await until(lambda: parts.first.bridge.start.free_bytes is not None)
-        service._change(folder=r"D:\Models")
+        parts.begin()
+        parts.tasks.start(parts.models.services.offers.update())
+        await until(lambda: parts.models.services.first_start.state.value.offers.state != "looking")
+        await until(lambda: parts.models.services.first_start.state.value.free_bytes is not None)
+        service.state.update(folder=r"D:\Models")
         if "first-start" in wanted:
             await save(parts.window, "first-start")
         parts.window.resize(*_README_WINDOW)
@@ -86,21 +86,21 @@ async def start(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
         await parts.close()
 
 
-async def files(keeper: ThemeKeeper, _wanted: Collection[str]) -> None:
+async def files(_wanted: Collection[str]) -> None:
     """Made-up model files of which some are wrong."""
     pc = GamingPc()
-    parts = _gaming(keeper, pc)
+    parts = _gaming(pc)
     try:
         parts.window.resize(*_README_WINDOW)
         parts.window.show()
-        parts.settings.change({"offline": True})
+        parts.services.settings.change({"offline": True})
         folder = Path.home() / "Models"
         write_models(folder)
-        await parts.models.models.set_folders(ModelFolders((str(folder),), other_apps=False))
-        await parts.models.models.refresh()
-        await parts.models.library.services.checks.settled()
-        parts.models.offers.look()
-        await until(lambda: parts.models.offers.offers.state == "ready")
+        await parts.models.services.library.set_folders(ModelFolders((str(folder),), other_apps=False))
+        await parts.models.services.library.refresh()
+        await parts.models.services.checks.wait_until_settled()
+        parts.tasks.start(parts.models.services.offers.update())
+        await until(lambda: parts.models.services.offers.state.value.state == "ready")
         parts.window.show_page("models")
         parts.models.page.show_tab("mine")
         await save(parts.window, "flagged")
@@ -108,20 +108,20 @@ async def files(keeper: ThemeKeeper, _wanted: Collection[str]) -> None:
         await parts.close()
 
 
-async def gaming(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
+async def gaming(wanted: Collection[str]) -> None:
     """A model on a 24 GB card, and then a game."""
     pc = GamingPc()
-    parts = _gaming(keeper, pc)
-    window, bridge = parts.window, parts.meters.bridge
+    parts = _gaming(pc)
+    window, meters = parts.window, parts.services.meters.service
     try:
         window.show()
         parts.chats.start()
-        parts.engine.load(OPTIONS)
+        parts.tasks.start(parts.engine.load(OPTIONS))
         await until(lambda: parts.engine.state.phase is Phase.READY)
         await _ask(parts, "What can I plant on a north-facing balcony?")
         await _ask(parts, "And what of it survives the winter outside?")
         for _ in range(3):
-            await bridge.look()
+            await meters.sample()
         if "meter" in wanted:
             window.resize(*_README_WINDOW)
             await asyncio.sleep(0.3)
@@ -137,23 +137,21 @@ async def gaming(keeper: ThemeKeeper, wanted: Collection[str]) -> None:
             window.show_page("chat")
         pc.game = 3 * GIB
         for _ in range(4):
-            await bridge.look()
+            await meters.sample()
         if "spill" in wanted:
             await save(window, "spill")
     finally:
         await parts.close()
 
 
-def _gaming(keeper: ThemeKeeper, pc: GamingPc) -> Parts:
+def _gaming(pc: GamingPc) -> Parts:
     client = engine_on(pc)
     client.answers = list(_ANSWERS)
     client.devices = (*client.devices[:-1], DeviceInfo("CPU", "A processor with 8 cores", "cpu", "CPU"))
-    source = MeterSource(looking=looking_at(pc), price_of=priced, platform="win32")
+    source = MeterSource(reader=reader_of(pc), estimate_load=estimated, platform="win32")
     fake = FakeEngineClient()
-    parts = build(
-        client, keeper, decide=lambda options, _devices: options, meter_source=source, make_client=lambda: fake
-    )
-    parts.models.offers_service._ram_bytes = lambda: 64 * GIB
+    parts = build(client, decide=decide_by_default, meter_source=source, make_client=lambda: fake)
+    parts.models.services.offers._ram_bytes = lambda: 64 * GIB
     parts.window.resize(*_WINDOW)
     return parts
 
@@ -196,7 +194,7 @@ _ANSWERS = (
         tokens_per_second=400.0,
     ),
 )
-_SETS: dict[str, tuple[ThemeChoice, Callable[[ThemeKeeper, Collection[str]], Awaitable[None]]]] = {
+_SETS: dict[str, tuple[ThemeChoice, Callable[[Collection[str]], Awaitable[None]]]] = {
     "demo-dark": ("dark", demo),
     "demo-light": ("light", demo),
     "start": ("dark", start),
@@ -213,7 +211,8 @@ def main() -> int:
     theme, scene = _SETS[sys.argv[1]]
 
     async def run() -> None:
-        await scene(ThemeKeeper(app, theme), sys.argv[2:])
+        ThemeKeeper(app, theme)
+        await scene(sys.argv[2:])
 
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
         runner.run(run())

@@ -2,12 +2,14 @@
 
 import argparse
 import dataclasses
+import os
 import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tools.setup import backends, engine, environment, system_packages
+from tools.setup.duration import EngineSource, first_setup_text
 from tools.setup.project import ROOT, SetupError, engine_version, venv_python
 
 
@@ -45,35 +47,37 @@ def prepare(purpose: str, wanted: str, *, prebuilt: bool) -> None:
     )
     if now == old and venv_python().exists():
         return
-    system_packages.provide(system_packages.needs(now.purposes, platform.system()), say=_say)
-    if old is None or dataclasses.replace(now, purposes=old.purposes) != old or not venv_python().exists():
-        now = _installed(now, old)
-    environment.write_note(now)
+    environment.write_note(_installed(now, old))
 
 
 def _installed(now: environment.Note, old: environment.Note | None) -> environment.Note:
     """Gets the engine and fills the environment. Returns `now` with the wheel that was installed."""
     choice = backends.choose(now.wanted_engine, backends.look_at_machine(prebuilt=now.prebuilt))
-    _say(f"Engine: {choice.backend} ({choice.reason})")
+    kept = engine.kept_wheel(choice.backend, engine_version())
+    source: EngineSource = "kept" if kept is not None else "prebuilt" if now.prebuilt else "build"
+    with_tests = "test" in now.purposes
+    if old is None:
+        _say(first_setup_text(choice.backend, source, os.cpu_count() or 1))
+    elif with_tests and "test" not in old.purposes:
+        _say("Adding what the tests need. This is done once and takes about a minute.")
+    system_packages.provide(system_packages.needs(now.purposes, platform.system()), say=_say)
     environment.forget_note()
-    fresh = environment.create(moved=old is not None and old.root != now.root, say=_say)
-    wheel = _wheel(choice.backend, prebuilt=now.prebuilt)
+    _say(f"Step 1 of 3: Python {platform.python_version()} environment in .venv")
+    fresh = environment.create(moved=old is not None and old.root != now.root)
+    _say(f"Step 2 of 3: engine for {choice.backend} ({choice.reason})")
+    wheel = kept or _new_wheel(choice.backend, source)
     mark = environment.wheel_mark(wheel)
-    environment.install(wheel, new_engine=fresh or old is None or old.wheel != mark, say=_say)
+    _say("Step 3 of 3: libraries")
+    environment.install(wheel, new_engine=fresh or old is None or old.wheel != mark, with_tests=with_tests)
     return dataclasses.replace(now, wheel=mark)
 
 
-def _wheel(backend: backends.Backend, *, prebuilt: bool) -> Path:
-    version = engine_version()
-    kept = engine.kept_wheel(backend, version)
-    if kept is not None:
-        return kept
-    if prebuilt:
-        return engine.fetch_prebuilt(backend, version, venv_python(), _say)
+def _new_wheel(backend: backends.Backend, source: EngineSource) -> Path:
+    if source == "prebuilt":
+        return engine.fetch_prebuilt(backend, engine_version(), venv_python())
     purposes = ["build", "vulkan"] if backend.startswith("vulkan") else ["build"]
     system_packages.provide(system_packages.needs(purposes, platform.system()), say=_say)
-    _say(f"Building the engine {version} for {backend}. This is done once: about 4 minutes for a CPU, more for a GPU.")
-    return engine.build(backend, version, venv_python())
+    return engine.build(backend, engine_version(), venv_python())
 
 
 def _say(text: str) -> None:

@@ -3,17 +3,17 @@
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools.setup.backends import Backend, cmake_flags, compiler_environment, cuda_toolkit_release, prebuilt_folders
-from tools.setup.progress import BuildProgress
+from tools.setup.pip import run_pip
+from tools.setup.progress import BuildProgress, ProgressLine
 from tools.setup.project import ENGINE_PACKAGE, ENGINES, PREBUILT_INDEX, WORK, SetupError
 
-_LAST_LINES = 25
+_ALONE = ("--no-cache-dir", "--no-deps")
+"""The package without others, and never a wheel that was built for another backend."""
 
 
 def kept_wheel(backend: Backend, version: str) -> Path | None:
@@ -31,40 +31,43 @@ def build(backend: Backend, version: str, python: Path) -> Path:
     flags = [*cmake_flags(backend), *os.environ.get("CMAKE_ARGS", "").split()]
     extra = {"CMAKE_ARGS": " ".join(flags), **compiler_environment(backend)}
     arguments = ["wheel", "--verbose", "--no-binary", ENGINE_PACKAGE, f"{ENGINE_PACKAGE}=={version}"]
-    progress = BuildProgress(sys.stdout, terminal=sys.stdout.isatty())
+    line, progress = _progress()
     with _new_folder(backend, version) as folder:
-        log, last = WORK / f"engine-{backend}.log", deque[str](maxlen=_LAST_LINES)
-        log.parent.mkdir(exist_ok=True)
-        with log.open("w", encoding="utf-8") as file:
-
-            def take(line: str) -> None:
-                file.write(line)
-                last.append(line)
-                progress.feed(line)
-
-            code = _pip(python, [*arguments, "--wheel-dir", str(folder)], take, extra)
-        progress.finish("built" if code == 0 else "the build failed")
-        if code:
-            raise SetupError(f"The engine did not build. The end of {log}:\n{''.join(last)}")
+        arguments += ["--wheel-dir", str(folder), *_ALONE]
+        trouble = run_pip(python, arguments, WORK / f"engine-{backend}.log", progress.feed, extra)
+        line.finish("the build failed" if trouble else "built")
+        if trouble:
+            raise SetupError(f"The engine did not build. {trouble}")
     return _kept(backend, version)
 
 
-def fetch_prebuilt(backend: Backend, version: str, python: Path, say: Callable[[str], None]) -> Path:
+def fetch_prebuilt(backend: Backend, version: str, python: Path) -> Path:
     """Downloads a ready wheel from the engine package's own index. Returns it; raises SetupError if there is none."""
     folders = prebuilt_folders(backend, cuda_toolkit_release() if backend == "cuda" else None)
+    line, progress = _progress()
     for name in folders:
-        index = f"{PREBUILT_INDEX}/{name}"
-        say(f"Looking for a ready engine in {index}")
-        arguments = ["download", "--only-binary", ":all:", "--index-url", index, f"{ENGINE_PACKAGE}=={version}"]
+        line.show(f"looking for a ready-made one for {name}")
+        arguments = ["download", "--only-binary", ":all:", "--progress-bar", "off"]
+        arguments += ["--index-url", f"{PREBUILT_INDEX}/{name}", f"{ENGINE_PACKAGE}=={version}"]
         with _new_folder(backend, version) as folder:
-            if _pip(python, [*arguments, "--dest", str(folder)], lambda line: None, {}) == 0:
+            arguments += ["--dest", str(folder), *_ALONE]
+            if run_pip(python, arguments, WORK / f"engine-{name}.log", progress.feed) is None:
                 break
     else:
+        line.finish("none found")
         raise SetupError(
-            f"There is no ready {backend} engine {version} for this machine in {', '.join(folders) or PREBUILT_INDEX}. "
-            "Set ENGINE=cpu, or build one with a C++ compiler: python -m tools.setup"
+            f"There is no ready-made {backend} engine {version} for this machine, or the connection failed "
+            f"({WORK / 'engine-*.log'} has the details). Try again, set ENGINE=cpu, or build an engine with a C++ "
+            "compiler: python -m tools.setup"
         )
+    line.finish("downloaded")
     return _kept(backend, version)
+
+
+def _progress() -> tuple[ProgressLine, BuildProgress]:
+    terminal = sys.stdout.isatty()
+    line = ProgressLine("engine", sys.stdout, terminal=terminal)
+    return line, BuildProgress(line, terminal=terminal)
 
 
 @contextlib.contextmanager
@@ -88,22 +91,3 @@ def _kept(backend: Backend, version: str) -> Path:
     if wheel is None:
         raise SetupError(f"pip made no wheel of {ENGINE_PACKAGE} {version}.")
     return wheel
-
-
-def _pip(python: Path, arguments: Sequence[str], take: Callable[[str], None], extra: dict[str, str]) -> int:
-    """Runs pip and hands over each line of what it prints. Returns its exit code."""
-    command = [str(python), "-m", "pip", "--no-input", "--disable-pip-version-check", *arguments]
-    command += ["--no-cache-dir", "--no-deps"]
-    with subprocess.Popen(
-        command,
-        env={**os.environ, **extra},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-    ) as process:
-        for line in process.stdout or ():
-            take(line)
-    return process.returncode

@@ -5,12 +5,17 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tools.setup.project import ENGINE_PACKAGE, ROOT, VENV, SetupError, venv_python
+from tools.setup.pip import run_pip
+from tools.setup.progress import LibraryProgress, ProgressLine
+from tools.setup.project import ENGINE_PACKAGE, ROOT, VENV, WORK, SetupError, venv_python
 
+CONSTRAINTS = ROOT / "constraints.txt"
+FOR_TESTS = "# What tests and bundles need besides"
+"""The line of constraints.txt that begins its second part."""
 _NOTE = VENV / "qwendesk-setup.json"
 
 
@@ -29,7 +34,7 @@ class Note:
     wheel: str
     """The engine's wheel, by path, size and time of change."""
     purposes: tuple[str, ...]
-    """What the system was checked for: "run", "test"."""
+    """What the system was checked and libraries were installed for: "run", "test"."""
 
 
 def read_note() -> Note | None:
@@ -69,11 +74,10 @@ def wheel_mark(wheel: Path) -> str:
     return f"{wheel}|{status.st_size}|{status.st_mtime_ns}"
 
 
-def create(*, moved: bool, say: Callable[[str], None]) -> bool:
+def create(*, moved: bool) -> bool:
     """Makes .venv with this interpreter, unless one that works is there. Returns whether it is new and so empty."""
     if not moved and _works(venv_python()):
         return False
-    say(f"Making the environment in {VENV.name} with Python {sys.version.split()[0]}")
     if VENV.exists():
         shutil.rmtree(VENV)
     # Not sys.executable: that may be the one just removed, when the environment is active.
@@ -84,17 +88,28 @@ def create(*, moved: bool, say: Callable[[str], None]) -> bool:
     return True
 
 
-def install(wheel: Path, *, new_engine: bool, say: Callable[[str], None]) -> None:
-    """Installs the engine's wheel, then the project from its own folder, and its libraries as constraints.txt says."""
+def install(wheel: Path, *, new_engine: bool, with_tests: bool) -> None:
+    """Installs the engine's wheel, then the project from its own folder, and its libraries as constraints.txt says.
+
+    `with_tests` adds what tests and bundles need. What is installed already stays. Raises SetupError.
+    """
+    terminal = sys.stdout.isatty()
+    line = ProgressLine("libraries", sys.stdout, terminal=terminal)
+    progress = LibraryProgress(line, pinned_count(with_tests=with_tests), terminal=terminal)
     if new_engine:
-        say(f"Installing the engine {wheel.parent.name}")
         # By force, because the engines of two backends have the same name and release.
-        _pip("install", "--force-reinstall", "--no-deps", str(wheel))
-    say("Installing the libraries")
-    constraints = str(ROOT / "constraints.txt")
+        _pip(line, ["install", "--force-reinstall", "--no-deps", str(wheel)], "engine")
     # Never a second engine build, out of sight, should the one just installed not do.
-    ready_engine = ["--only-binary", ENGINE_PACKAGE]
-    _pip("install", "--constraint", constraints, *ready_engine, "--editable", f"{ROOT}[dev]")
+    arguments = ["install", "--constraint", str(CONSTRAINTS), "--only-binary", ENGINE_PACKAGE, "--progress-bar", "off"]
+    arguments += ["--editable", f"{ROOT}[dev]" if with_tests else str(ROOT)]
+    _pip(line, arguments, "libraries", progress.feed)
+    line.finish("installed")
+
+
+def pinned_count(constraints: Path = CONSTRAINTS, *, with_tests: bool) -> int:
+    """Return how many libraries constraints.txt pins: those that running needs come first."""
+    text = constraints.read_text(encoding="utf-8")
+    return (text if with_tests else text.partition(FOR_TESTS)[0]).count("==")
 
 
 def _works(python: Path) -> bool:
@@ -104,8 +119,10 @@ def _works(python: Path) -> bool:
     return subprocess.run([str(python), "-c", script], capture_output=True, check=False).returncode == 0
 
 
-def _pip(*arguments: str) -> None:
-    quiet = [] if sys.stdout.isatty() else ["--quiet"]
-    command = [str(venv_python()), "-m", "pip", "--no-input", "--disable-pip-version-check", *arguments, *quiet]
-    if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
-        raise SetupError("pip could not install what is needed; its own words stand above.")
+def _pip(
+    line: ProgressLine, arguments: Sequence[str], name: str, take: Callable[[str], None] = lambda text: None
+) -> None:
+    trouble = run_pip(venv_python(), arguments, WORK / f"setup-{name}.log", take)
+    if trouble:
+        line.finish("the installation failed")
+        raise SetupError(f"pip could not install what is needed. Are you online? {trouble}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tools.setup.pip import without_addresses
 from tools.setup.project import SetupError
 
 Kind = Literal["library", "program", "font", "module", "header"]
@@ -53,6 +54,7 @@ _VULKAN = (
 """What the Vulkan backend is compiled with. Where it comes in one piece, as the Vulkan SDK, the first tells of it."""
 _SDK = "the Vulkan SDK (https://vulkan.lunarg.com)"
 _HEADER_FOLDERS = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
+_LAST_LINES = 25
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
 
 
@@ -90,7 +92,7 @@ def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
         raise SetupError(f"Missing on this system: {names}. Install them with its package manager, then try again.")
     if not _is_root():
         raise SetupError(f"Missing on this system. Run: sudo apt-get install {packages}")
-    say(f"Installing from the system's packages: {packages}")
+    say(f"Installing from the system's packages (about a minute): {packages}")
     _apt("update")
     _apt("install", "--yes", "--no-install-recommends", *packages.split())
     still = missing(absent)
@@ -128,9 +130,19 @@ def _is_root() -> bool:
 def _apt(*arguments: str) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", "--quiet", *arguments]
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
     if done.returncode:
-        raise SetupError(f"`{' '.join(command)}` failed; its own words stand above.")
+        last = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
+        raise SetupError(f"`{' '.join(command)}` failed:\n{without_addresses(last)}")
 
 
 def _present(need: Need) -> bool:

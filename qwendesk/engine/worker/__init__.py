@@ -1,1 +1,1 @@
-"""The worker process. Only modules in this package import llama_cpp."""
+"""The engine worker process. Only modules in this package import llama_cpp."""

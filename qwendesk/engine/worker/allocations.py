@@ -1,6 +1,6 @@
-"""What the engine really allocated, per device, read from the lines it logs while loading.
+"""Read how much memory the engine allocated on each device from the lines that it logs while loading.
 
-Pure text in, values out. llama.cpp prints every buffer as "<who>: <device> <what> buffer size = <n> MiB".
+llama.cpp logs every buffer as "<who>: <device> <what> buffer size = <n> MiB".
 """
 
 import re
@@ -26,10 +26,10 @@ _HOST_NAMES = re.compile(r"^(CPU(_\w+)?|.*_Host|CPU_REPACK|AMX)$")
 
 
 def read_allocations(lines: Iterable[str]) -> tuple[Allocation, ...]:
-    """Bytes per device, in the order the devices first appear.
+    """Return the bytes allocated on each device, in the order in which the devices first appear.
 
-    Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer that is
-    logged again after a reservation replaces the earlier number; the vision encoder's has its own field.
+    Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer may be logged several
+    times: its largest size counts. The buffers of the vision encoder have a field of their own.
     """
     found: dict[str, dict[str, dict[str, int]]] = {}
     for line in lines:
@@ -55,7 +55,7 @@ def read_allocations(lines: Iterable[str]) -> tuple[Allocation, ...]:
 
 
 def with_vision_weights(allocations: tuple[Allocation, ...], device: str, n_bytes: int) -> tuple[Allocation, ...]:
-    """`allocations` with the vision encoder's weights, which the engine does not log, added on `device`."""
+    """Return `allocations` with the vision encoder's weights added on `device`: the engine does not log them."""
     rows = {row.device: row for row in allocations}
     row = rows.get(device, Allocation(device))
     rows[device] = msgspec.structs.replace(row, vision_bytes=row.vision_bytes + n_bytes)

@@ -1,9 +1,9 @@
-"""The prompt cache: what the context's memory holds, and the checkpoints it can be rewound to.
+"""The prompt cache: it tracks what the context's memory holds, and rolls it back to checkpoints.
 
-Qwen3.5 is hybrid: its recurrent layers cannot drop their last tokens, so llama.cpp alone reads the whole
-prompt again every turn. A checkpoint is a copy of the recurrent state at one place; the KV cache of the
-tokens before that place is still in memory, so restoring it and cutting the KV cache there is exact.
-The rules that keep it exact are in docs/adr/004-prompt-cache.md.
+Qwen3.5 is a hybrid model: its recurrent layers cannot drop their last tokens, so llama.cpp alone processes the whole
+prompt again in every turn. A checkpoint is a copy of the recurrent state at one position. The KV cache of the tokens
+before that position is still in memory, so the rollback is exact: restore the copy and cut the KV cache there.
+docs/adr/004-prompt-cache.md has the rules that keep it exact.
 """
 
 from collections.abc import Sequence, Sized
@@ -13,7 +13,7 @@ import msgspec
 
 
 class ImageItem(msgspec.Struct, frozen=True):
-    """A picture in memory: `n_tokens` KV cells but only `n_positions` positions (M-RoPE)."""
+    """An image in memory. It takes `n_tokens` KV cells but only `n_positions` positions (M-RoPE)."""
 
     key: str
     n_tokens: int
@@ -21,52 +21,55 @@ class ImageItem(msgspec.Struct, frozen=True):
 
 
 Item = int | ImageItem
-"""One token id, or one whole picture."""
+"""One token id, or one whole image."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, eq=False):
-    """The recurrent state after `index` items. Pinned ones (the system prompt's end) are thinned last."""
+    """The recurrent state after `index` items. Pinned checkpoints (end of the system prompt) are dropped last."""
 
     index: int
     pinned: bool
     data: Sized
-    """What the memory saved; only its length in bytes matters here."""
+    """The return value of `Memory.save`; only its length in bytes matters here."""
 
 
 class Memory(Protocol):
-    """The engine's side of it; positions count from 0."""
+    """The memory of the engine's context. Positions count from 0."""
 
     def save(self) -> Sized: ...
 
     def restore(self, data: Sized) -> bool: ...
 
     def cut(self, position: int) -> bool:
-        """Drop everything from `position` on. False when this memory cannot."""
+        """Drop everything from `position` on. Return False if this memory cannot do that."""
 
     def clear(self) -> None: ...
 
 
-class Rewind(msgspec.Struct, frozen=True):
-    """Where reading starts, and why not later; `note` is empty when nothing is read needlessly."""
+class Rollback(msgspec.Struct, frozen=True):
+    """The result of a rollback: prompt processing starts at item `start`.
+
+    `note` says why items that were in memory must be processed again; it is empty if there are none, or only a few.
+    """
 
     start: int
     note: str = ""
 
 
-def common_prefix(held: Sequence[Item], wanted: Sequence[Item]) -> int:
-    """How many items both begin with."""
-    for index, (have, want) in enumerate(zip(held, wanted, strict=False)):
-        if have != want:
+def common_prefix_length(cached: Sequence[Item], wanted: Sequence[Item]) -> int:
+    """Return the number of items at the beginning that both sequences share."""
+    for index, (cached_item, wanted_item) in enumerate(zip(cached, wanted, strict=False)):
+        if cached_item != wanted_item:
             return index
-    return min(len(held), len(wanted))
+    return min(len(cached), len(wanted))
 
 
 def thin(checkpoints: Sequence[Checkpoint], budget_bytes: int) -> list[Checkpoint]:
-    """`checkpoints` (ordered by index) with as many dropped as the budget asks for.
+    """Drop checkpoints until the rest fits into the budget. `checkpoints` must be ordered by index.
 
-    What is kept lies ever closer together towards the end, where the next turn will need it: dropped first
-    is the one whose loss widens a gap least in proportion to its distance from the end. The last one is
-    never dropped while another can be; pinned ones go only when nothing else is left.
+    The next turn most likely needs a checkpoint near the end, so they stay closest together there: the checkpoint
+    dropped first is the one with the smallest ratio of the gap it leaves to its distance from the end. The last
+    checkpoint is never dropped. Pinned ones are dropped only when no others are left.
     """
     kept = list(checkpoints)
     while len(kept) > 1 and sum(len(each.data) for each in kept) > budget_bytes:
@@ -82,18 +85,18 @@ def thin(checkpoints: Sequence[Checkpoint], budget_bytes: int) -> list[Checkpoin
 
 
 class PromptCache:
-    """Tracks what is in `memory`, item by item, and rewinds it."""
+    """Tracks the items in `memory` and rolls it back."""
 
-    def __init__(self, memory: Memory, *, rewinds_freely: bool, budget_bytes: int) -> None:
+    def __init__(self, memory: Memory, *, can_cut_anywhere: bool, budget_bytes: int) -> None:
         self._memory = memory
-        self._rewinds_freely = rewinds_freely
+        self._can_cut_anywhere = can_cut_anywhere
         self._budget_bytes = budget_bytes
         self._items: list[Item] = []
         self._positions = [0]
         self._n_cells = [0]
         self._checkpoints: list[Checkpoint] = []
-        self._torn = False
-        """A decode was aborted half-way: only a restore or a clear makes the memory usable again."""
+        self._is_inconsistent = False
+        """A decode was aborted halfway: only a restore, a cut or a clear makes the memory usable again."""
 
     @property
     def items(self) -> Sequence[Item]:
@@ -101,12 +104,12 @@ class PromptCache:
 
     @property
     def position(self) -> int:
-        """The position the next item gets."""
+        """The position of the next item."""
         return self._positions[-1]
 
     @property
     def n_cells(self) -> int:
-        """Places of the context that are taken; a picture takes one per token, whatever its positions."""
+        """The number of KV cells in use. An image uses one per token, however many positions it has."""
         return self._n_cells[-1]
 
     @property
@@ -114,70 +117,72 @@ class PromptCache:
         return tuple(each.index for each in self._checkpoints)
 
     def append(self, *items: Item) -> None:
-        """Note that `items` were fed after what is held."""
+        """Record that `items` were decoded after the items in memory."""
         for item in items:
             self._items.append(item)
             self._positions.append(self._positions[-1] + (1 if isinstance(item, int) else item.n_positions))
             self._n_cells.append(self._n_cells[-1] + (1 if isinstance(item, int) else item.n_tokens))
 
-    def tear(self) -> None:
-        """Note that a decode was aborted: the memory holds an unknown part of it."""
-        self._torn = True
+    def mark_inconsistent(self) -> None:
+        """Record that a decode was aborted, so the memory holds an unknown part of it."""
+        self._is_inconsistent = True
 
     def save(self, *, pinned: bool) -> None:
-        """Take a checkpoint here, if this memory needs any and there is not one already."""
+        """Save a checkpoint after the last item, if this memory needs checkpoints and has none there."""
         index = len(self._items)
-        if self._rewinds_freely or index == 0 or any(each.index == index for each in self._checkpoints):
+        if self._can_cut_anywhere or index == 0 or any(each.index == index for each in self._checkpoints):
             return
         data = self._memory.save()
         if len(data) <= self._budget_bytes:
             self._checkpoints = thin([*self._checkpoints, Checkpoint(index, pinned, data)], self._budget_bytes)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the memory and drop all items and checkpoints."""
         self._memory.clear()
         self._items, self._positions, self._n_cells = [], [0], [0]
-        self._checkpoints, self._torn = [], False
+        self._checkpoints, self._is_inconsistent = [], False
 
-    def rewind(self, wanted: Sequence[Item]) -> Rewind:
-        """Bring the memory to the longest usable prefix of `wanted`, leaving at least one item to feed."""
-        shared = min(common_prefix(self._items, wanted), len(wanted) - 1)
-        if shared == len(self._items) and not self._torn:
-            return Rewind(shared)
-        if self._rewinds_freely and self._memory.cut(self._positions[shared]):
-            self._forget_from(shared)
-            return Rewind(shared)
+    def roll_back(self, wanted: Sequence[Item]) -> Rollback:
+        """Roll the memory back to the longest usable prefix of `wanted`. At least one item is left to decode."""
+        shared = min(common_prefix_length(self._items, wanted), len(wanted) - 1)
+        if shared == len(self._items) and not self._is_inconsistent:
+            return Rollback(shared)
+        if self._can_cut_anywhere and self._memory.cut(self._positions[shared]):
+            self._drop_from(shared)
+            return Rollback(shared)
         return self._restore(shared)
 
-    def _restore(self, shared: int) -> Rewind:
+    def _restore(self, shared: int) -> Rollback:
         usable = [each for each in self._checkpoints if each.index <= shared]
-        was_torn = self._torn
+        was_inconsistent = self._is_inconsistent
         while usable:
             checkpoint = usable.pop()
-            self._forget_from(checkpoint.index)
+            self._drop_from(checkpoint.index)
             if self._memory.restore(checkpoint.data) and self._memory.cut(self._positions[checkpoint.index]):
-                return Rewind(checkpoint.index, _why(shared - checkpoint.index, was_torn=was_torn))
+                return Rollback(
+                    checkpoint.index, _rollback_note(shared - checkpoint.index, was_inconsistent=was_inconsistent)
+                )
         had_items = shared > 0
         self.clear()
-        return Rewind(0, _why(shared, was_torn=was_torn) if had_items else "")
+        return Rollback(0, _rollback_note(shared, was_inconsistent=was_inconsistent) if had_items else "")
 
-    def _forget_from(self, index: int) -> None:
-        """Items from `index` on are gone, and with them every checkpoint beyond: their KV cache is overwritten."""
+    def _drop_from(self, index: int) -> None:
+        """Drop the items from `index` on, and the checkpoints after it, because their KV cache gets overwritten."""
         del self._items[index:]
         del self._positions[index + 1 :]
         del self._n_cells[index + 1 :]
         self._checkpoints = [each for each in self._checkpoints if each.index <= index]
-        self._torn = False
+        self._is_inconsistent = False
 
 
-def _why(needless: int, *, was_torn: bool) -> str:
-    """Why `needless` items that were in memory are read again."""
-    if needless <= _FEW_ITEMS:
+def _rollback_note(n_lost: int, *, was_inconsistent: bool) -> str:
+    """Return why `n_lost` items that were in memory must be processed again; "" if they are only a few."""
+    if n_lost <= _FEW_ITEMS:
         return ""
-    if was_torn:
-        return f"the last answer was stopped in mid-step, so {needless:,} tokens are read again"
-    return f"no checkpoint was kept nearer to the change, so {needless:,} tokens are read again"
+    if was_inconsistent:
+        return f"the last answer was stopped in mid-step, so {n_lost:,} tokens are read again"
+    return f"no checkpoint was kept nearer to the change, so {n_lost:,} tokens are read again"
 
 
 _FEW_ITEMS = 128
-"""What is lost because checkpoints are not placed closer than this (layout.NEAR_ITEMS) is not worth a note."""
+"""Losing up to this many items is normal and not worth a note: checkpoints are this far apart (layout.NEAR_ITEMS)."""

@@ -1,4 +1,4 @@
-"""The worker's way to the app: events as lines on a private copy of what was standard output."""
+"""Sends events from the worker to the app, as lines on a private copy of the original standard output."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from qwendesk.engine.protocol import Event, encode_line
 
 
 class Channel:
-    """Sends whole lines from any thread. When the app is gone, so is the worker."""
+    """Sends whole lines; thread-safe. The worker exits when the app is gone."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -16,7 +16,7 @@ class Channel:
 
     @classmethod
     def take_over_stdout(cls) -> "Channel":
-        """Keep standard output for events, and point descriptor 1 at standard error for everybody else."""
+        """Reserve standard output for events, and redirect descriptor 1 to standard error for all other code."""
         sys.stdout.flush()
         private = os.dup(1)
         os.dup2(2, 1)
@@ -33,7 +33,7 @@ class Channel:
                 try:
                     line = line[os.write(self._descriptor, line) :]
                 except OSError:
-                    os._exit(0)  # nobody reads: the app has ended without a word
+                    os._exit(0)  # nobody reads the pipe: the app has exited without a Shutdown
 
     def close(self) -> None:
         os.close(self._descriptor)

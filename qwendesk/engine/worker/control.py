@@ -1,4 +1,4 @@
-"""What other threads may ask of the request that runs: to stop, or to end its thought."""
+"""Lets other threads cancel the running request, or end its reasoning."""
 
 import threading
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from qwendesk.engine.worker.model import AbortFlag
 
 _GRACE_S = 0.06
-"""A cancelled answer stops between two tokens; one token that takes longer is aborted after this many seconds."""
+"""A cancelled answer stops between two tokens. A decode that takes longer than this many seconds is aborted."""
 
 
-class Control:
-    """Set by the thread that reads requests, looked at by the thread that serves them."""
+class RequestControl:
+    """Set by the thread that reads requests, and read by the thread that serves them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,13 +23,19 @@ class Control:
         self._answer_now = False
 
     def expect(self, request_id: int) -> None:
-        """A request that can be cancelled was put in the queue."""
+        """Record that a request that can be cancelled was queued."""
         with self._lock:
             self._waiting.add(request_id)
 
+    def forget(self, request_id: int) -> None:
+        """Record that the request left the queue without being passed to `running`."""
+        with self._lock:
+            self._waiting.discard(request_id)
+            self._cancelled.discard(request_id)
+
     @contextmanager
     def running(self, request_id: int, abort: AbortFlag | None = None) -> Iterator[None]:
-        """While the request is served; `abort` interrupts a decode that does not come back soon."""
+        """Mark the request as running in the `with` block. `abort` interrupts a decode that does not return soon."""
         with self._lock:
             self._waiting.discard(request_id)
             self._running, self._abort, self._answer_now = request_id, abort, False
@@ -48,16 +54,16 @@ class Control:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the request that runs should stop."""
+        """Whether the running request should stop."""
         return self._running in self._cancelled
 
     def take_answer_now(self) -> bool:
-        """Whether the thought should end now; asked once."""
+        """Return whether the reasoning should end now, and reset that."""
         asked, self._answer_now = self._answer_now, False
         return asked
 
     def cancel(self, target: int) -> bool:
-        """Stop `target`; False when it neither runs nor waits."""
+        """Stop the request `target`. Return False if it is neither running nor queued."""
         with self._lock:
             if target != self._running and target not in self._waiting:
                 return False
@@ -69,12 +75,12 @@ class Control:
             return True
 
     def cancel_running(self) -> None:
-        """Stop whatever runs."""
+        """Stop the running request, if any."""
         if self._running is not None:
             self.cancel(self._running)
 
     def answer_now(self, target: int) -> bool:
-        """End the thought of `target`; False when it does not run."""
+        """End the reasoning of the request `target`. Return False if it is not running."""
         with self._lock:
             self._answer_now = target == self._running
             return self._answer_now

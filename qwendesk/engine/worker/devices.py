@@ -1,4 +1,4 @@
-"""The devices ggml can compute on, with their memory, and handles to them for the load parameters."""
+"""The devices that ggml can compute on, their memory, and their handles for the load parameters."""
 
 import ctypes
 import functools
@@ -13,13 +13,14 @@ import psutil
 
 from qwendesk.core.devices import DeviceInfo, DeviceKind
 from qwendesk.core.errors import BadOption
+from qwendesk.core.translation import mark
 
 _KINDS: dict[int, DeviceKind] = {0: "cpu", 1: "gpu", 2: "igpu"}
-"""ggml_backend_dev_type; everything else is an accelerator such as BLAS or AMX."""
+"""Values of ggml_backend_dev_type. All others are accelerators such as BLAS or AMX."""
 
 
 class _Ggml(Protocol):
-    """The few ggml calls used here; the package binds none of them."""
+    """The ggml functions used here. llama-cpp-python has no bindings for them."""
 
     ggml_backend_dev_count: Any
     ggml_backend_dev_get: Any
@@ -35,7 +36,7 @@ class _Ggml(Protocol):
 
 @functools.cache
 def ggml() -> _Ggml:
-    """The loaded ggml library. Opening a second copy from disk would start a second, empty registry."""
+    """Return the loaded ggml library. A second copy opened from disk would have its own, empty device registry."""
     library: Any = C._lib
     if sys.platform == "win32":
         chosen = os.environ.get("LLAMA_CPP_LIB_PATH")
@@ -56,7 +57,7 @@ def ggml() -> _Ggml:
 
 
 class _WindowsGgml:
-    """Windows does not look symbols up across libraries: find each in the file that has it."""
+    """Finds each symbol in the library that has it: Windows does not search dependent libraries."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         names = ("ggml.dll", "ggml-base.dll", "ggml-cpu.dll")
@@ -72,36 +73,36 @@ class _WindowsGgml:
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:
-    """Every device of every backend in this engine, in ggml's order. Memory as the backend reports it now."""
+    """Return all devices of all backends of this engine, in ggml's order, with their current memory."""
     library = ggml()
     return tuple(_describe(library, library.ggml_backend_dev_get(i)) for i in range(library.ggml_backend_dev_count()))
 
 
 def backends() -> tuple[str, ...]:
-    """Names of the backends that have a device here, e.g. ("CUDA", "CPU")."""
+    """Return the names of the backends that have a device on this PC, such as ("CUDA", "CPU")."""
     return tuple(dict.fromkeys(device.backend for device in list_devices()))
 
 
 def cpu_features() -> tuple[str, ...]:
-    """Instruction sets the engine was built with and uses, e.g. ("AVX2", "FMA")."""
+    """Return the instruction sets that the engine was built with and uses, such as ("AVX2", "FMA")."""
     words = C.llama_print_system_info().decode("utf-8", "replace").replace(":", "|").split("|")
     pairs = [word.split("=") for word in words if "=" in word]
     return tuple(name.strip() for name, value in pairs if value.strip() == "1")
 
 
 def device_handle(name: str) -> int:
-    """The ggml_backend_dev_t of the device called `name`. Raises BadOption when there is none."""
+    """Return the ggml_backend_dev_t of the device `name`, in any case. Raise BadOption if there is none."""
     library = ggml()
     for index in range(library.ggml_backend_dev_count()):
         handle = library.ggml_backend_dev_get(index)
         if library.ggml_backend_dev_name(handle).decode().lower() == name.lower():
             return int(handle)
     known = ", ".join(device.name for device in list_devices())
-    raise BadOption("Unknown device", f'There is no device "{name}" in this engine. Devices here: {known}.')
+    raise BadOption(mark("Unknown device"), mark('This engine has no device "{0}". Its devices: {1}.'), name, known)
 
 
 def buffer_type(device_name: str) -> int:
-    """The ggml_backend_buffer_type_t in which tensors placed on `device_name` live."""
+    """Return the ggml_backend_buffer_type_t of tensors that are placed on `device_name`."""
     library = ggml()
     if device_name.upper() == "CPU":
         return int(library.ggml_backend_cpu_buffer_type())
@@ -112,7 +113,7 @@ def _describe(library: _Ggml, handle: int) -> DeviceInfo:
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     library.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
     kind = _KINDS.get(library.ggml_backend_dev_type(handle), "accelerator")
-    if kind == "cpu":  # ggml calls all of it free
+    if kind == "cpu":  # ggml reports all memory as free
         free.value = psutil.virtual_memory().available
     return DeviceInfo(
         name=library.ggml_backend_dev_name(handle).decode("utf-8", "replace"),

@@ -1,8 +1,8 @@
-"""What a load would take, asked of the engine itself without reading or allocating anything (no_alloc).
+"""Ask the engine how much memory a load would take, without reading weights or allocating memory (no_alloc).
 
-States and compute buffers are what llama.cpp logs when it makes the context. Weights, and which device has which part
-of the KV cache, come from its own fit report, a C++ function that not every engine folder has: without it they stay 0,
-and the caller keeps what the file's header says.
+Recurrent states and compute buffers come from the lines that llama.cpp logs when it creates the context. Weights, and
+the share of each device in the KV cache, come from llama.cpp's fit report. That is a C++ function that not every engine
+folder has: without it, weights_bytes are 0 and the caller calculates them from the file's header.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ import llama_cpp
 import llama_cpp.llama_cpp as C
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.protocol import Allocation, Estimated, decode_estimate
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations
@@ -33,15 +33,15 @@ _FIT_SYMBOLS = (
     "_Z16common_fit_printPKcP18llama_model_paramsP20llama_context_params",
     "?common_fit_print@@YAXPEBDPEAUllama_model_params@@PEAUllama_context_params@@@Z",
 )
-"""common_fit_print as the Itanium and the Microsoft compilers name it."""
+"""The mangled names of common_fit_print, in the Itanium and the Microsoft C++ ABI."""
 
 
 class CannotEstimate(Exception):
-    """The engine refused the model or the options; the text says why."""
+    """The engine refused the model or the options. The message says why."""
 
 
 def answer(channel: Channel, requests: BinaryIO) -> None:
-    """Reads one Estimate and sends one Estimated."""
+    """Read one Estimate request and send an Estimated event."""
     log = EngineLog()
     log.install()
     C.llama_backend_init()
@@ -52,10 +52,10 @@ def answer(channel: Channel, requests: BinaryIO) -> None:
         channel.send(Estimated(id=request.id, problem=str(problem)))
 
 
-def estimate(options: LoadOptions, log: EngineLog) -> tuple[Allocation, ...]:
-    """Bytes per device, vision left out; weights_bytes are 0 where the engine cannot tell them.
+def estimate(options: DecidedOptions, log: EngineLog) -> tuple[Allocation, ...]:
+    """Return the bytes that each device needs, without vision. weights_bytes are 0 if the engine cannot report them.
 
-    Raises CannotEstimate. Changes the process's log settings: for a process that ends afterwards.
+    Raise CannotEstimate if the engine refuses. The process should exit afterwards, because its log settings change.
     """
     mark = log.mark()
     settings, context = _without_data(options)
@@ -73,7 +73,7 @@ def estimate(options: LoadOptions, log: EngineLog) -> tuple[Allocation, ...]:
     return _joined(lines, n_bytes, _reported(options))
 
 
-def _without_data(options: LoadOptions) -> tuple[params.ModelParams, C.llama_context_params]:
+def _without_data(options: DecidedOptions) -> tuple[params.ModelParams, C.llama_context_params]:
     try:
         settings = params.ModelParams(options, lambda _fraction: True)
         settings.struct.no_alloc = True
@@ -88,9 +88,11 @@ def _last_words(lines: Iterable[str], otherwise: str) -> str:
     return said[-1].strip() if said else otherwise
 
 
-def _reported(options: LoadOptions) -> dict[str, tuple[int, int]]:
-    """Bytes of weights and of caches with states by device ("CPU" for all host buffers), to the MiB below; empty where
-    the engine cannot say."""
+def _reported(options: DecidedOptions) -> dict[str, tuple[int, int]]:
+    """Return the bytes of weights, and of KV cache and recurrent state together, by device, rounded down to whole MiB.
+
+    All host buffers count as "CPU". The result is empty if the engine has no fit report.
+    """
     report = _fit_report()
     if report is None:
         return {}
@@ -125,7 +127,7 @@ def _fit_report() -> Callable[..., object] | None:
 
 
 def _printed(call: Callable[[], object]) -> list[str]:
-    """The lines that native code prints to standard output while `call` runs."""
+    """Return the lines that native code prints to standard output while `call` runs."""
     kept = os.dup(_STDOUT)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), _STDOUT)
@@ -146,14 +148,21 @@ def _flush_c() -> None:
 
 
 def _weights_of(name: str, reported: dict[str, tuple[int, int]], not_elsewhere: int) -> int:
-    """An output matrix that is the token embeddings lies on the GPU and in RAM, so the report may know of more."""
+    """Return the bytes of weights on device `name`: for "CPU" at least `not_elsewhere`, the rest of the model.
+
+    The report may give more: an output matrix that is shared with the token embeddings is on the GPU and in RAM.
+    """
     weights = reported.get(name, (0, 0))[0]
     return max(weights, not_elsewhere) if name == "CPU" and reported else weights
 
 
 def _joined(lines: tuple[str, ...], model_bytes: int, reported: dict[str, tuple[int, int]]) -> tuple[Allocation, ...]:
-    """One row a device. The log has states and buffers by device but only the sum of the KV cache; the report has
-    caches and states together, and misses weights that the CPU packs anew: those are what no other device has."""
+    """Combine the log and the fit report into one Allocation per device.
+
+    The log has recurrent states and compute buffers by device, but only the total of the KV cache. The report has KV
+    cache and recurrent state together, and omits weights that the CPU backend repacks: these are what is left of the
+    model after all other devices.
+    """
     logged = {row.device: row for row in read_allocations(lines)}
     kv_total = sum(round(float(found[1]) * _MIB) for line in lines if (found := _KV_SIZE.match(line)))
     names = tuple(dict.fromkeys((*logged, *reported))) or ("CPU",)

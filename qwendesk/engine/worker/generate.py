@@ -1,4 +1,4 @@
-"""One turn: the conversation becomes a prompt, the prompt is read into memory, an answer is written."""
+"""Serve one turn: build the prompt from the conversation, process it, and generate the answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,43 +9,53 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import Message
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.stats import AnswerStats, StopReason
-from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering
-from qwendesk.engine.worker.control import Control
+from qwendesk.core.translation import mark
+from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request
+from qwendesk.engine.worker.control import RequestControl
+from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, options_to_resume, with_tokens
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.model import Aborted
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
-from qwendesk.engine.worker.resuming import CutAnswer, options_to_resume, with_tokens
 from qwendesk.engine.worker.sampling import Sampler
-from qwendesk.engine.worker.vision import Tile
+from qwendesk.engine.worker.template import ChatTemplate
+from qwendesk.engine.worker.vision import ImageChunk
 from qwendesk.engine.worker.writer import Writer
 
 Send = Callable[[Event], None]
 
 _FINAL = ("eos", "stop_string")
-"""An answer that ended so is whole; any other can go on."""
+"""Stop reasons of complete answers; all other answers can be continued."""
 
 
 class _Stopped(Exception):
-    """The answer ends here."""
+    """The answer ends here, for `reason`."""
 
     def __init__(self, reason: StopReason) -> None:
         self.reason: StopReason = reason
 
 
-class Turn:
-    """Serves one Generate request on a session. `between_tokens` lets the caller do small work meanwhile."""
+class Generation:
+    """Serves one Generate request on a session.
+
+    `between_steps` is called between two batches of the prompt and between two tokens, for small tasks of the caller.
+    """
 
     def __init__(
-        self, session: Session, request: Generate, control: Control, send: Send, between_tokens: Callable[[], None]
+        self,
+        session: Session,
+        request: Generate,
+        control: RequestControl,
+        send: Send,
+        between_steps: Callable[[], None],
     ) -> None:
         self._session, self._request, self._options = session, request, request.options
-        self._control, self._send, self._between_tokens = control, send, between_tokens
+        self._control, self._send, self._between_steps = control, send, between_steps
         self._started = time.monotonic()
         self._stats = AnswerStats()
 
     def run(self) -> Finished:
-        """Raises BadRequest when the request cannot be served."""
+        """Generate the answer and return its Finished event. Raise BadRequest if the request cannot be served."""
         sampler = Sampler(self._session.model, self._options)
         try:
             reason = self._serve(sampler)
@@ -55,150 +65,161 @@ class Turn:
 
     def _serve(self, sampler: Sampler) -> StopReason:
         layout, dropped = fit_to_context(self._session, self._request, self._send)
-        self._note(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
+        self._update_stats(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
         if layout.n_tokens >= self._session.model.n_ctx:
             return "context_full"
-        writer = Writer(self._session, self._options, self._request.id, self._send, in_thought=layout.opens_thought)
+        writer = Writer(self._session, self._options, self._request.id, self._send, in_reasoning=layout.opens_reasoning)
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
-        reason = self._read_and_write(sampler, layout, writer)
+        reason = self._prefill_and_generate(sampler, layout, writer)
         if reason not in _FINAL:
-            self._remember(writer, opens_thought=layout.opens_thought)
+            self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason
 
-    def _read_and_write(self, sampler: Sampler, layout: Layout, writer: Writer) -> StopReason:
+    def _prefill_and_generate(self, sampler: Sampler, layout: Layout, writer: Writer) -> StopReason:
         try:
-            self._read(layout)
-            self._note(prefill_s=time.monotonic() - self._started)
-            self._rewrite(sampler, writer, layout.rest)
-            self._write(sampler, writer)
+            self._prefill(layout)
+            self._update_stats(prefill_s=time.monotonic() - self._started)
+            self._regenerate_last_word(sampler, writer, layout.last_word)
+            self._generate(sampler, writer)
         except Aborted:
-            self._session.cache.tear()
+            self._session.cache.mark_inconsistent()
             return "cancelled"
         except _Stopped as stop:
             return stop.reason
-        raise AssertionError("writing ends by a reason")
+        raise AssertionError("generation ends with a reason")
 
-    def _remember(self, writer: Writer, *, opens_thought: bool) -> None:
-        """Keep the tokens of an answer that can go on."""
+    def _remember(self, writer: Writer, *, opens_reasoning: bool) -> None:
+        """Keep the tokens of an answer that can be continued."""
         before, new = self._request.begun or Begun(), writer.sent
         seen = Begun(before.reasoning + new.reasoning, before.text + new.text)
         if not seen.is_empty:
-            self._session.recent.remember(seen, CutAnswer(tuple(writer.tokens), opens_thought))
+            self._session.recent.remember(seen, InterruptedAnswer(tuple(writer.tokens), opens_reasoning))
 
-    def _read(self, layout: Layout) -> None:
+    def _prefill(self, layout: Layout) -> None:
         cache = self._session.cache
         if not self._options.cache_prompt:
             cache.clear()
-        rewind = cache.rewind(layout.items)
+        rollback = cache.roll_back(layout.items)
         reused, total = cache.n_cells, layout.n_tokens
-        self._note(reused_tokens=reused, reread_tokens=total - reused, cache_note=rewind.note)
-        self._send(PromptProgress(id=self._request.id, done=reused, total=total, reused=reused))
-        for step in layout.steps(rewind.start, self._session.model.n_ubatch):
+        self._update_stats(reused_tokens=reused, reread_tokens=total - reused, cache_note=rollback.note)
+        progress = PromptProgress(id=self._request.id, done=reused, total=total, reused=reused)
+        self._send(progress)
+        for step in layout.steps(rollback.start, self._session.model.n_ubatch):
+            self._between_steps()
             if self._control.cancelled:
                 raise _Stopped("cancelled")
-            if step.tile is not None:
-                self._feed_picture(step.tile)
+            if step.image_chunk is not None:
+                self._send(msgspec.structs.replace(progress, encodes_image=True))
+                self._decode_image(step.image_chunk)
             else:
-                self._feed([item for item in step.items if isinstance(item, int)], logits=step.is_last)
+                self._decode([item for item in step.items if isinstance(item, int)], logits=step.is_last)
             if step.save:
                 cache.save(pinned=step.pinned)
-            self._send(PromptProgress(id=self._request.id, done=cache.n_cells, total=total, reused=reused))
+            progress = msgspec.structs.replace(progress, done=cache.n_cells)
+            self._send(progress)
 
-    def _feed(self, tokens: Sequence[int], *, logits: bool = True) -> None:
+    def _decode(self, tokens: Sequence[int], *, logits: bool = True) -> None:
         cache = self._session.cache
         self._session.model.decode(tokens, cache.position, logits=logits)
         cache.append(*tokens)
 
-    def _feed_picture(self, tile: Tile) -> None:
+    def _decode_image(self, image_chunk: ImageChunk) -> None:
         vision, cache = self._session.vision, self._session.cache
         assert vision is not None, "a prompt with pictures needs a session with vision"
-        vision.feed(tile, cache.position)
-        cache.append(tile.item)
+        vision.decode(image_chunk, cache.position)
+        cache.append(image_chunk.item)
 
-    def _rewrite(self, sampler: Sampler, writer: Writer, rest: str) -> None:
-        """Write the last word of what was begun again, by the likeliest tokens that spell it and perhaps go on."""
-        left, markers = rest.encode(), self._session.marker_ids() if rest else frozenset()
-        while left:
+    def _regenerate_last_word(self, sampler: Sampler, writer: Writer, last_word: str) -> None:
+        """Generate the last word of the partial answer again, from the likeliest tokens that spell it.
+
+        The last of these tokens may continue after the word.
+        """
+        remaining, markers = last_word.encode(), self._session.marker_ids() if last_word else frozenset()
+        while remaining:
             if self._control.cancelled:
                 raise _Stopped("cancelled")
             if self._cells_left() < 1:
                 raise _Stopped("context_full")
-            token = sampler.likeliest_within(left, markers)
-            sampler.replay(token, by_grammar=not writer.in_thought)
-            writer.rewrite(token, rest)
-            left = left[len(self._session.model.piece(token)) :]
-            self._feed((token,))
+            token = sampler.likeliest_token_for(remaining, markers)
+            sampler.replay(token, by_grammar=not writer.in_reasoning)
+            writer.rewrite(token, last_word)
+            remaining = remaining[len(self._session.model.piece(token)) :]
+            self._decode((token,))
 
-    def _write(self, sampler: Sampler, writer: Writer) -> None:
+    def _generate(self, sampler: Sampler, writer: Writer) -> None:
         session, options = self._session, self._options
-        first_at = 0.0
-        can_go_on = False
+        first_token_at = 0.0
+        can_continue = False
         try:
             while True:
-                self._between_tokens()
-                if self._control.cancelled and not first_at:
+                self._between_steps()
+                if self._control.cancelled and not first_token_at:
                     raise _Stopped("cancelled")
-                if writer.in_thought and self._must_close(writer.begun_reasoning_tokens + writer.reasoning_tokens):
-                    self._close_thought(writer)
+                if writer.in_reasoning and self._must_end_reasoning(
+                    writer.begun_reasoning_tokens + writer.reasoning_tokens
+                ):
+                    self._end_reasoning(writer)
                 token = self._sample(sampler, writer)
-                if not first_at:
-                    first_at = time.monotonic()
-                    self._note(ttft_s=first_at - self._started)
+                if not first_token_at:
+                    first_token_at = time.monotonic()
+                    self._update_stats(ttft_s=first_token_at - self._started)
                 if session.model.is_end(token):
                     raise _Stopped("eos")
                 if writer.write(token):
                     raise _Stopped("stop_string")
-                # One token is always written that memory does not hold yet: going on reads it, and nothing else.
+                # The last token is sent but not decoded yet: continuing the answer decodes it, and nothing else.
                 if self._control.cancelled:
                     raise _Stopped("cancelled")
                 if 0 <= options.max_tokens <= writer.reasoning_tokens + writer.answer_tokens:
                     raise _Stopped("max_tokens")
                 if self._cells_left() < 1:
                     raise _Stopped("context_full")
-                self._feed((token,))
+                self._decode((token,))
         except (_Stopped, Aborted) as end:
-            can_go_on = not isinstance(end, _Stopped) or end.reason not in _FINAL
+            can_continue = not isinstance(end, _Stopped) or end.reason not in _FINAL
             raise
         finally:
-            writer.finish(can_go_on=can_go_on)
-            self._note(
+            writer.finish(can_continue=can_continue)
+            self._update_stats(
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
-                decode_s=time.monotonic() - first_at if first_at else 0.0,
+                decode_s=time.monotonic() - first_token_at if first_token_at else 0.0,
             )
 
     def _sample(self, sampler: Sampler, writer: Writer) -> int:
-        if sampler.has_grammar and not writer.in_thought:
+        if sampler.has_grammar and not writer.in_reasoning:
             return sampler.next_by_grammar(writer.is_leading_blank)
         return sampler.next()
 
-    def _must_close(self, reasoning_tokens: int) -> bool:
+    def _must_end_reasoning(self, reasoning_tokens: int) -> bool:
         return self._control.take_answer_now() or 0 <= self._options.thinking_budget <= reasoning_tokens
 
-    def _close_thought(self, writer: Writer) -> None:
-        """Put the closing text behind the thought, as if the model had written it."""
+    def _end_reasoning(self, writer: Writer) -> None:
+        """Append the closing text to the reasoning, as if the model had generated it."""
         model = self._session.model
         forced = model.tokenize(self._options.thinking_close, special=True)
         if self._session.special("</think>") not in forced:
-            raise BadRequest("Bad closing text", "thinking_close must contain </think>, or the thought never ends.")
+            raise BadRequest(
+                mark("Invalid closing text"), mark("thinking_close must contain </think>, or the thinking never ends.")
+            )
         if len(forced) > self._cells_left():
             raise _Stopped("context_full")
         for first in range(0, len(forced), model.n_ubatch):
-            self._feed(forced[first : first + model.n_ubatch])
+            self._decode(forced[first : first + model.n_ubatch])
         for token in forced:
             writer.write_forced(token)
 
     def _cells_left(self) -> int:
         return self._session.model.n_ctx - self._session.cache.n_cells
 
-    def _note(self, **numbers: object) -> None:
+    def _update_stats(self, **numbers: object) -> None:
         self._stats = msgspec.structs.replace(self._stats, **numbers)
 
 
 def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Layout, int]:
-    """The prompt's layout, and how many of the oldest messages were left out to make room for an answer.
+    """Return the prompt's layout, and how many of the oldest messages were left out to make room for an answer.
 
-    Whole turns go, the system prompt and the last question stay.
+    Only whole turns are left out. The system prompt and the last question always stay.
     """
     n_ctx, options = session.model.n_ctx, request.options
     room = n_ctx // 4 if options.max_tokens < 0 else min(options.max_tokens, n_ctx // 4)
@@ -220,43 +241,60 @@ def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Lay
 
 
 _DROP_STEP = 8
-"""Long chats lose this many messages at once, so that their beginning, and with it the cache, changes rarely."""
+"""In long chats, this many messages are left out at once: the cache is lost whenever the first message changes."""
 
 
 def layout_of(session: Session, messages: Sequence[Message], request: Generate, send: Send) -> Layout:
-    """Raises BadRequest for a picture that cannot be read or a model that cannot see."""
+    """Return the layout of the prompt for `messages`.
+
+    Raise BadRequest for an image that cannot be read, and for any image if the session has no vision.
+    """
     images = [image for message in messages for image in message.images]
     if images and session.vision is None:
-        raise BadRequest(
-            "No picture support", "This model is loaded without its mmproj file, so it cannot see pictures."
-        )
-    send(Rendering(id=request.id))
+        raise no_picture_support()
     options = options_to_resume(request.options, request.begun)
-    prompt = prompt_of(session, messages, options, request.tools_json)
-    known = session.recent.recall(request.begun, opens_thought=prompt.opens_thought)
+    template = announced_template(session, request, send)
+    prompt = prompt_of(session, template, messages, options, request.tools_json)
+    known = session.recent.recall(request.begun, opens_reasoning=prompt.opens_reasoning)
     if known is not None:
         prompt = with_tokens(prompt, known.tokens)
     elif request.begun is not None:
-        prompt = prompt_of(session, messages, options, request.tools_json, request.begun)
-    send(Rendered(id=request.id))
+        prompt = prompt_of(session, template, messages, options, request.tools_json, request.begun)
     pictures = session.vision.prepare(images) if session.vision is not None and images else {}
-    return lay_out(prompt, pictures)
+    return lay_out(prompt, pictures, can_cut_anywhere=session.model.can_cut_anywhere)
+
+
+def announced_template(session: Session, request: Request, send: Send) -> ChatTemplate:
+    """Return the session's template, set up to tell the client when it runs for this request."""
+    return session.template.announced(
+        lambda: send(Rendering(id=request.id)),
+        lambda: send(Rendered(id=request.id)),
+    )
 
 
 def prompt_of(
     session: Session,
+    template: ChatTemplate,
     messages: Sequence[Message],
     options: GenerationOptions,
     tools_json: Sequence[str] = (),
     begun: Begun | None = None,
 ) -> Prompt:
-    """The conversation through the session's template. Raises BadRequest when the template refuses it."""
+    """Build the prompt of a conversation with `template`. Raise BadRequest if the template refuses it."""
     return build_prompt(
-        session.template,
+        template,
         session.vocabulary,
         messages,
         tools_json=tools_json,
         enable_thinking=options.enable_thinking and session.report.can_think,
         preserve_thinking=options.preserve_thinking,
         begun=begun,
+    )
+
+
+def no_picture_support() -> BadRequest:
+    """Return the error for an image that is sent to a model without vision."""
+    return BadRequest(
+        mark("No picture support"),
+        mark("This model was loaded without its vision file (mmproj), so it can't see pictures. Choose that file."),
     )

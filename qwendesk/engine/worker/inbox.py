@@ -1,4 +1,4 @@
-"""Requests on their way from the thread that reads them to the thread that serves them."""
+"""A queue of requests, between the thread that reads them and the thread that serves them."""
 
 import collections
 import threading
@@ -10,7 +10,7 @@ RequestT = TypeVar("RequestT", bound=Request)
 
 
 class Inbox:
-    """First in, first out; the head can be taken early when it is of a kind that can be served meanwhile."""
+    """A first-in, first-out queue. The oldest request can be taken early if it can be served during another one."""
 
     def __init__(self) -> None:
         self._requests: collections.deque[AnyRequest] = collections.deque()
@@ -22,14 +22,23 @@ class Inbox:
             self._changed.notify()
 
     def take(self) -> AnyRequest:
-        """The oldest request; waits for one."""
+        """Remove and return the oldest request; wait for one if the queue is empty."""
         with self._changed:
             while not self._requests:
                 self._changed.wait()
             return self._requests.popleft()
 
+    def remove(self, request_id: int) -> AnyRequest | None:
+        """Remove and return the request with this id; None if it is not in the queue."""
+        with self._changed:
+            for place, request in enumerate(self._requests):
+                if request.id == request_id:
+                    del self._requests[place]
+                    return request
+            return None
+
     def take_if(self, kind: type[RequestT]) -> RequestT | None:
-        """The oldest request if it is of this kind; never waits."""
+        """Remove and return the oldest request if it is of this kind, else None. Never wait."""
         if not self._requests:
             return None
         with self._changed:

@@ -1,7 +1,7 @@
-"""A prompt laid out for memory: items in order, where checkpoints go, and the batches it is read in. Pure.
+"""The layout of a prompt: its items, the positions of checkpoints, and the batches in which it is processed.
 
-Batches always end at the same places for the same prompt, whether its beginning was in memory or not:
-that is what makes an answer with the cache equal to one without.
+The batches of a prompt always end at the same items, whether its beginning was in memory or not. This makes an answer
+with the prompt cache equal to one without.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,84 +10,95 @@ from typing import get_args
 import msgspec
 
 from qwendesk.engine.worker.cache import Item
-from qwendesk.engine.worker.prompt import Boundary, BoundaryKind, Picture, Prompt
-from qwendesk.engine.worker.vision import PreparedPicture, Tile
+from qwendesk.engine.worker.prompt import Boundary, BoundaryKind, ImagePlaceholder, Prompt
+from qwendesk.engine.worker.vision import ImageChunk, PreparedImage
 
 _CHECKPOINT_EVERY = 1024
-"""Tokens between checkpoints inside one long text; another one goes before its last batch. Stopping in the middle,
-or another question at the end of a long document, then re-reads little."""
+"""Tokens between checkpoints inside one long text; there is another checkpoint before its last batch.
+
+After a stop in the middle, or with another question at the end of a long document, little is processed again.
+"""
 
 
 NEAR_ITEMS = 128
-"""A user turn this near to the checkpoint before it gets none of its own: a batch more would cost every turn what it
-saves only when that very message is edited."""
+"""A user turn that begins fewer items than this after a checkpoint gets none of its own.
+
+It would help only if that very message were edited, but would cost every turn another batch.
+"""
 
 
-class Step(msgspec.Struct, frozen=True):
-    """One decode: tokens, or one picture. `save` says whether a checkpoint follows it."""
+class DecodeStep(msgspec.Struct, frozen=True):
+    """One decode of tokens or of one image. If `save`, a checkpoint is saved after it."""
 
     items: tuple[Item, ...]
-    tile: Tile | None = None
+    image_chunk: ImageChunk | None = None
     save: bool = False
     pinned: bool = False
     is_last: bool = False
-    """The answer begins after it, so its last token's logits are wanted."""
+    """The answer begins after this step, so the logits of its last token are needed."""
 
 
 class Layout(msgspec.Struct, frozen=True):
     items: tuple[Item, ...]
-    tiles: Mapping[int, Tile]
-    """The pictures, by their place in `items`."""
+    image_chunks: Mapping[int, ImageChunk]
+    """The images, by their index in `items`."""
     cuts: Mapping[int, bool]
-    """Places (numbers of items) where a batch ends and a checkpoint is taken; True where it is pinned."""
-    opens_thought: bool
+    """Numbers of items after which a batch ends and a checkpoint is saved. The value is True for a pinned one."""
+    opens_reasoning: bool
     begun: tuple[int, ...] = ()
-    rest: str = ""
-    """Both as in Prompt."""
+    last_word: str = ""
+    """`begun` and `last_word` are those of the Prompt."""
 
     @property
     def image_tokens(self) -> int:
-        return sum(tile.item.n_tokens for tile in self.tiles.values())
+        return sum(image_chunk.item.n_tokens for image_chunk in self.image_chunks.values())
 
     @property
     def n_tokens(self) -> int:
-        """Places the prompt takes in the context; a picture takes one per token."""
-        return len(self.items) - len(self.tiles) + self.image_tokens
+        """The number of KV cells that the prompt needs; an image needs one per token."""
+        return len(self.items) - len(self.image_chunks) + self.image_tokens
 
-    def steps(self, start: int, n_ubatch: int) -> Iterator[Step]:
-        """The decodes that read everything from item `start` on."""
+    def steps(self, start: int, n_ubatch: int) -> Iterator[DecodeStep]:
+        """Yield the decodes that process everything from item `start` on."""
         every = max(1, _CHECKPOINT_EVERY // n_ubatch) * n_ubatch
         segment = start
         for end in sorted(cut for cut in self._ends() if cut > start):
-            if segment in self.tiles:
-                yield Step((self.items[segment],), self.tiles[segment], end in self.cuts, self.cuts.get(end, False))
+            if segment in self.image_chunks:
+                yield DecodeStep(
+                    (self.items[segment],), self.image_chunks[segment], end in self.cuts, self.cuts.get(end, False)
+                )
                 segment = end
                 continue
             for first in range(segment, end, n_ubatch):
                 last = min(first + n_ubatch, end)
                 on_the_way = last < end and ((last - segment) % every == 0 or end - last <= n_ubatch)
                 save = last in self.cuts or on_the_way
-                yield Step(self.items[first:last], None, save, self.cuts.get(last, False), last == len(self.items))
+                yield DecodeStep(
+                    self.items[first:last], None, save, self.cuts.get(last, False), last == len(self.items)
+                )
             segment = end
 
     def _ends(self) -> set[int]:
-        around_tiles = {place for index in self.tiles for place in (index, index + 1)}
-        return {*self.cuts, *around_tiles, len(self.items)}
+        around_images = {place for index in self.image_chunks for place in (index, index + 1)}
+        return {*self.cuts, *around_images, len(self.items)}
 
 
-def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedPicture]) -> Layout:
-    """`pictures` by file hash, one for every picture of the prompt."""
+def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_anywhere: bool = False) -> Layout:
+    """Return the layout of `prompt`. `pictures` has every image of the prompt by its file hash.
+
+    A model that `can_cut_anywhere` needs no checkpoint before its generation prompt, which saves it a batch.
+    """
     items: list[Item] = []
-    tiles: dict[int, Tile] = {}
+    image_chunks: dict[int, ImageChunk] = {}
     starts: list[int] = []
     for piece in prompt.pieces:
         starts.append(len(items))
-        if not isinstance(piece, Picture):
+        if not isinstance(piece, ImagePlaceholder):
             items.extend(piece)
             continue
         for chunk in pictures[piece.image.sha256].chunks:
-            if isinstance(chunk, Tile):
-                tiles[len(items)] = chunk
+            if isinstance(chunk, ImageChunk):
+                image_chunks[len(items)] = chunk
                 items.append(chunk.item)
             else:
                 items.extend(chunk)
@@ -97,24 +108,40 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedPicture]) -> Layout:
         return starts[boundary.piece] + boundary.offset
 
     places = {kind: [place(each) for each in prompt.boundaries if each.kind == kind] for kind in get_args(BoundaryKind)}
-    turns, thoughts = sorted(places["system"] + places["user_turn"]), places["thought"]
-    answers = list(_answer_starts(items, turns, thoughts[-1])) if turns and thoughts else []
-    wanted = {0, *places["system"], *places["image"], *answers, *thoughts}
+    answers: list[int] = []
+    if places["reasoning"] or not can_cut_anywhere:
+        answers = _answer_starts(items, places, len(items) - len(prompt.begun))
+    wanted = {0, *places["system"], *places["image"], *answers}
     wanted |= {turn for turn in places["user_turn"] if turn - max(cut for cut in wanted if cut <= turn) >= NEAR_ITEMS}
     cuts = {cut: cut in places["system"] for cut in sorted(wanted) if 0 < cut < len(items)}
-    return Layout(tuple(items), tiles, cuts, prompt.opens_thought, prompt.begun, prompt.rest)
+    return Layout(tuple(items), image_chunks, cuts, prompt.opens_reasoning, prompt.begun, prompt.last_word)
 
 
-def _answer_starts(items: Sequence[Item], turns: Sequence[int], thought: int) -> Iterator[int]:
-    """Where earlier answers begin: after every copy of the tokens that head this one.
+def _answer_starts(items: Sequence[Item], places: Mapping[BoundaryKind, Sequence[int]], end: int) -> list[int]:
+    """Return the indexes of checkpoints for this answer and the earlier ones; the generation prompt stops at `end`.
 
-    When those answers were made, reading stopped there to take a checkpoint; reading them again must too.
+    A checkpoint is before `<think>`, or before a generation prompt without `<think>`, or, if the start of the
+    generation prompt is not known, before its last item. Batches ended there when the earlier answers were generated,
+    so they must end there again. Earlier answers are found by copies of the tokens that introduce this one.
     """
-    first = items[turns[0]]
-    opener = max((i for i in range(turns[-1], thought) if items[i] == first), default=thought)
-    header = list(items[opener:thought])
+    turns = sorted([*places["system"], *places["user_turn"]])
+    if places["reasoning"]:
+        reasoning = places["reasoning"][-1]
+        if not turns:
+            return [reasoning]
+        opener = max((i for i in range(turns[-1], reasoning) if items[i] == items[turns[0]]), default=reasoning)
+        header = items[opener:reasoning]
+        return [reasoning, *(start + len(header) for start in _copies(items, header, turns[0], reasoning))]
+    if places["generation"]:
+        start = places["generation"][-1]
+        return [start, *_copies(items, items[start:end], turns[0] if turns else 0, start)]
+    return [end - 1]
+
+
+def _copies(items: Sequence[Item], header: Sequence[Item], first: int, last: int) -> Iterator[int]:
+    """Yield the index of each copy of `header` that begins at `first` or later and ends by `last`."""
     if not header:
         return
-    for index in range(turns[0], thought - len(header) + 1):
-        if items[index] == header[0] and list(items[index : index + len(header)]) == header:
-            yield index + len(header)
+    for index in range(first, last - len(header) + 1):
+        if items[index] == header[0] and items[index : index + len(header)] == header:
+            yield index

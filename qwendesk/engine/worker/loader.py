@@ -1,4 +1,4 @@
-"""Loading a model step by step, and the session that is left when it worked."""
+"""Load a model step by step into a session."""
 
 from __future__ import annotations
 
@@ -14,38 +14,43 @@ import msgspec
 from llama_cpp import mtmd_cpp as M
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.options import LoadOptions
+from qwendesk.core.input_files import NotRegularFile, open_regular, read_bounded
+from qwendesk.core.option_rules import lora_adapter
+from qwendesk.core.options import DecidedOptions
+from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations, with_vision_weights
 from qwendesk.engine.worker.cache import PromptCache
+from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.log import EngineLog
-from qwendesk.engine.worker.memory import ContextMemory
-from qwendesk.engine.worker.model import Model
+from qwendesk.engine.worker.model import ContextMemory, LoadedModel
 from qwendesk.engine.worker.prompt import Vocabulary
-from qwendesk.engine.worker.resuming import RecentAnswers
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.vision import Vision
 
 Stage = Literal["options", "weights", "context", "vision", "template", "lora", "cancelled"]
 Progress = Callable[[Literal["weights", "context", "vision", "template"], float], None]
 _MIB = 1024**2
+_MAX_TEMPLATE_BYTES = _MIB
+"""The longest known chat templates have about 20 KB."""
 _WEIGHTS_SHARE = 0.9
-"""Share of the load's progress that reading the weights gets."""
+"""The share of reading the weights in the progress of a load."""
 
 
 class LoadError(Exception):
-    """A load ended at `stage`; what the engine logged since its start is attached by the caller."""
+    """A load failed at `stage`. The caller adds the lines that the engine logged since the load began."""
 
-    def __init__(self, stage: Stage, message: str) -> None:
-        super().__init__(message)
-        self.stage = stage
+    def __init__(self, stage: Stage, message: str, *values: object) -> None:
+        """`message` is in English, with {0}, {1}, ... for `values`; the app translates it."""
+        super().__init__(message.format(*values) if values else message)
+        self.stage, self.message, self.values = stage, message, tuple(map(str, values))
 
 
 class Session(msgspec.Struct, frozen=True, eq=False):
-    """A loaded model with all that serves it."""
+    """A loaded model with everything that is needed to serve requests."""
 
-    model: Model
+    model: LoadedModel
     vision: Vision | None
     template: ChatTemplate
     vocabulary: Vocabulary
@@ -59,18 +64,19 @@ class Session(msgspec.Struct, frozen=True, eq=False):
         self.model.close()
 
     def marker_ids(self) -> frozenset[int]:
-        """Tokens that are markup and never a text's own."""
+        """Return the tokens that are markup and never part of a text."""
         known = {**self.vocabulary.control, **self.vocabulary.user_defined}
         return frozenset(token for text, token in known.items() if not text.isspace())
 
     def special(self, text: str) -> int | None:
-        """The id of a control or user-defined token; None when `text` is not one token."""
+        """Return the id of the control or user-defined token `text`; None if it is not such a token."""
         return self.vocabulary.user_defined.get(text, self.vocabulary.control.get(text))
 
 
-def load(options: LoadOptions, log: EngineLog, progress: Progress, is_cancelled: Callable[[], bool]) -> Session:
-    """Raises LoadError; nothing stays allocated then."""
-    started, mark = time.monotonic(), log.mark()
+def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancelled: Callable[[], bool]) -> Session:
+    """Load the model and everything it needs. Raise LoadError if that fails, with nothing left allocated."""
+    started, log_start = time.monotonic(), log.mark()
+    _check_files(options)
     with contextlib.ExitStack() as undo:
         model = _load_model(options, progress, is_cancelled)
         undo.callback(model.close)
@@ -81,18 +87,30 @@ def load(options: LoadOptions, log: EngineLog, progress: Progress, is_cancelled:
         vision = _load_vision(options, model, budget_bytes // 4)
         if vision is not None:
             undo.callback(vision.close)
+        vocabulary = model.vocabulary()
         progress("template", 0.97)
         _stop_if(is_cancelled())
-        vocabulary = model.vocabulary()
         template, abilities = _template(options, model)
         cache = PromptCache(
-            ContextMemory(model), rewinds_freely=model.rewinds_freely, budget_bytes=budget_bytes - budget_bytes // 4
+            ContextMemory(model), can_cut_anywhere=model.can_cut_anywhere, budget_bytes=budget_bytes - budget_bytes // 4
         )
         report = _report(
-            options, model, vocabulary, abilities, vision is not None, log.since(mark), time.monotonic() - started
+            options, model, vocabulary, abilities, vision is not None, log.since(log_start), time.monotonic() - started
         )
         undo.pop_all()
     return Session(model, vision, template, vocabulary, cache, report)
+
+
+def _check_files(options: DecidedOptions) -> None:
+    """Refuse pipes and devices, because native code would block forever on them. It reports other problems itself."""
+    adapters = (lora_adapter(text)[0] for text in options.lora)
+    for path in filter(None, (options.model, options.mmproj, options.chat_template_file, *adapters)):
+        try:
+            open_regular(Path(path)).close()
+        except NotRegularFile as error:
+            raise LoadError("options", mark("{0} can't be used: {1}."), Path(path).name, error.strerror) from error
+        except OSError:
+            continue
 
 
 def _stop_if(cancelled: bool) -> None:
@@ -100,7 +118,7 @@ def _stop_if(cancelled: bool) -> None:
         raise LoadError("cancelled", "the load was cancelled")
 
 
-def _load_model(options: LoadOptions, progress: Progress, is_cancelled: Callable[[], bool]) -> Model:
+def _load_model(options: DecidedOptions, progress: Progress, is_cancelled: Callable[[], bool]) -> LoadedModel:
     def weights_read(fraction: float) -> bool:
         progress("weights", fraction * _WEIGHTS_SHARE)
         return not is_cancelled()
@@ -108,66 +126,68 @@ def _load_model(options: LoadOptions, progress: Progress, is_cancelled: Callable
     try:
         settings = params.ModelParams(options, weights_read)
     except QwenDeskError as error:
-        raise LoadError("options", error.sentence) from error
+        raise LoadError("options", error.source, *error.values) from error
     C.llama_numa_init(params.numa_strategy(options))
     handle = C.llama_model_load_from_file(options.model.encode(), settings.struct)
     _stop_if(is_cancelled())
     if not handle:
-        raise LoadError("weights", "the engine could not load the model")
+        raise LoadError("weights", mark("the engine could not load the model"))
     progress("context", _WEIGHTS_SHARE)
     try:
         ctx = C.llama_init_from_model(handle, params.context_params(options, C.llama_model_n_ctx_train(handle)))
     except QwenDeskError as error:
         C.llama_model_free(handle)
-        raise LoadError("options", error.sentence) from error
+        raise LoadError("options", error.source, *error.values) from error
     if not ctx:
         C.llama_model_free(handle)
-        raise LoadError("context", "the engine could not create the context")
-    return Model(handle, ctx)
+        raise LoadError("context", mark("the engine could not create the context"))
+    return LoadedModel(handle, ctx)
 
 
-def _add_adapters(options: LoadOptions, model: Model) -> None:
-    """LoRA files, FILE or FILE=SCALE each; the model owns them afterwards."""
+def _add_adapters(options: DecidedOptions, model: LoadedModel) -> None:
+    """Load the LoRA adapters, each given as FILE or FILE=SCALE. The model owns them afterwards."""
     if not options.lora:
         return
     adapters = (C.llama_adapter_lora_p_ctypes * len(options.lora))()
     scales = (ctypes.c_float * len(options.lora))()
     for index, text in enumerate(options.lora):
-        path, _, scale = text.rpartition("=") if "=" in text and not Path(text).exists() else (text, "", "1")
+        path, scale = lora_adapter(text)
         adapter = C.llama_adapter_lora_init(model.handle, path.encode())
         if not adapter:
-            raise LoadError("lora", f"the LoRA adapter {path} could not be loaded")
-        adapters[index] = adapter
-        try:
-            scales[index] = float(scale)
-        except ValueError:
-            raise LoadError("options", f'"{text}": the scale after = must be a number.') from None
+            raise LoadError("lora", mark("the LoRA adapter {0} could not be loaded"), path)
+        adapters[index], scales[index] = adapter, scale
     if C.llama_set_adapters_lora(model.ctx, adapters, len(options.lora), scales) != 0:
-        raise LoadError("lora", "the engine refused the LoRA adapters")
+        raise LoadError("lora", mark("the engine refused the LoRA adapters"))
 
 
-def _load_vision(options: LoadOptions, model: Model, budget_bytes: int) -> Vision | None:
+def _load_vision(options: DecidedOptions, model: LoadedModel, budget_bytes: int) -> Vision | None:
     if not options.mmproj or options.vision == "off":
         return None
     handle = M.mtmd_init_from_file(options.mmproj.encode(), model.handle, params.vision_params(options))
     if not handle:
-        raise LoadError("vision", "the engine could not load the picture file (mmproj)")
+        raise LoadError("vision", mark("the engine could not load the vision file (mmproj)"))
     if not M.mtmd_support_vision(handle):
         M.mtmd_free(handle)
-        raise LoadError("vision", "the mmproj file has no vision encoder")
+        raise LoadError("vision", mark("the mmproj file has no vision encoder"))
     return Vision(handle, model, budget_bytes)
 
 
-def _template(options: LoadOptions, model: Model) -> tuple[ChatTemplate, TemplateAbilities]:
-    """The file's, else the model's, else the built-in one; a template that cannot run is replaced, with a note."""
+def _template(options: DecidedOptions, model: LoadedModel) -> tuple[ChatTemplate, TemplateAbilities]:
+    """Return the template of the chosen file, else that of the model, else the built-in one, with its abilities.
+
+    A model's template that cannot be used is replaced by the built-in one, and a note says why. Raise LoadError if the
+    chosen file cannot be used.
+    """
     bos, eos = (_token_text(model, C.llama_vocab_bos), _token_text(model, C.llama_vocab_eos))
     note = "the model has no chat template"
     candidates: list[tuple[Literal["model", "file"], str]] = []
     if options.chat_template_file:
         try:
-            candidates.append(("file", Path(options.chat_template_file).read_text("utf-8")))
+            content = read_bounded(Path(options.chat_template_file), _MAX_TEMPLATE_BYTES)
+            candidates.append(("file", content.decode("utf-8")))
         except (OSError, UnicodeDecodeError) as error:
-            raise LoadError("options", f"The chat template file cannot be read: {error}.") from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise LoadError("options", mark("The chat template file can't be read: {0}."), reason) from error
     elif source := model.meta("tokenizer.chat_template"):
         candidates.append(("model", source))
     for origin, source in candidates:
@@ -176,20 +196,20 @@ def _template(options: LoadOptions, model: Model) -> tuple[ChatTemplate, Templat
             return template, probe_abilities(template, origin)
         except QwenDeskError as error:
             if origin == "file":
-                raise LoadError("template", error.sentence) from error
+                raise LoadError("template", error.source, *error.values) from error
             note = f"the model's chat template cannot be used: {error.sentence}"
     template = ChatTemplate(BUILTIN_CHATML, bos=bos, eos=eos)
     return template, msgspec.structs.replace(probe_abilities(template, "builtin"), note=note)
 
 
-def _token_text(model: Model, which: Callable[[C.llama_vocab_p], int]) -> str:
+def _token_text(model: LoadedModel, which: Callable[[C.llama_vocab_p], int]) -> str:
     token = which(model.vocab)
     text = C.llama_vocab_get_text(model.vocab, token) if token >= 0 else None
     return text.decode("utf-8", "replace") if text else ""
 
 
 def _report(
-    options: LoadOptions, model: Model, vocabulary: Vocabulary, abilities: TemplateAbilities, can_see: bool,
+    options: DecidedOptions, model: LoadedModel, vocabulary: Vocabulary, abilities: TemplateAbilities, can_see: bool,
     lines: tuple[str, ...], load_s: float,
 ) -> LoadReport:  # fmt: skip
     allocations = read_allocations(lines)

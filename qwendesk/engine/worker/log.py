@@ -1,7 +1,6 @@
-"""llama.cpp's own log: kept in memory for reports, and written to standard error for the app to see.
+"""The log of llama.cpp: kept in memory for reports; its warnings and errors also go to standard error, for the app.
 
-It must be installed before the first call into the engine, and again after `import llama_cpp`, whose
-package installs a callback of its own.
+Install it before the first call into the engine, but after `import llama_cpp`, which installs a callback of its own.
 """
 
 import collections
@@ -12,15 +11,15 @@ import llama_cpp.llama_cpp as C
 from llama_cpp import mtmd_cpp
 
 _CONTINUED = 5
-"""ggml's log level for "the rest of the line before"."""
+"""ggml's log level for text that continues the line before."""
 _WARNING = 3
 _KEPT_LINES = 4000
 _EXPECTED = "find_slot: non-consecutive token position"
-"""Said for every picture: under M-RoPE its tokens share positions."""
+"""A harmless warning that is logged for every image, because its tokens share positions under M-RoPE."""
 
 
 class EngineLog:
-    """Whole lines of the engine's log, oldest first, the last 4,000 of them."""
+    """The last 4,000 whole lines of the engine's log, oldest first."""
 
     def __init__(self) -> None:
         self._lines: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
@@ -30,18 +29,18 @@ class EngineLog:
         self._callback = C.llama_log_callback(self._take)
 
     def install(self) -> None:
-        """Route the logs of ggml, llama.cpp and mtmd here."""
+        """Receive the logs of ggml, llama.cpp and mtmd."""
         nothing = ctypes.c_void_p(0)
         C.llama_log_set(self._callback, nothing)
         mtmd_cpp.mtmd_log_set(self._callback, nothing)
         mtmd_cpp.mtmd_helper_log_set(self._callback, nothing)
 
     def mark(self) -> int:
-        """A place in the log to read from later."""
+        """Return a position in the log for `since`."""
         return self._n_lines
 
     def since(self, mark: int) -> tuple[str, ...]:
-        """The lines written after `mark` (those still kept)."""
+        """Return the lines after the position `mark`, as far as they are still kept."""
         wanted = self._n_lines - mark
         return tuple(self._lines)[-wanted:] if wanted > 0 else ()
 

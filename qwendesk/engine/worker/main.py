@@ -1,7 +1,7 @@
-"""The worker process's entry: guard the protocol's descriptor, then serve requests until told to stop.
+"""The entry point of the worker process: reserve standard output for the protocol, then serve requests until Shutdown.
 
-Nothing here may import llama_cpp before the descriptor is guarded: the package and native code print to
-descriptor 1 now and then, and one stray byte there would break the protocol.
+Nothing here may import llama_cpp before standard output is reserved: the package and native code sometimes print to
+descriptor 1, and one stray byte would break the protocol.
 """
 
 import ctypes
@@ -16,12 +16,12 @@ _NO_WINDOWS_OF_THE_SYSTEM = 0x0001 | 0x0002 | 0x8000
 
 
 def main() -> int:
-    """Runs until Shutdown (returns 0) or until the app is gone (the process ends by itself).
+    """Run until Shutdown, then return 0. The process exits earlier if the app is gone.
 
-    With --estimate it answers one Estimate and returns.
+    With --estimate, answer one Estimate request and return 0.
     """
     if sys.platform == "win32":
-        # A library that is missing, or a crash, must end the worker and not wait for somebody's click.
+        # After a crash, or if a library is missing, the worker must exit instead of waiting in a message box.
         ctypes.windll.kernel32.SetErrorMode(_NO_WINDOWS_OF_THE_SYSTEM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.take_over_stdout()

@@ -1,31 +1,62 @@
-"""What a conversation and its pictures would cost, without reading anything."""
+"""Count the tokens of a conversation and of its parts, without evaluating anything."""
 
-from qwendesk.core.errors import BadRequest
-from qwendesk.core.messages import ImagePart
-from qwendesk.engine.protocol import Measure, Measured, PictureCost, Rendered, Rendering
-from qwendesk.engine.worker.generate import Send, prompt_of
+from collections.abc import Sequence
+
+import msgspec
+
+from qwendesk.core.messages import ImagePart, Message, Part
+from qwendesk.engine.protocol import Measure, Measured, MessageTokens, PictureCost
+from qwendesk.engine.worker.generate import Send, announced_template, no_picture_support, prompt_of
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.prompt import Picture
+from qwendesk.engine.worker.prompt import ImagePlaceholder
 
 
 def measure(session: Session, request: Measure, send: Send) -> Measured:
-    """Tokens of the whole prompt and of each picture. Raises BadRequest for a file that is no picture."""
-    costs = tuple(_cost(session, part) for part in request.pictures)
-    n_tokens = 0
+    """Return the number of tokens of the whole prompt, of each part of a message and of each image.
+
+    Raise BadRequest for a file that is not an image, and if the template refuses the conversation.
+    """
+    counter = _Counter(session, request, send)
+    prompt_tokens = reasoning_tokens = 0
     if request.messages:
-        send(Rendering(id=request.id))
-        prompt = prompt_of(session, request.messages, request.options)
-        send(Rendered(id=request.id))
-        n_tokens = sum(
-            _cost(session, piece.image).tokens if isinstance(piece, Picture) else len(piece) for piece in prompt.pieces
-        )
-    return Measured(id=request.id, prompt_tokens=n_tokens, pictures=costs, n_ctx=session.model.n_ctx)
+        prompt_tokens = counter.prompt_tokens(request.messages)
+    if any(message.reasoning for message in request.messages):
+        without = [msgspec.structs.replace(message, reasoning="") for message in request.messages]
+        reasoning_tokens = max(0, prompt_tokens - counter.prompt_tokens(without))
+    return Measured(
+        id=request.id,
+        prompt_tokens=prompt_tokens,
+        reasoning_tokens=reasoning_tokens,
+        messages=tuple(MessageTokens(tuple(map(counter.part_tokens, each.parts))) for each in request.messages),
+        pictures=tuple(map(counter.picture_cost, request.pictures)),
+        n_ctx=session.model.n_ctx,
+    )
 
 
-def _cost(session: Session, part: ImagePart) -> PictureCost:
-    if session.vision is None:
-        raise BadRequest(
-            "No picture support", "This model is loaded without its mmproj file, so it cannot see pictures."
+class _Counter:
+    """Counts the tokens for one request; each image is counted only once."""
+
+    def __init__(self, session: Session, request: Measure, send: Send) -> None:
+        self._session, self._request, self._send = session, request, send
+        self._costs: dict[str, PictureCost] = {}
+
+    def prompt_tokens(self, messages: Sequence[Message]) -> int:
+        template = announced_template(self._session, self._request, self._send)
+        prompt = prompt_of(self._session, template, messages, self._request.options)
+        return sum(
+            self.picture_cost(piece.image).tokens if isinstance(piece, ImagePlaceholder) else len(piece)
+            for piece in prompt.pieces
         )
-    width, height, n_tokens = session.vision.count(part)
-    return PictureCost(sha256=part.sha256, width=width, height=height, tokens=n_tokens)
+
+    def part_tokens(self, part: Part) -> int:
+        if isinstance(part, ImagePart):
+            return self.picture_cost(part).tokens
+        return len(self._session.vocabulary.tokenize(part.text))
+
+    def picture_cost(self, part: ImagePart) -> PictureCost:
+        if self._session.vision is None:
+            raise no_picture_support()
+        if part.sha256 not in self._costs:
+            width, height, n_tokens = self._session.vision.count(part)
+            self._costs[part.sha256] = PictureCost(sha256=part.sha256, width=width, height=height, tokens=n_tokens)
+        return self._costs[part.sha256]

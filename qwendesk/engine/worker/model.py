@@ -1,11 +1,11 @@
-"""A loaded model: the native handles, and the few calls everything else is built from."""
+"""A loaded model: its native handles, and the basic calls that the rest of the worker is built on."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 import llama_cpp.llama_cpp as C
 import numpy as np
@@ -13,24 +13,24 @@ import numpy as np
 from qwendesk.engine.worker.prompt import Vocabulary
 
 _REMEMBERED_TEXTS = 4096
-"""Texts whose tokens are kept: every turn sends the whole chat again, and most of it was tokenised before."""
+"""How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before."""
 SEQUENCE = 0
-"""The one sequence this app uses."""
+"""The only sequence that QwenDesk uses."""
 
 
 class Aborted(Exception):
-    """The engine stopped inside a decode because the abort flag was set; its memory needs a rewind."""
+    """The engine stopped during a decode because the abort flag was set. Its memory needs a rollback."""
 
 
 class EngineFault(Exception):
-    """The engine refused a batch for another reason than the abort flag."""
+    """The engine failed for any reason other than the abort flag."""
 
 
 class AbortFlag:
-    """A byte the engine polls from native code while it decodes on the CPU.
+    """A byte that the engine polls while it decodes on the CPU.
 
-    The callback is libc's strlen on a one-byte string: 0 goes on, 1 stops. A Python callback would cost
-    2-3% of decode speed.
+    The callback is libc's strlen on a string of at most one byte: the engine continues at 0 and stops at 1. A Python
+    callback would slow decoding down by 2-3%.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class AbortFlag:
         C.llama_set_abort_callback(ctx, self._callback, ctypes.cast(self._byte, ctypes.c_void_p))
 
 
-class Model:
+class LoadedModel:
     """Owns the model and its context; `close` frees both. Not thread-safe: one thread decodes."""
 
     def __init__(self, handle: C.llama_model_p, ctx: C.llama_context_p) -> None:
@@ -59,10 +59,10 @@ class Model:
         self.n_ctx: int = C.llama_n_ctx(ctx)
         self.n_ubatch: int = C.llama_n_ubatch(ctx)
         self.n_vocab: int = C.llama_vocab_n_tokens(vocab)
-        self.rewinds_freely = not (
+        self.can_cut_anywhere = not (
             C.llama_model_is_hybrid(handle) or C.llama_model_is_recurrent(handle) or C.llama_model_n_swa(handle) > 0
         )
-        """Plain attention memory can be cut anywhere; recurrent and sliding-window memory needs checkpoints."""
+        """Memory of plain attention can be cut anywhere. Recurrent and sliding-window memory needs checkpoints."""
         self.abort = AbortFlag()
         self.abort.attach(ctx)
         self._batch = C.llama_batch_init(self.n_ubatch, 0, 1)
@@ -77,9 +77,9 @@ class Model:
         C.llama_model_free(self.handle)
 
     def decode(self, tokens: Sequence[int], position: int, *, logits: bool = True) -> None:
-        """Feed up to n_ubatch tokens at `position`; `logits` are computed for the last one, or for none.
+        """Decode up to n_ubatch tokens at `position`. With `logits`, compute the logits of the last one.
 
-        Raises Aborted when the abort flag stopped it, EngineFault when the engine refused.
+        Raise Aborted if the abort flag stopped the decode, and EngineFault if it failed.
         """
         batch, n_tokens = self._batch, len(tokens)
         batch.n_tokens = n_tokens
@@ -94,7 +94,7 @@ class Model:
         check(C.llama_decode(self.ctx, batch))
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Token ids of `text`, nothing added; control tokens are only recognised when `special`."""
+        """Return the token ids of `text`, with nothing added. Control tokens are only recognized if `special`."""
         raw = text.encode("utf-8", "replace")
         room = len(raw) + 8
         array = (C.llama_token * room)()
@@ -104,7 +104,7 @@ class Model:
         return list(array[:n_tokens])
 
     def piece(self, token: int) -> bytes:
-        """The bytes `token` stands for; control tokens have none."""
+        """Return the bytes of `token`; control tokens have none."""
         known = self._pieces.get(token)
         if known is None:
             known = self._pieces[token] = self._piece(token, special=False)
@@ -114,7 +114,7 @@ class Model:
         return bool(C.llama_vocab_is_eog(self.vocab, token))
 
     def vocabulary(self) -> Vocabulary:
-        """The control and user-defined tokens by their text, and the tokenizer, for building prompts."""
+        """Return the control and user-defined tokens by their text, and the tokenizer, for building prompts."""
         control: dict[str, int] = {}
         user_defined: dict[str, int] = {}
         for token in range(self.n_vocab):
@@ -127,7 +127,7 @@ class Model:
         return Vocabulary(control=control, user_defined=user_defined, tokenize=remembered)
 
     def meta(self, key: str) -> str:
-        """A value of the file's header as text; "" when it has none."""
+        """Return a value of the file's header as text; "" if it has none."""
         room = 1 << 16
         while True:
             buffer = ctypes.create_string_buffer(room)
@@ -147,7 +147,7 @@ class Model:
 
 
 def check(status: int) -> None:
-    """Turn a status of llama_decode or mtmd's decode helper into an exception."""
+    """Raise Aborted or EngineFault if `status`, of llama_decode or mtmd's decode helper, is not 0."""
     if status == 0:
         return
     if status == 2:
@@ -157,3 +157,36 @@ def check(status: int) -> None:
 
 def _view(pointer: ctypes._Pointer[ctypes.c_int32], length: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.ctypeslib.as_array(pointer, (length,))
+
+
+class ContextMemory:
+    """The memory of the context, for the prompt cache.
+
+    Saves and restores only what cannot be cut (recurrent state, sliding windows). The KV cache stays in place.
+    """
+
+    def __init__(self, model: LoadedModel) -> None:
+        self._model = model
+
+    def save(self) -> Sized:
+        size = C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
+        buffer: ctypes.Array[ctypes.c_uint8] = (ctypes.c_uint8 * size)()
+        written = C.llama_state_seq_get_data_ext(
+            self._model.ctx, buffer, size, SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+        )
+        if written != size:
+            raise EngineFault("the engine could not save its recurrent state")
+        return buffer
+
+    def restore(self, data: Sized) -> bool:
+        """Restore `data`, a return value of `save`. Return False if the engine could not."""
+        read = C.llama_state_seq_set_data_ext(
+            self._model.ctx, data, len(data), SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+        )
+        return bool(read == len(data))
+
+    def cut(self, position: int) -> bool:
+        return bool(C.llama_memory_seq_rm(self._model.memory, SEQUENCE, position, -1))
+
+    def clear(self) -> None:
+        C.llama_memory_clear(self._model.memory, True)

@@ -1,4 +1,4 @@
-"""LoadOptions to llama.cpp's parameter structs, field by field; nothing is left to a default unseen."""
+"""Convert DecidedOptions to llama.cpp's parameter structs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import psutil
 from llama_cpp import mtmd_cpp
 
 from qwendesk.core.errors import BadOption
-from qwendesk.core.options import CacheType, LoadOptions
+from qwendesk.core.model_facts import EXPERT_TENSORS
+from qwendesk.core.options import CacheType, DecidedOptions
+from qwendesk.core.translation import mark
 from qwendesk.engine.worker import devices
 
 CACHE_TYPES: dict[CacheType, int] = {
@@ -26,38 +28,35 @@ CACHE_TYPES: dict[CacheType, int] = {
     "q4_0": C.GGML_TYPE_Q4_0,
     "iq4_nl": C.GGML_TYPE_IQ4_NL,
 }
-"""ggml's type numbers; the package has no name for bf16."""
+"""Type numbers of ggml. llama-cpp-python has no name for bf16."""
 
 _SPLIT_MODES = {"none": 0, "layer": 1, "row": 2, "tensor": 3}
 _LOAD_MODES = {"none": 0, "mmap": 1, "mlock": 3}
-"""mlock means mapped and locked: locking a private copy too would need twice the memory while loading."""
+"""mlock is mmap with mlock: locking a private copy would need twice the memory while loading."""
 _FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 _ROPE_SCALING = {"auto": -1, "none": 0, "linear": 1, "yarn": 2}
 _NUMA = {"off": 0, "distribute": 1, "isolate": 2, "numactl": 3}
-_UBATCH = 512
-"""llama.cpp's own, for a worker asked without a plan."""
+"""Values of ggml_numa_strategy."""
 _ALL_LAYERS = 10_000
-_EXPERTS = r"blk\.{layer}\.ffn_(up|down|gate|gate_up)_(ch|)exps"
-"""What llama.cpp's own --n-cpu-moe matches, per layer."""
 
 ProgressCallback = Callable[[float], bool]
-"""Called with 0..1; False ends the load."""
+"""Called with the progress, from 0 to 1. Returning False stops the load."""
 
 
 class _BufferOverride(ctypes.Structure):
-    """struct llama_model_tensor_buft_override, which the package leaves opaque."""
+    """struct llama_model_tensor_buft_override, which is opaque in llama-cpp-python."""
 
     _fields_ = [("pattern", ctypes.c_char_p), ("buft", ctypes.c_void_p)]
 
 
 class ModelParams:
-    """llama_model_params together with everything it points to, which must live as long as the load."""
+    """llama_model_params and everything that it points to. Keep this object until the load has finished."""
 
-    def __init__(self, options: LoadOptions, progress: ProgressCallback) -> None:
+    def __init__(self, options: DecidedOptions, progress: ProgressCallback) -> None:
         params = C.llama_model_default_params()
         params.n_gpu_layers = gpu_layers(options)
         params.split_mode = _SPLIT_MODES[options.split_mode]
-        params.load_mode = _LOAD_MODES[decided(options.load_mode, "load_mode")]
+        params.load_mode = _LOAD_MODES[options.load_mode]
         params.main_gpu = options.main_gpu
         params.check_tensors = options.check_tensors
         self._progress = C.llama_progress_callback(lambda fraction, _data: progress(fraction))
@@ -75,24 +74,27 @@ class ModelParams:
         self.struct = params
 
 
-def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_params:
-    """The context's parameters. Raises BadOption for combinations the engine refuses or aborts on."""
-    quantised_v = options.type_v not in ("auto", "f16", "bf16", "f32")
+def context_params(options: DecidedOptions, n_ctx_train: int) -> C.llama_context_params:
+    """Return the context's parameters. Raise BadOption for combinations that the engine refuses or crashes on."""
+    quantised_v = options.type_v not in ("f16", "bf16", "f32")
     if quantised_v and options.flash_attn == "off":
-        raise BadOption("Impossible combination", f"A V cache of type {options.type_v} needs flash attention.")
+        raise BadOption(
+            mark("These options conflict"), mark("A V cache of type {0} needs flash attention."), options.type_v
+        )
     n_ctx = options.n_ctx or n_ctx_train
     if n_ctx > n_ctx_train and options.rope_scaling not in ("yarn", "linear") and not options.rope_freq_scale:
         raise BadOption(
-            "Context too long",
-            f"The model was trained on {n_ctx_train:,} tokens. Use a smaller n_ctx, or set rope_scaling=yarn.",
+            mark("Context too long"),
+            mark("The model was trained on {0} tokens. Use a shorter context, or set RoPE scaling to yarn."),
+            f"{n_ctx_train:,}",
         )
     params: C.llama_context_params = C.llama_context_default_params()
     params.n_ctx = n_ctx
-    params.n_ubatch = min(_UBATCH if options.n_ubatch == "auto" else options.n_ubatch, options.n_batch)
+    params.n_ubatch = min(options.n_ubatch, options.n_batch)
     params.n_batch = options.n_batch
     params.n_seq_max = 1
-    # Only a prompt's last token is sampled from. Room for the logits of a whole batch would cost n_ubatch x vocabulary
-    # x 4 bytes: 485 MiB of video memory for Qwen3.5.
+    # Only the last token of a prompt needs logits. Those of a whole batch would take n_ubatch * vocabulary * 4 bytes,
+    # which is 485 MiB of video memory for Qwen3.5.
     params.n_outputs_max = 1
     params.n_threads = threads(options)
     params.n_threads_batch = options.n_threads_batch or params.n_threads
@@ -105,8 +107,8 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
     params.yarn_beta_slow = options.yarn_beta_slow
     params.yarn_orig_ctx = options.yarn_orig_ctx
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
-    params.type_k = CACHE_TYPES["f16" if options.type_k == "auto" else options.type_k]
-    params.type_v = CACHE_TYPES["f16" if options.type_v == "auto" else options.type_v]
+    params.type_k = CACHE_TYPES[options.type_k]
+    params.type_v = CACHE_TYPES[options.type_v]
     params.offload_kqv = options.offload_kqv
     params.op_offload = options.op_offload
     params.swa_full = options.swa_full
@@ -114,10 +116,13 @@ def context_params(options: LoadOptions, n_ctx_train: int) -> C.llama_context_pa
     return params
 
 
-def vision_params(options: LoadOptions) -> mtmd_cpp.mtmd_context_params:
-    """The vision encoder's parameters; its warm-up only reserves memory, so that a full card shows at load."""
+def vision_params(options: DecidedOptions) -> mtmd_cpp.mtmd_context_params:
+    """Return the vision encoder's parameters.
+
+    Its warm-up only reserves memory, so that a lack of video memory shows during the load and not later.
+    """
     params: mtmd_cpp.mtmd_context_params = mtmd_cpp.mtmd_context_params_default()
-    params.use_gpu = options.vision in ("auto", "gpu") and options.devices != ("none",)
+    params.use_gpu = options.vision == "gpu" and options.devices != ("none",)
     params.print_timings = False
     params.n_threads = threads(options)
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
@@ -127,47 +132,38 @@ def vision_params(options: LoadOptions) -> mtmd_cpp.mtmd_context_params:
     return params
 
 
-def numa_strategy(options: LoadOptions) -> int:
+def numa_strategy(options: DecidedOptions) -> int:
     return _NUMA[options.numa]
 
 
-def threads(options: LoadOptions) -> int:
-    """Threads for decode: as asked, else the physical cores."""
+def threads(options: DecidedOptions) -> int:
+    """Return the number of threads for decoding: the option's, else the number of physical cores."""
     return options.n_threads or psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
-def gpu_layers(options: LoadOptions) -> int:
-    layers = decided(options.n_gpu_layers, "n_gpu_layers")
-    return _ALL_LAYERS if layers == "all" else int(layers)
-
-
-def decided(value: object, key: str) -> str:
-    """`value` as text; the worker never decides an auto, its caller does."""
-    if value == "auto":
-        raise BadOption("Undecided option", f"{key} must be decided before the worker loads.")
-    return str(value)
+def gpu_layers(options: DecidedOptions) -> int:
+    return _ALL_LAYERS if options.n_gpu_layers == "all" else options.n_gpu_layers
 
 
 def _device_list(names: tuple[str, ...]) -> ctypes.Array[ctypes.c_void_p] | None:
-    """NULL-terminated list of device handles; "none" alone means no GPU; nothing means all."""
+    """Return a NULL-terminated array of device handles, or None for all devices. The name "none" alone means no GPU."""
     if not names:
         return None
     handles = [] if names == ("none",) else [devices.device_handle(name) for name in names]
     return (ctypes.c_void_p * (len(handles) + 1))(*handles, None)
 
 
-def _overrides(options: LoadOptions) -> ctypes.Array[_BufferOverride] | None:
-    """NULL-terminated tensor placements: the user's patterns first, then the expert layers kept on the CPU."""
+def _overrides(options: DecidedOptions) -> ctypes.Array[_BufferOverride] | None:
+    """Return the NULL-terminated tensor placements: the user's patterns, then those of expert layers on the CPU."""
     pairs: list[tuple[str, int]] = []
     for text in options.override_tensor:
         pattern, separator, device = text.rpartition("=")
         if not separator or not pattern:
-            raise BadOption("Bad tensor placement", f'"{text}" must look like PATTERN=DEVICE.')
+            raise BadOption(mark("Invalid tensor placement"), mark('"{0}" must look like PATTERN=DEVICE.'), text)
         pairs.append((pattern, devices.buffer_type(device)))
-    n_cpu_moe = int(decided(options.n_cpu_moe, "n_cpu_moe"))
-    if n_cpu_moe:
+    if options.n_cpu_moe:
         cpu = devices.buffer_type("CPU")
-        pairs += [(_EXPERTS.format(layer=layer), cpu) for layer in range(n_cpu_moe)]
+        pairs += [(rf"blk\.{layer}\.{EXPERT_TENSORS}", cpu) for layer in range(options.n_cpu_moe)]
     if not pairs:
         return None
     array = (_BufferOverride * (len(pairs) + 1))()
@@ -181,14 +177,16 @@ def _split(shares: tuple[float, ...]) -> ctypes.Array[ctypes.c_float] | None:
         return None
     array: ctypes.Array[ctypes.c_float] = (ctypes.c_float * C.llama_max_devices())()
     if len(shares) > len(array):
-        raise BadOption("Bad split", f"tensor_split has {len(shares)} shares for at most {len(array)} devices.")
+        raise BadOption(
+            mark("Invalid split"), mark("There are {0} shares for at most {1} devices."), len(shares), len(array)
+        )
     for index, share in enumerate(shares):
         array[index] = share
     return array
 
 
 def _kv_overrides(texts: tuple[str, ...]) -> ctypes.Array[C.llama_model_kv_override] | None:
-    """Header values to replace, KEY=TYPE:VALUE each, ended by an entry without a key."""
+    """Parse the header values to replace, each given as KEY=TYPE:VALUE. An entry without a key ends the array."""
     if not texts:
         return None
     array = (C.llama_model_kv_override * (len(texts) + 1))()
@@ -196,7 +194,7 @@ def _kv_overrides(texts: tuple[str, ...]) -> ctypes.Array[C.llama_model_kv_overr
         key, _, typed = text.partition("=")
         kind, _, value = typed.partition(":")
         if not key or not value or len(key) > 127 or len(value) > 127:
-            raise BadOption("Bad header override", f'"{text}" must look like KEY=TYPE:VALUE.')
+            raise BadOption(mark("Invalid header override"), mark('"{0}" must look like KEY=TYPE:VALUE.'), text)
         slot.key = key.encode()
         _set_override(slot, kind, value, text)
     return array
@@ -215,4 +213,6 @@ def _set_override(slot: Any, kind: str, value: str, text: str) -> None:
         else:
             raise ValueError(kind)
     except ValueError:
-        raise BadOption("Bad header override", f'"{text}": TYPE is int, float, bool (true or false) or str.') from None
+        raise BadOption(
+            mark("Invalid header override"), mark('"{0}": TYPE must be int, float, bool (true or false) or str.'), text
+        ) from None

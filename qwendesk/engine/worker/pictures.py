@@ -1,122 +1,98 @@
-"""Picture files to RGB pixels: any size, any orientation, no surprises. Pure Pillow, no engine."""
+"""Read image files of any size and orientation as RGB pixels. They are decoded in a separate process."""
 
 import hashlib
-import io
-import warnings
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 import msgspec
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.files import file_stamp
 from qwendesk.core.messages import ImagePart
+from qwendesk.core.translation import mark
+from qwendesk.decoding.images import decode_image, hash_image, inspect_image, open_image
+from qwendesk.decoding.limits import fit_pixels
+from qwendesk.decoding.protocol import ImageFacts
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-
-MOST_PIXELS = 150_000_000
-"""Larger files are refused before they are decoded: 150 megapixels fill 450 MB as RGB."""
 _KEPT_PIXELS = 16_777_216
-"""Larger pictures are reduced here: llama.cpp reads at most 4,096 tokens of 32x32 pixels, a quarter of this."""
+"""Larger images are scaled down to this. llama.cpp uses at most 4,096 tokens of 32x32 pixels, a quarter of this."""
 _LONGEST_RATIO = 200
-"""The ratio of sides above which Qwen's own picture processor refuses."""
+"""Qwen's own image processor refuses images whose long side is more than this many times the short side."""
 
 Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
 
 
-class Picture(msgspec.Struct, frozen=True, eq=False):
-    """Decoded pixels (height x width x RGB) and a key that names exactly them."""
+class ImagePixels(msgspec.Struct, frozen=True, eq=False):
+    """Decoded pixels (height x width x RGB), and a key that identifies them: a hash of pixels and size."""
 
     pixels: Pixels
     key: str
 
 
 def size_of(part: ImagePart) -> tuple[int, int]:
-    """Width and height of the upright picture in pixels, without decoding it."""
-    with _opened(part, _read(part)) as image:
-        width, height = image.size
-        if image.getexif().get(0x0112, 1) >= 5:
-            width, height = height, width
-    return width, height
+    """Return the width and height in pixels of the upright image, without decoding it.
+
+    Raise BadRequest if the image cannot be read, was changed since it was attached, or is too narrow.
+    """
+    with _source(part) as source:
+        facts = inspect_image(Path(part.path), source)
+    _check_shape(part, facts)
+    return facts.width, facts.height
 
 
-def read(part: ImagePart) -> Picture:
-    """The picture upright, first frame, on white where it is transparent. Raises BadRequest."""
-    raw = _read(part)
-    with _opened(part, raw) as image:
-        try:
-            image.draft("RGB", reduced(*image.size))
-            upright = ImageOps.exif_transpose(image)
-            rgb = _on_white(upright)
-        except (OSError, SyntaxError, ValueError, MemoryError) as error:
-            raise BadRequest(
-                "Unreadable picture", f"{_name(part)} is damaged: {error}. Save it again or use another."
-            ) from error
-    wanted = reduced(*rgb.size)
-    if wanted != rgb.size:
-        rgb = rgb.resize(wanted, Image.Resampling.BICUBIC, reducing_gap=2.0)
-    pixels = np.ascontiguousarray(np.asarray(rgb, dtype=np.uint8))
+def read(part: ImagePart) -> ImagePixels:
+    """Return the first frame of the image, upright and on a white background. Raise BadRequest as `size_of` does."""
+    with _source(part) as source:
+        decoded = decode_image(Path(part.path), source, max_pixels=_KEPT_PIXELS)
+    facts = decoded.facts
+    _check_shape(part, facts)
+    image = Image.frombytes(facts.mode, (facts.pixel_width, facts.pixel_height), decoded.pixels)
+    if image.mode == "RGBA":
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    pixels = np.ascontiguousarray(np.asarray(image, dtype=np.uint8))
     digest = hashlib.sha256(pixels.tobytes())
-    digest.update(f"{rgb.width}x{rgb.height}".encode())
-    return Picture(pixels, digest.hexdigest())
-
-
-def _read(part: ImagePart) -> bytes:
-    try:
-        raw = part.data or Path(part.path).read_bytes()
-    except OSError as error:
-        raise BadRequest(
-            "Picture not found", f"{_name(part)} cannot be read: {error.strerror}. Attach it again."
-        ) from error
-    if hashlib.sha256(raw).hexdigest() != part.sha256:
-        raise BadRequest("Picture changed", f"{_name(part)} changed since it was attached. Attach it again.")
-    return raw
-
-
-def _opened(part: ImagePart, raw: bytes) -> Image.Image:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(raw), formats=FORMATS)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        too_large = isinstance(error, Image.DecompressionBombError)
-        raise (_too_large(part) if too_large else _no_picture(part)) from error
-    width, height = image.size
-    if width * height > MOST_PIXELS:
-        raise _too_large(part)
-    if max(width, height) > _LONGEST_RATIO * min(width, height):
-        raise BadRequest(
-            "Picture too narrow",
-            f"{_name(part)} is {width}x{height}: more than {_LONGEST_RATIO} times as long as wide.",
-        )
-    return image
-
-
-def _no_picture(part: ImagePart) -> BadRequest:
-    return BadRequest(
-        "Not a picture", f"{_name(part)} is no PNG, JPEG, WebP, GIF or BMP picture, whatever its name says."
-    )
-
-
-def _too_large(part: ImagePart) -> BadRequest:
-    return BadRequest(
-        "Picture too large",
-        f"{_name(part)} has more than {MOST_PIXELS // 1_000_000} megapixels. Make it smaller first.",
-    )
-
-
-def _on_white(image: Image.Image) -> Image.Image:
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        rgba = image.convert("RGBA")
-        white = Image.new("RGBA", rgba.size, "white")
-        return Image.alpha_composite(white, rgba).convert("RGB")
-    return image.convert("RGB")
+    digest.update(f"{image.width}x{image.height}".encode())
+    return ImagePixels(pixels, digest.hexdigest())
 
 
 def reduced(width: int, height: int) -> tuple[int, int]:
-    """The size the model gets: with at most 16 megapixels, same shape, no side below 1."""
-    scale = (_KEPT_PIXELS / (width * height)) ** 0.5
-    return (width, height) if scale >= 1 else (max(1, int(width * scale)), max(1, int(height * scale)))
+    """Return the size after scaling down to at most 16 megapixels: same aspect ratio, each side at least 1 pixel."""
+    return fit_pixels(width, height, _KEPT_PIXELS)
+
+
+@contextmanager
+def _source(part: ImagePart) -> Iterator[FileIO | bytes]:
+    """Yield the image's data, or its open file. Raise BadRequest if the file was changed since it was attached."""
+    if part.data:
+        yield part.data
+        return
+    with open_image(Path(part.path)) as file:
+        if part.file_stamp is not None:
+            is_same = file_stamp(os.fstat(file.fileno())) == part.file_stamp
+        else:
+            is_same = hash_image(Path(part.path), file) == part.sha256
+        if not is_same:
+            raise BadRequest(
+                mark("Picture changed"), mark("{0} has changed since it was attached. Attach it again."), _name(part)
+            )
+        yield file
+
+
+def _check_shape(part: ImagePart, facts: ImageFacts) -> None:
+    if max(facts.width, facts.height) > _LONGEST_RATIO * min(facts.width, facts.height):
+        raise BadRequest(
+            mark("Picture too narrow"),
+            mark("{0} has {1}×{2} pixels: its long side is more than {3} times its short side. Crop it."),
+            _name(part),
+            facts.width,
+            facts.height,
+            _LONGEST_RATIO,
+        )
 
 
 def _name(part: ImagePart) -> str:

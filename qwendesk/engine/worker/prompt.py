@@ -1,8 +1,8 @@
-"""A conversation becomes tokens: the template's own special tokens count, typed ones are only characters.
+"""Turn a conversation into tokens. Only the template's special tokens count; typed ones are plain characters.
 
-The texts of the messages are hidden while the template runs, its own text is then cut at the special tokens, and
-each plain run between two of them, texts put back, is tokenised as one. So the tokens are those of the whole rendered
-text wherever nobody typed a special token.
+The texts of the messages are hidden while the template runs. The template's output is then cut at the special tokens,
+the texts are put back, and each run between two special tokens is tokenized as a whole. Where nobody typed a special
+token, the result is the same as tokenizing the whole rendered text.
 """
 
 import re
@@ -14,65 +14,66 @@ import msgspec
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.engine.protocol import Begun
 from qwendesk.engine.worker.conversation import PICTURE_TOKENS, RenderedPiece, render_conversation
-from qwendesk.engine.worker.literals import Literals
+from qwendesk.engine.worker.special_texts import SpecialTexts
 from qwendesk.engine.worker.template import ChatTemplate
 
 _ALWAYS_LITERAL = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
-"""Hidden from templates where they are no tokens, too: templates take texts apart at them."""
+"""Hidden from templates even if the model has no such tokens, because templates split texts at them."""
 _LAST_WORD = re.compile(r"\s{0,8}\S{0,16}\Z")
-"""The white space before it belongs to its first token."""
-_BOUNDARY_ORDER = ("system", "user_turn", "image", "thought")
+"""A text's last word with the white space before it, which belongs to the word's first token."""
+_BOUNDARY_ORDER = ("system", "user_turn", "image", "reasoning", "generation")
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """What building a prompt needs of a model's tokenizer."""
+    """The parts of a model's tokenizer that are needed to build a prompt."""
 
     control: Mapping[str, int]
-    """Text to id of the control tokens (`<|im_start|>`)."""
+    """The ids of the control tokens, such as `<|im_start|>`, by their text."""
     user_defined: Mapping[str, int]
-    """Text to id of the tokens llama.cpp finds in any text (`<think>`)."""
+    """The ids of the tokens that llama.cpp recognizes in any text, such as `<think>`, by their text."""
     tokenize: Callable[[str], list[int]]
-    """The ids of a text, with nothing added and no control token recognised."""
+    """Returns the token ids of a text, with nothing added. Control tokens are not recognized."""
 
 
-class Picture(msgspec.Struct, frozen=True):
-    """Stands for one picture; the vision encoder adds the tokens around it itself."""
+class ImagePlaceholder(msgspec.Struct, frozen=True):
+    """Stands for one image. The vision encoder adds the tokens around it."""
 
     image: ImagePart
 
 
-Piece = tuple[int, ...] | Picture
-"""A run of token ids, or a picture."""
+Piece = tuple[int, ...] | ImagePlaceholder
+"""A run of token ids, or an image."""
 
 
-BoundaryKind = Literal["system", "user_turn", "image", "thought"]
+BoundaryKind = Literal["system", "user_turn", "image", "reasoning", "generation"]
 
 
 class Boundary(msgspec.Struct, frozen=True):
-    """A place where a checkpoint belongs: before token `offset` of piece `piece`, or before a picture (offset 0)."""
+    """A possible position of a checkpoint: before token `offset` of piece `piece`, or before an image (offset 0)."""
 
     piece: int
-    """May be the number of pieces: after a picture that ends the prompt."""
+    """Index of the piece. It is the number of pieces if an image ends the prompt."""
     offset: int
     kind: BoundaryKind
-    """`system`: the first user turn's start, so the end of the system prompt and the tools. `user_turn`: the start of
-    a later user or tool message. `image`: right after a picture. `thought`: before the `<think>` that opens the answer.
+    """`system`: the start of the first user turn, which is the end of the system prompt and the tools. `user_turn`:
+    the start of a later user or tool message. `image`: right after an image. `reasoning`: before the `<think>` that
+    begins the answer. `generation`: the start of the generation prompt, if that has no `<think>`.
     """
 
 
 class Prompt(msgspec.Struct, frozen=True):
     pieces: tuple[Piece, ...]
     boundaries: tuple[Boundary, ...]
-    """In order, no two of one place; (0, 0) is possible."""
-    opens_thought: bool
-    """The prompt, without what was begun of the answer, ends inside an open `<think>`."""
+    """In order, at most one at each position. One at (0, 0) is possible."""
+    opens_reasoning: bool
+    """Whether the prompt, without the partial answer, ends inside an open `<think>`."""
     begun: tuple[int, ...] = ()
-    """Tokens that say what was begun of the answer. The pieces end with it, but perhaps by other tokens, as a text
-    joins those around it.
+    """The tokens of the partial answer, tokenized by itself. At the end of the pieces its tokens may differ, because
+    there it is tokenized together with the text before it.
     """
-    rest: str = ""
-    """The last word of what was begun. The pieces end before it: it is written again, so that half a word becomes the
-    tokens of the whole one.
+    last_word: str = ""
+    """The last word of the partial answer. The pieces end before it: it is generated again, so that half a word becomes
+    the tokens of the whole word.
     """
 
 
@@ -86,10 +87,10 @@ def build_prompt(
     preserve_thinking: bool,
     begun: Begun | None = None,
 ) -> Prompt:
-    """The prompt that asks the model for the next message of a conversation, or for the rest of one that was begun.
+    """Return the prompt that asks for the next message of a conversation, or for the rest of a partial answer.
 
-    A model without `<think>` and `</think>` as tokens is never asked to think. Raises BadRequest when the template
-    refuses the conversation, leaves out a picture, or a tool definition or call is not a JSON object.
+    A model that does not have `<think>` and `</think>` as tokens is never asked to think. Raise BadRequest if the
+    template refuses the conversation or leaves out an image, and if a tool definition or call is not a JSON object.
     """
     special = {**vocabulary.user_defined, **vocabulary.control}
     has_think_tokens = "<think>" in special and "</think>" in special
@@ -97,7 +98,7 @@ def build_prompt(
         template,
         messages,
         tools_json=tools_json,
-        typed=Literals([*_cuttable(vocabulary), *_ALWAYS_LITERAL, *PICTURE_TOKENS]),
+        typed=SpecialTexts([*_markup_tokens(vocabulary), *_ALWAYS_LITERAL, *PICTURE_TOKENS]),
         variables={
             "enable_thinking": enable_thinking and has_think_tokens,
             "preserve_thinking": preserve_thinking,
@@ -112,42 +113,47 @@ def build_prompt(
     return assembly.finish()
 
 
-def _cuttable(vocabulary: Vocabulary) -> list[str]:
-    """The special tokens to cut at. Those that are only white space are left to the tokenizer, which finds them in
-    any text: they are no markup, and a user's blank lines must become the same tokens as anybody's.
+def _markup_tokens(vocabulary: Vocabulary) -> list[str]:
+    """Return the special tokens at which the template's output is cut.
+
+    Tokens of white space only are not among them: they are not markup, and the tokenizer finds them in any text, so
+    that blank lines become the same tokens in a message and in the template's own text.
     """
-    return [*vocabulary.control, *_inertable(vocabulary)]
+    return [*vocabulary.control, *_user_defined_markup(vocabulary)]
 
 
-def _inertable(vocabulary: Vocabulary) -> list[str]:
+def _user_defined_markup(vocabulary: Vocabulary) -> list[str]:
     return [text for text in vocabulary.user_defined if len(text) > 1 and not text.isspace()]
 
 
 class _Assembly:
-    """Takes the rendered pieces in order and makes tokens of them."""
+    """Takes the rendered pieces in order and turns them into tokens."""
 
     def __init__(self, vocabulary: Vocabulary, *, texts_are_hidden: bool) -> None:
         self._tokenize = vocabulary.tokenize
         self._ids = {**vocabulary.user_defined, **vocabulary.control}
-        self._own = Literals(_cuttable(vocabulary))
-        self._inert = Literals(_inertable(vocabulary))
+        self._markup = SpecialTexts(_markup_tokens(vocabulary))
+        self._inert = SpecialTexts(_user_defined_markup(vocabulary))
         self._texts_are_hidden = texts_are_hidden
         self._pieces: list[Piece] = []
         self._run: list[int] = []
         self._text: list[str] = []
         self._boundaries: dict[tuple[int, int], Boundary] = {}
         self._last_special: tuple[int, int] | None = None
-        self._thought: tuple[int, int] | None = None
-        self._thought_is_open = False
+        self._reasoning_tag: tuple[int, int] | None = None
+        self._reasoning_is_open = False
+        self._generation: tuple[int, int] | None = None
+        """The position of the first special token after the last text or image of a message."""
+        self._answer_is_marked = False
         self._opened: bool | None = None
-        """Whether the prompt opened a thought, once more follows."""
+        """Whether the prompt ends inside an open `<think>`; None until `resume` appends a partial answer."""
         self._begun: list[int] = []
-        self._rest = ""
+        self._last_word = ""
 
     def add(self, piece: RenderedPiece) -> None:
-        """The next piece of the rendered conversation."""
+        """Add the next piece of the rendered conversation."""
         if isinstance(piece, str):
-            for text, is_special in self._own.cut(piece):
+            for text, is_special in self._markup.cut(piece):
                 if is_special:
                     self._add_special(text)
                 else:
@@ -161,40 +167,50 @@ class _Assembly:
             self._add_text(piece.text, may_be_message=True)
 
     def resume(self, begun: Begun) -> None:
-        """What was begun of the answer goes to the end, in the form that Qwen's templates give a whole one."""
-        self._opened = self._ends_in_thought()
+        """Append the partial answer, in the form in which Qwen's templates write a complete answer."""
+        self._opened = self._ends_in_reasoning()
+        self._mark_answer()
         if begun.reasoning and "<think>" in self._ids and "</think>" in self._ids:
             if not self._opened:
-                self._begin_special("<think>")
+                self._resume_special("<think>")
                 self._text.append("\n")
-            self._begin_text(begun.reasoning, is_last=begun.thought_is_open)
+            self._resume_text(begun.reasoning, is_last=begun.thought_is_open)
         if not begun.text:
             return
-        if self._ends_in_thought():
+        if self._ends_in_reasoning():
             self._text.append("\n")
-            self._begin_special("</think>")
+            self._resume_special("</think>")
             self._text.append("\n\n")
-        self._begin_text(begun.text, is_last=True)
+        self._resume_text(begun.text, is_last=True)
 
     def finish(self) -> Prompt:
-        opened = self._ends_in_thought() if self._opened is None else self._opened
+        opened = self._ends_in_reasoning() if self._opened is None else self._opened
+        self._mark_answer()
         self._end_run()
-        if self._thought:
-            self._mark(self._thought, "thought")
         boundaries = [self._boundaries[place] for place in sorted(self._boundaries)]
-        return Prompt(tuple(self._pieces), tuple(boundaries), opened, tuple(self._begun), self._rest)
+        return Prompt(tuple(self._pieces), tuple(boundaries), opened, tuple(self._begun), self._last_word)
 
-    def _ends_in_thought(self) -> bool:
-        return self._thought is not None and self._thought_is_open
+    def _mark_answer(self) -> None:
+        """Mark where the answer begins. Only the first call counts, so a partial answer does not move the mark."""
+        if self._answer_is_marked:
+            return
+        self._answer_is_marked = True
+        if self._reasoning_tag:
+            self._mark(self._reasoning_tag, "reasoning")
+        elif self._generation:
+            self._mark(self._generation, "generation")
 
-    def _begin_special(self, text: str) -> None:
+    def _ends_in_reasoning(self) -> bool:
+        return self._reasoning_tag is not None and self._reasoning_is_open
+
+    def _resume_special(self, text: str) -> None:
         self._add_special(text)
         self._begun.append(self._ids[text])
 
-    def _begin_text(self, text: str, *, is_last: bool) -> None:
+    def _resume_text(self, text: str, *, is_last: bool) -> None:
         if is_last:
-            self._rest = _LAST_WORD.search(text)[0]  # type: ignore[index]
-            text = text[: len(text) - len(self._rest)]
+            self._last_word = _LAST_WORD.search(text)[0]  # type: ignore[index]
+            text = text[: len(text) - len(self._last_word)]
         self._text.append(text)
         for fragment in self._inert.split_inert(text):
             self._begun.extend(self._tokenize(fragment))
@@ -202,21 +218,22 @@ class _Assembly:
     def _add_special(self, text: str) -> None:
         self._end_text()
         self._last_special = (len(self._pieces), len(self._run))
+        self._generation = self._generation or self._last_special
         self._run.append(self._ids[text])
         if text == "<think>":
-            self._thought = self._last_special
+            self._reasoning_tag = self._last_special
         if text in ("<think>", "</think>"):
-            self._thought_is_open = text == "<think>"
+            self._reasoning_is_open = text == "<think>"
 
     def _add_text(self, text: str, *, may_be_message: bool) -> None:
         self._text.append(text)
         if may_be_message and text.strip():
-            self._thought = None
+            self._reasoning_tag = self._generation = None
 
     def _add_picture(self, image: ImagePart) -> None:
         self._end_run()
-        self._pieces.append(Picture(image))
-        self._thought = None
+        self._pieces.append(ImagePlaceholder(image))
+        self._reasoning_tag = self._generation = None
         self._mark((len(self._pieces), 0), "image")
 
     def _mark(self, place: tuple[int, int], kind: BoundaryKind) -> None:

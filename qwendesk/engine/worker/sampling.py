@@ -1,4 +1,4 @@
-"""Choosing the next token: llama.cpp's sampler chain, and a grammar for the answer beside it."""
+"""Choose the next token with llama.cpp's sampler chain, and with a grammar for the answer."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.options import GenerationOptions
-from qwendesk.engine.worker.model import Model
+from qwendesk.core.translation import mark
+from qwendesk.engine.worker.model import LoadedModel
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """struct llama_token_data."""
-_MOST_TRIED = 4096
-"""Of the likeliest tokens that are looked at for one that spells what must come."""
+_MAX_TRIED = 4096
+"""`likeliest_token_for` checks this many of the likeliest tokens."""
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
-"""What ends a repeated phrase for DRY; llama.cpp's defaults."""
+"""Sequence breakers of the DRY sampler: a repetition ends at them. These are llama.cpp's defaults."""
 
 
 class Sampler:
-    """One answer's sampler. Penalties look at the tokens of this answer, not at the prompt.
+    """The sampler of one answer. Penalties apply to the tokens of this answer, not to those of the prompt.
 
-    That is how the values on Qwen's model cards are meant: they come from servers that count output only.
+    The values on Qwen's model cards are meant that way: they are for servers that only count output.
     """
 
-    def __init__(self, model: Model, options: GenerationOptions) -> None:
-        """Raises BadRequest for a grammar, schema or logit bias that cannot be used."""
+    def __init__(self, model: LoadedModel, options: GenerationOptions) -> None:
+        """Raise BadRequest for a grammar, JSON schema or logit bias that cannot be used."""
         grammar = _grammar_text(options)
         self._model = model
         self._chain = _chain(model, options)
@@ -52,14 +53,15 @@ class Sampler:
             C.llama_sampler_free(self._grammar)
 
     def next(self) -> int:
-        """The next token by the logits of the last decode; the chain remembers it. No grammar is applied."""
+        """Sample the next token from the logits of the last decode, without the grammar, and accept it."""
         return int(C.llama_sampler_sample(self._chain, self._model.ctx, -1))
 
     def next_by_grammar(self, is_free: Callable[[int], bool]) -> int:
-        """The next token of an answer that must follow the grammar.
+        """Sample the next token of an answer that must follow the grammar, and accept it.
 
-        First without the grammar, since applying it to a whole vocabulary costs two thirds of the speed; only
-        a token it forbids is drawn again with it. A token for which `is_free` holds is not the grammar's business.
+        The token is sampled without the grammar first, and again with it only if the grammar forbids that token:
+        applying the grammar to the whole vocabulary each time costs two thirds of the speed. A token for which
+        `is_free` returns True is not checked. Raise BadRequest if no token can continue the grammar.
         """
         assert self._grammar is not None
         token = self._draw(grammar_first=False)
@@ -70,33 +72,39 @@ class Sampler:
             token = self._draw(grammar_first=True)
             if not self._allowed(token):
                 raise BadRequest(
-                    "Grammar has no way on", "No token of this model can continue the grammar. Simplify it."
+                    mark("Dead end in the grammar"),
+                    mark("No token of this model can continue the grammar. Simplify it."),
                 )
         C.llama_sampler_accept(self._chain, token)
         C.llama_sampler_accept(self._grammar, token)
         return token
 
-    def likeliest_within(self, left: bytes, never: Container[int]) -> int:
-        """The likeliest token that spells the beginning of `left`, or all of it and more. Nothing is accepted yet."""
+    def likeliest_token_for(self, remaining: bytes, excluded: Container[int]) -> int:
+        """Return the likeliest token that spells the beginning of `remaining`, or all of it and more.
+
+        Tokens in `excluded` are left out. The token is not accepted.
+        """
         logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, -1), (self._model.n_vocab,))
-        for token in np.argsort(-logits)[:_MOST_TRIED].tolist():
+        for token in np.argsort(-logits)[:_MAX_TRIED].tolist():
             piece = self._model.piece(token)
-            if piece and (piece.startswith(left) or left.startswith(piece)) and token not in never:
+            if piece and (piece.startswith(remaining) or remaining.startswith(piece)) and token not in excluded:
                 return int(token)
-        tokens = self._model.tokenize(left.decode("utf-8", "ignore"))
-        plain = [token for token in tokens if token not in never]
-        return plain[0] if tokens[:1] == plain[:1] else self._model.tokenize(chr(left[0]))[0]
+        tokens = self._model.tokenize(remaining.decode("utf-8", "ignore"))
+        plain = [token for token in tokens if token not in excluded]
+        return plain[0] if tokens[:1] == plain[:1] else self._model.tokenize(chr(remaining[0]))[0]
 
     def replay(self, token: int, *, by_grammar: bool) -> None:
-        """Take a token of an answer that goes on after a cut. Raises BadRequest when the grammar forbids it."""
+        """Accept a token of an answer that is continued. Raise BadRequest if the grammar forbids it."""
         C.llama_sampler_accept(self._chain, token)
         if self._grammar is None or not by_grammar:
             return
         if not self._allowed(token):
             raise BadRequest(
-                "Cannot go on",
-                "What was said so far does not follow the JSON schema or grammar that is set now, so it cannot be "
-                "continued. Regenerate the answer.",
+                mark("Can't continue"),
+                mark(
+                    "This answer doesn't follow the current JSON schema or grammar, so it can't be continued. "
+                    "Regenerate it."
+                ),
             )
         C.llama_sampler_accept(self._grammar, token)
 
@@ -112,7 +120,7 @@ class Sampler:
         return int(array.data[array.selected].id)
 
     def _allowed(self, token: int) -> bool:
-        """Asks before accepting: accepting a forbidden token ends the process with a C++ exception."""
+        """Return whether the grammar allows `token`. Accepting a forbidden one would crash with a C++ exception."""
         one = np.zeros(1, dtype=_TOKEN_DATA)
         one["id"] = token
         array = _token_array(one)
@@ -126,8 +134,8 @@ def _token_array(data: np.ndarray[tuple[int], np.dtype[np.void]]) -> C.llama_tok
     )
 
 
-def _chain(model: Model, options: GenerationOptions) -> C.llama_sampler_p:
-    """The samplers in llama.cpp's own default order, those that would do nothing left out."""
+def _chain(model: LoadedModel, options: GenerationOptions) -> C.llama_sampler_p:
+    """Return the samplers in llama.cpp's default order, without those that would have no effect."""
     params = C.llama_sampler_chain_default_params()
     params.no_perf = True
     biases = _biases(model, options)
@@ -173,7 +181,7 @@ def _chain(model: Model, options: GenerationOptions) -> C.llama_sampler_p:
     return chain
 
 
-def _biases(model: Model, options: GenerationOptions) -> ctypes.Array[C.llama_logit_bias] | None:
+def _biases(model: LoadedModel, options: GenerationOptions) -> ctypes.Array[C.llama_logit_bias] | None:
     if not options.logit_bias:
         return None
     array = (C.llama_logit_bias * len(options.logit_bias))()
@@ -182,25 +190,31 @@ def _biases(model: Model, options: GenerationOptions) -> ctypes.Array[C.llama_lo
         try:
             slot.token, slot.bias = int(token), float(bias)
         except ValueError:
-            raise BadRequest("Bad logit bias", f'"{text}" must look like TOKEN=BIAS, both numbers.') from None
+            raise BadRequest(
+                mark("Invalid logit bias"), mark('"{0}" must look like TOKEN=BIAS, both numbers.'), text
+            ) from None
         if not 0 <= slot.token < model.n_vocab or slot.bias != slot.bias:
-            raise BadRequest("Bad logit bias", f'"{text}": this model has tokens 0 to {model.n_vocab - 1}.')
+            raise BadRequest(
+                mark("Invalid logit bias"), mark('"{0}": this model has tokens 0 to {1}.'), text, model.n_vocab - 1
+            )
     return array
 
 
 def _grammar_text(options: GenerationOptions) -> str:
     if options.json_schema and options.grammar:
-        raise BadRequest("Two grammars", "Give either a JSON schema or a grammar, not both.")
+        raise BadRequest(mark("Two grammars"), mark("Set either a JSON schema or a grammar, not both."))
     if not options.json_schema:
         return options.grammar
     try:
         return str(json_schema_to_gbnf(options.json_schema))
-    except Exception as error:  # the converter raises whatever the schema trips over
-        raise BadRequest("Bad JSON schema", f"It cannot be turned into a grammar: {error}.") from error
+    except Exception as error:  # the converter raises errors of any kind for a bad schema
+        raise BadRequest(mark("Invalid JSON schema"), mark("It can't be turned into a grammar: {0}."), error) from error
 
 
-def _grammar(model: Model, text: str) -> C.llama_sampler_p:
+def _grammar(model: LoadedModel, text: str) -> C.llama_sampler_p:
     sampler: C.llama_sampler_p | None = C.llama_sampler_init_grammar(model.vocab, text.encode(), b"root")
     if not sampler:
-        raise BadRequest("Bad grammar", 'The grammar is no valid GBNF with a rule named "root". Check its syntax.')
+        raise BadRequest(
+            mark("Invalid grammar"), mark('The grammar isn\'t valid GBNF with a rule named "root". Check its syntax.')
+        )
     return sampler

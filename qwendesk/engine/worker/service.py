@@ -1,94 +1,108 @@
-"""Serves requests: one thread reads them, the main thread works on them one after the other."""
+"""Serve requests: one thread reads them, and the main thread serves them one after the other."""
 
 import importlib.metadata
 import os
 import sys
 import threading
+import time
 import traceback
 from typing import BinaryIO, Literal
 
 import llama_cpp.llama_cpp as C
-import msgspec
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.stats import AnswerStats
+from qwendesk.core.translation import mark
 from qwendesk.engine import protocol as p
 from qwendesk.engine.worker import devices
 from qwendesk.engine.worker.channel import Channel
-from qwendesk.engine.worker.control import Control
-from qwendesk.engine.worker.generate import Turn
+from qwendesk.engine.worker.control import RequestControl
+from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.inbox import Inbox
 from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.model import EngineFault
+from qwendesk.engine.worker.request_lines import read_requests
 
-_LINES_ATTACHED = 80
-"""Lines of the engine's log that go with a failed load."""
+_MAX_LOG_LINES = 80
+"""How many lines of the engine's log are sent with a failed load."""
+_PROGRESS_EVERY_S = 0.03
+"""The least time between two progress events while weights are read. The window cannot show more."""
 _EXIT_GRACE_S = 1.5
-"""A Shutdown that cannot be served by then, because native code is busy, ends the process anyway."""
+"""The process exits this long after a Shutdown even if native code is still busy."""
 
 
 class Service:
+    """The worker's two threads: one reads requests and puts them in the inbox, the main thread serves them in order."""
+
     def __init__(self, channel: Channel, requests: BinaryIO) -> None:
         self._channel, self._requests = channel, requests
-        self._inbox, self._control = Inbox(), Control()
+        self._inbox, self._control = Inbox(), RequestControl()
         self._log = EngineLog()
         self._session: Session | None = None
 
     def run(self) -> None:
-        """Until Shutdown. When standard input ends, the app is gone and the process exits on the spot."""
+        """Serve requests until Shutdown. If standard input ends or can't be read, the process exits at once."""
         self._log.install()
         C.llama_backend_init()
-        threading.Thread(target=self._read, name="requests", daemon=True).start()
+        threading.Thread(target=self._read_requests, name="requests", daemon=True).start()
         while not isinstance(request := self._inbox.take(), p.Shutdown):
             self._serve(request)
         self._close_session()
 
-    def _read(self) -> None:
-        while line := self._requests.readline(p.LINE_LIMIT_BYTES):
-            try:
-                request = p.decode_request(line)
-            except msgspec.DecodeError as error:
-                self._channel.send(
-                    p.RequestFailed(id=0, title="Not understood", sentence=f"The engine got a bad request: {error}.")
-                )
-                continue
-            match request:
-                case p.Cancel(id=request_id, target=target):
-                    known = self._control.cancel(target)
-                    self._channel.send(p.Acknowledged(id=request_id, target=target, known=known))
-                case p.AnswerNow(id=request_id, target=target):
-                    known = self._control.answer_now(target)
-                    self._channel.send(p.Acknowledged(id=request_id, target=target, known=known))
-                case p.Shutdown():
-                    self._control.cancel_running()
-                    self._inbox.put(request)
-                    timer = threading.Timer(_EXIT_GRACE_S, os._exit, (0,))
-                    timer.daemon = True
-                    timer.start()
-                case _:
-                    self._control.expect(request.id)
-                    self._inbox.put(request)
+    def _read_requests(self) -> None:
+        try:
+            for request in read_requests(self._requests):
+                self._dispatch(request)
+        except Exception:  # noqa: BLE001 - a worker that gets no more requests could never be told to exit
+            traceback.print_exc(file=sys.stderr)
+            os._exit(1)
         os._exit(0)
 
+    def _dispatch(self, request: p.AnyRequest | p.RequestFailed) -> None:
+        """On the reading thread: act on what can't wait, and queue the rest."""
+        match request:
+            case p.RequestFailed():
+                self._channel.send(request)
+            case p.Cancel(id=request_id, target=target):
+                waiting = self._inbox.remove(target)
+                known = waiting is not None or self._control.cancel(target)
+                self._channel.send(p.Acknowledged(id=request_id, target=target, known=known))
+                if waiting is not None:
+                    self._control.forget(target)
+                    self._channel.send(_cancelled(waiting))
+            case p.AnswerNow(id=request_id, target=target):
+                known = self._control.answer_now(target)
+                self._channel.send(p.Acknowledged(id=request_id, target=target, known=known))
+            case p.Shutdown():
+                self._control.cancel_running()
+                self._inbox.put(request)
+                timer = threading.Timer(_EXIT_GRACE_S, os._exit, (0,))
+                timer.daemon = True
+                timer.start()
+            case _:
+                self._control.expect(request.id)
+                self._inbox.put(request)
+
     def _serve(self, request: p.AnyRequest) -> None:
+        """On the main thread: answer one request, with an error if it fails."""
         abort = self._session.model.abort if self._session and isinstance(request, p.Generate) else None
         with self._control.running(request.id, abort):
             try:
-                self._answer(request)
+                self._handle(request)
             except QwenDeskError as error:
-                self._channel.send(p.RequestFailed(id=request.id, title=error.title, sentence=error.sentence))
-            except Exception as error:  # noqa: BLE001 - the worker outlives what one request trips over
+                self._channel.send(_failure(request.id, error))
+            except Exception as error:  # noqa: BLE001 - one failed request must not end the worker
                 traceback.print_exc(file=sys.stderr)
-                self._forget_memory()
-                sentence = f"{str(error) or type(error).__name__}. The engine goes on; try again."
-                self._channel.send(p.RequestFailed(id=request.id, title="Engine error", sentence=sentence))
+                self._clear_cache()
+                self._channel.send(_failure(request.id, error))
 
-    def _answer(self, request: p.AnyRequest) -> None:
+    def _handle(self, request: p.AnyRequest) -> None:
         match request:
             case p.Hello():
                 self._welcome(request)
-            case p.Probe():
+            case p.ProbeDevices():
                 found = p.Devices(id=request.id, devices=devices.list_devices(), cpu_features=devices.cpu_features())
                 self._channel.send(found)
             case p.Load():
@@ -97,9 +111,11 @@ class Service:
                 self._close_session()
                 self._channel.send(p.Unloaded(id=request.id))
             case p.Measure():
-                self._channel.send(measure(self._loaded(), request, self._channel.send))
+                self._channel.send(measure(self._require_session(), request, self._channel.send))
             case p.Generate():
-                turn = Turn(self._loaded(), request, self._control, self._channel.send, self._measure_meanwhile)
+                turn = Generation(
+                    self._require_session(), request, self._control, self._channel.send, self._serve_measures
+                )
                 self._channel.send(turn.run())
             case _:
                 raise AssertionError(f"{request} is served by the reading thread")
@@ -107,8 +123,10 @@ class Service:
     def _welcome(self, request: p.Hello) -> None:
         if request.version != p.PROTOCOL_VERSION:
             raise QwenDeskError(
-                "Versions differ",
-                f"The app speaks protocol {request.version}, this engine {p.PROTOCOL_VERSION}. Install both again.",
+                mark("Versions differ"),
+                mark("QwenDesk and this engine have different versions ({0} and {1}). Install both again."),
+                request.version,
+                p.PROTOCOL_VERSION,
             )
         self._channel.send(
             p.Welcome(
@@ -123,40 +141,41 @@ class Service:
 
     def _load(self, request: p.Load) -> None:
         self._close_session()
-        mark, shown = self._log.mark(), 0
+        log_start, sent_at = self._log.mark(), float("-inf")
 
         def progress(stage: Literal["weights", "context", "vision", "template"], fraction: float) -> None:
-            nonlocal shown
-            percent = int(fraction * 100)
-            if stage != "weights" or percent != shown:
-                shown = percent
+            nonlocal sent_at
+            now = time.monotonic()
+            if stage != "weights" or now - sent_at >= _PROGRESS_EVERY_S:
+                sent_at = now
                 self._channel.send(p.LoadProgress(id=request.id, stage=stage, fraction=fraction))
 
         try:
             self._session = load(request.options, self._log, progress, lambda: self._control.cancelled)
         except LoadError as error:
-            lines = self._log.since(mark)[-_LINES_ATTACHED:]
-            refused = p.LoadRefused(id=request.id, stage=error.stage, message=str(error), engine_lines=lines)
+            lines = self._log.since(log_start)[-_MAX_LOG_LINES:]
+            refused = p.LoadRefused(
+                id=request.id, stage=error.stage, message=error.message, values=error.values, engine_lines=lines
+            )
             self._channel.send(refused)
             return
         self._channel.send(p.Loaded(id=request.id, report=self._session.report))
 
-    def _measure_meanwhile(self) -> None:
-        """Counts asked for while an answer is written are given between two tokens."""
+    def _serve_measures(self) -> None:
+        """Serve waiting Measure requests. Called between two batches of the prompt and between two tokens."""
         while (request := self._inbox.take_if(p.Measure)) is not None:
+            self._control.forget(request.id)
             try:
-                self._channel.send(measure(self._loaded(), request, self._channel.send))
+                self._channel.send(measure(self._require_session(), request, self._channel.send))
             except (QwenDeskError, EngineFault) as error:
-                title = error.title if isinstance(error, QwenDeskError) else "Engine error"
-                sentence = error.sentence if isinstance(error, QwenDeskError) else str(error)
-                self._channel.send(p.RequestFailed(id=request.id, title=title, sentence=sentence))
+                self._channel.send(_failure(request.id, error))
 
-    def _loaded(self) -> Session:
+    def _require_session(self) -> Session:
         if self._session is None:
-            raise QwenDeskError("No model", "No model is loaded. Choose one first.")
+            raise QwenDeskError(mark("No model"), mark("No model is loaded. Choose one first."))
         return self._session
 
-    def _forget_memory(self) -> None:
+    def _clear_cache(self) -> None:
         if self._session is not None:
             self._session.cache.clear()
 
@@ -164,3 +183,28 @@ class Service:
         session, self._session = self._session, None
         if session is not None:
             session.close()
+
+
+def _failure(request_id: int, error: Exception) -> p.RequestFailed:
+    """Return the event for a request that failed with `error`."""
+    if isinstance(error, QwenDeskError):
+        return p.RequestFailed(id=request_id, title=error.title, sentence=error.source, values=error.values)
+    return p.RequestFailed(
+        id=request_id,
+        title=mark("Engine error"),
+        sentence=mark("{0}. The engine is still running: try again."),
+        values=(str(error) or type(error).__name__,),
+    )
+
+
+def _cancelled(request: p.AnyRequest) -> p.Event:
+    """Return the last event of a request that was cancelled before it was served."""
+    match request:
+        case p.Generate():
+            return p.Finished(id=request.id, stop_reason="cancelled", stats=AnswerStats())
+        case p.Load():
+            return p.LoadRefused(id=request.id, stage="cancelled", message="the load was cancelled")
+        case _:
+            return p.RequestFailed(
+                id=request.id, title=mark("Cancelled"), sentence=mark("This was cancelled before it began.")
+            )

@@ -1,4 +1,4 @@
-"""Tokens become text as they come: whole characters, thought and answer apart, stop texts cut out. Pure."""
+"""Turn a stream of tokens into text: join bytes to characters, separate reasoning and answer, find stop texts."""
 
 import codecs
 from collections.abc import Sequence
@@ -8,24 +8,24 @@ TokenKind = Literal["reasoning", "answer", "marker"]
 
 
 class Utf8Joiner:
-    """Joins the bytes of tokens to text. A character may be spread over tokens; its first bytes are held back."""
+    """Joins the bytes of tokens to text. The bytes of a character that is split over tokens are held back."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data: bytes) -> str:
-        """The characters completed by `data`. Bytes that are no UTF-8 become U+FFFD."""
+        """Return the characters that `data` completes. Bytes that are not valid UTF-8 become U+FFFD."""
         return self._decoder.decode(data)
 
     def flush(self) -> str:
-        """What an unfinished character leaves: U+FFFD, or nothing. The joiner is as new afterwards."""
+        """Return U+FFFD for an incomplete character, else "", and start again."""
         rest = self._decoder.decode(b"", final=True)
         self._decoder.reset()
         return rest
 
 
 class StopMatcher:
-    """Finds the first stop text to be completed, however the text is cut into pieces."""
+    """Finds the stop text that is completed first, even if it is split over several pieces."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
@@ -33,10 +33,9 @@ class StopMatcher:
         self._stopped = False
 
     def feed(self, text: str) -> tuple[str, bool]:
-        """The text that is surely no part of a stop text, and whether one was completed.
+        """Return the text that cannot be part of a stop text, and whether a stop text was completed.
 
-        The stop text itself and all that follows it are dropped. Of two completed at the same place the longer one
-        counts.
+        The stop text and everything after it are dropped. If two end at the same position, the longer one counts.
         """
         if self._stopped:
             return "", True
@@ -51,17 +50,17 @@ class StopMatcher:
         return text[:safe], False
 
     def flush(self) -> str:
-        """The end of the text that was held back because a stop text might have begun there."""
+        """Return the text that was held back because a stop text might have begun there."""
         held, self._held = self._held, ""
         return held
 
     def _first_completed(self, text: str) -> int | None:
-        """Where the stop text that is completed first begins."""
+        """Return the index at which the stop text that is completed first begins; None if there is none."""
         found = [(start + len(stop), start) for stop in self._stops if (start := text.find(stop)) >= 0]
         return min(found)[1] if found else None
 
     def _n_held(self, text: str) -> int:
-        """Length of the longest end of `text` that begins a stop text."""
+        """Return the length of the longest end of `text` that is the beginning of a stop text."""
         longest = max((len(stop) for stop in self._stops), default=0)
         for length in range(min(longest - 1, len(text)), 0, -1):
             if any(stop.startswith(text[-length:]) for stop in self._stops):
@@ -69,49 +68,49 @@ class StopMatcher:
         return 0
 
 
-class ThoughtSplitter:
-    """Says by its id which part of the output a token belongs to, so that text can never be taken for a marker.
+class ReasoningSplitter:
+    """Decides by its id to which part of the output a token belongs, so that text is never mistaken for a marker.
 
-    `open_id` and `close_id` are the tokens `<think>` and `</think>`, None where the model has none; `in_thought` says
-    that the prompt ends inside a thought.
+    `open_id` and `close_id` are the tokens `<think>` and `</think>`, or None if the model does not have them.
+    `in_reasoning` says whether the prompt ends inside an open `<think>`.
     """
 
-    def __init__(self, open_id: int | None, close_id: int | None, *, in_thought: bool) -> None:
-        self._open_id = None if close_id is None else open_id  # a thought that cannot end must not begin
+    def __init__(self, open_id: int | None, close_id: int | None, *, in_reasoning: bool) -> None:
+        self._open_id = None if close_id is None else open_id  # reasoning that cannot end must not begin
         self._close_id = close_id
-        self._in_thought = in_thought
+        self._in_reasoning = in_reasoning
         self._at_start = True
 
     @property
-    def in_thought(self) -> bool:
-        return self._in_thought
+    def in_reasoning(self) -> bool:
+        return self._in_reasoning
 
     def feed(self, token_id: int) -> TokenKind:
-        """The part `token_id` belongs to; a marker belongs to none and is never shown.
+        """Return the part of the output that `token_id` belongs to. A marker belongs to none and is never shown.
 
-        `<think>` is a marker only where a thought can begin: before any text of the answer or of the thought.
-        `</think>` is always one, a second time in the answer too.
+        `<think>` is a marker only before any text of the reasoning or the answer. `</think>` is always a marker, even
+        a second one in the answer.
         """
         if token_id == self._close_id:
-            self._at_start = self._at_start or self._in_thought
-            self._in_thought = False
+            self._at_start = self._at_start or self._in_reasoning
+            self._in_reasoning = False
             return "marker"
         if token_id == self._open_id and self._at_start:
-            self._in_thought = True
+            self._in_reasoning = True
             return "marker"
         self._at_start = False
-        return "reasoning" if self._in_thought else "answer"
+        return "reasoning" if self._in_reasoning else "answer"
 
 
 class BlankTrimmer:
-    """Drops the newlines a part of the output begins with, and holds back the white space it may end with."""
+    """Drops newlines at the beginning of a part of the output, and holds back white space that may be its end."""
 
     def __init__(self) -> None:
         self._begun = False
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """The text that can be shown now. What is still held back when a thought ends is meant to be dropped."""
+        """Return the text that can be shown now. White space still held back when the reasoning ends is dropped."""
         if not self._begun:
             text = text.lstrip("\r\n")
             self._begun = bool(text)
@@ -121,6 +120,6 @@ class BlankTrimmer:
         return shown
 
     def flush(self) -> str:
-        """The white space held back at the end, for a part whose end matters."""
+        """Return the white space that is held back, for a part that keeps it."""
         held, self._held = self._held, ""
         return held

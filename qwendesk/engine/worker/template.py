@@ -1,5 +1,6 @@
-"""A model's chat template: text that turns a conversation into the prompt the model was trained on."""
+"""A model's chat template: a Jinja program that turns a conversation into a prompt of the form the model expects."""
 
+import copy
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -7,28 +8,45 @@ from typing import Any, Literal
 import jinja2
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.engine.worker.template_builtin import BUILTIN_CHATML
-from qwendesk.engine.worker.template_limits import Meter, TemplateLimits, TemplateTooCostly
+from qwendesk.engine.worker.template_limits import Meter, TemplateSandboxLimits, TemplateTooCostly
 from qwendesk.engine.worker.template_sandbox import TemplateEnvironment
 
-__all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateLimits", "TemplateTooCostly", "probe_abilities"]
+__all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateSandboxLimits", "TemplateTooCostly", "probe_abilities"]
 
 
 class ChatTemplate:
     """A compiled template. It renders one conversation at a time."""
 
-    def __init__(self, source: str, *, bos: str = "", eos: str = "", limits: TemplateLimits | None = None) -> None:
-        """Raises BadRequest, with the line, when `source` is no Jinja template."""
+    def __init__(
+        self, source: str, *, bos: str = "", eos: str = "", limits: TemplateSandboxLimits | None = None
+    ) -> None:
+        """Compile `source`. Raise BadRequest, with the line, if it is not a valid Jinja template."""
+        self._on_start = self._on_end = _do_nothing
         self._tokens = {"bos_token": bos, "eos_token": eos}
-        self._limits = limits or TemplateLimits()
+        self._limits = limits or TemplateSandboxLimits()
         self._environment = TemplateEnvironment(self._limits)
         try:
             self._template = self._environment.from_string(source)
         except jinja2.TemplateSyntaxError as error:
-            raise BadRequest("Broken chat template", f"Line {error.lineno}: {_sentence(error.message)}") from error
+            raise BadRequest(
+                mark("Broken chat template"), mark("Line {0}: {1}"), error.lineno, _sentence(error.message)
+            ) from error
         except (RecursionError, MemoryError, SyntaxError, ValueError) as error:
-            raise BadRequest("Broken chat template", f"It is nested too deeply or too large ({error}).") from error
+            raise BadRequest(
+                mark("Broken chat template"), mark("It is nested too deeply or too large ({0})."), error
+            ) from error
+
+    def announced(self, on_start: Callable[[], None], on_end: Callable[[], None]) -> "ChatTemplate":
+        """Return a copy that calls `on_start` before each rendering, and `on_end` after it, even if it failed.
+
+        The client limits the time between the two calls. Other work, such as tokenizing a long text, comes later.
+        """
+        twin = copy.copy(self)
+        twin._on_start, twin._on_end = on_start, on_end
+        return twin
 
     def render(
         self,
@@ -38,17 +56,25 @@ class ChatTemplate:
         add_generation_prompt: bool,
         variables: Mapping[str, Any],
     ) -> str:
-        """The prompt as text.
+        """Return the prompt as text.
 
-        Raises BadRequest when the template refuses the conversation or fails, TemplateTooCostly (one of those) when
-        it was stopped because it took too much memory or time.
+        Raise BadRequest if the template fails or refuses the conversation, and its subclass TemplateTooCostly if the
+        template was stopped because it took too much memory or time.
         """
-        self._environment.meter = meter = Meter(self._limits)
         values = {"messages": list(messages), "tools": tools, "documents": None, **self._tokens, **variables}
+        values["add_generation_prompt"] = add_generation_prompt
+        self._on_start()
+        try:
+            return self._run(values)
+        finally:
+            self._on_end()
+
+    def _run(self, values: Mapping[str, Any]) -> str:
+        self._environment.meter = meter = Meter(self._limits)
         pieces: list[str] = []
         n_chars = 0
         try:
-            for piece in self._template.generate(values, add_generation_prompt=add_generation_prompt):
+            for piece in self._template.generate(values):
                 n_chars += len(piece)
                 if n_chars > self._limits.value_chars:
                     raise TemplateTooCostly("makes texts too long for any prompt")
@@ -56,15 +82,19 @@ class ChatTemplate:
                 pieces.append(piece)
         except BadRequest:
             raise
-        except Exception as error:  # a template is a program: it can fail in any way
-            raise BadRequest("The chat template failed", _failure(error)) from error
+        except Exception as error:  # a template is a program, so it can raise any error
+            raise _failure(error) from error
         return "".join(pieces)
 
 
-def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "builtin"]) -> TemplateAbilities:
-    """What `template` honours, found by rendering a short chat both ways and comparing.
+def _do_nothing() -> None:
+    pass
 
-    Raises BadRequest when it cannot render even a plain question.
+
+def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "builtin"]) -> TemplateAbilities:
+    """Find out which features `template` supports, by rendering a short chat with and without each of them.
+
+    Raise BadRequest if the template cannot render a plain question.
     """
     question = [{"role": "user", "content": "Question"}]
     template.render(question, tools=None, add_generation_prompt=True, variables={})
@@ -96,11 +126,11 @@ def _differ(render: Callable[[bool], str]) -> bool:
         return False
 
 
-def _failure(error: Exception) -> str:
-    """What went wrong and in which line of the template."""
+def _failure(error: Exception) -> BadRequest:
+    """Return an error that says what went wrong, and in which line of the template if that is known."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
-    where = f"Line {lines[-1]}: " if lines else ""
-    return where + _sentence(str(error) or type(error).__name__)
+    title, text = mark("The chat template failed"), _sentence(str(error) or type(error).__name__)
+    return BadRequest(title, mark("Line {0}: {1}"), lines[-1], text) if lines else BadRequest(title, "{0}", text)
 
 
 def _sentence(text: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Jinja's operators, text methods and filters that make large values of small ones, each checked before it runs."""
+"""Checks for Jinja's operators, text methods and filters that can turn small values into huge ones."""
 
 import functools
 import json
@@ -15,17 +15,17 @@ from qwendesk.engine.worker.template_limits import Meter
 _NUMBER = re.compile(r"\d+")
 _PERCENT_FIELD = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[a-zA-Z%]")
 _MOST_DIGITS = 100
-"""Decimal places anyone rounds to, and spaces anyone indents JSON by."""
+"""The most decimal places to round to, and the most spaces to indent JSON by."""
 
 
 class MeteredEnvironment(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """An environment that knows what the rendering in progress has used."""
+    """A Jinja environment with the meter of the rendering in progress."""
 
     meter: Meter
 
 
 def check_operator(meter: Meter, symbol: str, left: Any, right: Any) -> None:
-    """Raises TemplateTooCostly when `left symbol right` would be too large."""
+    """Raise TemplateTooCostly if the result of `left symbol right` would be too large."""
     match symbol, left, right:
         case "%", str(), _:
             meter.allow_chars(percent_chars(meter, left, right))
@@ -46,7 +46,7 @@ def check_operator(meter: Meter, symbol: str, left: Any, right: Any) -> None:
 def check_text_method(
     meter: Meter, text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, ...]:
-    """The arguments to call `text.name` with. Raises TemplateTooCostly when the result would be too large."""
+    """Return the arguments for a call of `text.name`. Raise TemplateTooCostly if its result would be too large."""
     match name, args:
         case "center" | "ljust" | "rjust" | "zfill", (int() as width, *_):
             meter.allow_chars(max(len(text), width))
@@ -66,7 +66,7 @@ def check_text_method(
 
 
 def percent_chars(meter: Meter, form: str, values: Any) -> int:
-    """An upper bound of the length of `form % values`."""
+    """Return an upper bound for the length of `form % values`."""
     fields = _PERCENT_FIELD.findall(form)
     widths = sum(largest_number(field) for field in fields)
     if isinstance(values, tuple):
@@ -77,12 +77,12 @@ def percent_chars(meter: Meter, form: str, values: Any) -> int:
 
 
 def replaced_chars(text: str, old: str, new: str) -> int:
-    """An upper bound of the length of `text.replace(old, new)`."""
+    """Return an upper bound for the length of `text.replace(old, new)`."""
     return len(text) + text.count(old) * len(new)
 
 
 def largest_number(spec: str) -> int:
-    """The widths and precisions in a format's field, added up."""
+    """Return the sum of the widths and precisions in a field of a format string."""
     return sum(int(digits) if len(digits) < 10 else 10**10 for digits in _NUMBER.findall(spec))
 
 
@@ -188,7 +188,7 @@ def _plain_json(
     separators: tuple[str, str] | None = None,
     sort_keys: object = None,
 ) -> str:
-    """JSON as it is, with nothing escaped for HTML: the filter `tojson` as Hugging Face has it."""
+    """Return `value` as JSON without escapes for HTML, like the `tojson` filter of Hugging Face."""
     environment.meter.allow_chars(environment.meter.shown_chars(value))
     if isinstance(indent, int) and indent > _MOST_DIGITS:
         raise ValueError(f"tojson() indents by at most {_MOST_DIGITS} spaces")
@@ -198,7 +198,7 @@ def _plain_json(
 
 
 def bounded_filters() -> dict[str, Callable[..., Any]]:
-    """The filters to use instead of Jinja's own, by their names in templates."""
+    """Return the replacements for Jinja's filters, by their names in templates."""
     return {
         "batch": _batch,
         "center": _center,

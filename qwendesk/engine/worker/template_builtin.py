@@ -1,7 +1,8 @@
-"""The chat template for models that bring none, or one that cannot run: ChatML as Qwen models read it.
+"""The built-in chat template, in Qwen's variant of ChatML, for models that have none or one that cannot be used.
 
-Thoughts from before the last question are dropped unless `preserve_thinking` is set, and an answer after it always
-shows where its thought was, as when it was written. `has_think_tokens` is false where `<think>` would be plain text.
+Reasoning before the last question is dropped unless `preserve_thinking` is set. An answer after the last question
+always has a `<think>` block, even an empty one, as when it was generated. `has_think_tokens` is false if `<think>` is
+plain text for the model.
 """
 
 BUILTIN_CHATML = """\

@@ -1,4 +1,4 @@
-"""What one rendering of a chat template may use, and the meter that says when it has."""
+"""Limits on the memory and time of one rendering of a chat template, and the meter that enforces them."""
 
 import time
 from collections.abc import Collection
@@ -7,62 +7,63 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.translation import mark
 
 MAX_NUMBER_BITS = 65_536
 
 
-class TemplateLimits(msgspec.Struct, frozen=True):
-    """What one rendering may use. Texts are measured in characters."""
+class TemplateSandboxLimits(msgspec.Struct, frozen=True):
+    """How much one rendering may use."""
 
     value_chars: int = 32 * 1024**2
-    """The longest text, the whole output included."""
+    """Characters of the longest text, and of the whole output."""
     total_chars: int = 512 * 1024**2
-    """All texts made by joining, repeating and padding together."""
+    """Characters of all texts together that joining, repeating, padding and the like produce."""
     items: int = 1_000_000
-    """The longest list, and the most values inside one that is written out."""
+    """Items of the longest list, and values inside a value that is written as text."""
     seconds: float = 10.0
 
 
 class TemplateTooCostly(BadRequest):
-    """The template asked for more memory or time than a prompt can need; rendering again is no use."""
+    """The template needs more memory or time than any prompt should. Rendering it again does not help."""
 
     def __init__(self, what: str) -> None:
-        super().__init__("The chat template asks for too much", f"It was stopped because it {what}.")
+        super().__init__(mark("The chat template asks for too much"), mark("It was stopped because it {0}."), what)
 
 
 class Meter:
-    """What one rendering has used so far. Every method raises TemplateTooCostly when that is too much."""
+    """Measures what one rendering uses. Every method raises TemplateTooCostly if that is too much."""
 
-    def __init__(self, limits: TemplateLimits) -> None:
+    def __init__(self, limits: TemplateSandboxLimits) -> None:
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds
         self._made_chars = 0
 
     def tick(self) -> None:
-        """Look at the clock."""
+        """Check the elapsed time."""
         if time.monotonic() > self._deadline:
             raise TemplateTooCostly(f"ran for more than {self._limits.seconds:g} seconds")
 
     def allow_chars(self, n_chars: int) -> None:
-        """Ask before a text of at most `n_chars` is made."""
+        """Check and count a text of up to `n_chars` characters before it is created."""
         self._made_chars += max(0, n_chars)
         if n_chars > self._limits.value_chars or self._made_chars > self._limits.total_chars:
             raise TemplateTooCostly("makes texts too long for any prompt")
         self.tick()
 
     def allow_items(self, n_items: int) -> None:
-        """Ask before a list of `n_items` is made."""
+        """Check a list of `n_items` before it is created."""
         if n_items > self._limits.items:
             raise TemplateTooCostly("makes lists too long for any prompt")
         self.tick()
 
     def allow_number(self, n_bits: int) -> None:
-        """Ask before a whole number of `n_bits` is made."""
+        """Check an integer of `n_bits` before it is computed."""
         if n_bits > MAX_NUMBER_BITS:
             raise TemplateTooCostly("computes with numbers too large for any prompt")
 
     def shown_chars(self, value: Any) -> int:
-        """About the length of `value` written out as text, however its parts are nested or shared."""
+        """Return the approximate length of `value` as text. Values that it contains several times count each time."""
         if isinstance(value, str):
             return len(value)
         n_chars, n_items = 0, 0

@@ -1,8 +1,8 @@
-"""The Jinja environment chat templates run in: what Hugging Face templates expect, and bounds on what they may use.
+"""The Jinja environment of chat templates: it has what Hugging Face templates expect, and limits memory and time.
 
-A template comes with a model from the internet. Jinja's sandbox keeps it from our objects, but lets it fill the
-memory with one expression or run for ever; every way to do so that can be bounded cheaply is bounded here. The
-client ends a worker whose template hangs all the same.
+Templates come with models from the internet. Jinja's sandbox keeps them away from the app's objects, but lets them fill
+the memory with one expression or run forever. Every way to do so that is cheap to check is limited here; if a template
+hangs nevertheless, the client kills the worker.
 """
 
 import datetime
@@ -17,6 +17,7 @@ from jinja2 import nodes
 from jinja2.runtime import Context
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.translation import mark
 from qwendesk.engine.worker.template_bounds import (
     MeteredEnvironment,
     bounded_filters,
@@ -24,25 +25,25 @@ from qwendesk.engine.worker.template_bounds import (
     check_text_method,
     largest_number,
 )
-from qwendesk.engine.worker.template_limits import Meter, TemplateLimits
+from qwendesk.engine.worker.template_limits import Meter, TemplateSandboxLimits
 
 
 class GenerationTag(jinja2.ext.Extension):
-    """`{% generation %}`, which marks what a model wrote for those who train it; here its content is just shown."""
+    """The tag `{% generation %}`, which marks the model's output for training. Here it only renders its content."""
 
     tags = {"generation"}  # noqa: RUF012 (Jinja declares it so)
 
     def parse(self, parser: jinja2.parser.Parser) -> nodes.Node:
-        """The content in a scope of its own, as the tag has it elsewhere."""
+        """Return the content in a scope of its own, like the tag of Hugging Face."""
         line = next(parser.stream).lineno
         return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
 
 
 class BoundedGenerator(jinja2.compiler.CodeGenerator):
-    """Jinja's compiler, with the operator `~` sent through the environment as the other operators are."""
+    """Jinja's compiler, with the operator `~` passed to the environment for a check, like the other operators."""
 
     def visit_Concat(self, node: nodes.Concat, frame: jinja2.compiler.Frame) -> None:  # noqa: N802 (Jinja's name)
-        """Writes the Python code of one `~`."""
+        """Write the Python code of a chain of `~` operators."""
         self.write("environment.join_values((")
         for value in node.nodes:
             self.visit(value, frame)
@@ -51,12 +52,12 @@ class BoundedGenerator(jinja2.compiler.CodeGenerator):
 
 
 class TemplateEnvironment(MeteredEnvironment):
-    """Jinja as chat templates expect it. It serves one rendering at a time, for which `meter` is set before."""
+    """Jinja as chat templates expect it. It serves one rendering at a time; set `meter` before each."""
 
     intercepted_binops = frozenset(["+", "*", "**", "%"])
     code_generator_class = BoundedGenerator
 
-    def __init__(self, limits: TemplateLimits) -> None:
+    def __init__(self, limits: TemplateSandboxLimits) -> None:
         self.meter = Meter(limits)
         super().__init__(
             trim_blocks=True,
@@ -66,41 +67,41 @@ class TemplateEnvironment(MeteredEnvironment):
         )
         self.filters.update(bounded_filters())
         self.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
-        del self.globals["lipsum"]  # makes text of any length, and no chat needs it
+        del self.globals["lipsum"]  # creates text of any length, and no chat template needs it
 
     def tick(self) -> None:
-        """Called by compiled templates in every round of a loop and every call of a macro."""
+        """Check the elapsed time. Compiled templates call this in each iteration of a loop and each call of a macro."""
         self.meter.tick()
 
     def join_values(self, values: tuple[Any, ...]) -> str:
-        """Called by compiled templates for the operator `~`."""
+        """Join `values`, for the operator `~` of compiled templates."""
         self.meter.allow_chars(sum(map(self.meter.shown_chars, values)))
         return "".join(map(str, values))
 
     def concat(self, pieces: Iterable[str]) -> str:
-        """Called by compiled templates to join what a macro wrote."""
+        """Join the output of a macro, for compiled templates."""
         listed = list(pieces)
         self.meter.allow_chars(sum(map(len, listed)))
         return "".join(listed)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Called by compiled templates for the intercepted operators."""
+        """Check and apply an intercepted operator, for compiled templates."""
         check_operator(self.meter, operator, left, right)
         return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 (as in Jinja)
-        """Called by compiled templates for every call."""
+        """Check and make a call, for compiled templates."""
         owner = getattr(__obj, "__self__", None)
         if isinstance(owner, str):
             args = check_text_method(__self.meter, owner, __obj.__name__, args, kwargs)
         return super().call(__context, __obj, *args, **kwargs)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Templates have no use for bytes, which would be a way around the bounds on text."""
+        """Forbid `encode` and `to_bytes` too: bytes would evade the limits on text, and templates do not need them."""
         return attr not in ("encode", "to_bytes") and super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """`str.format` and `str.format_map`, with every field checked; None for anything else."""
+        """Return `str.format` or `str.format_map` with a check of every field; None for any other `value`."""
         if super().wrap_str_format(value) is None:
             return None
         form, takes_mapping = str(value.__self__), value.__name__ == "format_map"
@@ -141,7 +142,7 @@ class _BoundedFormatter(jinja2.sandbox.SandboxedFormatter):
 
 def _raise_exception(message: object = "") -> NoReturn:
     text = str(message).strip()[:2000]
-    raise BadRequest("The chat template refuses this conversation", text or "It does not say why.")
+    raise BadRequest(mark("The chat template refuses this chat"), text or mark("It gives no reason."))
 
 
 def _strftime_now(form: str) -> str:

@@ -1,4 +1,4 @@
-"""The vision encoder (mtmd): pictures to embeddings, kept by content, and embeddings into memory."""
+"""The vision encoder (mtmd): encode images, cache their embeddings by content, and decode them into memory."""
 
 from __future__ import annotations
 
@@ -13,47 +13,52 @@ from llama_cpp import mtmd_cpp as M
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ImagePart
+from qwendesk.core.translation import mark
 from qwendesk.engine.worker import pictures
 from qwendesk.engine.worker.cache import ImageItem, Item
-from qwendesk.engine.worker.model import SEQUENCE, EngineFault, Model, check
+from qwendesk.engine.worker.model import SEQUENCE, EngineFault, LoadedModel, check
 
 Embeddings = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
 
-class Tile(msgspec.Struct, frozen=True, eq=False):
-    """One image chunk of mtmd. `handle` carries the pixels until it is encoded."""
+class ImageChunk(msgspec.Struct, frozen=True, eq=False):
+    """One image chunk of mtmd. `handle` owns the scaled pixels, which are needed to encode it."""
 
     item: ImageItem
     handle: int
 
 
-Chunk = tuple[int, ...] | Tile
-"""What mtmd makes of a picture: its marker tokens, and the image itself (one tile for Qwen)."""
+Chunk = tuple[int, ...] | ImageChunk
+"""A part of what mtmd makes of an image: marker tokens, or the image itself (one chunk for Qwen)."""
 
 
-class PreparedPicture(msgspec.Struct, frozen=True, eq=False):
+class PreparedImage(msgspec.Struct, frozen=True, eq=False):
     chunks: tuple[Chunk, ...]
 
     @property
     def items(self) -> tuple[Item, ...]:
-        return tuple(item for chunk in self.chunks for item in ((chunk.item,) if isinstance(chunk, Tile) else chunk))
+        return tuple(
+            item for chunk in self.chunks for item in ((chunk.item,) if isinstance(chunk, ImageChunk) else chunk)
+        )
 
     @property
     def n_tokens(self) -> int:
-        return sum(chunk.item.n_tokens if isinstance(chunk, Tile) else len(chunk) for chunk in self.chunks)
+        return sum(chunk.item.n_tokens if isinstance(chunk, ImageChunk) else len(chunk) for chunk in self.chunks)
 
 
 class Vision:
-    """Owns the mtmd context. Scaled pixels and embeddings are kept up to `budget_bytes` each, the least recently used
-    dropped first; the pictures of the current conversation always stay."""
+    """Owns the mtmd context, and caches scaled pixels and embeddings, each up to `budget_bytes`.
 
-    def __init__(self, handle: M.mtmd_context_p, model: Model, budget_bytes: int) -> None:
+    The least recently used are dropped first. The scaled pixels of the current conversation are always kept.
+    """
+
+    def __init__(self, handle: M.mtmd_context_p, model: LoadedModel, budget_bytes: int) -> None:
         self._handle = handle
         self._model = model
         self._budget_bytes = budget_bytes
         self._width = C.llama_model_n_embd_inp(model.handle)
         self._marker = M.mtmd_default_marker()
-        self._prepared: collections.OrderedDict[str, PreparedPicture] = collections.OrderedDict()
+        self._prepared: collections.OrderedDict[str, PreparedImage] = collections.OrderedDict()
         self._embeddings: collections.OrderedDict[str, Embeddings] = collections.OrderedDict()
 
     def close(self) -> None:
@@ -62,13 +67,13 @@ class Vision:
         self._prepared.clear()
         M.mtmd_free(self._handle)
 
-    def prepare(self, parts: Sequence[ImagePart]) -> dict[str, PreparedPicture]:
-        """The pictures cut and scaled for the encoder, by file hash. Raises BadRequest for a bad file."""
+    def prepare(self, parts: Sequence[ImagePart]) -> dict[str, PreparedImage]:
+        """Return the images, scaled for the encoder, by file hash. Raise BadRequest for a file that cannot be used."""
         wanted = {part.sha256: part for part in parts}
         for sha256, part in wanted.items():
             if sha256 not in self._prepared:
                 picture = pictures.read(part)
-                self._prepared[sha256] = self._chunked(picture.pixels, picture.pixels.shape[1::-1], picture.key)
+                self._prepared[sha256] = self._tokenize_image(picture.pixels, picture.pixels.shape[1::-1], picture.key)
             self._prepared.move_to_end(sha256)
         while len(self._prepared) > len(wanted) and self._prepared_bytes() > self._budget_bytes:
             _, oldest = self._prepared.popitem(last=False)
@@ -79,45 +84,45 @@ class Vision:
         return _PREPARED_TOKEN_BYTES * sum(picture.n_tokens for picture in self._prepared.values())
 
     def count(self, part: ImagePart) -> tuple[int, int, int]:
-        """Width, height and tokens of a picture without decoding its pixels."""
+        """Return the width, height (in pixels) and number of tokens of an image without decoding it."""
         width, height = pictures.size_of(part)
-        picture = self._chunked(None, pictures.reduced(width, height), part.sha256)
+        picture = self._tokenize_image(None, pictures.reduced(width, height), part.sha256)
         _free(picture)
         return width, height, picture.n_tokens
 
-    def feed(self, tile: Tile, position: int) -> None:
-        """Encode `tile` unless its embeddings are kept, and put them into memory at `position`.
+    def decode(self, image_chunk: ImageChunk, position: int) -> None:
+        """Encode `image_chunk`, unless its embeddings are cached, and decode them into memory at `position`.
 
-        Raises Aborted or EngineFault as Model.decode does. Encoding cannot be interrupted.
+        Raise Aborted or EngineFault like LoadedModel.decode. Encoding cannot be interrupted.
         """
-        embeddings = self._encoded(tile)
+        embeddings = self._encode(image_chunk)
         new_position = C.llama_pos(0)
         data = embeddings.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
         no_callback = M.mtmd_helper_post_decode_callback()
         check(
             M.mtmd_helper_decode_image_chunk(
-                self._handle, self._model.ctx, tile.handle, data, position, SEQUENCE, self._model.n_ubatch,
+                self._handle, self._model.ctx, image_chunk.handle, data, position, SEQUENCE, self._model.n_ubatch,
                 ctypes.byref(new_position), no_callback, ctypes.c_void_p(0),
             )
         )  # fmt: skip
-        if new_position.value != position + tile.item.n_positions:
+        if new_position.value != position + image_chunk.item.n_positions:
             raise EngineFault("a picture took another number of positions than announced")
 
-    def _encoded(self, tile: Tile) -> Embeddings:
-        known = self._embeddings.get(tile.item.key)
+    def _encode(self, image_chunk: ImageChunk) -> Embeddings:
+        known = self._embeddings.get(image_chunk.item.key)
         if known is None:
-            status = M.mtmd_encode_chunk(self._handle, tile.handle)
+            status = M.mtmd_encode_chunk(self._handle, image_chunk.handle)
             output = M.mtmd_get_output_embd(self._handle) if status == 0 else None
             if not output:
                 raise EngineFault(f"the vision encoder failed with status {status}")
-            known = np.ctypeslib.as_array(output, (tile.item.n_tokens * self._width,)).copy()
-            self._embeddings[tile.item.key] = known
-        self._embeddings.move_to_end(tile.item.key)
+            known = np.ctypeslib.as_array(output, (image_chunk.item.n_tokens * self._width,)).copy()
+            self._embeddings[image_chunk.item.key] = known
+        self._embeddings.move_to_end(image_chunk.item.key)
         while len(self._embeddings) > 1 and sum(each.nbytes for each in self._embeddings.values()) > self._budget_bytes:
             self._embeddings.popitem(last=False)
         return known
 
-    def _chunked(self, pixels: pictures.Pixels | None, size: tuple[int, int], key: str) -> PreparedPicture:
+    def _tokenize_image(self, pixels: pictures.Pixels | None, size: tuple[int, int], key: str) -> PreparedImage:
         data = pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)) if pixels is not None else None
         bitmap = M.mtmd_bitmap_init(size[0], size[1], data)
         chunks = M.mtmd_input_chunks_init()
@@ -130,19 +135,19 @@ class Vision:
             status = M.mtmd_tokenize(self._handle, chunks, ctypes.byref(text), bitmaps, 1)
             if status != 0:
                 raise BadRequest(
-                    "Picture not accepted", f"The vision encoder refused a picture of {size[0]}x{size[1]} pixels."
+                    mark("Picture refused"), mark("The vision encoder refused a picture of {0}×{1} pixels."), *size
                 )
-            return PreparedPicture(tuple(_copied(chunks, i, key) for i in range(M.mtmd_input_chunks_size(chunks))))
+            return PreparedImage(tuple(_copy_chunk(chunks, i, key) for i in range(M.mtmd_input_chunks_size(chunks))))
         finally:
             M.mtmd_input_chunks_free(chunks)
             M.mtmd_bitmap_free(bitmap)
 
 
 _PREPARED_TOKEN_BYTES = 32 * 32 * 3 * 4
-"""What a picture's scaled pixels take in memory per token: 32 x 32 pixels of three floats."""
+"""The memory of an image's scaled pixels per token: 32 x 32 pixels of three 4-byte floats."""
 
 
-def _copied(chunks: M.mtmd_input_chunks_p, index: int, key: str) -> Chunk:
+def _copy_chunk(chunks: M.mtmd_input_chunks_p, index: int, key: str) -> Chunk:
     chunk = M.mtmd_input_chunks_get(chunks, index)
     if chunk is None:
         raise EngineFault("mtmd lost a chunk")
@@ -154,10 +159,10 @@ def _copied(chunks: M.mtmd_input_chunks_p, index: int, key: str) -> Chunk:
     if handle is None:
         raise EngineFault("mtmd could not copy a chunk")
     item = ImageItem(f"{key}/{index}", M.mtmd_input_chunk_get_n_tokens(chunk), M.mtmd_input_chunk_get_n_pos(chunk))
-    return Tile(item, handle)
+    return ImageChunk(item, handle)
 
 
-def _free(picture: PreparedPicture) -> None:
+def _free(picture: PreparedImage) -> None:
     for chunk in picture.chunks:
-        if isinstance(chunk, Tile):
+        if isinstance(chunk, ImageChunk):
             M.mtmd_input_chunk_free(chunk.handle)

@@ -1,4 +1,4 @@
-"""Tokens to text: the thought and the answer apart, whole characters only, stop texts held back, sent as they come."""
+"""Send the tokens of an answer as text: reasoning and answer separately, in whole characters, without stop texts."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -6,10 +6,10 @@ from typing import Literal
 from qwendesk.core.options import GenerationOptions
 from qwendesk.engine.protocol import Begun, Delta, Event
 from qwendesk.engine.worker.loader import Session
-from qwendesk.engine.worker.stream import BlankTrimmer, StopMatcher, ThoughtSplitter, Utf8Joiner
+from qwendesk.engine.worker.stream import BlankTrimmer, ReasoningSplitter, StopMatcher, Utf8Joiner
 
-_MOST_BLANKS = 2
-"""Blank tokens between a thought and the answer that a grammar lets pass."""
+_MAX_BLANKS = 2
+"""How many tokens of white space may come between the reasoning and the answer without being checked by a grammar."""
 
 
 class Writer:
@@ -17,10 +17,12 @@ class Writer:
 
     def __init__(
         self, session: Session, options: GenerationOptions, request_id: int, send: Callable[[Event], None], *,
-        in_thought: bool,
+        in_reasoning: bool,
     ) -> None:  # fmt: skip
         self._model, self._id, self._send = session.model, request_id, send
-        self._splitter = ThoughtSplitter(session.special("<think>"), session.special("</think>"), in_thought=in_thought)
+        self._splitter = ReasoningSplitter(
+            session.special("<think>"), session.special("</think>"), in_reasoning=in_reasoning
+        )
         self._joiner = Utf8Joiner()
         self._trimmer = BlankTrimmer()
         self._stop_texts = options.stop
@@ -28,49 +30,50 @@ class Writer:
         self._blanks = 0
         self._replaying = False
         self._skip = -1
-        """Characters still to come that were sent before the cut; -1 while nothing is written again."""
+        """How many of the next characters were sent before the interruption; -1 if no word is generated again."""
         self._sent: dict[str, list[str]] = {"reasoning": [], "answer": []}
         self.tokens: list[int] = []
-        """All of the answer's so far, markers and what was begun before included."""
+        """All tokens of the answer, including markers and the part before the interruption."""
         self.begun_reasoning_tokens = 0
-        """Tokens of thought from before the cut."""
+        """Tokens of reasoning before the interruption."""
         self.reasoning_tokens = 0
         self.answer_tokens = 0
 
     @property
-    def in_thought(self) -> bool:
-        return self._splitter.in_thought
+    def in_reasoning(self) -> bool:
+        return self._splitter.in_reasoning
 
     def is_leading_blank(self, token: int) -> bool:
-        """Whether `token` is only white space before the answer's first word."""
+        """Return whether `token` is white space before the answer's first word. Call this once, before `write`."""
         piece = self._model.piece(token)
-        blank = self._blanks == self.answer_tokens < _MOST_BLANKS and bool(piece) and not piece.strip()
+        blank = self._blanks == self.answer_tokens < _MAX_BLANKS and bool(piece) and not piece.strip()
         self._blanks += blank
         return blank
 
     @property
     def sent(self) -> Begun:
-        """What was sent of this answer, without what was begun before."""
+        """The text of this answer that was sent, without the part before the interruption."""
         return Begun("".join(self._sent["reasoning"]), "".join(self._sent["answer"]))
 
-    def replay(self, tokens: Sequence[int], take: Callable[[int, bool], None]) -> None:
-        """Take the tokens of an answer that goes on after a cut: nothing of them is sent or counted again.
+    def replay(self, tokens: Sequence[int], on_token: Callable[[int, bool], None]) -> None:
+        """Take the tokens of an answer that is continued. They are not sent or counted again.
 
-        Half characters and white space that were held back at the cut come with what follows. `take` is called with
-        each token and whether it is the answer's, leading blanks apart.
+        Incomplete characters and white space that were held back at the interruption are sent with the text that
+        follows. `on_token` is called with each token, and with whether it belongs to the answer and isn't leading white
+        space.
         """
         self._replaying = True
         for token in tokens:
-            counted, blank = self.answer_tokens, not self.in_thought and self.is_leading_blank(token)
+            counted, blank = self.answer_tokens, not self.in_reasoning and self.is_leading_blank(token)
             if self.write(token):
                 self._stops = StopMatcher(self._stop_texts)
-            take(token, self.answer_tokens > counted and not blank)
-        self._stops.flush()  # it was sent at the cut
+            on_token(token, self.answer_tokens > counted and not blank)
+        self._stops.flush()  # this text was sent when the answer was interrupted
         self._replaying = False
         self._begin_counting()
 
     def rewrite(self, token: int, unsent: str) -> None:
-        """Take a token of a last word that is written again; the first `unsent` characters of all to come are known."""
+        """Take a token of a word that is generated again. The characters of that word, `unsent`, are not sent again."""
         self._skip = len(unsent) if self._skip < 0 else self._skip
         self.write(token)
         self._begin_counting()
@@ -81,50 +84,50 @@ class Writer:
         self.reasoning_tokens = self.answer_tokens = 0
 
     def write(self, token: int) -> bool:
-        """Take one token; True when it completes a stop text."""
+        """Take one token. Return True if it completes a stop text."""
         self.tokens.append(token)
         kind = self._splitter.feed(token)
         if kind == "marker":
-            self._turn_over()
+            self._begin_part()
             return False
         if kind == "reasoning":
             self.reasoning_tokens += 1
         else:
             self.answer_tokens += 1
-        return self._say(kind, self._joiner.feed(self._model.piece(token)))
+        return self._send_text(kind, self._joiner.feed(self._model.piece(token)))
 
     def write_forced(self, token: int) -> None:
-        """Take a token of the closing text: shown with the thought, but nobody's output, so not counted."""
+        """Take a token of the closing text. It is shown with the reasoning but not counted as output of the model."""
         self.tokens.append(token)
         kind = self._splitter.feed(token)
         if kind == "marker":
-            self._turn_over()
+            self._begin_part()
         else:
-            self._say(kind, self._joiner.feed(self._model.piece(token)))
+            self._send_text(kind, self._joiner.feed(self._model.piece(token)))
 
-    def finish(self, *, can_go_on: bool) -> None:
-        """Send what was held back; of an answer that can go on, not what half a character leaves."""
-        kind: Literal["reasoning", "answer"] = "reasoning" if self.in_thought else "answer"
-        rest = self._joiner.flush()
-        self._say(kind, "" if can_go_on else rest)
+    def finish(self, *, can_continue: bool) -> None:
+        """Send the text that was held back. Send U+FFFD for an incomplete character only if not `can_continue`."""
+        kind: Literal["reasoning", "answer"] = "reasoning" if self.in_reasoning else "answer"
+        incomplete = self._joiner.flush()
+        self._send_text(kind, "" if can_continue else incomplete)
         if kind == "answer":
-            self._emit(kind, self._stops.flush())
+            self._send_delta(kind, self._stops.flush())
 
-    def _turn_over(self) -> None:
-        """The other part begins: its own first blanks are dropped, half characters end here."""
+    def _begin_part(self) -> None:
+        """Begin the other part of the output: drop an incomplete character, and newlines at the beginning."""
         self._joiner.flush()
         self._trimmer = BlankTrimmer()
 
-    def _say(self, kind: Literal["reasoning", "answer"], text: str) -> bool:
+    def _send_text(self, kind: Literal["reasoning", "answer"], text: str) -> bool:
         text = self._trimmer.feed(text)
         if kind == "reasoning":
-            self._emit(kind, text)
+            self._send_delta(kind, text)
             return False
         text, stopped = self._stops.feed(text + self._trimmer.flush())
-        self._emit(kind, text)
+        self._send_delta(kind, text)
         return stopped
 
-    def _emit(self, kind: Literal["reasoning", "answer"], text: str) -> None:
+    def _send_delta(self, kind: Literal["reasoning", "answer"], text: str) -> None:
         if self._skip > 0:
             text, self._skip = text[self._skip :], max(0, self._skip - len(text))
         if text and not self._replaying:

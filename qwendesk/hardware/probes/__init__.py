@@ -1,1 +1,1 @@
-"""One file for each way to read the hardware, all behind the Protocol of `base`."""
+"""Hardware probes, one file for each source. All implement the protocol in `base`."""

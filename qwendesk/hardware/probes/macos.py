@@ -1,4 +1,4 @@
-"""Apple's GPUs: memory is the RAM, and Metal says how much of it one program should use."""
+"""Reads Apple's GPUs. They use the RAM, and Metal recommends how much of it one program should use."""
 
 import ctypes
 import ctypes.util
@@ -7,20 +7,23 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from qwendesk.hardware.probes.base import NOTHING, Ask, Found
+from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, SystemReading
 
 _NORMAL_SHARE = 3
-"""Metal recommends two thirds to three quarters of the RAM; without Metal's own number the lower is taken."""
+"""Divisor of two thirds of the RAM, for an unknown limit. Metal recommends two thirds to three quarters."""
 
 
 def swap_used(usage: bytes) -> int | None:
-    """Bytes in use, of sysctl vm.swapusage: struct xsw_usage {u64 total, available, used; ...}."""
+    """Return the used bytes in sysctl's vm.swapusage: struct xsw_usage {u64 total, available, used; ...}."""
     return int(struct.unpack_from("=QQQ", usage)[2]) if len(usage) >= 24 else None
 
 
 def working_set(ram_bytes: int | None, wired_limit_mb: int | None, metal_bytes: int | None) -> int | None:
-    """Bytes one program should use at most: a limit set by hand (iogpu.wired_limit_mb), else Metal's, else a share."""
+    """Return the most bytes that one program should use.
+
+    It is the limit that the user set (iogpu.wired_limit_mb), else Metal's, else a share of the RAM.
+    """
     if wired_limit_mb:
         return wired_limit_mb * 1024**2
     if metal_bytes:
@@ -29,14 +32,14 @@ def working_set(ram_bytes: int | None, wired_limit_mb: int | None, metal_bytes: 
 
 
 def chip_reading(brand: str, ram_bytes: int | None, set_bytes: int | None) -> GpuReading:
-    """The GPU of an Apple chip. Its memory is the RAM; the working set is the budget."""
+    """Return the reading of an Apple GPU. Its memory is the RAM, and its budget the working set."""
     return GpuReading(
         name=brand or "Apple GPU", vendor="apple", unified=True, total_bytes=ram_bytes, budget_bytes=set_bytes
     )
 
 
 class MacosProbe:
-    """`sysctl` returns the raw bytes of a name, None when there is none; `metal` Metal's recommended bytes."""
+    """`sysctl` returns the raw bytes of a name, or None. `metal` returns the bytes that Metal recommends, or None."""
 
     def __init__(
         self, sysctl: Callable[[str], bytes | None] | None = None, metal: Callable[[], int | None] | None = None
@@ -46,20 +49,23 @@ class MacosProbe:
         self._metal = metal or (_metal_working_set if on_mac else None)
         self._gpu: GpuReading | None = None
 
-    def read(self, _ask: Ask) -> Found:
+    def read(self, _request: ProbeRequest) -> ProbeResult:
         if self._sysctl is None:
-            return NOTHING
+            return EMPTY_RESULT
         if self._gpu is None:
-            self._gpu = self._look_once()
+            self._gpu = self._read_gpu()
         usage = self._sysctl("vm.swapusage")
         system = SystemReading(swap_used_bytes=None if usage is None else swap_used(usage))
-        return Found(gpus=() if self._gpu.name == "" else (self._gpu,), system=system)
+        return ProbeResult(gpus=() if self._gpu.name == "" else (self._gpu,), system=system)
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no resource stays open."""
 
-    def _look_once(self) -> GpuReading:
-        """What does not change while the app runs. An Intel Mac has no unified memory: no reading (empty name)."""
+    def _read_gpu(self) -> GpuReading:
+        """Return what doesn't change while the app runs.
+
+        The name is "" on an Intel Mac: there is no reading then, because the GPU has no unified memory.
+        """
         brand = (self._sysctl("machdep.cpu.brand_string") or b"") if self._sysctl else b""
         text = brand.rstrip(b"\0").decode("utf-8", "replace")
         if not text.startswith("Apple"):
@@ -85,7 +91,7 @@ def _sysctl(name: str) -> bytes | None:
 
 
 def _metal_working_set() -> int | None:
-    """recommendedMaxWorkingSetSize of the system's Metal device, asked through the Objective-C runtime."""
+    """Return recommendedMaxWorkingSetSize of the default Metal device, read through the Objective-C runtime."""
     try:
         metal: Any = ctypes.CDLL("/System/Library/Frameworks/Metal.framework/Metal")
         runtime: Any = ctypes.CDLL(ctypes.util.find_library("objc"))

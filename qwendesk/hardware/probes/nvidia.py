@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through NVML (module pynvml of nvidia-ml-py), on every system that has its driver."""
+"""Reads NVIDIA GPUs through NVML (module pynvml of nvidia-ml-py), on every system with NVIDIA's driver."""
 
 import importlib
 from collections.abc import Callable
@@ -6,30 +6,31 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.hardware.probes.base import NOTHING, Ask, Found, pci_address
+from qwendesk.core.translation import tr
+from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult, pci_address
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Throttle
 
 PCIE_EVERY_S = 5.0
-"""NVML measures PCIe throughput over 20 ms while the call waits: asked so seldom that most looks are without it."""
-_AGAIN_S = 60.0
-"""A driver that is not there is looked for again after this."""
+"""Interval of PCIe throughput measurements. Each blocks for 20 ms, so most readings do without."""
+_RETRY_AFTER_S = 60.0
+"""After this time, a missing driver is searched again."""
 _THROTTLE: tuple[tuple[int, Throttle], ...] = (
     (0x01, "idle"),
     (0x04, "power cap"),
     (0x08 | 0x80, "hardware"),
     (0x20 | 0x40, "thermal"),
 )
-"""Bits of nvmlClocksThrottleReasons: gpu idle; software power cap; hardware slowdown and its power brake; software
+"""Bits of nvmlClocksThrottleReasons: GPU idle; software power cap; hardware slowdown and hardware power brake; software
 and hardware thermal slowdown."""
 
 
 def throttle_reasons(bits: int) -> tuple[Throttle, ...]:
-    """The reasons that are set, in a fixed order; empty when the clocks are free."""
+    """Return the throttle reasons that are set, in a fixed order; empty if the clocks aren't throttled."""
     return tuple(name for mask, name in _THROTTLE if bits & mask)
 
 
 def process_rows(rows: list[Any]) -> tuple[ProcessMemory, ...]:
-    """One row a process (it may be listed for graphics and for computing). Windows gives no bytes: None."""
+    """Return one row per process, even if NVML lists it for both graphics and compute. On Windows, bytes are None."""
     found: dict[int, int | None] = {}
     for row in rows:
         used = getattr(row, "usedGpuMemory", None)
@@ -38,12 +39,12 @@ def process_rows(rows: list[Any]) -> tuple[ProcessMemory, ...]:
 
 
 def memory_of(memory: Any) -> tuple[int, int]:
-    """Total bytes, and bytes that cannot be had: version 2 keeps the driver's own part beside `used`."""
+    """Return the total and the unavailable bytes. `used` is too small, because version 2 excludes the driver's part."""
     return int(memory.total), int(memory.total) - int(memory.free)
 
 
 class NvidiaProbe:
-    """Reads through `library` (a module with pynvml's functions), which is started when it is first asked."""
+    """Reads through `library`, a module with pynvml's functions, which is initialized by the first reading."""
 
     def __init__(self, library: Any = None) -> None:
         self._library = library
@@ -52,20 +53,20 @@ class NvidiaProbe:
         self._note = ""
         self._pcie: dict[str, tuple[float, int | None, int | None]] = {}
 
-    def read(self, ask: Ask) -> Found:
-        if not self._started and not self._start(ask.now_s):
-            return msgspec.structs.replace(NOTHING, notes=(self._note,)) if self._note else NOTHING
-        count = self._ask("nvmlDeviceGetCount")
-        if count is None:  # the driver was replaced or stopped under us
-            self._stop(ask.now_s)
-            return NOTHING
-        driver = self._text(self._ask("nvmlSystemGetDriverVersion"))
-        readings = (self._reading(index, driver, ask.now_s) for index in range(count))
-        return Found(gpus=tuple(each for each in readings if each is not None))
+    def read(self, request: ProbeRequest) -> ProbeResult:
+        if not self._started and not self._start(request.now_s):
+            return msgspec.structs.replace(EMPTY_RESULT, notes=(self._note,)) if self._note else EMPTY_RESULT
+        count = self._call("nvmlDeviceGetCount")
+        if count is None:  # the driver was replaced or stopped meanwhile
+            self._stop(request.now_s)
+            return EMPTY_RESULT
+        driver = self._text(self._call("nvmlSystemGetDriverVersion"))
+        readings = (self._read_gpu(index, driver, request.now_s) for index in range(count))
+        return ProbeResult(gpus=tuple(each for each in readings if each is not None))
 
     def close(self) -> None:
         if self._started:
-            self._ask("nvmlShutdown")
+            self._call("nvmlShutdown")
             self._started = False
 
     def _start(self, now_s: float) -> bool:
@@ -76,12 +77,12 @@ class NvidiaProbe:
             self._library.nvmlInit()
         except ImportError:
             self._not_before_s = float("inf")
-            self._note = "The module pynvml is not installed: NVIDIA GPUs are not read."
+            self._note = tr("NVIDIA GPUs can't be read: the Python package nvidia-ml-py is missing.")
             return False
         except self._library.NVMLError as error:
-            self._not_before_s = now_s + _AGAIN_S
+            self._not_before_s = now_s + _RETRY_AFTER_S
             missing = type(error).__name__.endswith("LibraryNotFound")
-            self._note = "" if missing else f"NVIDIA's driver does not answer: {error}."
+            self._note = "" if missing else tr("The NVIDIA driver doesn't respond: {0}.", error)
             return False
         self._started, self._note = True, ""
         return True
@@ -90,68 +91,68 @@ class NvidiaProbe:
         self.close()
         self._not_before_s = now_s
 
-    def _reading(self, index: int, driver: str | None, now_s: float) -> GpuReading | None:
-        """None when the GPU was taken out, or fell off the bus."""
-        handle = self._ask("nvmlDeviceGetHandleByIndex", index)
+    def _read_gpu(self, index: int, driver: str | None, now_s: float) -> GpuReading | None:
+        """Return the reading of a GPU; None if it was removed or is lost."""
+        handle = self._call("nvmlDeviceGetHandleByIndex", index)
         if handle is None:
             return None
-        bus = self._ask("nvmlDeviceGetPciInfo", handle)
+        bus = self._call("nvmlDeviceGetPciInfo", handle)
         pci = pci_address(self._text(getattr(bus, "busId", None)) or "")
-        memory = self._memory(handle)
-        use = self._ask("nvmlDeviceGetUtilizationRates", handle)
+        memory = self._read_memory(handle)
+        use = self._call("nvmlDeviceGetUtilizationRates", handle)
         power, limit = (
-            self._ask("nvmlDeviceGetPowerUsage", handle),
-            self._ask("nvmlDeviceGetEnforcedPowerLimit", handle),
+            self._call("nvmlDeviceGetPowerUsage", handle),
+            self._call("nvmlDeviceGetEnforcedPowerLimit", handle),
         )
-        bits = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
-        sent, received = self._throughput(pci or str(index), handle, now_s)
+        bits = self._call("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+        sent, received = self._read_throughput(pci or str(index), handle, now_s)
         total, used = memory or (None, None)
-        name = self._text(self._ask("nvmlDeviceGetName", handle))
+        name = self._text(self._call("nvmlDeviceGetName", handle))
         return GpuReading(
             pci=pci,
             name=name,
             vendor="nvidia",
             driver=driver,
-            # A GPU that answers by name but has no memory of its own shares the PC's (DGX Spark, Jetson).
+            # A GPU that reports its name but no memory shares the PC's memory (DGX Spark, Jetson).
             unified=True if memory is None and name is not None else None,
             total_bytes=total,
             used_bytes=used,
             busy_percent=None if use is None else float(use.gpu),
             power_w=None if power is None else power / 1000,
             power_limit_w=None if limit is None else limit / 1000,
-            temperature_c=self._ask("nvmlDeviceGetTemperature", handle, 0),
-            core_mhz=self._ask("nvmlDeviceGetClockInfo", handle, 0),
-            memory_mhz=self._ask("nvmlDeviceGetClockInfo", handle, 2),
+            temperature_c=self._call("nvmlDeviceGetTemperature", handle, 0),
+            core_mhz=self._call("nvmlDeviceGetClockInfo", handle, 0),
+            memory_mhz=self._call("nvmlDeviceGetClockInfo", handle, 2),
             throttle=None if bits is None else throttle_reasons(bits),
-            pcie_generation=self._ask("nvmlDeviceGetCurrPcieLinkGeneration", handle),
-            pcie_width=self._ask("nvmlDeviceGetCurrPcieLinkWidth", handle),
+            pcie_generation=self._call("nvmlDeviceGetCurrPcieLinkGeneration", handle),
+            pcie_width=self._call("nvmlDeviceGetCurrPcieLinkWidth", handle),
             pcie_sent_bytes_s=sent,
             pcie_received_bytes_s=received,
-            processes=self._processes(handle),
+            processes=self._read_processes(handle),
         )
 
-    def _memory(self, handle: Any) -> tuple[int, int] | None:
+    def _read_memory(self, handle: Any) -> tuple[int, int] | None:
         version = getattr(self._library, "nvmlMemory_v2", None)
-        memory = self._ask("nvmlDeviceGetMemoryInfo", handle, version) if version is not None else None
+        memory = self._call("nvmlDeviceGetMemoryInfo", handle, version) if version is not None else None
         if memory is None:  # a driver before 510
-            memory = self._ask("nvmlDeviceGetMemoryInfo", handle)
+            memory = self._call("nvmlDeviceGetMemoryInfo", handle)
         return None if memory is None else memory_of(memory)
 
-    def _processes(self, handle: Any) -> tuple[ProcessMemory, ...] | None:
-        lists = [self._ask(f"nvmlDeviceGet{kind}RunningProcesses", handle) for kind in ("Compute", "Graphics")]
+    def _read_processes(self, handle: Any) -> tuple[ProcessMemory, ...] | None:
+        lists = [self._call(f"nvmlDeviceGet{kind}RunningProcesses", handle) for kind in ("Compute", "Graphics")]
         known = [rows for rows in lists if rows is not None]
         return process_rows([row for rows in known for row in rows]) if known else None
 
-    def _throughput(self, key: str, handle: Any, now_s: float) -> tuple[int | None, int | None]:
+    def _read_throughput(self, key: str, handle: Any, now_s: float) -> tuple[int | None, int | None]:
         last = self._pcie.get(key)
         if last is None or now_s - last[0] >= PCIE_EVERY_S:
-            sent, received = (self._ask("nvmlDeviceGetPcieThroughput", handle, counter) for counter in (1, 0))
+            sent, received = (self._call("nvmlDeviceGetPcieThroughput", handle, counter) for counter in (1, 0))
             last = (now_s, None if sent is None else sent * 1024, None if received is None else received * 1024)
             self._pcie[key] = last
         return last[1], last[2]
 
-    def _ask(self, function: str, *arguments: Any) -> Any:
-        """What NVML answers; None when this GPU, driver or account cannot be asked that."""
+    def _call(self, function: str, *arguments: Any) -> Any:
+        """Return what an NVML function returns; None if this GPU, driver or account doesn't support it."""
         call: Callable[..., Any] | None = getattr(self._library, function, None)
         if call is None:
             return None

@@ -1,4 +1,4 @@
-"""Windows' graphics adapters through D3DKMT: name, size, PCI address for a LUID, and the system's budget."""
+"""Reads graphics adapters on Windows through D3DKMT: name, memory size, PCI address of a LUID, and memory budget."""
 
 import ctypes
 import sys
@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from qwendesk.hardware.probes.base import NOTHING, Ask, Found
+from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, Vendor
 
 LIST_EVERY_S = 30.0
-"""Adapters come and go seldom; the budget is asked every time."""
+"""Interval for listing the adapters, which rarely change. The budget is read every time."""
 _SEGMENT_SIZE, _ADDRESS, _REGISTRY, _TYPE = 3, 6, 8, 15
-"""KMTQUERYADAPTERINFOTYPE."""
-_MOST_ADAPTERS = 32
+"""Values of KMTQUERYADAPTERINFOTYPE."""
+_MAX_ADAPTERS = 32
 _SOFTWARE, _HYBRID_INTEGRATED, _RENDER = 1 << 2, 1 << 5, 1
-_SMALL_BYTES = 512 * 1024**2
-"""Integrated GPUs carve at most this much out of the RAM; the rest of what they use is shared."""
+_MAX_INTEGRATED_BYTES = 512 * 1024**2
+"""Integrated GPUs reserve at most this much RAM as dedicated memory; the rest that they use is shared."""
 
 
 class Luid(ctypes.Structure):
@@ -85,7 +85,7 @@ class VideoMemoryInfo(ctypes.Structure):
 
 
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of one adapter, as plain numbers."""
+    """The properties of one adapter."""
 
     high: int
     low: int
@@ -97,13 +97,13 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reading_of(adapter: Adapter, budget_bytes: int | None = None) -> GpuReading | None:
-    """The adapter as a reading; None for a software renderer and for one that only shows pictures."""
+    """Return the reading of an adapter; None for software renderers and adapters that only drive displays."""
     flags = adapter.flags
     if flags is not None and (flags & _SOFTWARE or not flags & _RENDER):
         return None
     unified: bool | None = None
     if adapter.dedicated_bytes is not None:
-        unified = bool(flags and flags & _HYBRID_INTEGRATED) or adapter.dedicated_bytes <= _SMALL_BYTES
+        unified = bool(flags and flags & _HYBRID_INTEGRATED) or adapter.dedicated_bytes <= _MAX_INTEGRATED_BYTES
     return GpuReading(
         luid=f"0x{adapter.high & 0xFFFFFFFF:08x}_0x{adapter.low:08x}",
         pci="{:04x}:{:02x}:{:02x}.{:x}".format(0, *adapter.bus) if adapter.bus is not None else None,
@@ -117,7 +117,7 @@ def reading_of(adapter: Adapter, budget_bytes: int | None = None) -> GpuReading 
 
 
 def vendor_of(name: str) -> Vendor | None:
-    """The maker by the adapter's name; None when it tells nothing."""
+    """Return the vendor according to the adapter's name; None if unknown."""
     words = name.lower()
     if "nvidia" in words or "geforce" in words:
         return "nvidia"
@@ -127,28 +127,31 @@ def vendor_of(name: str) -> Vendor | None:
 
 
 class WindowsD3dkmtProbe:
-    """`library` has gdi32.dll's D3DKMT functions, `kernel` OpenProcess and CloseHandle; None opens the real ones."""
+    """Reads through `library`, which has the D3DKMT functions of gdi32.dll.
+
+    `kernel` has OpenProcess and CloseHandle. If `library` is None, Windows' own DLLs are loaded for both.
+    """
 
     def __init__(self, library: Any = None, kernel: Any = None) -> None:
         self._library, self._kernel = library, kernel
-        self._listed_s: float | None = None
+        self._listed_at_s: float | None = None
         self._adapters: list[tuple[int, Adapter]] = []
         self._pid: int | None = None
         self._process: int | None = None
 
-    def read(self, ask: Ask) -> Found:
+    def read(self, request: ProbeRequest) -> ProbeResult:
         if not self._open():
-            return NOTHING
-        if self._listed_s is None or ask.now_s - self._listed_s >= LIST_EVERY_S:
+            return EMPTY_RESULT
+        if self._listed_at_s is None or request.now_s - self._listed_at_s >= LIST_EVERY_S:
             self._release()
-            self._adapters = list(self._list())
-            self._listed_s = ask.now_s
-        self._look_at(ask.pid)
+            self._adapters = list(self._list_adapters())
+            self._listed_at_s = request.now_s
+        self._open_process(request.pid)
         found = (reading_of(adapter, self._budget(handle)) for handle, adapter in self._adapters)
-        return Found(gpus=tuple(each for each in found if each is not None))
+        return ProbeResult(gpus=tuple(each for each in found if each is not None))
 
     def close(self) -> None:
-        self._look_at(None)
+        self._open_process(None)
         self._release()
 
     def _open(self) -> bool:
@@ -161,20 +164,20 @@ class WindowsD3dkmtProbe:
                 self._library = None
         return self._library is not None and hasattr(self._library, "D3DKMTEnumAdapters2")
 
-    def _list(self) -> Iterator[tuple[int, Adapter]]:
-        room = (AdapterInfo * _MOST_ADAPTERS)()
-        request = EnumAdapters2(_MOST_ADAPTERS, room)
+    def _list_adapters(self) -> Iterator[tuple[int, Adapter]]:
+        buffer = (AdapterInfo * _MAX_ADAPTERS)()
+        request = EnumAdapters2(_MAX_ADAPTERS, buffer)
         if self._library.D3DKMTEnumAdapters2(ctypes.byref(request)):
             return
-        for info in room[: request.count]:
-            yield info.handle, self._adapter(info)
+        for info in buffer[: request.count]:
+            yield info.handle, self._read_adapter(info)
 
-    def _adapter(self, info: AdapterInfo) -> Adapter:
+    def _read_adapter(self, info: AdapterInfo) -> Adapter:
         flags = self._query(info.handle, _TYPE, ctypes.c_uint32())
         address = self._query(info.handle, _ADDRESS, Address())
         registry = self._query(info.handle, _REGISTRY, Registry())
         size = self._query(info.handle, _SEGMENT_SIZE, SegmentSize())
-        # An adapter that sits on no bus (a virtual one) says 0xFFFFFFFF.
+        # A virtual adapter is on no bus and reports 0xFFFFFFFF.
         on_bus = address is not None and address.bus < 256 and address.device < 32 and address.function < 8
         return Adapter(
             high=info.luid.high,
@@ -193,15 +196,15 @@ class WindowsD3dkmtProbe:
         return None if self._library.D3DKMTQueryAdapterInfo(ctypes.byref(request)) else answer
 
     def _budget(self, handle: int) -> int | None:
-        """What Windows lets the engine use of the adapter's own memory; None without an engine."""
+        """Return how much of the adapter's dedicated memory Windows lets the engine use; None without an engine."""
         if self._process is None or not hasattr(self._library, "D3DKMTQueryVideoMemoryInfo"):
             return None
         request = VideoMemoryInfo(process=self._process, handle=handle, group=0)
         failed = self._library.D3DKMTQueryVideoMemoryInfo(ctypes.byref(request))
         return None if failed else int(request.budget)
 
-    def _look_at(self, pid: int | None) -> None:
-        """Keeps one handle open, to the engine's process (PROCESS_QUERY_INFORMATION)."""
+    def _open_process(self, pid: int | None) -> None:
+        """Open a handle to the engine's process (PROCESS_QUERY_INFORMATION), and close the previous one."""
         if pid == self._pid:
             return
         if self._process:

@@ -1,4 +1,4 @@
-"""GPU memory and load on Windows, through the performance counters (PDH) with one query that stays open."""
+"""Reads GPU memory and load on Windows from performance counters (PDH), with one query that stays open."""
 
 import ctypes
 import re
@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qwendesk.hardware.probes.base import NOTHING, Ask, Found
+from qwendesk.core.translation import tr
+from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory
 
 COUNTERS: Mapping[str, str] = {
@@ -20,14 +21,17 @@ _INSTANCE = re.compile(
     r"^(?:pid_(?P<pid>\d+)_)?luid_(?P<high>0x[0-9a-f]+)_(?P<low>0x[0-9a-f]+)_phys_\d+", re.IGNORECASE
 )
 _ENGINE = re.compile(r"^pid_\d+_luid_(0x[0-9a-f]+_0x[0-9a-f]+)_phys_(\d+_eng_\d+)", re.IGNORECASE)
-"""Of "\\GPU Engine": one row for each process on each engine (3D, compute, copy, video) of an adapter."""
+"""Instance of "\\GPU Engine": a row for each process on each engine (3D, compute, copy, video) of an adapter."""
 _FORMAT_LARGE = 0x400
 _OK, _MORE_DATA, _NO_DATA = 0, 0x800007D2, 0x800007D5
-_AGAIN_S = 60.0
+_RETRY_AFTER_S = 60.0
 
 
 def instance_of(name: str) -> tuple[int | None, str] | None:
-    """Process and LUID of "pid_4711_luid_0x00000000_0x0000D3F2_phys_0"; the process is None for an adapter's."""
+    """Return the process ID and the LUID of an instance such as "pid_4711_luid_0x00000000_0x0000D3F2_phys_0".
+
+    The process ID is None for an adapter's instance. Return None for other names.
+    """
     found = _INSTANCE.match(name)
     if found is None:
         return None
@@ -36,10 +40,10 @@ def instance_of(name: str) -> tuple[int | None, str] | None:
 
 
 def readings(values: Mapping[str, Iterable[tuple[str, int]]]) -> tuple[GpuReading, ...]:
-    """One reading per LUID from (instance, value) rows of each counter in `COUNTERS`.
+    """Return one reading per LUID, from the (instance, value) rows of each counter in `COUNTERS`.
 
-    Linked adapters of one LUID are added up. A process never has more than its adapter: the counter of a process goes
-    on counting memory that the driver moved out, so it is capped by the adapter's.
+    Linked adapters of one LUID are added up. Values of a process are limited to those of its adapter, because its
+    counters include memory that the driver has moved out.
     """
     adapters: dict[str, dict[str, int]] = {}
     processes: dict[tuple[str, int], dict[str, int]] = {}
@@ -54,16 +58,18 @@ def readings(values: Mapping[str, Iterable[tuple[str, int]]]) -> tuple[GpuReadin
             if parsed is None:
                 continue
             pid, luid = parsed
-            place = adapters.setdefault(luid, {})
+            sums = adapters.setdefault(luid, {})
             if pid is not None:
-                place = processes.setdefault((luid, pid), {})
-            place[counter] = place.get(counter, 0) + n_bytes
+                sums = processes.setdefault((luid, pid), {})
+            sums[counter] = sums.get(counter, 0) + n_bytes
     return tuple(_reading(luid, totals, processes, busy.get(luid)) for luid, totals in adapters.items())
 
 
 def busy_percents(rows: Iterable[tuple[str, int]]) -> dict[str, float]:
-    """How busy each adapter is, by LUID, as the Task Manager tells it: all processes of one engine together, and of
-    the engines the busiest, for they work side by side."""
+    """Return the load of each adapter in percent by LUID, calculated as in Task Manager.
+
+    The processes on one engine are added up. The busiest engine counts, because the engines work in parallel.
+    """
     engines: dict[tuple[str, str], int] = {}
     for name, percent in rows:
         found = _ENGINE.match(name)
@@ -114,7 +120,7 @@ class CounterItem(ctypes.Structure):
 
 
 class WindowsPdhProbe:
-    """`library` has pdh.dll's functions; None opens the real one, which exists on Windows alone."""
+    """Reads through `library`, which has the functions of pdh.dll. None loads pdh.dll, which only Windows has."""
 
     def __init__(self, library: Any = None) -> None:
         self._library = library
@@ -123,17 +129,19 @@ class WindowsPdhProbe:
         self._not_before_s: float | None = None
         self._note = ""
 
-    def read(self, ask: Ask) -> Found:
-        if not self._counters and not self._open(ask.now_s):
-            return Found(notes=(self._note,)) if self._note else NOTHING
+    def read(self, request: ProbeRequest) -> ProbeResult:
+        if not self._counters and not self._open(request.now_s):
+            return ProbeResult(notes=(self._note,)) if self._note else EMPTY_RESULT
         status = self._library.PdhCollectQueryData(self._query) & 0xFFFFFFFF
-        if status == _NO_DATA:  # no process uses a GPU just now
-            return NOTHING
+        if status == _NO_DATA:  # no process uses a GPU at the moment
+            return EMPTY_RESULT
         if status != _OK:
             self.close()
-            self._not_before_s = ask.now_s + _AGAIN_S
-            return NOTHING
-        return Found(gpus=readings({name: self._rows(handle) for name, handle in self._counters.items()}))
+            self._not_before_s = request.now_s + _RETRY_AFTER_S
+            return EMPTY_RESULT
+        return ProbeResult(
+            gpus=readings({name: self._counter_values(handle) for name, handle in self._counters.items()})
+        )
 
     def close(self) -> None:
         if self._query.value:
@@ -144,16 +152,16 @@ class WindowsPdhProbe:
     def _open(self, now_s: float) -> bool:
         if self._not_before_s is not None and now_s < self._not_before_s:
             return False
-        self._not_before_s = now_s + _AGAIN_S
+        self._not_before_s = now_s + _RETRY_AFTER_S
         if self._library is None and sys.platform == "win32":
             try:
                 self._library = ctypes.WinDLL("pdh.dll")
             except OSError as error:
-                self._note = f"Windows' performance counters cannot be opened: {error}."
+                self._note = tr("Windows performance counters can't be opened: {0}.", error)
         if self._library is None:
             return False
         if self._library.PdhOpenQueryW(None, 0, ctypes.byref(self._query)) & 0xFFFFFFFF != _OK:
-            self._note = "Windows' performance counters cannot be asked."
+            self._note = tr("Windows performance counters don't respond.")
             return False
         for name, path in COUNTERS.items():
             handle = ctypes.c_void_p()
@@ -161,13 +169,13 @@ class WindowsPdhProbe:
                 self._counters[name] = handle
         if not self._counters:
             self.close()
-            self._note = "This Windows has no counters of GPU memory (they came with version 1709)."
+            self._note = tr("GPU memory can't be read: this needs Windows 10 version 1709 or later.")
         else:
             self._note = ""
         return bool(self._counters)
 
-    def _rows(self, counter: ctypes.c_void_p) -> list[tuple[str, int]]:
-        """The counter's instances; empty when it has no data, and when it keeps growing under us."""
+    def _counter_values(self, counter: ctypes.c_void_p) -> list[tuple[str, int]]:
+        """Return the instances of a counter with values; empty if it has no data or grows too fast to be read."""
         size, count = ctypes.c_uint32(0), ctypes.c_uint32(0)
         buffer: Any = None
         for _ in range(3):

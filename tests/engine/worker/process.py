@@ -9,16 +9,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from qwendesk.core import paths
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.engine import protocol as p
 
 EventT = TypeVar("EventT", bound=p.Event)
 GREEDY = GenerationOptions(temperature=0, presence_penalty=0)
 
 
-def demo_options(**changes: Any) -> LoadOptions:
+def demo_options(**changes: Any) -> DecidedOptions:
     """The demo model on the CPU, everything decided."""
     defaults: dict[str, Any] = {
         "model": str(paths.demo_model()),
@@ -29,7 +31,7 @@ def demo_options(**changes: Any) -> LoadOptions:
         "load_mode": "mmap",
         "n_threads": 1,
     }
-    return LoadOptions(**defaults | changes)
+    return DecidedOptions(**defaults | changes)
 
 
 def greedy(**changes: Any) -> GenerationOptions:
@@ -94,11 +96,11 @@ class WorkerProcess:
         assert isinstance(last, kind), last
         return last
 
-    def load(self, options: LoadOptions) -> p.LoadReport:
+    def load(self, options: DecidedOptions) -> p.LoadReport:
         self.send(p.Load, options=options)
         return self.expect(p.Loaded).report
 
-    def refuse_load(self, options: LoadOptions) -> p.LoadRefused:
+    def refuse_load(self, options: DecidedOptions) -> p.LoadRefused:
         self.send(p.Load, options=options)
         last = self.until(p.LoadRefused, p.Loaded)[-1]
         assert isinstance(last, p.LoadRefused), last
@@ -115,7 +117,7 @@ class WorkerProcess:
         self.send(p.Generate, messages=tuple(messages), options=options, **fields)
         last = self.until(p.Finished, p.RequestFailed)[-1]
         assert isinstance(last, p.RequestFailed), last
-        return last
+        return msgspec.structs.replace(last, sentence=last.sentence.format(*last.values), values=())
 
 
 @contextlib.contextmanager

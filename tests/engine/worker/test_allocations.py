@@ -18,7 +18,7 @@ reserve_compute_meta:        CPU compute buffer size =     9.00 MiB
 """.strip().splitlines()
 
 
-def test_reads_every_kind_of_buffer_per_device() -> None:
+def test_every_kind_of_buffer_is_read_per_device() -> None:
     rows = {row.device: row for row in read_allocations(CUDA_LOAD)}
     assert list(rows) == ["CPU", "CUDA0", "CUDA1"]
     assert rows["CUDA0"].weights_bytes == 20000 * MIB
@@ -49,5 +49,5 @@ def test_vision_weights_are_added_where_they_are() -> None:
     assert rows["CUDA0"].vision_bytes == round(223.25 * MIB) + MIB
 
 
-def test_other_lines_mean_nothing() -> None:
+def test_other_lines_are_ignored() -> None:
     assert read_allocations(["print_info: model size = 1 MiB", "", "buffer size ="]) == ()

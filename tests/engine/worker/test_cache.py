@@ -6,7 +6,7 @@ from collections.abc import Sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker.cache import Checkpoint, ImageItem, PromptCache, common_prefix, thin
+from qwendesk.engine.worker.cache import Checkpoint, ImageItem, PromptCache, common_prefix_length, thin
 
 
 class HybridMemory:
@@ -56,70 +56,70 @@ def filled(memory: HybridMemory, cache: PromptCache, tokens: list[int], saves: s
 
 
 def new_cache(memory: HybridMemory, budget_bytes: int = 10_000) -> PromptCache:
-    return PromptCache(memory, rewinds_freely=isinstance(memory, PlainMemory), budget_bytes=budget_bytes)
+    return PromptCache(memory, can_cut_anywhere=isinstance(memory, PlainMemory), budget_bytes=budget_bytes)
 
 
-def test_continues_where_memory_ends() -> None:
+def test_prefill_continues_where_the_cache_ends() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
     filled(memory, cache, [1, 2, 3], set())
-    assert cache.rewind([1, 2, 3, 4]).start == 3
+    assert cache.roll_back([1, 2, 3, 4]).start == 3
 
 
-def test_rewinds_to_the_nearest_checkpoint_and_drops_later_ones() -> None:
+def test_rollback_uses_the_nearest_checkpoint_and_drops_later_ones() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
     filled(memory, cache, list(range(20)), {4, 9, 15})
     wanted = [*range(12), 99, 98]
-    assert cache.rewind(wanted).start == 9
+    assert cache.roll_back(wanted).start == 9
     assert memory.attention == memory.recurrent == 9
     assert cache.checkpoint_indexes == (4, 9)
 
 
-def test_always_leaves_one_token_to_read() -> None:
+def test_at_least_one_token_is_processed() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
     filled(memory, cache, [1, 2, 3, 4], {2})
-    assert cache.rewind([1, 2, 3, 4]).start == 2
+    assert cache.roll_back([1, 2, 3, 4]).start == 2
 
 
-def test_plain_memory_needs_no_checkpoint() -> None:
+def test_attention_only_models_need_no_checkpoint() -> None:
     memory = PlainMemory()
     cache = new_cache(memory)
     filled(memory, cache, list(range(10)), {2})
     assert cache.checkpoint_indexes == ()
-    assert cache.rewind([0, 1, 2, 3, 4, 77]).start == 5
+    assert cache.roll_back([0, 1, 2, 3, 4, 77]).start == 5
     assert memory.attention == 5
 
 
-def test_without_a_checkpoint_everything_is_read_and_the_note_says_why() -> None:
+def test_without_a_checkpoint_the_whole_prompt_is_processed_with_a_note() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
     filled(memory, cache, list(range(500)), set())
-    rewind = cache.rewind([*range(400), 999])
-    assert rewind.start == 0
-    assert "400 tokens" in rewind.note
+    rollback = cache.roll_back([*range(400), 999])
+    assert rollback.start == 0
+    assert "400 tokens" in rollback.note
     assert memory.attention == 0
 
 
-def test_a_torn_memory_is_never_continued() -> None:
+def test_inconsistent_cache_is_never_continued() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
     filled(memory, cache, list(range(300)), {5})
     memory.attention += 1  # the abort left half a token behind
-    cache.tear()
-    rewind = cache.rewind([*range(300), 301])
-    assert rewind.start == 5
-    assert "stopped in mid-step" in rewind.note
-    assert cache.rewind([*range(5), 6]).note == ""
+    cache.mark_inconsistent()
+    rollback = cache.roll_back([*range(300), 301])
+    assert rollback.start == 5
+    assert "stopped in mid-step" in rollback.note
+    assert cache.roll_back([*range(5), 6]).note == ""
 
 
-def test_nothing_shared_is_no_loss_worth_a_note() -> None:
+def test_prompt_without_shared_prefix_has_no_note() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
     filled(memory, cache, [1, 2, 3], {2})
-    rewind = cache.rewind([9, 8, 7])
-    assert (rewind.start, rewind.note) == (0, "")
+    rollback = cache.roll_back([9, 8, 7])
+    assert (rollback.start, rollback.note) == (0, "")
 
 
 def test_pictures_take_cells_by_token_and_positions_by_mrope() -> None:
@@ -131,11 +131,11 @@ def test_pictures_take_cells_by_token_and_positions_by_mrope() -> None:
 
 def test_pictures_are_the_same_only_by_content() -> None:
     first, second = ImageItem("a", 10, 4), ImageItem("b", 10, 4)
-    assert common_prefix([1, first, 2], [1, first, 3]) == 2
-    assert common_prefix([1, first], [1, second]) == 1
+    assert common_prefix_length([1, first, 2], [1, first, 3]) == 2
+    assert common_prefix_length([1, first], [1, second]) == 1
 
 
-def test_thinning_keeps_the_end_dense_and_the_pinned_one() -> None:
+def test_thinning_keeps_recent_and_pinned_checkpoints() -> None:
     all_of_them = [Checkpoint(i * 100, i == 1, bytes(100)) for i in range(1, 101)]
     kept = thin(all_of_them, 1000)
     indexes = [each.index for each in kept]
@@ -160,12 +160,12 @@ def test_a_checkpoint_larger_than_the_budget_is_not_kept() -> None:
         max_size=12,
     )
 )
-def test_memory_and_items_agree_whatever_happens(prompts: list[tuple[list[int], set[int], bool]]) -> None:
+def test_cache_and_items_stay_consistent(prompts: list[tuple[list[int], set[int], bool]]) -> None:
     """Random prompts, checkpoints, aborts and a tight budget: what is held is always a prefix that was really fed."""
     memory = HybridMemory()
     cache = new_cache(memory, budget_bytes=450)
     for wanted, saves, torn in prompts:
-        start = cache.rewind(wanted).start
+        start = cache.roll_back(wanted).start
         assert start < len(wanted)
         assert list(cache.items) == wanted[:start]
         assert memory.attention == memory.recurrent == start
@@ -173,4 +173,4 @@ def test_memory_and_items_agree_whatever_happens(prompts: list[tuple[list[int], 
         assert all(index <= len(wanted) for index in cache.checkpoint_indexes)
         if torn:
             memory.attention += 1
-            cache.tear()
+            cache.mark_inconsistent()

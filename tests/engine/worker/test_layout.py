@@ -5,16 +5,16 @@ from hypothesis import strategies as st
 
 from qwendesk.core.messages import ImagePart
 from qwendesk.engine.worker.cache import ImageItem
-from qwendesk.engine.worker.layout import Layout, Step, lay_out
-from qwendesk.engine.worker.prompt import Boundary, Picture, Prompt
-from qwendesk.engine.worker.vision import PreparedPicture, Tile
+from qwendesk.engine.worker.layout import DecodeStep, Layout, lay_out
+from qwendesk.engine.worker.prompt import Boundary, ImagePlaceholder, Prompt
+from qwendesk.engine.worker.vision import ImageChunk, PreparedImage
 
-START, USER, ASSISTANT, NEWLINE, THINK = 90, 91, 92, 93, 94
-TILE = Tile(ImageItem("cat", n_tokens=768, n_positions=32), handle=0)
+START, USER, ASSISTANT, NEWLINE, THINK, END = 1090, 1091, 1092, 1093, 1094, 1095
+TILE = ImageChunk(ImageItem("cat", n_tokens=768, n_positions=32), handle=0)
 
 
 def plain(n_items: int, cuts: dict[int, bool]) -> Layout:
-    return Layout(tuple(range(n_items)), {}, cuts, opens_thought=False)
+    return Layout(tuple(range(n_items)), {}, cuts, opens_reasoning=False)
 
 
 def ends(layout: Layout, start: int, n_ubatch: int) -> list[int]:
@@ -34,11 +34,11 @@ def test_checkpoints_follow_cuts_and_the_pinned_one_is_marked() -> None:
     assert [(step.save, step.pinned) for step in steps] == [(True, True), (True, False), (False, False)]
 
 
-def test_only_the_last_batch_wants_logits() -> None:
+def test_only_the_last_batch_has_logits() -> None:
     assert [step.is_last for step in plain(10, {4: True}).steps(0, 3)] == [False, False, False, True]
 
 
-def test_a_long_text_gets_checkpoints_on_the_way() -> None:
+def test_long_text_has_checkpoints_in_between() -> None:
     saved = [step.save for step in plain(3_500, {}).steps(0, 512)]
     assert [index + 1 for index, save in enumerate(saved) if save] == [2, 4, 6]
     saved = [step.save for step in plain(3_000, {}).steps(0, 512)]
@@ -46,9 +46,7 @@ def test_a_long_text_gets_checkpoints_on_the_way() -> None:
 
 
 @given(st.integers(1, 300), st.sets(st.integers(1, 299)), st.integers(1, 50))
-def test_reading_from_any_cut_ends_at_the_same_places_as_reading_all(
-    n_items: int, cuts: set[int], n_ubatch: int
-) -> None:
+def test_batches_from_any_cut_end_at_the_same_places(n_items: int, cuts: set[int], n_ubatch: int) -> None:
     layout = plain(n_items, {cut: False for cut in cuts if cut < n_items})
     whole = ends(layout, 0, n_ubatch)
     assert whole[-1] == n_items
@@ -61,16 +59,16 @@ def chat_with_picture() -> Layout:
     first = (START, USER, NEWLINE, 1, 2, START, ASSISTANT, NEWLINE, 3, 4, 5, START, USER, NEWLINE)
     last = (6, 7, START, ASSISTANT, NEWLINE, THINK, NEWLINE)
     prompt = Prompt(
-        pieces=(first, Picture(ImagePart("cat.png", "cat")), last),
+        pieces=(first, ImagePlaceholder(ImagePart("cat.png", "cat")), last),
         boundaries=(
             Boundary(0, 0, "system"),
             Boundary(0, 11, "user_turn"),
             Boundary(2, 0, "image"),
-            Boundary(2, 5, "thought"),
+            Boundary(2, 5, "reasoning"),
         ),
-        opens_thought=True,
+        opens_reasoning=True,
     )
-    return lay_out(prompt, {"cat": PreparedPicture(((80,), TILE, (81,)))})
+    return lay_out(prompt, {"cat": PreparedImage(((80,), TILE, (81,)))})
 
 
 def test_a_picture_is_one_item_with_its_marks_around_it() -> None:
@@ -78,11 +76,11 @@ def test_a_picture_is_one_item_with_its_marks_around_it() -> None:
     assert layout.items[14:17] == (80, TILE.item, 81)
     assert layout.n_tokens == 14 + 2 + 768 + 7
     assert layout.image_tokens == 768
-    (step,) = [step for step in layout.steps(0, 512) if step.tile]
-    assert step == Step((TILE.item,), TILE)
+    (step,) = [step for step in layout.steps(0, 512) if step.image_chunk]
+    assert step == DecodeStep((TILE.item,), TILE)
 
 
-def test_cuts_are_turns_pictures_the_thought_and_where_earlier_answers_begin() -> None:
+def test_cuts_are_at_turns_pictures_reasoning_and_earlier_answers() -> None:
     """The second turn begins right behind the first answer: too near for a checkpoint of its own."""
     assert chat_with_picture().cuts == {8: False, 17: False, 22: False}
 
@@ -90,11 +88,28 @@ def test_cuts_are_turns_pictures_the_thought_and_where_earlier_answers_begin() -
 def test_a_turn_after_a_long_answer_has_its_own_checkpoint() -> None:
     question, answer = (START, USER, NEWLINE, 1), (START, ASSISTANT, NEWLINE, *range(200))
     pieces = ((*question, *answer, *question, START, ASSISTANT, NEWLINE, THINK),)
-    boundaries = (Boundary(0, 0, "system"), Boundary(0, 207, "user_turn"), Boundary(0, 214, "thought"))
-    layout = lay_out(Prompt(pieces, boundaries, opens_thought=True), {})
+    boundaries = (Boundary(0, 0, "system"), Boundary(0, 207, "user_turn"), Boundary(0, 214, "reasoning"))
+    layout = lay_out(Prompt(pieces, boundaries, opens_reasoning=True), {})
     assert layout.cuts == {7: False, 207: False, 214: False}
 
 
 def test_the_start_of_the_first_turn_is_pinned_when_a_system_prompt_precedes_it() -> None:
-    prompt = Prompt(((START, 1, START, USER, 2),), (Boundary(0, 2, "system"),), opens_thought=False)
-    assert lay_out(prompt, {}).cuts == {2: True}
+    prompt = Prompt(((START, 1, START, USER, 2),), (Boundary(0, 2, "system"),), opens_reasoning=False)
+    assert lay_out(prompt, {}).cuts == {2: True, 4: False}, "and one before the last token: see below"
+    assert lay_out(prompt, {}, can_cut_anywhere=True).cuts == {2: True}
+
+
+def test_without_reasoning_checkpoints_precede_each_generation_prompt() -> None:
+    question, header = (START, USER, *range(200)), (END, START, ASSISTANT, NEWLINE)
+    piece = (*question, *header, 1, 2, END, *question, *header)
+    boundaries = (Boundary(0, 0, "system"), Boundary(0, 209, "user_turn"), Boundary(0, 411, "generation"))
+    prompt = Prompt((piece,), boundaries, opens_reasoning=False)
+    assert lay_out(prompt, {}).cuts == {202: False, 411: False}
+    assert lay_out(prompt, {}, can_cut_anywhere=True).cuts == {209: False}, "such a model can go back to any place"
+
+
+def test_continued_answer_keeps_its_prompts_checkpoints() -> None:
+    piece = (START, USER, 1, END, START, ASSISTANT, 2, 3)
+    boundaries = (Boundary(0, 0, "system"), Boundary(0, 3, "generation"))
+    prompt = Prompt((piece,), boundaries, opens_reasoning=False, begun=(2, 3))
+    assert lay_out(prompt, {}).cuts == {3: False}

@@ -1,6 +1,8 @@
 """Loading through a real worker: what it reports, and how it fails on broken files."""
 
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +26,7 @@ def worker() -> "WorkerProcess":  # type: ignore[misc]
         yield process
 
 
-def test_reports_what_was_loaded(worker: WorkerProcess) -> None:
+def test_load_report_describes_the_model(worker: WorkerProcess) -> None:
     report = worker.load(demo_options())
     assert report.architecture == "qwen35moe"
     assert (report.n_ctx, report.n_layers, report.n_vocab) == (4096, 8, 2048)
@@ -53,7 +55,7 @@ def test_progress_reaches_the_end_in_order(worker: WorkerProcess) -> None:
     ]
 
 
-def test_context_zero_takes_the_models_own(worker: WorkerProcess) -> None:
+def test_context_of_zero_is_the_models_context(worker: WorkerProcess) -> None:
     report = worker.load(demo_options(n_ctx=0, vision="off"))
     assert report.n_ctx == report.n_ctx_train
     assert not report.can_see
@@ -92,7 +94,7 @@ def test_every_option_loads_and_answers(worker: WorkerProcess, changes: dict[str
         assert answer.text.startswith("VRAM spill happens")
 
 
-def test_another_load_replaces_the_first(worker: WorkerProcess) -> None:
+def test_second_load_replaces_the_first_model(worker: WorkerProcess) -> None:
     worker.load(demo_options(n_ctx=1024))
     assert worker.load(demo_options(n_ctx=2048)).n_ctx == 2048
     worker.send(p.Unload)
@@ -116,7 +118,6 @@ def test_a_cancelled_load_ends_as_cancelled_and_the_next_one_works(worker: Worke
         ({"kv_overrides": ("a=b",)}, "options"),
         ({"type_v": "q8_0", "flash_attn": "off"}, "options"),
         ({"n_ctx": 4_000_000}, "options"),
-        ({"n_gpu_layers": "auto"}, "options"),
         ({"chat_template_file": "nowhere.jinja"}, "options"),
         ({"lora": ("nowhere.gguf",)}, "lora"),
         ({"mmproj": "nowhere.gguf"}, "vision"),
@@ -129,6 +130,15 @@ def test_impossible_options_are_refused_by_stage(worker: WorkerProcess, changes:
     assert refused.stage == stage
     assert refused.message
     assert worker.load(demo_options()).n_ctx == 4096, "the worker goes on"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes of POSIX")
+@pytest.mark.parametrize("option", ["model", "mmproj", "chat_template_file", "lora"])
+def test_a_pipe_is_refused_before_native_code_opens_it(worker: WorkerProcess, tmp_path: Path, option: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    path = str(tmp_path / "pipe")
+    refused = worker.refuse_load(demo_options(**{option: (f"{path}=0.5",) if option == "lora" else path}))
+    assert refused.sentence == "pipe can't be used: it is a pipe, not a file."
 
 
 def test_broken_files_are_refused_with_the_engines_own_lines(worker: WorkerProcess, tmp_path: Path) -> None:
@@ -149,7 +159,7 @@ def test_broken_files_are_refused_with_the_engines_own_lines(worker: WorkerProce
     assert "qwen99moe" in lines
 
 
-def test_a_model_is_no_mmproj_and_the_other_way_round(worker: WorkerProcess) -> None:
+def test_model_and_mmproj_cannot_be_swapped(worker: WorkerProcess) -> None:
     assert worker.refuse_load(demo_options(mmproj=str(paths.demo_model()))).stage == "vision"
     assert worker.refuse_load(demo_options(model=str(paths.demo_mmproj()))).stage == "weights"
 
@@ -181,7 +191,7 @@ def test_a_path_with_spaces_and_umlauts_loads(worker: WorkerProcess, tmp_path: P
     assert worker.load(demo_options(model=str(folder / "ä b.gguf"), mmproj=str(folder / "mm ß.gguf"))).can_see
 
 
-def test_the_worker_opens_no_connection_and_has_a_name_of_its_own(worker: WorkerProcess) -> None:
+def test_worker_opens_no_connection_and_has_its_own_process_name(worker: WorkerProcess) -> None:
     worker.load(demo_options())
     worker.ask([user("Hello")])
     process = psutil.Process(worker.process.pid)
@@ -189,7 +199,9 @@ def test_the_worker_opens_no_connection_and_has_a_name_of_its_own(worker: Worker
     assert "qwendesk-engine" in " ".join(process.cmdline())
 
 
-def test_picture_limits_change_what_a_picture_takes(worker: WorkerProcess, shape_picture: Callable[..., Path]) -> None:
+def test_picture_limits_change_the_tokens_of_a_picture(
+    worker: WorkerProcess, shape_picture: Callable[..., Path]
+) -> None:
     question = user("What is in this picture?", shape_picture("red", "circle"))
     tokens = []
     for changes in ({}, {"image_max_tokens": 9}, {"image_min_tokens": 100}):

@@ -10,9 +10,11 @@ import pytest
 from PIL import Image
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.files import file_stamp
 from qwendesk.core.messages import ImagePart
 from qwendesk.engine.protocol import Measure, decode_request, encode_line
 from qwendesk.engine.worker import pictures
+from tests.decoding.hostile_files import png_claiming, sparse_file
 
 
 def part(path: Path) -> ImagePart:
@@ -25,7 +27,7 @@ def saved(image: Image.Image, path: Path, **options: object) -> ImagePart:
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "gif", "bmp"])
-def test_reads_every_promised_format(tmp_path: Path, suffix: str) -> None:
+def test_every_supported_format_is_read(tmp_path: Path, suffix: str) -> None:
     image = saved(Image.new("RGB", (40, 30), (200, 30, 30)), tmp_path / f"a.{suffix}")
     pixels = pictures.read(image).pixels
     assert pixels.shape == (30, 40, 3)
@@ -33,7 +35,7 @@ def test_reads_every_promised_format(tmp_path: Path, suffix: str) -> None:
     assert pictures.size_of(image) == (40, 30)
 
 
-def test_a_picture_that_is_no_file_comes_as_its_bytes(tmp_path: Path) -> None:
+def test_picture_without_a_file_is_read_from_its_bytes(tmp_path: Path) -> None:
     image = saved(Image.new("RGB", (40, 30), "red"), tmp_path / "a.png")
     raw = Path(image.path).read_bytes()
     Path(image.path).unlink()
@@ -41,12 +43,23 @@ def test_a_picture_that_is_no_file_comes_as_its_bytes(tmp_path: Path) -> None:
     request = decode_request(encode_line(Measure(id=1, pictures=(held,))))
     assert isinstance(request, Measure)
     assert pictures.read(request.pictures[0]).pixels.shape == (30, 40, 3)
-    changed = msgspec.structs.replace(held, data=raw + b"0")
+
+
+def test_a_file_is_only_hashed_again_if_its_stamp_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = saved(Image.new("RGB", (40, 30), "red"), tmp_path / "a.png")
+    stamped = msgspec.structs.replace(image, file_stamp=file_stamp(Path(image.path).stat()))
+    hashed = []
+    monkeypatch.setattr(pictures, "hash_image", lambda path, _file: hashed.append(path) or image.sha256)
+    assert pictures.size_of(stamped) == (40, 30)
+    assert hashed == []
+    assert pictures.size_of(image) == (40, 30)
+    assert hashed == [Path(image.path)]
+    Image.new("RGB", (64, 64), "blue").save(image.path)
     with pytest.raises(BadRequest, match="changed since"):
-        pictures.read(changed)
+        pictures.read(stamped)
 
 
-def test_honours_the_orientation_a_phone_writes(tmp_path: Path) -> None:
+def test_exif_orientation_is_applied(tmp_path: Path) -> None:
     upright = Image.new("RGB", (60, 20), "white")
     upright.paste("red", (0, 0, 20, 20))
     exif = Image.Exif()
@@ -71,11 +84,11 @@ def test_a_huge_picture_is_reduced(tmp_path: Path) -> None:
     assert pictures.size_of(image) == (10_000, 10_000)
 
 
-def test_one_pixel_is_a_picture(tmp_path: Path) -> None:
+def test_picture_of_one_pixel_is_read(tmp_path: Path) -> None:
     assert pictures.read(saved(Image.new("RGB", (1, 1)), tmp_path / "dot.png")).pixels.shape == (1, 1, 3)
 
 
-def test_the_key_names_the_pixels_not_the_file(tmp_path: Path) -> None:
+def test_cache_key_depends_on_pixels_not_on_the_file(tmp_path: Path) -> None:
     image = Image.new("RGB", (9, 5), "blue")
     first, second = saved(image, tmp_path / "a.png"), saved(image, tmp_path / "b.bmp")
     other = saved(Image.new("RGB", (5, 9), "blue"), tmp_path / "c.png")
@@ -100,6 +113,10 @@ def gigapixel_header(path: Path) -> None:
     Image.new("1", (40_000, 30_000)).save(path)
 
 
+def deep(path: Path) -> None:
+    png_claiming(path, 12_000, 12_000)
+
+
 def needle(path: Path) -> None:
     Image.new("1", (2_000, 3)).save(path)
 
@@ -107,10 +124,11 @@ def needle(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "title"),
     [
-        (cut_in_half, "Unreadable picture"),
+        (cut_in_half, "Picture not readable"),
         (text_named_png, "Not a picture"),
         (empty, "Not a picture"),
         (gigapixel_header, "Picture too large"),
+        (deep, "Picture too large"),
         (needle, "Picture too narrow"),
     ],
 )
@@ -123,11 +141,17 @@ def test_bad_files_get_a_clear_sentence(tmp_path: Path, make: Callable[[Path], N
     assert "picture.png" in caught.value.sentence
 
 
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = sparse_file(tmp_path / "sparse.png", 6 << 30)
+    with pytest.raises(BadRequest, match=r"6\.0 GB"):
+        pictures.read(ImagePart(str(path), "0" * 64))
+
+
 def test_a_missing_or_changed_file_is_named(tmp_path: Path) -> None:
     image = saved(Image.new("RGB", (4, 4)), tmp_path / "a.png")
     Image.new("RGB", (5, 5)).save(tmp_path / "a.png")
     with pytest.raises(BadRequest, match="changed"):
         pictures.read(image)
     (tmp_path / "a.png").unlink()
-    with pytest.raises(BadRequest, match="cannot be read"):
+    with pytest.raises(BadRequest, match="could not be found"):
         pictures.size_of(image)

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import ImagePart, Message, TextPart, ToolCall, text_message
-from qwendesk.engine.worker.prompt import Picture, Piece, Prompt, build_prompt
+from qwendesk.engine.worker.prompt import ImagePlaceholder, Piece, Prompt, build_prompt
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate
 from tests.engine.worker import templates
 from tests.engine.worker.chats import Chat, Kind, chats, picture, rendered_openly, texts_of
@@ -21,7 +21,7 @@ def pieces_of_text(demo: Demo, rendered: str, pictures: Sequence[ImagePart]) -> 
     runs = [tuple(demo.tokenize(text, parse_special=True)) for text in rendered.split(_TRIPLE)]
     pieces: list[Piece] = [runs[0]]
     for image, run in zip(pictures, runs[1:], strict=True):
-        pieces += [Picture(image), run]
+        pieces += [ImagePlaceholder(image), run]
     return tuple(piece for piece in pieces if piece)
 
 
@@ -109,7 +109,7 @@ def test_many_more_chats_with_tools_give_the_tokens_of_the_whole_text(demo: Demo
     assert_same_as_whole_text(demo, templates.compiled(templates.QWEN_LIKE), chat)
 
 
-def test_text_joins_the_template_text_beside_it(demo: Demo) -> None:
+def test_text_is_tokenized_together_with_the_adjacent_template_text(demo: Demo) -> None:
     """The case that makes tokenising each text by itself wrong: a full stop and the newline after it are one token."""
     messages = (text_message("user", "One."), text_message("assistant", "Two."), text_message("user", "Three."))
     template = templates.compiled("{% for m in messages %}{{ m.content + '\n' }}{% endfor %}")
@@ -123,7 +123,7 @@ def test_text_joins_the_template_text_beside_it(demo: Demo) -> None:
 def test_pictures_work_with_templates_that_know_none(demo: Demo, source: str) -> None:
     message = Message("user", (TextPart("One "), picture(1), picture(2), TextPart(" two")))
     prompt = prompt_of(demo, templates.compiled(source), [message])
-    shown = [piece.image if isinstance(piece, Picture) else demo.detokenize(piece) for piece in prompt.pieces]
+    shown = [piece.image if isinstance(piece, ImagePlaceholder) else demo.detokenize(piece) for piece in prompt.pieces]
     first = shown.index(picture(1))
     assert str(shown[first - 1]).lower().endswith("one ")
     assert shown[first + 1] == picture(2)
@@ -139,7 +139,7 @@ def test_a_picture_the_template_leaves_out_is_an_error(demo: Demo) -> None:
 def test_text_between_and_around_pictures_is_trimmed_only_at_the_ends_of_the_message(demo: Demo) -> None:
     parts = (TextPart(" \n"), picture(1), TextPart(" and "), picture(2), TextPart("\n"), TextPart(" \n"))
     prompt = prompt_of(demo, demo.template, [Message("user", parts)])
-    shown = [piece.image if isinstance(piece, Picture) else demo.detokenize(piece) for piece in prompt.pieces]
+    shown = [piece.image if isinstance(piece, ImagePlaceholder) else demo.detokenize(piece) for piece in prompt.pieces]
     assert shown == [
         "<|im_start|>user\n", picture(1), " and ", picture(2), "<|im_end|>\n<|im_start|>assistant\n<think>\n",
     ]  # fmt: skip
@@ -150,12 +150,12 @@ def test_arguments_reach_the_template_as_an_object(demo: Demo) -> None:
     messages = [text_message("user", "Add"), Message("assistant", tool_calls=(call,)), text_message("tool", "3")]
     prompt = prompt_of(demo, templates.compiled(templates.QWEN_LIKE), messages)
     (run,) = prompt.pieces
-    assert not isinstance(run, Picture)
+    assert not isinstance(run, ImagePlaceholder)
     assert '<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=list>\n["é", null]\n' in demo.detokenize(run)
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", '"text"', "[" * 100_000, '{"a":' * 900 + "1" + "}" * 900])
-def test_arguments_that_are_no_sane_json_object_are_a_request_error(demo: Demo, arguments: str) -> None:
+def test_invalid_tool_arguments_are_a_request_error(demo: Demo, arguments: str) -> None:
     messages = [text_message("user", "Add"), Message("assistant", tool_calls=(ToolCall("add", arguments),))]
     with pytest.raises(BadRequest):
         prompt_of(demo, templates.compiled(templates.QWEN_LIKE), messages)
@@ -163,7 +163,7 @@ def test_arguments_that_are_no_sane_json_object_are_a_request_error(demo: Demo, 
 
 @pytest.mark.parametrize("tool", ["nothing", "[]"])
 def test_a_tool_that_is_no_json_object_is_a_request_error(demo: Demo, tool: str) -> None:
-    with pytest.raises(BadRequest, match="Broken tool"):
+    with pytest.raises(BadRequest, match="Invalid tool"):
         prompt_of(demo, templates.compiled(templates.QWEN_LIKE), [text_message("user", "Hi")], [tool])
 
 
@@ -175,7 +175,7 @@ def test_calls_and_their_results_carry_the_same_id(demo: Demo) -> None:
     calls = (ToolCall("add"), ToolCall("look"))
     messages = [Message("assistant", tool_calls=calls), text_message("tool", "3"), text_message("tool", "sun")]
     (run,) = prompt_of(demo, ChatTemplate(source), messages).pieces
-    assert not isinstance(run, Picture)
+    assert not isinstance(run, ImagePlaceholder)
     assert demo.detokenize(run) == (
         "call call00001 add;call call00002 look;result call00001 add;3result call00002 look;sun"
     )
@@ -183,7 +183,7 @@ def test_calls_and_their_results_carry_the_same_id(demo: Demo) -> None:
 
 def test_half_a_surrogate_pair_becomes_a_replacement_character(demo: Demo) -> None:
     (run,) = prompt_of(demo, demo.template, [text_message("user", "a\ud83db \ud83d\ude42")]).pieces
-    assert not isinstance(run, Picture)
+    assert not isinstance(run, ImagePlaceholder)
     assert "user\na\ufffdb 🙂<|im_end|>" in demo.detokenize(run)
 
 
@@ -204,6 +204,6 @@ def test_without_think_tokens_the_model_is_not_asked_to_think(demo: Demo) -> Non
         preserve_thinking=False,
     )
     (run,) = prompt.pieces
-    assert not isinstance(run, Picture)
+    assert not isinstance(run, ImagePlaceholder)
     assert demo.detokenize(run).endswith("<|im_start|>assistant\n")
-    assert not prompt.opens_thought
+    assert not prompt.opens_reasoning

@@ -3,13 +3,18 @@
 import pytest
 
 from qwendesk.core.messages import Message, TextPart, ToolCall, text_message
-from qwendesk.engine.worker.prompt import Picture, Prompt
+from qwendesk.engine.protocol import Begun
+from qwendesk.engine.worker.prompt import ImagePlaceholder, Prompt, build_prompt
 from qwendesk.engine.worker.template import BUILTIN_CHATML
 from tests.engine.worker import templates
 from tests.engine.worker.chats import picture
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.test_prompt import prompt_of
 
+_CHATML = (
+    "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' -}}{%- endfor -%}"
+    "{{- '<|im_start|>assistant\\n' -}}"
+)
 _CHAT = (
     text_message("system", "Be brief."),
     text_message("user", "First?"),
@@ -24,7 +29,9 @@ def places(demo: Demo, prompt: Prompt) -> list[tuple[str, str, str]]:
     starts: list[int] = []
     for piece in prompt.pieces:
         starts.append(len(tokens))
-        tokens += ["[picture]"] if isinstance(piece, Picture) else [demo.detokenize([token]) for token in piece]
+        tokens += (
+            ["[picture]"] if isinstance(piece, ImagePlaceholder) else [demo.detokenize([token]) for token in piece]
+        )
     starts.append(len(tokens))
     indices = [(starts[boundary.piece] + boundary.offset, boundary.kind) for boundary in prompt.boundaries]
     assert [index for index, _ in indices] == sorted({index for index, _ in indices})
@@ -32,14 +39,14 @@ def places(demo: Demo, prompt: Prompt) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("thinking", [True, False])
-def test_turns_and_thought(demo: Demo, thinking: bool) -> None:
+def test_turns_and_reasoning_have_boundaries(demo: Demo, thinking: bool) -> None:
     prompt = prompt_of(demo, demo.template, _CHAT, enable_thinking=thinking)
     assert places(demo, prompt) == [
         ("system", "<|im_end|>\n", "<|im_start|>user\nFi"),
         ("user_turn", "<|im_end|>\n", "<|im_start|>user\nSe"),
-        ("thought", ">assistant\n", "<think>\n" if thinking else "<think>\n\n</think>\n\n"),
+        ("reasoning", ">assistant\n", "<think>\n" if thinking else "<think>\n\n</think>\n\n"),
     ]
-    assert prompt.opens_thought is thinking
+    assert prompt.opens_reasoning is thinking
 
 
 def test_without_a_system_prompt_the_first_turn_starts_at_the_beginning(demo: Demo) -> None:
@@ -53,7 +60,7 @@ def test_tools_belong_to_the_system_prompt(demo: Demo) -> None:
     assert places(demo, prompt)[0] == ("system", "<|im_end|>\n", "<|im_start|>user\nHi")
 
 
-def test_after_each_picture(demo: Demo) -> None:
+def test_boundary_follows_each_picture(demo: Demo) -> None:
     messages = (
         Message("user", (picture(1), TextPart("What?"), picture(2), picture(3))),
         text_message("assistant", "Red."),
@@ -69,7 +76,7 @@ def test_after_each_picture(demo: Demo) -> None:
         ("image", "[picture]", "<|im_en"),
         ("user_turn", "im_end|>\n", "<|im_st"),
         ("image", "[picture]", "<|im_en"),
-        ("thought", "ssistant\n", "<think>"),
+        ("reasoning", "ssistant\n", "<think>"),
     ]
 
 
@@ -93,17 +100,17 @@ def test_a_tools_result_starts_a_turn(demo: Demo) -> None:
         ("system", "<|im_start|>user\nAd"),
         ("user_turn", "<tool_response>\n3\n<"),
         ("user_turn", "<tool_response>\n4\n<"),
-        ("thought", "<think>\n"),
+        ("reasoning", "<think>\n"),
     ]
 
 
 def test_an_empty_question_has_no_boundary_of_its_own(demo: Demo) -> None:
     messages = (*_CHAT, text_message("assistant", "Two."), text_message("user", " \n"))
     kinds = [kind for kind, _, _ in places(demo, prompt_of(demo, demo.template, messages))]
-    assert kinds == ["system", "user_turn", "thought"]
+    assert kinds == ["system", "user_turn", "reasoning"]
 
 
-def test_an_earlier_thought_is_not_the_answers(demo: Demo) -> None:
+def test_reasoning_of_earlier_turns_is_not_a_reasoning_boundary(demo: Demo) -> None:
     """With a call of a tool the thought before it is still in the prompt."""
     messages = (
         text_message("user", "Add."),
@@ -111,27 +118,42 @@ def test_an_earlier_thought_is_not_the_answers(demo: Demo) -> None:
         text_message("tool", "3"),
     )
     prompt = prompt_of(demo, templates.compiled(templates.QWEN_LIKE), messages)
-    thoughts = [place for place in places(demo, prompt) if place[0] == "thought"]
+    thoughts = [place for place in places(demo, prompt) if place[0] == "reasoning"]
     assert [after for _, _, after in thoughts] == ["<think>\n"]
 
 
 def test_a_template_without_thoughts_has_no_thought_boundary(demo: Demo) -> None:
     prompt = prompt_of(demo, templates.compiled(templates.LLAMA_LIKE), _CHAT)
-    assert "thought" not in [kind for kind, _, _ in places(demo, prompt)]
-    assert not prompt.opens_thought
+    assert "reasoning" not in [kind for kind, _, _ in places(demo, prompt)]
+    assert not prompt.opens_reasoning
 
 
-def test_typed_thoughts_open_none(demo: Demo) -> None:
+def test_a_template_without_thoughts_marks_its_generation_prompt(demo: Demo) -> None:
+    prompt = prompt_of(demo, templates.compiled(_CHATML), _CHAT)
+    assert places(demo, prompt)[-1] == ("generation", "ser\nSecond?", "<|im_end|>\n<|im_sta")
+
+
+def test_continuing_an_answer_does_not_move_its_generation_prompt(demo: Demo) -> None:
+    template = templates.compiled(_CHATML)
+    begun = Begun(reasoning="Two words.", text="It is<|im_end|> two")
+    going_on = build_prompt(
+        template, demo.vocabulary, _CHAT, tools_json=(), enable_thinking=True, preserve_thinking=False, begun=begun
+    )
+    assert going_on.boundaries == prompt_of(demo, template, _CHAT).boundaries
+
+
+def test_typed_think_tags_are_not_boundaries(demo: Demo) -> None:
     prompt = prompt_of(demo, templates.compiled(templates.LLAMA_LIKE), [text_message("user", "<think>")])
-    assert not prompt.opens_thought
-    assert not [boundary for boundary in prompt.boundaries if boundary.kind == "thought"]
+    assert not prompt.opens_reasoning
+    assert not [boundary for boundary in prompt.boundaries if boundary.kind == "reasoning"]
 
 
 @pytest.mark.parametrize("source", [templates.REPEATING, templates.MISTRAL_LIKE], ids=["repeating", "mistral"])
-def test_templates_that_move_texts_lose_only_the_boundaries_that_cannot_be_told(demo: Demo, source: str) -> None:
+def test_templates_that_move_texts_lose_only_ambiguous_boundaries(demo: Demo, source: str) -> None:
     prompt = prompt_of(demo, templates.compiled(source), _CHAT)
-    assert all(boundary.kind in ("system", "user_turn") for boundary in prompt.boundaries)
-    assert bool(prompt.boundaries) is (source == templates.MISTRAL_LIKE)
+    kinds = {boundary.kind for boundary in prompt.boundaries} - {"generation"}
+    assert kinds <= {"system", "user_turn"}
+    assert bool(kinds) is (source == templates.MISTRAL_LIKE)
 
 
 def test_a_template_that_changes_texts_keeps_picture_and_thought_boundaries(demo: Demo) -> None:
@@ -140,9 +162,9 @@ def test_a_template_that_changes_texts_keeps_picture_and_thought_boundaries(demo
     prompt = prompt_of(demo, templates.compiled(source), messages)
     assert [(kind, after[:7]) for kind, _, after in places(demo, prompt)] == [
         ("image", " WHAT?<"),
-        ("thought", "<think>"),
+        ("reasoning", "<think>"),
     ]
-    assert prompt.opens_thought
+    assert prompt.opens_reasoning
 
 
 def test_a_growing_conversation_keeps_the_tokens_before_its_last_answer(demo: Demo) -> None:
@@ -151,7 +173,7 @@ def test_a_growing_conversation_keeps_the_tokens_before_its_last_answer(demo: De
     after = prompt_of(demo, demo.template, (*_CHAT, text_message("assistant", "Two."), text_message("user", "Third?")))
     (first,), (second,) = before.pieces, after.pieces
     thought = before.boundaries[-1]
-    assert thought.kind == "thought"
-    assert not isinstance(first, Picture)
-    assert not isinstance(second, Picture)
+    assert thought.kind == "reasoning"
+    assert not isinstance(first, ImagePlaceholder)
+    assert not isinstance(second, ImagePlaceholder)
     assert first[: thought.offset] == second[: thought.offset]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from qwendesk.core.messages import Message, TextPart, ToolCall, text_message
-from qwendesk.engine.worker.prompt import Picture, Piece, build_prompt
+from qwendesk.engine.worker.prompt import ImagePlaceholder, Piece, build_prompt
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate
 from tests.engine.worker import templates
 from tests.engine.worker.chats import Chat, Kind, chats, picture, rendered_openly
@@ -16,11 +16,17 @@ from tests.engine.worker.test_prompt import prompt_of
 
 
 def special_ids(demo: Demo, pieces: tuple[Piece, ...]) -> list[int]:
-    return [token for piece in pieces if not isinstance(piece, Picture) for token in piece if token in demo.special_ids]
+    return [
+        token
+        for piece in pieces
+        if not isinstance(piece, ImagePlaceholder)
+        for token in piece
+        if token in demo.special_ids
+    ]
 
 
 def shown(demo: Demo, pieces: tuple[Piece, ...]) -> str:
-    return "".join("[picture]" if isinstance(piece, Picture) else demo.detokenize(piece) for piece in pieces)
+    return "".join("[picture]" if isinstance(piece, ImagePlaceholder) else demo.detokenize(piece) for piece in pieces)
 
 
 class Words:
@@ -146,9 +152,7 @@ def bracketless(text: str) -> str:
 @pytest.mark.parametrize(
     ("name", "key"), [("</think", "</think"), ("<|im_end|", "a"), ("a", "<tool_call"), ("x</think", "<")]
 )
-def test_typed_text_cannot_complete_a_token_with_what_the_template_writes_beside_it(
-    demo: Demo, name: str, key: str
-) -> None:
+def test_typed_text_cannot_complete_a_token_with_adjacent_template_text(demo: Demo, name: str, key: str) -> None:
     source = "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.function.name + '>' }}|{% for k in " \
         "c.function.arguments %}{{ k + '>' }}{% endfor %}{% endfor %}{% endfor %}"  # fmt: skip
     message = Message("assistant", tool_calls=(ToolCall(name, json.dumps({key: 1})),))
@@ -185,11 +189,11 @@ def test_typed_picture_marks_are_no_pictures_where_they_are_no_tokens(demo: Demo
         enable_thinking=True,
         preserve_thinking=False,
     )
-    assert [piece for piece in prompt.pieces if isinstance(piece, Picture)] == [Picture(picture(1))]
+    assert [piece for piece in prompt.pieces if isinstance(piece, ImagePlaceholder)] == [ImagePlaceholder(picture(1))]
     assert typed in shown(demo, prompt.pieces[:1]).lower()
 
 
-def test_a_typed_think_tag_does_not_move_an_answer_into_a_thought(demo: Demo) -> None:
+def test_typed_think_tag_does_not_turn_an_answer_into_reasoning(demo: Demo) -> None:
     answer = "Write </think> to end it."
     messages = (text_message("user", "How?"), text_message("assistant", answer), text_message("user", "Thanks"))
     assert answer in shown(demo, prompt_of(demo, demo.template, messages).pieces)

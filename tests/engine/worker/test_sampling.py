@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.chat.test_grammar_check import VALID_GRAMMARS
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
-from tests.services.chat.test_grammar_check import READ_BY_LLAMA_CPP
 
 LONG = [user("Write a long text")]
 
@@ -91,7 +91,7 @@ SCHEMA = {
 
 
 @pytest.mark.parametrize("thinking", [True, False])
-def test_a_schema_binds_the_answer_and_leaves_the_thought_free(worker: WorkerProcess, thinking: bool) -> None:
+def test_schema_applies_to_the_answer_but_not_to_the_reasoning(worker: WorkerProcess, thinking: bool) -> None:
     options = greedy(enable_thinking=thinking, json_schema=json.dumps(SCHEMA), max_tokens=200)
     answer = worker.ask([user("Show me JSON")], options)
     assert answer.stop_reason == "eos"
@@ -101,7 +101,7 @@ def test_a_schema_binds_the_answer_and_leaves_the_thought_free(worker: WorkerPro
     assert bool(answer.reasoning) == thinking
 
 
-def test_a_grammar_binds_hot_sampling_too(worker: WorkerProcess) -> None:
+def test_grammar_applies_at_high_temperature(worker: WorkerProcess) -> None:
     for seed in range(5):
         options = greedy(
             enable_thinking=False, temperature=5.0, top_k=0, top_p=1.0, seed=seed, max_tokens=50,
@@ -128,12 +128,12 @@ def test_a_grammar_with_a_budget_starts_at_the_answer(worker: WorkerProcess) -> 
     ],
     ids=str,
 )
-def test_a_bad_grammar_is_an_error_and_the_worker_goes_on(worker: WorkerProcess, bad: dict[str, str]) -> None:
+def test_bad_grammar_is_an_error_and_the_worker_continues(worker: WorkerProcess, bad: dict[str, str]) -> None:
     refused = worker.refuse([user("Hello")], greedy(**bad))
     assert refused.title
     assert worker.ask([user("Hello")]).text.startswith("Hello!")
 
 
-@pytest.mark.parametrize("grammar", READ_BY_LLAMA_CPP)
-def test_what_passes_the_check_of_a_grammar_is_read(worker: WorkerProcess, grammar: str) -> None:
+@pytest.mark.parametrize("grammar", VALID_GRAMMARS)
+def test_grammar_that_passes_the_check_is_accepted(worker: WorkerProcess, grammar: str) -> None:
     worker.ask([user("Hello")], greedy(grammar=grammar, max_tokens=3))

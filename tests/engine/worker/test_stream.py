@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker.stream import BlankTrimmer, StopMatcher, ThoughtSplitter, Utf8Joiner
+from qwendesk.engine.worker.stream import BlankTrimmer, ReasoningSplitter, StopMatcher, Utf8Joiner
 
 _OPEN, _CLOSE, _WORD = 1, 2, 7
 
@@ -21,7 +21,7 @@ def in_pieces(text: Text, rng: random.Random) -> list[Text]:
 
 
 @given(text=st.text(), seed=st.integers(0, 999))
-def test_characters_come_whole_however_their_bytes_are_cut(text: str, seed: int) -> None:
+def test_characters_are_whole_however_their_bytes_are_split(text: str, seed: int) -> None:
     joiner = Utf8Joiner()
     pieces = [joiner.feed(piece) for piece in in_pieces(text.encode(), random.Random(seed))]
     assert "".join(pieces) + joiner.flush() == text
@@ -33,7 +33,7 @@ def test_half_a_character_is_held_back() -> None:
     assert [joiner.feed(bytes([byte])) for byte in "é🙂".encode()] == ["", "é", "", "", "", "🙂"]
 
 
-def test_bytes_that_are_no_character_are_replaced() -> None:
+def test_invalid_bytes_are_replaced() -> None:
     joiner = Utf8Joiner()
     assert joiner.feed(b"a\xffb\xc3") == "a\ufffdb"
     assert joiner.feed(b"c\xe2\x82") == "\ufffdc"
@@ -50,7 +50,7 @@ def test_a_stop_text_is_cut_out_with_what_follows() -> None:
     assert matcher.flush() == ""
 
 
-def test_what_only_begins_like_a_stop_text_is_shown() -> None:
+def test_beginning_of_a_stop_text_alone_is_shown() -> None:
     matcher = StopMatcher(["END"])
     assert matcher.feed("EN") == ("", False)
     assert matcher.feed("EN") == ("EN", False)
@@ -99,41 +99,41 @@ def test_stop_texts_are_found_however_the_text_is_cut(text: str, stops: list[str
 
 
 def kinds(
-    tokens: list[int], *, in_thought: bool, open_id: int | None = _OPEN, close_id: int | None = _CLOSE
+    tokens: list[int], *, in_reasoning: bool, open_id: int | None = _OPEN, close_id: int | None = _CLOSE
 ) -> list[str]:
-    splitter = ThoughtSplitter(open_id, close_id, in_thought=in_thought)
+    splitter = ReasoningSplitter(open_id, close_id, in_reasoning=in_reasoning)
     return [splitter.feed(token) for token in tokens]
 
 
-def test_the_thought_ends_at_its_marker() -> None:
-    assert kinds([_WORD, _CLOSE, _WORD], in_thought=True) == ["reasoning", "marker", "answer"]
+def test_reasoning_ends_at_its_marker() -> None:
+    assert kinds([_WORD, _CLOSE, _WORD], in_reasoning=True) == ["reasoning", "marker", "answer"]
 
 
-def test_a_second_end_of_thought_is_never_shown() -> None:
-    assert kinds([_CLOSE, _WORD, _CLOSE, _WORD], in_thought=True) == ["marker", "answer", "marker", "answer"]
+def test_second_end_marker_is_not_shown() -> None:
+    assert kinds([_CLOSE, _WORD, _CLOSE, _WORD], in_reasoning=True) == ["marker", "answer", "marker", "answer"]
 
 
-def test_the_model_may_open_its_thought_itself() -> None:
+def test_model_may_open_its_reasoning_itself() -> None:
     tokens = [_OPEN, _WORD, _CLOSE, _WORD]
-    assert kinds(tokens, in_thought=False) == ["marker", "reasoning", "marker", "answer"]
-    assert kinds(tokens, in_thought=True) == ["marker", "reasoning", "marker", "answer"]
+    assert kinds(tokens, in_reasoning=False) == ["marker", "reasoning", "marker", "answer"]
+    assert kinds(tokens, in_reasoning=True) == ["marker", "reasoning", "marker", "answer"]
 
 
 def test_a_think_tag_inside_text_is_text() -> None:
-    assert kinds([_WORD, _OPEN, _WORD], in_thought=False) == ["answer", "answer", "answer"]
-    assert kinds([_WORD, _OPEN, _WORD], in_thought=True) == ["reasoning", "reasoning", "reasoning"]
+    assert kinds([_WORD, _OPEN, _WORD], in_reasoning=False) == ["answer", "answer", "answer"]
+    assert kinds([_WORD, _OPEN, _WORD], in_reasoning=True) == ["reasoning", "reasoning", "reasoning"]
 
 
 def test_a_model_without_markers_only_answers() -> None:
-    assert kinds([_OPEN, _WORD, _CLOSE], in_thought=False, open_id=None, close_id=None) == ["answer"] * 3
-    assert kinds([_OPEN, _WORD], in_thought=False, close_id=None) == ["answer"] * 2
+    assert kinds([_OPEN, _WORD, _CLOSE], in_reasoning=False, open_id=None, close_id=None) == ["answer"] * 3
+    assert kinds([_OPEN, _WORD], in_reasoning=False, close_id=None) == ["answer"] * 2
 
 
-def test_in_thought_follows_the_markers() -> None:
-    splitter = ThoughtSplitter(_OPEN, _CLOSE, in_thought=True)
-    assert splitter.in_thought
+def test_in_reasoning_follows_the_markers() -> None:
+    splitter = ReasoningSplitter(_OPEN, _CLOSE, in_reasoning=True)
+    assert splitter.in_reasoning
     splitter.feed(_CLOSE)
-    assert not splitter.in_thought
+    assert not splitter.in_reasoning
 
 
 def test_blanks_around_a_part_are_not_shown() -> None:

@@ -52,20 +52,20 @@ def user(content: object) -> dict[str, object]:
         ("{{ tools is none }} {{ documents is none }} {{ nothing is defined }}", "True True False"),
     ],
 )
-def test_templates_find_what_they_expect(source: str, expected: str) -> None:
+def test_templates_have_the_functions_they_expect(source: str, expected: str) -> None:
     assert render(source, user("Hi")) == expected
 
 
-def test_the_date_is_todays() -> None:
+def test_strftime_now_returns_todays_date() -> None:
     before = datetime.now().astimezone().strftime("%d %b %Y")
     shown = render("{{ strftime_now('%d %b %Y') }}")
     assert shown in (before, datetime.now().astimezone().strftime("%d %b %Y"))
 
 
-def test_a_template_may_refuse_in_its_own_words() -> None:
+def test_raise_exception_reports_the_templates_message() -> None:
     with pytest.raises(BadRequest) as caught:
         render("{{ raise_exception('Roles must alternate!') }}")
-    assert caught.value.title == "The chat template refuses this conversation"
+    assert caught.value.title == "The chat template refuses this chat"
     assert caught.value.sentence == "Roles must alternate!"
 
 
@@ -108,7 +108,7 @@ def test_a_failing_template_is_a_request_error_with_its_line(source: str, senten
         "{{ lipsum(9) }}",
     ],
 )
-def test_templates_cannot_reach_beyond_text(source: str) -> None:
+def test_templates_cannot_access_python_internals(source: str) -> None:
     with pytest.raises(BadRequest):
         render(source)
 
@@ -120,17 +120,17 @@ def test_the_demo_template_honours_thinking(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize("source", [BUILTIN_CHATML, templates.QWEN_LIKE], ids=["built in", "like Qwen's"])
-def test_templates_that_honour_everything(source: str) -> None:
+def test_template_with_all_abilities_is_recognised(source: str) -> None:
     abilities = probe_abilities(ChatTemplate(source), "builtin")
     assert (abilities.enable_thinking, abilities.preserve_thinking, abilities.tools) == (True, True, True)
 
 
-def test_templates_that_honour_nothing() -> None:
+def test_template_without_abilities_is_recognised() -> None:
     abilities = probe_abilities(ChatTemplate(templates.LLAMA_LIKE), "file")
     assert (abilities.enable_thinking, abilities.preserve_thinking, abilities.tools) == (False, False, False)
 
 
-def test_an_ability_that_makes_the_template_fail_is_none() -> None:
+def test_ability_that_makes_the_template_fail_does_not_count() -> None:
     source = "{{ raise_exception('No tools') if tools else messages[0].content }}"
     assert not probe_abilities(ChatTemplate(source), "model").tools
 

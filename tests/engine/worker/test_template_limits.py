@@ -3,12 +3,12 @@
 import pytest
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.engine.worker.template import ChatTemplate, TemplateLimits, TemplateTooCostly
+from qwendesk.engine.worker.template import ChatTemplate, TemplateSandboxLimits, TemplateTooCostly
 
 _DOUBLING = "{%% set ns = namespace(x=%s) %%}{%% for i in range(99) %%}{%% set ns.x = %s %%}{%% endfor %%}{{ ns.x }}"
 
 
-def render(source: str, limits: TemplateLimits | None = None) -> str:
+def render(source: str, limits: TemplateSandboxLimits | None = None) -> str:
     template = ChatTemplate(source, limits=limits)
     return template.render([{"role": "user", "content": "Hi"}], tools=None, add_generation_prompt=True, variables={})
 
@@ -66,7 +66,7 @@ def render(source: str, limits: TemplateLimits | None = None) -> str:
 )
 def test_memory_is_bounded(source: str) -> None:
     with pytest.raises(TemplateTooCostly):
-        render(source, TemplateLimits(value_chars=2_000_000, total_chars=20_000_000, items=50_000))
+        render(source, TemplateSandboxLimits(value_chars=2_000_000, total_chars=20_000_000, items=50_000))
 
 
 @pytest.mark.parametrize("source", ["{{ range(10**9) | list }}", "{{ [1] | tojson(indent=10**9) }}"])
@@ -86,7 +86,7 @@ def test_other_ways_to_ask_for_too_much_are_request_errors(source: str) -> None:
 )
 def test_time_is_bounded(source: str) -> None:
     with pytest.raises(TemplateTooCostly, match=r"more than 0\.05 seconds"):
-        render(source, TemplateLimits(seconds=0.05))
+        render(source, TemplateSandboxLimits(seconds=0.05))
 
 
 def test_endless_recursion_is_a_request_error() -> None:
@@ -100,7 +100,7 @@ def test_deeply_nested_source_is_a_broken_template() -> None:
 
 
 def test_each_rendering_has_its_own_allowance() -> None:
-    template = ChatTemplate("{{ 'a' * 600 }}", limits=TemplateLimits(total_chars=1000))
+    template = ChatTemplate("{{ 'a' * 600 }}", limits=TemplateSandboxLimits(total_chars=1000))
     for _ in range(3):
         assert template.render([], tools=None, add_generation_prompt=True, variables={}) == "a" * 600
 

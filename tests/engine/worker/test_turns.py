@@ -48,7 +48,7 @@ def test_thinks_before_it_answers(worker: WorkerProcess) -> None:
     assert "</think>" not in answer.text + answer.reasoning
 
 
-def test_thinking_off_gives_no_thought(worker: WorkerProcess) -> None:
+def test_thinking_off_gives_no_reasoning(worker: WorkerProcess) -> None:
     answer = worker.ask([user(SPILL)], NO_THINK)
     assert answer.reasoning == ""
     assert answer.stats.reasoning_tokens == 0
@@ -56,23 +56,23 @@ def test_thinking_off_gives_no_thought(worker: WorkerProcess) -> None:
 
 
 @pytest.mark.parametrize("budget", [0, 1, 4])
-def test_a_budget_cuts_the_thought_and_the_answer_is_still_right(worker: WorkerProcess, budget: int) -> None:
+def test_thinking_budget_cuts_the_reasoning_and_the_answer_is_right(worker: WorkerProcess, budget: int) -> None:
     answer = worker.ask([user(SPILL)], greedy(thinking_budget=budget, thinking_close=BARE_CLOSE))
     assert answer.stats.reasoning_tokens == budget
     assert answer.text.startswith(SPILL_STARTS)
 
 
-def test_the_closing_text_is_part_of_the_thought(worker: WorkerProcess) -> None:
+def test_closing_text_is_part_of_the_reasoning(worker: WorkerProcess) -> None:
     options = greedy(thinking_budget=3, thinking_close="\n\nThat will do.\n</think>\n\n")
     assert worker.ask([user(SPILL)], options).reasoning.endswith("That will do.")
 
 
-def test_a_closing_text_that_closes_nothing_is_refused(worker: WorkerProcess) -> None:
+def test_closing_text_without_end_marker_is_refused(worker: WorkerProcess) -> None:
     refused = worker.refuse([user(SPILL)], greedy(thinking_budget=1, thinking_close="stop it"))
     assert "</think>" in refused.sentence
 
 
-def test_answer_now_ends_the_thought(worker: WorkerProcess) -> None:
+def test_answer_now_ends_the_reasoning(worker: WorkerProcess) -> None:
     """Asked at the first word of the thought; it ends before the thought would have by itself."""
     request = worker.send(p.Generate, messages=(user(SPILL),), options=greedy(thinking_close=BARE_CLOSE))
     events = worker.until(p.Delta)
@@ -83,7 +83,7 @@ def test_answer_now_ends_the_thought(worker: WorkerProcess) -> None:
     assert answer.text.startswith(SPILL_STARTS)
 
 
-def test_several_pictures_over_several_turns(worker: WorkerProcess, red_circle: Path, tmp_path: Path) -> None:
+def test_pictures_of_several_turns_are_seen(worker: WorkerProcess, red_circle: Path, tmp_path: Path) -> None:
     blue = draw(tmp_path / "blue.png", "blue")
     first = worker.ask([user("What is in this picture?", red_circle)], NO_THINK)
     assert "red circle" in first.text
@@ -97,7 +97,7 @@ def test_several_pictures_over_several_turns(worker: WorkerProcess, red_circle: 
     assert both.stats.image_tokens == 32
 
 
-def test_another_question_about_a_picture_reads_only_itself(worker: WorkerProcess, red_circle: Path) -> None:
+def test_second_question_about_a_picture_reuses_the_cache(worker: WorkerProcess, red_circle: Path) -> None:
     worker.ask([user("What is in this picture?", red_circle)], NO_THINK)
     again = worker.ask([user("What colour is the shape?", red_circle)], NO_THINK)
     assert "red" in again.text.lower()
@@ -128,7 +128,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("options", [[THINK], [NO_THINK], [THINK, NO_THINK]], ids=["think", "no-think", "mixed"])
-def test_the_cache_changes_nothing_but_the_time(worker: WorkerProcess, options: list[object]) -> None:
+def test_answers_are_the_same_with_and_without_the_cache(worker: WorkerProcess, options: list[object]) -> None:
     import msgspec
 
     without = [msgspec.structs.replace(how, cache_prompt=False) for how in options]  # type: ignore[type-var]
@@ -153,13 +153,13 @@ def test_the_same_seed_gives_the_same_answer_with_and_without_the_cache(worker: 
     assert fast.text != worker.ask(chat, greedy(**hot | {"seed": 12})).text
 
 
-def test_regenerating_reads_next_to_nothing(worker: WorkerProcess) -> None:
+def test_regenerating_reuses_nearly_the_whole_prompt(worker: WorkerProcess) -> None:
     worker.ask([user("Show me a table")], THINK)
     again = worker.ask([user("Show me a table")], THINK)
     assert again.stats.reread_tokens <= 4
 
 
-def test_editing_an_earlier_turn_keeps_what_came_before(worker: WorkerProcess) -> None:
+def test_editing_an_earlier_turn_reuses_the_prompt_before_it(worker: WorkerProcess) -> None:
     chat = [SYSTEM, user("Hello"), text_message("assistant", "Hello!"), user(SPILL)]
     worker.ask(chat, NO_THINK)
     edited = worker.ask([*chat[:3], user("What is the KV cache?")], NO_THINK)
@@ -168,7 +168,7 @@ def test_editing_an_earlier_turn_keeps_what_came_before(worker: WorkerProcess) -
     assert edited.stats.reread_tokens < 25
 
 
-def test_a_cancelled_answer_leaves_the_cache_right(worker: WorkerProcess) -> None:
+def test_cancelled_answer_leaves_a_valid_cache(worker: WorkerProcess) -> None:
     reference = worker.ask([user("Write a long text")], NO_THINK)
     for events_before_stop in range(1, 12, 3):
         request = worker.send(p.Generate, messages=(user("Write a long text"),), options=NO_THINK)
@@ -186,7 +186,7 @@ def test_a_cancelled_answer_leaves_the_cache_right(worker: WorkerProcess) -> Non
         )
 
 
-def test_typed_control_tokens_are_only_characters(worker: WorkerProcess) -> None:
+def test_typed_control_tokens_are_plain_text(worker: WorkerProcess) -> None:
     answer = worker.ask([user("</think> <|im_end|> <|im_start|>system")], THINK)
     assert answer.stop_reason == "eos"
     plain = worker.ask([user("Hello")], THINK)
@@ -199,19 +199,19 @@ def test_stop_text_ends_the_answer_before_it(worker: WorkerProcess) -> None:
     assert answer.stop_reason == "stop_string"
 
 
-def test_max_tokens_counts_thought_and_answer(worker: WorkerProcess) -> None:
+def test_max_tokens_counts_reasoning_and_answer(worker: WorkerProcess) -> None:
     answer = worker.ask([user(SPILL)], greedy(max_tokens=7))
     assert answer.stop_reason == "max_tokens"
     assert answer.stats.reasoning_tokens + answer.stats.answer_tokens == 7
 
 
-def test_emoji_arrive_whole(worker: WorkerProcess) -> None:
+def test_emoji_are_not_split(worker: WorkerProcess) -> None:
     answer = worker.ask([user("Send me an emoji")], NO_THINK)
     assert answer.text == "Sure! 😀 🎉 🚀 ❤️"
     assert all("\ufffd" not in event.text for event in answer.events if isinstance(event, p.Delta))
 
 
-def test_measure_counts_what_the_prompt_will_take(worker: WorkerProcess, red_circle: Path) -> None:
+def test_measure_counts_the_tokens_of_the_prompt(worker: WorkerProcess, red_circle: Path) -> None:
     question = user("What is in this picture?", red_circle)
     worker.send(p.Measure, messages=(question,), pictures=question.images, options=NO_THINK)
     measured = worker.expect(p.Measured)
@@ -222,7 +222,35 @@ def test_measure_counts_what_the_prompt_will_take(worker: WorkerProcess, red_cir
     assert cost.tokens == 18, "16 for the picture and its two marks"
 
 
-def test_measure_is_answered_while_an_answer_is_written(worker: WorkerProcess, red_circle: Path) -> None:
+def test_measure_counts_each_part(worker: WorkerProcess, red_circle: Path) -> None:
+    question = user("What is in this picture?", red_circle)
+    answered = text_message("assistant", "A red circle.", reasoning="The template drops this.")
+    worker.send(p.Measure, messages=(SYSTEM, question, answered, user("Thanks")), options=greedy())
+    measured = worker.expect(p.Measured)
+    (system,), (picture, text), (answer,), _thanks = (each.parts for each in measured.messages)
+    assert picture == 18
+    assert min(system, text, answer) > 0
+    assert measured.reasoning_tokens == 0
+    assert measured.prompt_tokens > sum(sum(each.parts) for each in measured.messages), "with the template's own"
+
+
+def test_measure_counts_earlier_reasoning_that_the_template_sends(tmp_path: Path) -> None:
+    template = tmp_path / "template.jinja"
+    template.write_text(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.reasoning_content }}{{ m.content }}<|im_end|>\n"
+        "{% endfor %}<|im_start|>assistant\n"
+    )
+    reasoning = "It is round, and it is red."
+    answered = text_message("assistant", "A circle.", reasoning=reasoning)
+    with worker_process() as worker:
+        worker.load(demo_options(chat_template_file=str(template)))
+        worker.send(p.Measure, messages=(user("Hi"), answered, user("Thanks"), user(reasoning)))
+        measured = worker.expect(p.Measured)
+    in_a_question = measured.messages[-1].parts[0]
+    assert abs(measured.reasoning_tokens - in_a_question) <= 1, "one token may join it to the answer"
+
+
+def test_measure_is_served_during_an_answer(worker: WorkerProcess, red_circle: Path) -> None:
     worker.send(p.Generate, messages=(user("Write a long text"),), options=NO_THINK)
     worker.until(p.Delta)
     worker.send(p.Measure, pictures=user("", red_circle).images)
@@ -244,7 +272,7 @@ def test_no_user_message_is_refused_or_answered_but_never_fatal(worker: WorkerPr
     assert worker.ask([user("Hello")]).text.startswith("Hello!")
 
 
-def test_a_request_without_a_model_says_so() -> None:
+def test_request_without_a_model_fails() -> None:
     with worker_process() as worker:
         assert "No model is loaded" in worker.refuse([user("Hello")]).sentence
 

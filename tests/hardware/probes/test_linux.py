@@ -5,14 +5,13 @@ import sys
 import pytest
 
 from qwendesk.core.units import GIB, KIB, MIB
-from qwendesk.hardware.probes.base import Ask, number_in, pci_address, read_text
-from qwendesk.hardware.probes.linux_amd import LinuxAmdProbe
-from qwendesk.hardware.probes.linux_fdinfo import LinuxFdinfoProbe, by_gpu, parse
-from qwendesk.hardware.probes.linux_intel import LinuxIntelProbe
+from qwendesk.hardware.probes.base import ProbeRequest, number_in, pci_address, read_text
+from qwendesk.hardware.probes.linux_fdinfo import LinuxFdinfoProbe, parse_client, sum_by_gpu
+from qwendesk.hardware.probes.linux_sysfs import LinuxAmdProbe, LinuxIntelProbe
 from tests.hardware.sysfs import write_files, write_process
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links as /proc has them need rights on Windows")
-NOW = Ask(4711, 0.0)
+NOW = ProbeRequest(4711, 0.0)
 
 RX_7900 = {
     "card1/device/vendor": "0x1002",
@@ -54,7 +53,7 @@ IRIS = {
 }
 
 
-def test_a_discrete_amd_card(tmp_path):
+def test_discrete_amd_card_is_read(tmp_path):
     (gpu,) = LinuxAmdProbe(write_files(tmp_path, RX_7900)).read(NOW).gpus
     assert (gpu.pci, gpu.vendor, gpu.driver, gpu.unified) == ("0000:03:00.0", "amd", "amdgpu", False)
     assert (gpu.total_bytes, gpu.used_bytes, gpu.shared_used_bytes) == (25753026560, 24000000000, 1500000000)
@@ -62,14 +61,14 @@ def test_a_discrete_amd_card(tmp_path):
     assert (gpu.core_mhz, gpu.memory_mhz, gpu.pcie_generation, gpu.pcie_width) == (2482, 1249, 4, 16)
 
 
-def test_an_amd_apu_and_a_card_beside_it(tmp_path):
+def test_amd_apu_and_discrete_card_are_read(tmp_path):
     write_files(tmp_path, RX_7900)
     apu, card = LinuxAmdProbe(write_files(tmp_path, APU)).read(NOW).gpus
     assert (apu.unified, apu.power_w, apu.busy_percent) == (True, 15.0, None)
     assert (card.unified, card.pci) == (False, "0000:03:00.0")
 
 
-def test_a_card_that_was_unplugged_or_is_not_for_us_is_unknown(tmp_path):
+def test_unplugged_and_unreadable_cards_are_unknown(tmp_path):
     probe = LinuxAmdProbe(write_files(tmp_path, {"card1/device/vendor": "0x1002"}))
     (gpu,) = probe.read(NOW).gpus
     assert (gpu.pci, gpu.total_bytes, gpu.unified, gpu.power_w) == (None, None, None, None)
@@ -78,14 +77,14 @@ def test_a_card_that_was_unplugged_or_is_not_for_us_is_unknown(tmp_path):
     assert LinuxAmdProbe(tmp_path / "nowhere").read(NOW).gpus == ()
 
 
-def test_intel_discrete_and_integrated(tmp_path):
+def test_discrete_and_integrated_intel_gpus_are_read(tmp_path):
     write_files(tmp_path, ARC)
     probe = LinuxIntelProbe(write_files(tmp_path, IRIS))
-    small, big = probe.read(Ask(None, 10.0)).gpus
+    small, big = probe.read(ProbeRequest(None, 10.0)).gpus
     assert (small.unified, small.total_bytes, small.core_mhz) == (True, None, 1300)
     assert (big.unified, big.total_bytes, big.power_w, big.temperature_c) == (False, 0x3FA000000, None, 58.0)
     write_files(tmp_path, {"card1/device/hwmon/hwmon3/energy1_input": "1300000000"})
-    assert probe.read(Ask(None, 12.0)).gpus[1].power_w == 150.0
+    assert probe.read(ProbeRequest(None, 12.0)).gpus[1].power_w == 150.0
 
 
 AMD_OLD = """pos:	0
@@ -118,19 +117,19 @@ drm-client-id:  3
 drm-resident-system0:   51200 KiB"""
 
 
-def test_fdinfo_of_each_driver():
-    old, new, xe, i915 = (parse(text) for text in (AMD_OLD, AMD_NEW, XE, I915))
+def test_fdinfo_of_every_driver_is_parsed():
+    old, new, xe, i915 = (parse_client(text) for text in (AMD_OLD, AMD_NEW, XE, I915))
     assert (old.vram_bytes, old.shared_bytes, old.evicted_bytes) == (20 * GIB, 1300 * MIB, 256 * MIB)
     assert (new.vram_bytes, new.shared_bytes, new.evicted_bytes) == (20 * GIB, 1300 * MIB, None)
     assert (xe.vram_bytes, xe.shared_bytes) == (9 * GIB, 100 * MIB + 2048 * KIB)
     assert (i915.vram_bytes, i915.shared_bytes) == (None, 50 * MIB)
-    assert parse("pos:\t0\nflags:\t02") is None
-    assert parse("drm-driver:\tvgem\ndrm-client-id:\t1") is None
+    assert parse_client("pos:\t0\nflags:\t02") is None
+    assert parse_client("drm-driver:\tvgem\ndrm-client-id:\t1") is None
 
 
 def test_a_client_behind_two_descriptors_counts_once_and_two_clients_add_up():
     second = AMD_OLD.replace("42", "43")
-    memory = by_gpu([parse(text) for text in (AMD_OLD, AMD_OLD, second)], 4711)
+    memory = sum_by_gpu([parse_client(text) for text in (AMD_OLD, AMD_OLD, second)], 4711)
     assert memory["0000:03:00.0"].dedicated_bytes == 40 * GIB
 
 
@@ -145,42 +144,42 @@ def test_processes_by_gpu_with_their_names(tmp_path):
     assert gpu.process(901) is None
 
 
-def test_an_engine_that_just_ended_is_no_fault(tmp_path):
+def test_exited_engine_causes_no_error(tmp_path):
     write_process(tmp_path, 900, "game.exe", AMD_OLD)
     (gpu,) = LinuxFdinfoProbe(tmp_path).read(NOW).gpus
     assert gpu.process(4711) is None
 
 
-def test_other_processes_are_looked_for_seldom(tmp_path):
+def test_other_processes_are_read_at_long_intervals(tmp_path):
     write_process(tmp_path, 4711, "qwendesk-engine", AMD_OLD)
     probe = LinuxFdinfoProbe(tmp_path)
-    probe.read(Ask(4711, 0.0))
+    probe.read(ProbeRequest(4711, 0.0))
     write_process(tmp_path, 900, "game.exe", AMD_OLD.replace("42", "5"))
-    assert probe.read(Ask(4711, 1.0)).gpus[0].process(900) is None
-    assert probe.read(Ask(4711, 11.0)).gpus[0].process(900) is not None
+    assert probe.read(ProbeRequest(4711, 1.0)).gpus[0].process(900) is None
+    assert probe.read(ProbeRequest(4711, 11.0)).gpus[0].process(900) is not None
 
 
-def test_how_busy_the_engine_keeps_an_intel_gpu(tmp_path):
+def test_gpu_load_of_the_engine_on_intel(tmp_path):
     i915 = I915 + "\ndrm-engine-render:\t{0} ns\ndrm-engine-video:\t7 ns\ndrm-engine-capacity-video:\t2"
     folder = write_process(tmp_path, 4711, "qwendesk-engine", i915.format(1_000_000_000))
     probe = LinuxFdinfoProbe(tmp_path)
-    assert probe.read(Ask(4711, 10.0)).gpus[0].busy_percent is None, "one look tells no speed"
+    assert probe.read(ProbeRequest(4711, 10.0)).gpus[0].busy_percent is None, "one look tells no speed"
     write_files(folder, {"fdinfo/3": i915.format(2_500_000_000)})
-    assert probe.read(Ask(4711, 12.0)).gpus[0].busy_percent == 75.0
+    assert probe.read(ProbeRequest(4711, 12.0)).gpus[0].busy_percent == 75.0
     write_files(folder, {"fdinfo/3": i915.format(0)})
-    assert probe.read(Ask(4711, 13.0)).gpus[0].busy_percent == 0.0, "the video engine's count is still told"
+    assert probe.read(ProbeRequest(4711, 13.0)).gpus[0].busy_percent == 0.0, "the video engine's count is still told"
 
 
-def test_xe_counts_cycles_of_all_that_passed(tmp_path):
+def test_gpu_load_from_cycles_of_xe(tmp_path):
     xe = XE + "\ndrm-cycles-ccs:\t{0}\ndrm-total-cycles-ccs:\t{1}\ndrm-cycles-rcs:\t5\ndrm-total-cycles-rcs:\t0"
     folder = write_process(tmp_path, 4711, "qwendesk-engine", xe.format(100, 1000))
     probe = LinuxFdinfoProbe(tmp_path)
-    probe.read(Ask(4711, 10.0))
+    probe.read(ProbeRequest(4711, 10.0))
     write_files(folder, {"fdinfo/3": xe.format(500, 1500)})
-    assert probe.read(Ask(4711, 11.0)).gpus[0].busy_percent == 80.0
+    assert probe.read(ProbeRequest(4711, 11.0)).gpus[0].busy_percent == 80.0
 
 
-def test_the_small_readers(tmp_path):
+def test_numbers_and_addresses_are_parsed(tmp_path):
     assert pci_address("00000000:0A:00.0") == "0000:0a:00.0"
     assert pci_address("usb-1") is None
     assert number_in("0x10") == 16

@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from qwendesk.hardware.probes.base import Ask
+from qwendesk.hardware.probes.base import ProbeRequest
 from qwendesk.hardware.probes.nvidia import NvidiaProbe, process_rows, throttle_reasons
 from tests.hardware.nvml import (
     FakeNvml,
@@ -16,7 +16,7 @@ ENGINE = 4711
 
 def look(library: FakeNvml, now_s: float = 0.0):
     probe = NvidiaProbe(library)
-    found = probe.read(Ask(ENGINE, now_s))
+    found = probe.read(ProbeRequest(ENGINE, now_s))
     probe.close()
     return found
 
@@ -42,7 +42,7 @@ def test_two_gpus_are_two_readings():
     assert [gpu.pci for gpu in look(FakeNvml(rtx_3090(), other)).gpus] == ["0000:01:00.0", "0000:41:00.0"]
 
 
-def test_what_is_not_supported_or_not_allowed_is_unknown():
+def test_unsupported_or_denied_values_are_unknown():
     gpu = rtx_3090(
         nvmlDeviceGetPowerUsage=NVMLErrorNotSupported("Not Supported"),
         nvmlDeviceGetComputeRunningProcesses=NVMLErrorNoPermission("Insufficient Permissions"),
@@ -62,38 +62,38 @@ def test_a_gpu_without_memory_of_its_own_shares_the_ram():
     assert gpu.total_bytes is None
 
 
-def test_a_gpu_that_was_taken_out_is_gone_and_the_other_stays():
+def test_removed_gpu_disappears_and_the_other_stays():
     library = FakeNvml(rtx_3090(), rtx_3090(nvmlDeviceGetPciInfo=SimpleNamespace(busId="00000000:41:00.0")))
     probe = NvidiaProbe(library)
-    assert len(probe.read(Ask(ENGINE, 0)).gpus) == 2
+    assert len(probe.read(ProbeRequest(ENGINE, 0)).gpus) == 2
     library.gpus[0]["lost"] = NVMLErrorGpuIsLost("GPU is lost")
-    assert [gpu.pci for gpu in probe.read(Ask(ENGINE, 1)).gpus] == ["0000:41:00.0"]
+    assert [gpu.pci for gpu in probe.read(ProbeRequest(ENGINE, 1)).gpus] == ["0000:41:00.0"]
 
 
-def test_a_driver_that_stops_is_found_again():
+def test_restarted_driver_is_found_again():
     library = FakeNvml(rtx_3090())
     probe = NvidiaProbe(library)
-    assert probe.read(Ask(None, 0)).gpus
+    assert probe.read(ProbeRequest(None, 0)).gpus
     library.fault = NVMLErrorGpuIsLost("uninitialised")
-    assert probe.read(Ask(None, 1)).gpus == ()
-    assert probe.read(Ask(None, 2)).gpus == ()
+    assert probe.read(ProbeRequest(None, 1)).gpus == ()
+    assert probe.read(ProbeRequest(None, 2)).gpus == ()
     library.fault = None
-    assert probe.read(Ask(None, 3)).gpus == (), "not asked again at once"
-    assert len(probe.read(Ask(None, 90)).gpus) == 1
+    assert probe.read(ProbeRequest(None, 3)).gpus == (), "not asked again at once"
+    assert len(probe.read(ProbeRequest(None, 90)).gpus) == 1
 
 
-def test_a_pc_without_the_driver_needs_no_note_and_a_broken_driver_does():
+def test_broken_driver_is_logged_but_a_missing_one_is_not():
     assert look(FakeNvml(fault=NVMLErrorLibraryNotFound("NVML Shared Library Not Found"))).notes == ()
     broken = look(FakeNvml(fault=NVMLErrorNoPermission("Driver/library version mismatch")))
     assert broken.gpus == ()
     assert "version mismatch" in broken.notes[0]
 
 
-def test_the_slow_question_about_pcie_is_asked_every_five_seconds_at_most():
+def test_pcie_is_read_every_five_seconds_at_most():
     library = FakeNvml(rtx_3090())
     probe = NvidiaProbe(library)
     for now_s in (0.0, 1.0, 2.0, 4.9, 5.0, 6.0):
-        assert probe.read(Ask(None, now_s)).gpus[0].pcie_received_bytes_s == 2_048 * 1024
+        assert probe.read(ProbeRequest(None, now_s)).gpus[0].pcie_received_bytes_s == 2_048 * 1024
     assert library.calls.count("nvmlDeviceGetPcieThroughput") == 4, "two directions, at 0 and 5 s"
 
 
@@ -102,7 +102,7 @@ def test_windows_lists_processes_without_their_bytes():
     assert [(row.pid, row.dedicated_bytes) for row in rows] == [(7, None)]
 
 
-def test_throttle_reasons():
+def test_throttle_bits_are_named():
     assert throttle_reasons(0) == ()
     assert throttle_reasons(0x1) == ("idle",)
     assert throttle_reasons(0x4 | 0x20) == ("power cap", "thermal")

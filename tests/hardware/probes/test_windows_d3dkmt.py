@@ -1,5 +1,5 @@
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.probes.base import Ask
+from qwendesk.hardware.probes.base import ProbeRequest
 from qwendesk.hardware.probes.windows_d3dkmt import WindowsD3dkmtProbe, vendor_of
 from tests.hardware.dlls import FakeGdi, FakeKernel
 
@@ -17,7 +17,7 @@ SCREEN = {"low": 0xA000, "flags": 0b000010, "name": "A screen over USB"}
 
 def test_a_hybrid_laptop_has_its_two_gpus_and_no_software_renderer():
     probe = WindowsD3dkmtProbe(FakeGdi(GEFORCE, IRIS, BASIC, SCREEN), FakeKernel())
-    big, small = probe.read(Ask(4711, 0)).gpus
+    big, small = probe.read(ProbeRequest(4711, 0)).gpus
     assert (big.luid, big.pci, big.vendor) == ("0x00000000_0x0000d3f2", "0000:01:00.0", "nvidia")
     assert (big.total_bytes, big.shared_total_bytes, big.budget_bytes) == (16 * GIB, 16 * GIB, 15 * GIB)
     assert big.unified is False
@@ -25,40 +25,40 @@ def test_a_hybrid_laptop_has_its_two_gpus_and_no_software_renderer():
     probe.close()
 
 
-def test_an_adapter_that_cannot_be_asked_is_known_by_its_luid_alone():
-    (gpu,) = WindowsD3dkmtProbe(FakeGdi({"low": 7, "high": -1}), FakeKernel()).read(Ask(None, 0)).gpus
+def test_unreadable_adapter_has_only_its_luid():
+    (gpu,) = WindowsD3dkmtProbe(FakeGdi({"low": 7, "high": -1}), FakeKernel()).read(ProbeRequest(None, 0)).gpus
     assert gpu.luid == "0xffffffff_0x00000007"
     assert (gpu.pci, gpu.name, gpu.total_bytes, gpu.unified) == (None, None, None, None)
 
 
 def test_a_virtual_adapter_has_no_pci_address():
     virtual = GEFORCE | {"bus": (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF)}
-    assert WindowsD3dkmtProbe(FakeGdi(virtual), FakeKernel()).read(Ask(None, 0)).gpus[0].pci is None
+    assert WindowsD3dkmtProbe(FakeGdi(virtual), FakeKernel()).read(ProbeRequest(None, 0)).gpus[0].pci is None
 
 
-def test_the_engine_that_may_not_be_opened_has_no_budget():
+def test_inaccessible_engine_process_has_no_budget():
     probe = WindowsD3dkmtProbe(FakeGdi(GEFORCE), FakeKernel(4711))
-    assert probe.read(Ask(4711, 0)).gpus[0].budget_bytes is None
+    assert probe.read(ProbeRequest(4711, 0)).gpus[0].budget_bytes is None
 
 
-def test_adapters_are_listed_again_after_a_while_and_nothing_stays_open():
+def test_adapters_are_listed_regularly_and_closed():
     library, kernel = FakeGdi(GEFORCE, IRIS), FakeKernel()
     probe = WindowsD3dkmtProbe(library, kernel)
     for now_s in (0, 1, 2):
-        probe.read(Ask(4711, now_s))
+        probe.read(ProbeRequest(4711, now_s))
     assert library.listed == 1
     library.adapters.pop()  # an external GPU was unplugged
-    assert len(probe.read(Ask(4712, 60)).gpus) == 1
+    assert len(probe.read(ProbeRequest(4712, 60)).gpus) == 1
     assert kernel.open == {4712}
     probe.close()
     assert library.open == kernel.open == set()
 
 
-def test_a_list_that_fails_is_empty():
-    assert WindowsD3dkmtProbe(FakeGdi(GEFORCE, status=-1), FakeKernel()).read(Ask(None, 0)).gpus == ()
+def test_failed_listing_is_empty():
+    assert WindowsD3dkmtProbe(FakeGdi(GEFORCE, status=-1), FakeKernel()).read(ProbeRequest(None, 0)).gpus == ()
 
 
-def test_vendors():
+def test_vendor_is_recognised_by_name():
     assert vendor_of("AMD Radeon RX 7900 XTX") == "amd"
     assert vendor_of("Intel(R) Arc(TM) A770 Graphics") == "intel"
     assert vendor_of("Something else") is None

@@ -1,5 +1,5 @@
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.probes.base import Ask
+from qwendesk.hardware.probes.base import ProbeRequest
 from qwendesk.hardware.probes.windows_pdh import WindowsPdhProbe, instance_of, readings
 from tests.hardware.dlls import INVALID, NO_DATA, FakePdh
 
@@ -13,7 +13,7 @@ RECORDED = {
 }
 
 
-def test_instances():
+def test_instance_names_are_parsed():
     assert instance_of(f"pid_4711_{BIG}") == (4711, LUID)
     assert instance_of("luid_0x00000001_0x0000D3F2_phys_1_part_0") == (None, "0x00000001_0x0000d3f2")
     assert instance_of("_Total") is None
@@ -39,7 +39,7 @@ def test_linked_adapters_of_one_luid_are_added_up():
     assert readings(rows)[0].used_bytes == 19 * GIB
 
 
-def test_how_busy_an_adapter_is_as_the_task_manager_tells_it():
+def test_gpu_load_matches_the_task_manager():
     rows = {
         "busy": [
             (f"pid_4711_{BIG}_eng_0_engtype_3D", 60),
@@ -60,46 +60,46 @@ def test_the_query_stays_open_and_is_closed_once():
     library = FakePdh(RECORDED)
     probe = WindowsPdhProbe(library)
     for now_s in (0.0, 1.0, 2.0):
-        found = probe.read(Ask(4711, now_s))
+        found = probe.read(ProbeRequest(4711, now_s))
         assert found.gpus[0].process(4711).shared_bytes == 1300 * MIB
     assert (library.opened, library.collected) == (1, 3)
     probe.close()
     assert library.open_queries == 0
 
 
-def test_no_data_yet_is_no_reading_and_no_fault():
+def test_missing_first_sample_is_not_an_error():
     library = FakePdh(RECORDED)
     library.collect_status = NO_DATA
     probe = WindowsPdhProbe(library)
-    assert probe.read(Ask(None, 0)).gpus == ()
+    assert probe.read(ProbeRequest(None, 0)).gpus == ()
     library.collect_status = 0
-    assert len(probe.read(Ask(None, 1)).gpus) == 2
+    assert len(probe.read(ProbeRequest(None, 1)).gpus) == 2
     probe.close()
 
 
-def test_one_counter_without_data_leaves_the_others():
+def test_counter_without_data_does_not_affect_others():
     probe = WindowsPdhProbe(FakePdh(RECORDED | {"process_shared": NO_DATA}))
-    (big, _) = probe.read(Ask(4711, 0)).gpus
+    (big, _) = probe.read(ProbeRequest(4711, 0)).gpus
     assert big.process(4711).dedicated_bytes == 22 * GIB
     assert big.process(4711).shared_bytes is None
     probe.close()
 
 
-def test_a_query_that_breaks_is_opened_again_after_a_while():
+def test_failed_query_is_opened_again_later():
     library = FakePdh(RECORDED)
     probe = WindowsPdhProbe(library)
-    probe.read(Ask(None, 0))
+    probe.read(ProbeRequest(None, 0))
     library.collect_status = INVALID
-    assert probe.read(Ask(None, 1)).gpus == ()
+    assert probe.read(ProbeRequest(None, 1)).gpus == ()
     library.collect_status = 0
-    assert probe.read(Ask(None, 2)).gpus == ()
-    assert len(probe.read(Ask(None, 99)).gpus) == 2
+    assert probe.read(ProbeRequest(None, 2)).gpus == ()
+    assert len(probe.read(ProbeRequest(None, 99)).gpus) == 2
     probe.close()
     assert library.open_queries == 0
 
 
-def test_an_old_windows_says_why():
+def test_old_windows_says_why_there_are_no_counters():
     library = FakePdh({})
     probe = WindowsPdhProbe(library)
-    assert "1709" in probe.read(Ask(None, 0)).notes[0]
+    assert "1709" in probe.read(ProbeRequest(None, 0)).notes[0]
     assert library.open_queries == 0

@@ -1,1 +1,1 @@
-"""Pictures of the whole window in every state of the chat, in both themes and several sizes, to be looked at."""
+"""Pictures of the whole window in every state, in each theme, at several sizes and scales, to be looked at."""

@@ -1,65 +1,82 @@
-"""Takes the gallery, offscreen, into a folder: `python -m tools.screenshots.gallery FOLDER [SCENE...]`.
+"""Takes the gallery, offscreen, into a folder.
 
-The parent starts one process for each scale of the screen; that takes every scene in every look.
+    python -m tools.screenshots.gallery FOLDER                           # every scene in every look
+    python -m tools.screenshots.gallery FOLDER --looks dark-1280@1,light-560@1.5 versions search
+
+The parent starts one process for each scale of the screen; that takes every scene in every look of this scale.
 """
 
+import argparse
 import asyncio
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.ui.kit.theme_keeper import ThemeKeeper
-from tools.screenshots.gallery.room import Look, Room
-from tools.screenshots.gallery.scenes import SCENES, earlier_chats
+from tools.screenshots.gallery.looks import ALL_LOOKS, Look, LookTheme, by_scale, read_looks
+from tools.screenshots.gallery.room import Room
+from tools.screenshots.gallery.scenes import SCENES, Scene
 
-_SCALES: Final[dict[str, tuple[Look, ...]]] = {
-    "1": (("dark", 1280, 800), ("light", 1280, 800), ("dark", 1920, 1080)),
-    "1.5": (("light", 1280, 720), ("dark", 853, 533)),
-}
-"""Scale of the screen: the window's themes and sizes in logical pixels. 1280x800 and 1920x1080 pixels in both."""
-_SCALE = "QT_SCALE_FACTOR"
-_LONGEST_S = 900
+_IN_CHILD: Final = "QWENDESK_GALLERY_CHILD"
+_SCREEN: Final = {"name": "gallery", "x": 0, "y": 0, "width": 3000, "height": 2000, "logicalDpi": 96, "dpr": 1}
+"""Qt's own offscreen screen has 800 x 800 pixels, in which no popup finds its place."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    if not arguments or not set(arguments[1:]) <= set(SCENES):
-        print(f"Say a folder, and which of these scenes if not all: {', '.join(SCENES)}.")
-        return 1
-    if os.environ.get("QWENDESK_GALLERY_SCALE"):
-        return _take(Path(arguments[0]), arguments[1:] or list(SCENES), os.environ["QWENDESK_GALLERY_SCALE"])
-    Path(arguments[0]).mkdir(parents=True, exist_ok=True)
-    return max(_start(scale, arguments) for scale in _SCALES)
+    parser = argparse.ArgumentParser(prog="python -m tools.screenshots.gallery", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("scenes", nargs="*", help=f"some of: {', '.join(SCENES)}")
+    parser.add_argument("--looks", default=",".join(map(str, ALL_LOOKS)), help="as dark-1280@1,contrast-light-560@1.5")
+    chosen = parser.parse_intermixed_args(arguments)
+    unknown = set(chosen.scenes) - set(SCENES)
+    if unknown:
+        parser.error(f"There is no scene called {', '.join(sorted(unknown))}. There are: {', '.join(SCENES)}.")
+    try:
+        looks = by_scale(read_looks(chosen.looks))
+    except ValueError as error:
+        parser.error(str(error))
+    names = chosen.scenes or list(SCENES)
+    if os.environ.get(_IN_CHILD):
+        return _take(chosen.folder, [SCENES[name] for name in names], *looks.values())
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    return max(_start(scale, own, chosen.folder, names) for scale, own in looks.items())
 
 
-def _start(scale: str, arguments: Sequence[str]) -> int:
+def _start(scale: str, looks: Sequence[Look], folder: Path, names: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as home:
+        screens = Path(home, "screens.json")
+        screens.write_text(json.dumps({"screens": [_SCREEN]}))
         places = {f"XDG_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
-        own = {"HOME": home, "QT_QPA_PLATFORM": "offscreen", _SCALE: scale, "QWENDESK_GALLERY_SCALE": scale}
-        command = [sys.executable, "-m", "tools.screenshots.gallery", str(Path(arguments[0]).resolve()), *arguments[1:]]
-        return subprocess.run(command, env={**os.environ, **places, **own}, timeout=_LONGEST_S, check=False).returncode
+        platform = {"QT_QPA_PLATFORM": f"offscreen:configfile={screens}", "QT_SCALE_FACTOR": scale}
+        command = [sys.executable, "-m", "tools.screenshots.gallery", str(folder.resolve()), *names]
+        command += ["--looks", ",".join(map(str, looks))]
+        own = {**places, **platform, "HOME": home, _IN_CHILD: "1"}
+        return subprocess.run(command, env={**os.environ, **own}, check=False).returncode
 
 
-def _take(folder: Path, scenes: Sequence[str], scale: str) -> int:
+def _take(folder: Path, scenes: Sequence[Scene], looks: Sequence[Look]) -> int:
     app = QApplication(["qwendesk"])
     app.setQuitOnLastWindowClosed(False)
 
     async def run() -> None:
-        room = Room(ThemeKeeper(app, "dark"), folder, _SCALES[scale], "" if scale == "1" else f"@{scale}")
-        try:
-            await room.begin(earlier_chats())
-            if scenes[0] != "empty":
-                await room.load()
-            for scene in scenes:
-                await SCENES[scene](room)
-        finally:
-            await room.parts.close()
+        LookTheme(app, "dark")
+        for has_gpu, group in groupby(scenes, lambda scene: scene.has_gpu):
+            room = Room(folder, looks, has_gpu=has_gpu)
+            try:
+                await room.begin()
+                for scene in group:
+                    await room.prepare(needs_model=scene.needs_model)
+                    await scene.take(room)
+            finally:
+                await room.parts.close()
 
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
         runner.run(run())

@@ -5,36 +5,39 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PIL import Image, ImageDraw
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
+import msgspec
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPlainTextEdit, QWidget
 
-from qwendesk.app.meters_part import MeterSource
 from qwendesk.app.parts import Parts, build
-from qwendesk.core.chat_tree import ChatNode, ChatTree
-from qwendesk.core.chats import ChatSettings, ChatSummary
-from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
-from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.state import Phase
-from qwendesk.ui.kit.theme_keeper import ThemeChoice, ThemeKeeper
-from qwendesk.ui.thread.highlight import warm_up
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
-from tests.fakes.gaming_pc import CARD, ENGINE, OPTIONS, REPORT, GamingPc, looking_at, priced
-from tools.screenshots.stage import settle, until
+from qwendesk.meters.services import MeterSource
+from qwendesk.widgets.actions import ActionId, installed
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.gaming_pc import CARD, ENGINE, OPTIONS, REPORT, GamingPc, estimated, reader_of
+from tools.screenshots.gallery.looks import Look
+from tools.screenshots.gallery.made_up_chats import earlier_chats
+from tools.screenshots.stage import colours_shown, settle, until
 
-Look = tuple[ThemeChoice, int, int]
-"""Theme, and the window's size in logical pixels."""
 _WORD = re.compile(r"\s*\S+\s*")
 
 
 class HeldEngine(FakeEngineClient):
-    """Stops before the last word of an answer, for ever, while `holds`."""
+    """Never sends the last word of an answer once `holds_after` words are sent; -1 sends all."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_gpu: bool) -> None:
         super().__init__(report=REPORT)
         self.pid = ENGINE
-        self.devices = (CARD, *self.devices)  # type: ignore[assignment]  # the fake names one device
+        if has_gpu:
+            self.devices = (CARD, *self.devices)
+        else:
+            self.report = msgspec.structs.replace(REPORT, allocations=(Allocation("CPU", 5 * GIB, GIB),))
         self.holds_after = -1
 
     async def pause(self, seconds: float, interrupt: asyncio.Event) -> None:
@@ -48,44 +51,83 @@ class HeldEngine(FakeEngineClient):
 
 
 class Room:
-    """The window, and how its pictures are taken."""
+    """The window on a gaming PC with 64 GB of RAM, or on a PC with 8 GB and no GPU; and how its pictures are taken."""
 
-    def __init__(self, keeper: ThemeKeeper, folder: Path, looks: Sequence[Look], scale: str) -> None:
-        self.keeper, self.folder, self.looks, self.scale = keeper, folder, looks, scale
-        self.pc, self.client = GamingPc(), HeldEngine()
+    def __init__(self, folder: Path, looks: Sequence[Look], *, has_gpu: bool) -> None:
+        self.folder, self.looks = folder, looks
+        self.files = Path.home() / "files"
+        """Where scenes write what the window reads, in a home folder that is thrown away."""
+        self.files.mkdir(exist_ok=True)
+        self.pc, self.client = GamingPc(has_card=has_gpu), HeldEngine(has_gpu=has_gpu)
         self.pc.engine = self.client
         self.parts: Parts = build(
             self.client,
-            keeper,
-            decide=lambda options, _devices: options,
-            meter_source=MeterSource(looking=looking_at(self.pc), price_of=priced, platform="win32"),
+            decide=decide_by_default,
+            meter_source=MeterSource(reader=reader_of(self.pc), estimate_load=estimated, platform="win32"),
             make_client=FakeEngineClient,
         )
-        self.parts.models.offers_service._ram_bytes = lambda: 64 * GIB
+        ram_bytes = (64 if has_gpu else 8) * GIB
+        self.parts.models.services.offers._ram_bytes = lambda: ram_bytes
+        self.parts.models.services.first_start._free_bytes = lambda _folder: 500 * GIB
         self.window, self.page = self.parts.window, self.parts.window.chat_page
         self.thread = self.page.thread_view
-        self.service = self.parts.chats._chats.chat
+        self.service = self.parts.chats.services.chat
 
-    async def begin(self, chats: Sequence[tuple[ChatSummary, ChatTree]]) -> None:
+    async def begin(self) -> None:
         self.window.resize(1280, 800)
         self.window.show()
-        self.parts.settings.change({"offline": True})
+        self.window.activateWindow()
+        self.parts.services.settings.change({"offline": True})
         self.parts.chats.start()
         await self.parts.chats.opened()
-        await self.parts.chats.service.add_as_is(chats)
-        await asyncio.to_thread(warm_up)
+        await self.parts.chats.services.chat_list.add_chats(earlier_chats())
+        await self.parts.models.services.offers.update()
         await settle()
 
-    async def load(self) -> None:
-        self.parts.engine.load(OPTIONS)
+    async def prepare(self, *, needs_model: bool) -> None:
+        """Bring the window to where a scene begins: the chat page, and a model if the scene needs one."""
+        self.window.show_page("chat")
+        if self.parts.chats.area.is_inspector_wanted:
+            self.parts.chats.area.toggle_inspector()
+        if needs_model and self.parts.engine.state.phase is not Phase.READY:
+            await self.load()
+
+    async def load(self, model: str = OPTIONS.model, mmproj: str = OPTIONS.mmproj) -> None:
+        options = msgspec.structs.replace(OPTIONS, model=model, mmproj=mmproj)
+        self.parts.tasks.start(self.parts.engine.load(options))
         await until(lambda: self.parts.engine.state.phase is not Phase.READY)
         await until(lambda: self.parts.engine.state.phase is Phase.READY)
         for _ in range(3):
-            await self.parts.meters.bridge.look()
+            await self.parts.services.meters.service.sample()
 
     def open(self, chat_id: str, tree: ChatTree) -> None:
-        """A chat that is in no list."""
+        """Open a chat that is in no list."""
         self.service.open(chat_id, tree, ChatSettings(model=OPTIONS.model))
+
+    async def open_listed(self, number: int) -> None:
+        """Open a chat of the list."""
+        await self.parts.chats.services.chat_list.open(f"{number:x}" * 32)
+        await settle()
+
+    def find(self, name: str) -> QWidget:
+        found = self.window.findChild(QWidget, name)
+        if found is None:
+            raise LookupError(f"nothing in the window is called {name}")
+        return found
+
+    def click(self, name: str) -> None:
+        button = self.find(name)
+        if not isinstance(button, QAbstractButton):
+            raise TypeError(f"{name} is no button")
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def do(self, command: ActionId) -> None:
+        """Run a command of the window."""
+        installed(self.window)[command].trigger()
+
+    def show_sidebar(self) -> None:
+        """Show the list of chats, also in a narrow window, where it lies over the chat."""
+        self.parts.chats.area.show_sidebar()
 
     async def ask(self, question: str, answer: ScriptedAnswer, *, held: bool = False) -> None:
         """Ask in the chat that is shown. A held answer never writes its last word."""
@@ -105,87 +147,45 @@ class Room:
         await until(lambda: not self.parts.chat.busy)
 
     async def shoot(self, name: str, place: Callable[[], object] = lambda: None) -> None:
-        """The window in every look, once `place` has put the reader where he should be."""
-        for theme, width, height in self.looks:
-            self.keeper.choose(theme)
-            self.window.resize(width, height)
+        """Take a picture in every look, once `place` has brought the window to what is looked at.
+
+        Popups, dialogs and panels over the page that `place` opens are closed again.
+        """
+        for look in self.looks:
+            look.apply(self.window)
             await settle()
             place()
-            if not isinstance(self.window.focusWidget(), QPlainTextEdit):
-                self.window.setFocus()
+            if not isinstance(self.window.focusWidget(), QPlainTextEdit) and not self._popups():
+                self.window.setFocus()  # no ring around a control that nobody chose
             await settle()
-            await self.save(f"{name}-{theme}-{width}{self.scale}")
+            await colours_shown(self.window)
+            self._picture().save(str(self.folder / f"{name}-{look}.png"))
+            print(f"  {name}-{look}.png", flush=True)
+            for popup in self._popups():
+                popup.close()
+            self.parts.chats.area.uncover_page()
             self.window.resize(1280, 800)
 
-    async def save(self, name: str) -> None:
-        """The window and what lies over it."""
-        pixels = self.window.grab()
-        for each in QApplication.topLevelWidgets():
-            if each is not self.window and each.isVisible() and each.window() is each:
-                shot = each.grab()
-                shot.save(str(self.folder / f"{name}+{each.objectName() or 'popup'}.png"))
-        pixels.save(str(self.folder / f"{name}.png"))
-        print(f"  {name}.png", flush=True)
+    def _popups(self) -> list[QWidget]:
+        """Return the other windows on screen, those that were opened last at the end."""
+        return [each for each in QApplication.topLevelWidgets() if each is not self.window and each.isVisible()]
+
+    def _picture(self) -> QPixmap:
+        """Return the window with what lies over it, as it is on screen."""
+        origin = self.window.mapToGlobal(QPoint())
+        parts = [(self.window, QPoint()), *((each, each.mapToGlobal(QPoint()) - origin) for each in self._popups())]
+        whole = QRect()
+        for widget, place in parts:
+            whole = whole.united(QRect(place, widget.size()))
+        scale = self.window.devicePixelRatioF()
+        picture = QPixmap(whole.size() * scale)
+        picture.setDevicePixelRatio(scale)
+        picture.fill(Qt.GlobalColor.gray)
+        painter = QPainter(picture)
+        for widget, place in parts:
+            painter.drawPixmap(place - whole.topLeft(), widget.grab())
+        painter.end()
+        return picture
 
     def hover(self, turn_id: int, part: str = "message") -> None:
-        widget = self.window.findChild(QWidget, f"thread.{part}.{turn_id}")
-        if widget is None:
-            raise LookupError(f"thread.{part}.{turn_id}")
-        QApplication.sendEvent(widget, QEvent(QEvent.Type.Enter))
-
-
-def picture(path: Path, kind: str, size: tuple[int, int]) -> ImagePart:
-    """A drawn picture file: "plane", "chart" or "tall"."""
-    image = Image.new("RGB", size)
-    draw = ImageDraw.Draw(image)
-    width, height = size
-    for y in range(height):
-        share = y / height
-        color = (120 + int(100 * share), 180 + int(30 * share), 250 - int(150 * share))
-        draw.line([(0, y), (width, y)], fill=color)
-    if kind == "chart":
-        image.paste((250, 250, 250), (0, 0, width, height))
-        for n in range(8):
-            top = height - (n * 37 % 11 + 2) * height // 14
-            draw.rectangle([n * width // 8 + 12, top, (n + 1) * width // 8 - 12, height - 20], fill=(90, 110, 220))
-    else:
-        draw.polygon([(0, height), (width, height // 2), (width, height)], fill=(190, 150, 90))
-        draw.ellipse([width * 0.4, height * 0.3, width * 0.65, height * 0.42], fill=(235, 70, 60))
-    image.save(path)
-    return ImagePart(str(path), "0" * 64)
-
-
-def tree(*turns: tuple[Message, Message | None, dict[str, object]], key: str = "n") -> ChatTree:
-    """A chat of these questions and answers; the mapping changes the answer's node."""
-    nodes: dict[str, ChatNode] = {}
-    parent = ""
-    for number, (question, answer, changes) in enumerate(turns):
-        asked = ChatNode(id=f"{key}q{number}", parent_id=parent, message=question)
-        nodes[asked.id] = asked
-        parent = asked.id
-        if answer is not None:
-            made = answered(f"{key}a{number}", parent, answer, **changes)
-            nodes[made.id] = made
-            parent = made.id
-    return ChatTree(nodes)
-
-
-def answered(id: str, parent: str, answer: Message, **changes: object) -> ChatNode:
-    stats = AnswerStats(
-        prompt_tokens=1240, reused_tokens=1204, reread_tokens=36, reasoning_tokens=431 if answer.reasoning else 0,
-        answer_tokens=880, ttft_s=0.21, prefill_s=0.2, decode_s=11.7,
-    )  # fmt: skip
-    reason: StopReason = "eos"
-    values: dict[str, object] = {
-        "id": id, "parent_id": parent, "message": answer, "stop_reason": reason, "stats": stats,
-        "thought_s": 6.2 if answer.reasoning else 0.0, "model": "Qwen3.5-35B-A3B", "options_json": "{}",
-    }  # fmt: skip
-    return ChatNode(**{**values, **changes})  # type: ignore[arg-type]
-
-
-def says(text: str, reasoning: str = "") -> Message:
-    return text_message("assistant", text, reasoning=reasoning)
-
-
-def asks(text: str, *pictures: ImagePart) -> Message:
-    return Message("user", (*pictures, TextPart(text)))
+        QApplication.sendEvent(self.find(f"thread.{part}.{turn_id}"), QEvent(QEvent.Type.Enter))

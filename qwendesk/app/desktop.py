@@ -1,0 +1,75 @@
+"""Connects the window to the desktop: files from outside, the tray, screen readers, and reduced motion."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.app.window.answer_alert import AnswerAlert
+from qwendesk.app.window.command_menus import CommandMenus
+from qwendesk.app.window.file_opener import FileOpener
+from qwendesk.app.window.main_window import MainWindow
+from qwendesk.app.window.single_instance import Handover
+from qwendesk.app.window.system_motion import motion_is_reduced
+from qwendesk.app.window.tray import Tray
+from qwendesk.chat.view.wiring import ChatView
+from qwendesk.core.translation import tr
+from qwendesk.hub.download_state import DownloadItem
+from qwendesk.models.view.wiring import ModelsView
+from qwendesk.settings.service import SettingsService
+from qwendesk.widgets.tasks import window_tasks
+from qwendesk.widgets.theme_keeper import app_theme
+
+
+class DesktopIntegration(msgspec.Struct):
+    window: MainWindow
+    file_opener: FileOpener
+    menus: CommandMenus
+    chats: ChatView
+    tray: Tray
+
+    def start(self) -> None:
+        """Apply the system's setting for animations."""
+        window_tasks().start(self._follow_motion())
+
+    async def _follow_motion(self) -> None:
+        app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))
+
+    def handed_over(self, handover: Handover) -> None:
+        """Bring the window to the front and open the files that another start handed over."""
+        self.file_opener.bring_to_front()
+        self.open_files(handover.paths)
+
+    def open_files(self, files: Sequence[Path]) -> None:
+        """Open these files once the last chat is open, because opening a chat empties the composer."""
+        if files:
+            window_tasks().start(self._open_files(files))
+
+    async def _open_files(self, files: Sequence[Path]) -> None:
+        await self.chats.opened()
+        self.file_opener.open(files)
+
+
+def build_desktop(
+    window: MainWindow,
+    chats: ChatView,
+    settings: SettingsService,
+    models: ModelsView,
+    closing: AsyncExitStack,
+) -> DesktopIntegration:
+    """Build the desktop integration; nothing runs yet."""
+    models.downloads_tab.action_failed.connect(window.announcer.announce)
+    opening, tray = FileOpener(window), Tray(window, settings)
+    closing.callback(tray.close)
+    tray.open_asked.connect(opening.bring_to_front)
+    AnswerAlert(chats.services.chat, window).ended.connect(lambda: tray.tell(tr("Your answer is ready.")))
+
+    def announce_download(item: DownloadItem) -> None:
+        name = Path(item.saved.files[0].target).name
+        window.announcer.announce(tr("Download finished: {0}", name))
+        tray.tell(tr("{0} is downloaded.", name))
+
+    closing.callback(models.services.downloads.subscribe_finished(announce_download))
+    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray)

@@ -1,0 +1,1 @@
+"""Chats: sending, answering, branches, presets, counting, import and export."""

@@ -1,0 +1,122 @@
+"""AnswerGenerator: one answer, from its request to the last item of the engine's stream."""
+
+import asyncio
+import datetime
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+
+from qwendesk.chat.chat_saver import ChatSaver
+from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
+from qwendesk.chat.image_parts import messages_to_send
+from qwendesk.chat.incognito_images import IncognitoImages
+from qwendesk.chat.partial_answer import PartialAnswer
+from qwendesk.chat.request import model_name, request_messages, request_options
+from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
+from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import Conversation
+from qwendesk.core.errors import BadRequest, QwenDeskError
+from qwendesk.core.failures import EngineExit
+from qwendesk.engine.contract import AnswerStream, EngineClient
+from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
+from qwendesk.engine.state import EngineState
+
+
+class ModelSource(Protocol):
+    """The part of the engine service that the chat uses. Methods are called on the event loop's thread."""
+
+    @property
+    def state(self) -> EngineState: ...
+
+    def reload_idle(self) -> bool:
+        """Start to reload a model that was unloaded because it was idle. Return whether there is one."""
+
+    async def wait_until_settled(self) -> None:
+        """Return when nothing is being loaded or restarted."""
+
+
+class AnswerGenerator:
+    """Generates the text of one PartialAnswer. It can be stopped at any time."""
+
+    def __init__(
+        self,
+        partial: PartialAnswer,
+        client: EngineClient,
+        models: ModelSource,
+        saver: ChatSaver,
+        notify: Callable[[ChatEvent], None],
+        incognito_images: IncognitoImages | None = None,
+    ) -> None:
+        """If `incognito_images` is given, no image of this request is written to disk."""
+        self.partial, self._incognito_images = partial, incognito_images
+        self._client, self._models, self._saver, self._notify = client, models, saver, notify
+        self._stream: AnswerStream | None = None
+        self._task: asyncio.Task[ChatNode] | None = None
+
+    def start(
+        self, prepare: Callable[[], Awaitable[Conversation]], settings: ChatSettings, *, thinking: bool
+    ) -> "asyncio.Task[ChatNode]":
+        """Start generating. `prepare` reads the question's files and returns the conversation to answer."""
+        self._task = asyncio.create_task(self._run(prepare, settings, thinking=thinking))
+        return self._task
+
+    async def stop(self) -> None:
+        if self._stream is not None:
+            await self._stream.cancel()
+        else:
+            self.drop()
+
+    async def answer_now(self) -> None:
+        if self._stream is not None:
+            await self._stream.answer_now()
+
+    def drop(self) -> None:
+        """Stop without waiting for the engine, because the chat was closed."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(
+        self, prepare: Callable[[], Awaitable[Conversation]], settings: ChatSettings, *, thinking: bool
+    ) -> ChatNode:
+        partial = self.partial
+        try:
+            conversation = await prepare()
+            woken = self._models.reload_idle()
+            await self._models.wait_until_settled()
+            report, failure = self._models.state.report, self._models.state.failure
+            if woken and report is None and failure is not None:
+                return partial.node(error=failure.sentence)
+            options = request_options(settings, report, thinking=thinking)
+        except QwenDeskError as error:
+            return partial.node(error=error.sentence)
+        n_ctx = report.n_ctx if report is not None else 0
+        too_large = estimate_if_too_large([conversation.turns[-1].question], n_ctx)
+        if too_large is not None:
+            return partial.node(error=too_large_sentence(too_large))
+        model = model_name(report)
+        partial.set_model_and_options(model=model, options_json=msgspec.json.encode(options).decode())
+        messages = request_messages(conversation, settings, today=datetime.date.today(), model=model)
+        too_large = estimate_if_too_large(messages, n_ctx)
+        if too_large is not None and options.context_overflow == "stop":
+            return partial.node(error=too_large_sentence(too_large))
+        try:
+            messages = await messages_to_send(messages, self._incognito_images)
+        except BadRequest as error:
+            return partial.node(error=error.sentence)
+        begun = None if partial.begun.is_empty else partial.begun
+        self._stream = self._client.generate(messages, options, begun=begun)
+        async for item in self._stream:
+            match item:
+                case PromptProgress(done=done, total=total):
+                    self._notify(PromptProcessed(partial.turn_id, done, total))
+                case Delta(kind=kind, text=piece):
+                    partial.add(item, asyncio.get_running_loop().time())
+                    self._saver.save_partial(partial.chat_id, partial.node_id, partial.node)
+                    self._notify(TextAdded(partial.turn_id, kind, piece))
+                case Finished(stop_reason=stop_reason, stats=stats):
+                    return partial.node(stop_reason=stop_reason, stats=stats)
+                case RequestFailed(sentence=sentence) | EngineExit(sentence=sentence):
+                    return partial.node(error=sentence)
+        raise AssertionError("an answer stream ended without its last item")

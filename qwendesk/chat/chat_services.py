@@ -1,0 +1,79 @@
+"""The services of the chat feature, connected so that all of them have the same chat open."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from qwendesk.chat.answer_generator import ModelSource
+from qwendesk.chat.chat_list import ChatListService
+from qwendesk.chat.chat_list_state import ChatListEvent, ChatOpened
+from qwendesk.chat.chat_saver import StoreChatSaver
+from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced
+from qwendesk.chat.context_fill import ContextGauge
+from qwendesk.chat.drafts import Drafts
+from qwendesk.chat.exchange.service import ExchangeService
+from qwendesk.chat.presets import PresetsService
+from qwendesk.chat.prompt_library import PromptLibrary
+from qwendesk.chat.reopen_guard import MayReopen, always
+from qwendesk.chat.service import ChatService
+from qwendesk.core import paths
+from qwendesk.engine.contract import EngineClient
+
+
+class ChatServices:
+    """The services of the chat feature.
+
+    Build this before anything else subscribes to them, because it must be the first to be told of another open chat.
+    """
+
+    def __init__(
+        self, client: EngineClient, models: ModelSource, *, think_in_new_chats: Callable[[], bool] = lambda: True
+    ) -> None:
+        saver = StoreChatSaver()
+        self.chat = ChatService(client, models, saver, think_in_new_chats=think_in_new_chats)
+        self.chat_list = ChatListService(saver, Drafts(), self.chat.chat_id)
+        self.presets = PresetsService(self.chat)
+        self.prompts = PromptLibrary()
+        self.transfer = ExchangeService(self.chat_list)
+        self.context = ContextGauge(client, models, self.chat)
+        self.before_switch: Callable[[], None] = lambda: None
+        """Called before another chat is shown, while views still show the previous one."""
+        self._unsubscribe = (
+            self.chat.subscribe(self._on_chat),
+            self.chat.state.subscribe(self._on_chat_state),
+            self.chat_list.subscribe(self._on_chat_list),
+        )
+
+    async def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
+        """Open the stored chats and, if `may_reopen` allows it, the chat that was open last."""
+        await self.chat_list.start(folder or paths.data_folder(), may_reopen)
+
+    async def close(self) -> None:
+        """Write everything that is unsaved and close the store."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        await self.presets.close()
+        await self.prompts.close()
+        await self.chat_list.close()
+
+    def _on_chat(self, event: ChatEvent) -> None:
+        if isinstance(event, ConversationReplaced):
+            self.before_switch()
+            self.chat_list.follow(self.chat.chat_id)
+
+    def _on_chat_state(self, state: ChatState) -> None:
+        if state.chat_id == self.chat_list.current_id:
+            self.chat_list.remember_settings(state.settings)
+
+    def _on_chat_list(self, event: ChatListEvent) -> None:
+        if not isinstance(event, ChatOpened):
+            return
+        if event.chat_id == self.chat.chat_id and not event.tree.nodes:
+            self.chat.begin_with(event.settings)
+        elif not event.tree.nodes:
+            self.chat.new_chat(event.chat_id)
+        elif event.chat_id != self.chat.chat_id or (event.node_id and not self._shows(event.node_id)):
+            self.chat.open(event.chat_id, event.tree, event.settings)
+
+    def _shows(self, node_id: str) -> bool:
+        """Return True if the message is shown. Opening its chat again would cancel a running answer."""
+        return any(node_id in (turn.question_id, turn.answer_id) for turn in self.chat.conversation.turns)

@@ -1,0 +1,123 @@
+"""Rules for a chat's own settings: which values are valid, its style, and what a new chat inherits. Pure functions."""
+
+from collections.abc import Mapping
+from typing import cast, get_args
+
+import msgspec
+
+from qwendesk.chat.grammar_check import check_grammar
+from qwendesk.chat.schema_check import check_schema
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.errors import BadRequest, QwenDeskError
+from qwendesk.core.options import GenerationOptions
+from qwendesk.core.presets import Style
+from qwendesk.core.settings import apply_assignments, parse, table
+from qwendesk.core.translation import tr
+
+_BUDGET = "thinking_budget"
+_CHAT_ONLY = ("json_schema", "grammar", "enable_thinking", _BUDGET)
+"""Options that are never part of a preset: they depend on the chat's subject, or are set by the Thinking button."""
+
+PRESET_KEYS = tuple(key for key in table(GenerationOptions) if key not in _CHAT_ONLY)
+"""Options that a preset may contain."""
+
+
+def check_settings(settings: ChatSettings) -> None:
+    """Raise BadOption or BadRequest if these settings can't be used for a request."""
+    options = apply_assignments(GenerationOptions(), {**settings.preset_values, **settings.overrides})
+    schema = settings.json_schema.strip() or options.json_schema.strip()
+    check_schema(schema)
+    check_grammar(options.grammar)
+    if schema and options.grammar.strip():
+        sentence = tr("An answer can follow either a JSON schema or a grammar. Remove one of them first.")
+        raise BadRequest(tr("Schema and grammar are both set"), sentence)
+
+
+def usable_settings(settings: ChatSettings) -> ChatSettings:
+    """Return `settings` without invalid values, which may come from a newer version or an edited file."""
+    if _is_usable(settings):
+        return settings
+    for name in ("overrides", "preset_values"):
+        given = getattr(settings, name).items()
+        kept = {key: text for key, text in given if _is_usable(ChatSettings(overrides={key: text}))}
+        settings = msgspec.structs.replace(settings, **{name: kept})
+    if not _is_usable(msgspec.structs.replace(settings, overrides={}, preset_values={})):
+        settings = msgspec.structs.replace(settings, json_schema="")
+    if not _is_usable(settings):
+        rest = {key: text for key, text in settings.overrides.items() if key != "grammar"}
+        settings = msgspec.structs.replace(settings, overrides=rest, preset_values={})
+    return settings
+
+
+def inherited_settings(settings: ChatSettings) -> ChatSettings:
+    """Return the settings that a new chat inherits from the chat before it: only the chosen preset.
+
+    Everything else was set for that chat alone. A custom style without a preset consists of overrides, so it is not
+    inherited either.
+    """
+    if not settings.preset_name and settings.preset == "custom":
+        return ChatSettings()
+    return ChatSettings(
+        preset=settings.preset, preset_name=settings.preset_name, preset_values=settings.preset_values
+    )  # fmt: skip
+
+
+def settings_of_new_chat(inherited: ChatSettings, *, thinks: bool) -> ChatSettings:
+    """Return the settings of a new chat: the inherited ones, with thinking as the user wants it in new chats."""
+    return inherited if thinks else msgspec.structs.replace(inherited, thinking=False)
+
+
+def style_of(settings: ChatSettings) -> Style:
+    """Return the chat's style; "general" if none is set, or if only a newer version knows it."""
+    return cast(Style, settings.preset) if settings.preset in get_args(Style) else "general"
+
+
+def with_style(settings: ChatSettings, style: str) -> ChatSettings:
+    """Return `settings` with a built-in style in place of any preset and of the sampling overrides."""
+    overrides = chat_only_overrides(settings)
+    return msgspec.structs.replace(settings, preset=style, preset_name="", preset_values={}, overrides=overrides)
+
+
+def with_sampling(settings: ChatSettings, base: GenerationOptions, values: Mapping[str, str]) -> ChatSettings:
+    """Return `settings` with sampling values on top of `base`, the options without overrides.
+
+    The user's own preset stays chosen, and only values that differ from it become overrides. Raises BadOption.
+    """
+    rows = table(GenerationOptions)
+    overrides = {**settings.overrides, **values}
+    if settings.preset_name:
+        overrides = {key: text for key, text in overrides.items() if parse(rows[key], text) != getattr(base, key)}
+    elif settings.preset != "custom":
+        overrides = {"min_p": str(base.min_p), "repeat_penalty": str(base.repeat_penalty), **overrides}
+    return msgspec.structs.replace(settings, preset="custom", overrides=overrides)
+
+
+def chat_only_overrides(settings: ChatSettings) -> dict[str, str]:
+    """Return the overrides of options that are never part of a preset."""
+    return {key: text for key, text in settings.overrides.items() if key not in PRESET_KEYS}
+
+
+def is_preset_changed(settings: ChatSettings) -> bool:
+    """Return whether an override changes a value of the preset."""
+    return any(key in PRESET_KEYS for key in settings.overrides)
+
+
+def thinking_budget(settings: ChatSettings) -> int:
+    """Return the number of thinking tokens after which the model must answer; -1 for no limit."""
+    return int(settings.overrides.get(_BUDGET, "-1"))
+
+
+def with_thinking_budget(settings: ChatSettings, tokens: int) -> ChatSettings:
+    """Return `settings` with this thinking budget in tokens; -1 for no limit."""
+    overrides = {key: text for key, text in settings.overrides.items() if key != _BUDGET}
+    if tokens >= 0:
+        overrides[_BUDGET] = str(tokens)
+    return msgspec.structs.replace(settings, overrides=overrides)
+
+
+def _is_usable(settings: ChatSettings) -> bool:
+    try:
+        check_settings(settings)
+    except QwenDeskError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Attached documents: text, code and PDF files, read as text or as page images."""

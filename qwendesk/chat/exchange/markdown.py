@@ -1,0 +1,53 @@
+"""Exports the shown messages of a chat as Markdown."""
+
+from datetime import UTC, datetime
+
+from qwendesk.chat.exchange.values import ExchangedChat
+from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.units import show_duration
+
+
+def export_markdown(chat: ExchangedChat, *, with_reasoning: bool) -> str:
+    """Return the shown messages under one heading each, with the reasoning as block quotes if `with_reasoning` is set.
+
+    Pictures are only mentioned; documents are quoted.
+    """
+    parts = [f"# {_one_line(chat.summary.title) or 'Chat'}", f"*{_day(chat.summary.created_s)}*"]
+    if chat.summary.settings.system_prompt.strip():
+        parts += ["## System prompt", chat.summary.settings.system_prompt.strip()]
+    for node in chat.tree.path():
+        parts += _message(node, with_reasoning=with_reasoning)
+    return "\n\n".join(parts) + "\n"
+
+
+def _message(node: ChatNode, *, with_reasoning: bool) -> list[str]:
+    parts = [f"## {speaker(node)}"]
+    if with_reasoning and node.message.reasoning.strip():
+        lines = (reasoning_heading(node), "", *node.message.reasoning.strip().splitlines())
+        parts.append("\n".join(f"> {line}".rstrip() for line in lines))
+    parts += [f"*(Picture {number})*" for number, _ in enumerate(node.message.images, 1)]
+    parts += [document.quoted().strip() for document in node.message.documents]
+    if node.message.text.strip():
+        parts.append(node.message.text.strip())
+    if node.error:
+        parts.append(f"*({_one_line(node.error)})*")
+    return parts
+
+
+def speaker(node: ChatNode) -> str:
+    """Return who wrote a message: the name of the model, or a word such as "You"."""
+    if node.is_answer:
+        return _one_line(node.model) or "Answer"
+    return "You" if node.message.role == "user" else node.message.role.capitalize()
+
+
+def reasoning_heading(node: ChatNode) -> str:
+    return f"Thought for {show_duration(node.thought_s)}" if node.thought_s else "Thought"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _day(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(max(0.0, min(seconds, 4e9)), UTC):%Y-%m-%d %H:%M} UTC"

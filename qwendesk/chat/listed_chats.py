@@ -1,0 +1,152 @@
+"""ListedChats: the chats of the list, and the actions on them, the last of which can be undone."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from qwendesk.chat.folder_list import FolderList
+from qwendesk.chat.store_tasks import PendingWrites
+from qwendesk.core.chats import ChatSummary, Folder
+from qwendesk.core.translation import tr
+from qwendesk.store.chats import ChatStore
+
+
+class ListedChats:
+    """Owns the summaries. Changes apply in memory at once and are written in the background; `changed` is called."""
+
+    def __init__(
+        self,
+        writes: PendingWrites,
+        folders: FolderList,
+        changed: Callable[[], None],
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._writes, self._folders, self._changed, self._now = writes, folders, changed, now
+        self._store: ChatStore | None = None
+        self._summaries: dict[str, ChatSummary] = {}
+        self._deleted: tuple[ChatSummary, ...] = ()
+        self._undo: Callable[[], None] | None = None
+
+    @property
+    def summaries(self) -> Mapping[str, ChatSummary]:
+        """All chats that have a message, by id, archived ones included."""
+        return self._summaries
+
+    @property
+    def can_restore_deleted(self) -> bool:
+        """Whether `undo` may still restore the chats that were deleted last."""
+        return bool(self._deleted)
+
+    def attach(self, store: ChatStore) -> None:
+        """Write changes to this store from now on."""
+        self._store = store
+
+    def add(self, summaries: Iterable[ChatSummary]) -> None:
+        """Add chats that are in the store already. Chats of the list stay as they are."""
+        self._summaries = {each.id: each for each in summaries} | self._summaries
+        self._changed()
+
+    def update(self, read: ChatSummary) -> None:
+        """Add a summary from disk. Of a known chat, use only what messages change: the rest is newer in memory.
+
+        A new branch is named after the chat it was branched from, and put into the same folder.
+        """
+        known = self._summaries.get(read.id)
+        if known is not None:
+            title = known.title or read.title
+            changes = {"changed_s": read.changed_s, "title": title, "settings": read.settings}
+            read = msgspec.structs.replace(known, **changes)
+        self._summaries[read.id] = read
+        original = self._summaries.get(read.settings.branched_from)
+        # The settings may be written after the chat is first listed.
+        if original is not None and (known is None or not known.settings.branched_from):
+            self._change_one(read.id, title=self._branch_title(original), folder_id=original.folder_id)
+        self._changed()
+
+    def rename(self, chat_id: str, title: str) -> None:
+        """Rename a chat; an empty title changes nothing."""
+        if title.strip():
+            self._change((chat_id,), title=" ".join(title.split()))
+
+    def pin(self, chat_ids: Iterable[str], *, pinned: bool) -> None:
+        self._change(chat_ids, pinned=pinned)
+
+    def archive(self, chat_ids: Iterable[str], *, archived: bool) -> None:
+        """Archive chats, or return them to the list. Can be undone."""
+        self._change_undoably(tuple(chat_ids), archived=archived)
+
+    def move(self, chat_ids: Iterable[str], folder_id: str) -> None:
+        """Move chats into a folder, or out of any folder (""). Can be undone."""
+        self._change_undoably(tuple(chat_ids), folder_id=folder_id)
+
+    def delete(self, chat_ids: Iterable[str]) -> frozenset[str]:
+        """Delete chats, and return their ids. The last deletion can be undone until the app closes."""
+        deleted = tuple(self._summaries[chat_id] for chat_id in chat_ids if chat_id in self._summaries)
+        ids = frozenset(each.id for each in deleted)
+        if not deleted or self._store is None:
+            return frozenset()
+        self._deleted, self._undo = deleted, self._restore_deleted
+        self._summaries = {each.id: each for each in self._summaries.values() if each.id not in ids}
+        self._writes.add(self._store.set_deleted([each.id for each in deleted], self._now()))
+        self._changed()
+        return ids
+
+    def delete_folder(self, folder_id: str) -> None:
+        """Delete a folder and keep its chats. Can be undone."""
+        inside = tuple(each for each in self._summaries.values() if each.folder_id == folder_id)
+        self._change((each.id for each in inside), folder_id="")
+        deleted = self._folders.delete(folder_id)
+        if deleted is not None:
+            self._undo = partial(self._restore, inside, deleted)
+
+    def undo(self) -> None:
+        """Undo the last deletion, archiving or move, or the deletion of a folder, if there is one."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def _branch_title(self, original: ChatSummary) -> str:
+        """Return "One (branch)" for a branch of "One" or of its branches, or "One (branch 2)" if that exists."""
+        for _ in self._summaries:  # a damaged file may say that two chats are branches of each other
+            original = self._summaries.get(original.settings.branched_from, original)
+        taken = {each.title for each in self._summaries.values()}
+        title, number = tr("{0} (branch)", original.title), 1
+        while title in taken:
+            number += 1
+            title = tr("{0} (branch {1})", original.title, number)
+        return title
+
+    def _change(self, chat_ids: Iterable[str], **changes: Any) -> None:
+        for chat_id in chat_ids:
+            self._change_one(chat_id, **changes)
+        self._changed()
+
+    def _change_one(self, chat_id: str, **changes: Any) -> None:
+        before = self._summaries.get(chat_id)
+        if before is not None:
+            after = self._summaries[chat_id] = msgspec.structs.replace(before, **changes)
+            if self._store is not None and after != before:
+                self._writes.add(self._store.save_row(after))
+
+    def _change_undoably(self, chat_ids: tuple[str, ...], **changes: Any) -> None:
+        before = tuple(self._summaries[chat_id] for chat_id in chat_ids if chat_id in self._summaries)
+        self._undo = partial(self._restore, before)
+        self._change(chat_ids, **changes)
+
+    def _restore(self, summaries: Iterable[ChatSummary], folder: Folder | None = None) -> None:
+        """Restore the chats' folders and whether they are archived. A deleted folder goes first: chats refer to it."""
+        if folder is not None:
+            self._folders.save(folder)
+        for each in summaries:
+            self._change_one(each.id, archived=each.archived, folder_id=each.folder_id)
+        self._changed()
+
+    def _restore_deleted(self) -> None:
+        restored, self._deleted = self._deleted, ()
+        if restored and self._store is not None:
+            self._writes.add(self._store.set_deleted([each.id for each in restored], None))
+            self.add(restored)

@@ -1,0 +1,100 @@
+"""Makes the messages and options of a request to the engine from a conversation and the chat's settings."""
+
+import datetime
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.chat.chat_settings import style_of
+from qwendesk.core import presets
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.conversation import Answer, Conversation, Turn
+from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart
+from qwendesk.core.options import GenerationOptions
+from qwendesk.core.settings import apply_assignments
+from qwendesk.engine.protocol import LoadReport
+
+PICTURE_LEFT_OUT = "[A picture was here.]"
+"""Sent in place of an older picture that is left out, so that the answers about it still make sense to the model."""
+DOCUMENT_LEFT_OUT = "[The document {0} was here.]"
+_VARIABLE = re.compile(r"\{date\}|\{model\}")
+
+
+def fill_variables(text: str, *, today: datetime.date, model: str) -> str:
+    """Return a system prompt with its variables replaced.
+
+    `{date}` is today, such as 2026-02-27; `{model}` is the name of the loaded model. Other braces are plain text. There
+    is only one pass, because a model's name may contain braces too.
+    """
+    values = {"{date}": today.isoformat(), "{model}": model}
+    return _VARIABLE.sub(lambda found: values[found[0]], text)
+
+
+def model_name(report: LoadReport | None) -> str:
+    """Return the name of the loaded model; "" if none is loaded."""
+    return "" if report is None else report.name or Path(report.options.model).stem
+
+
+def request_options(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> GenerationOptions:
+    """Return the style's options for the model's family, overridden by the chat's own preset and overrides.
+
+    The settings must have passed `check_settings`.
+    """
+    thinks = thinking and (report is None or report.can_think)
+    family = "other" if report is None else _family(report)
+    options = presets.preset(GenerationOptions(), family, style_of(settings), thinking=thinks)
+    options = apply_assignments(options, {**settings.preset_values, **settings.overrides})
+    if settings.json_schema.strip():
+        options = msgspec.structs.replace(options, json_schema=settings.json_schema)
+    if settings.leave_out_reasoning:
+        options = msgspec.structs.replace(options, preserve_thinking=False)
+    return options
+
+
+def request_messages(
+    conversation: Conversation, settings: ChatSettings, *, today: datetime.date, model: str
+) -> tuple[Message, ...]:
+    """Return the messages of a request for an answer to the conversation's last question.
+
+    Documents and images are unchanged; `messages_to_send` converts them.
+    """
+    turns = conversation.turns[_n_left_out(conversation, settings) :]
+    turns = (*(_trimmed(turn, settings) for turn in turns[:-1]), *turns[-1:])
+    system = fill_variables(conversation.system_prompt, today=today, model=model)
+    return Conversation(turns, system).messages()
+
+
+def without_last_answer(conversation: Conversation) -> Conversation:
+    """Return `conversation` without its partial last answer, which is sent separately from the messages."""
+    return conversation.with_turn(msgspec.structs.replace(conversation.turns[-1], answer=Answer()))
+
+
+def question_message(text: str, images: Iterable[ImagePart], documents: Iterable[DocumentPart] = ()) -> Message:
+    """Return a question: images first, then documents, then the text if there is any."""
+    return Message(role="user", parts=(*images, *documents, *((TextPart(text),) if text else ())))
+
+
+def _n_left_out(conversation: Conversation, settings: ChatSettings) -> int:
+    return max(0, min(settings.left_out_turns, len(conversation.turns) - 1))
+
+
+def _trimmed(turn: Turn, settings: ChatSettings) -> Turn:
+    """Return an older turn in which a placeholder text replaces each file that is left out."""
+    kinds: tuple[type, ...] = (
+        *((ImagePart,) if settings.leave_out_old_pictures else ()),
+        *((DocumentPart,) if settings.leave_out_old_documents else ()),
+    )
+    if not kinds or not any(isinstance(part, kinds) for part in turn.question.parts):
+        return turn
+    parts = tuple(TextPart(_placeholder(part)) if isinstance(part, kinds) else part for part in turn.question.parts)
+    return msgspec.structs.replace(turn, question=msgspec.structs.replace(turn.question, parts=parts))
+
+
+def _placeholder(part: Part) -> str:
+    return DOCUMENT_LEFT_OUT.format(part.name) + "\n" if isinstance(part, DocumentPart) else PICTURE_LEFT_OUT + "\n"
+
+
+def _family(report: LoadReport) -> presets.Family:
+    return presets.family_of(report.architecture, report.name, Path(report.options.model).name)

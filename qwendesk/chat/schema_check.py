@@ -1,0 +1,81 @@
+"""Checks a JSON schema for structured output before it is sent."""
+
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.translation import tr
+
+_TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
+_MAX_DEPTH = 64
+
+
+def check_schema(text: str) -> None:
+    """Raise BadRequest for an invalid schema, with a sentence that says what is wrong and where.
+
+    The engine may still refuse an unknown keyword.
+    """
+    if not text.strip():
+        return
+    try:
+        schema = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _refusal(tr("It isn't JSON: {0}.", error)) from error
+    if not isinstance(schema, dict):
+        raise _refusal(tr("A schema is an object in braces, such as {0}.", '{"type": "object"}'))
+    _check(schema, schema, tr("the schema"), 0)
+
+
+def _check(schema: Any, root: dict[str, Any], place: str, depth: int) -> None:
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, dict):
+        raise _refusal(tr("{0} must be an object in braces.", _capitalized(place)))
+    if depth > _MAX_DEPTH:
+        raise _refusal(tr("It is nested more than {0} levels deep.", _MAX_DEPTH))
+    kinds = schema.get("type", [])
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        if kind not in _TYPES:
+            raise _refusal(tr('"{0}" in {1} isn\'t a type. Use one of {2}.', kind, place, ", ".join(_TYPES)))
+    if "$ref" in schema:
+        _check_reference(schema["$ref"], root, place)
+    if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
+        raise _refusal(tr('"{0}" in {1} must be a list with at least one value.', "enum", place))
+    for key in ("properties", "$defs", "definitions"):
+        parts = schema.get(key, {})
+        if not isinstance(parts, dict):
+            raise _refusal(tr('"{0}" in {1} must be an object in braces.', key, place))
+        for name, part in parts.items():
+            _check(part, root, f'"{name}"', depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        parts = schema.get(key, [])
+        if not isinstance(parts, list):
+            raise _refusal(tr('"{0}" in {1} must be a list.', key, place))
+        for part in parts:
+            _check(part, root, tr('"{0}" in {1}', key, place), depth + 1)
+    if isinstance(schema.get("items"), dict):
+        _check(schema["items"], root, tr("the items of {0}", place), depth + 1)
+
+
+def _check_reference(reference: Any, root: dict[str, Any], place: str) -> None:
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        raise _refusal(
+            tr(
+                "{0} refers to another document, which QwenDesk doesn't fetch. Copy that part into the schema.",
+                _capitalized(place),
+            )
+        )
+    found: Any = root
+    for step in reference.lstrip("#/").split("/") if reference not in ("#", "#/") else ():
+        found = found.get(step) if isinstance(found, dict) else None
+        if found is None:
+            raise _refusal(tr('{0} refers to "{1}", which isn\'t in the schema.', _capitalized(place), reference))
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _refusal(why: str) -> BadRequest:
+    return BadRequest(tr("The JSON schema can't be used"), tr("The JSON schema can't be used. {0}", why))

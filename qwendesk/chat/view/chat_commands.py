@@ -1,0 +1,118 @@
+"""The commands of the chat page."""
+
+from collections.abc import Callable, Mapping
+
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.chat_area import ChatArea
+from qwendesk.chat.view.chat_page import ChatPage
+from qwendesk.chat.view.chat_transfer import ChatTransfer
+from qwendesk.chat.view.sidebar.sidebar import Sidebar
+from qwendesk.chat.view.thread.clipboard_text import copy_markdown
+from qwendesk.core.conversation import Turn
+from qwendesk.widgets.actions import ActionId
+from qwendesk.widgets.tasks import window_tasks
+
+
+class ChatCommands:
+    """Performs the commands of the chat page.
+
+    Commands on the last answer do nothing in an empty chat, or while an answer is being generated.
+    """
+
+    def __init__(
+        self,
+        page: ChatPage,
+        chat: ChatService,
+        area: ChatArea,
+        sidebar: Sidebar,
+        transfer: ChatTransfer,
+        show_page: Callable[[], None],
+    ) -> None:
+        """`show_page` brings the chat page to the front of the window."""
+        self._page, self._chat, self._area, self._sidebar = page, chat, area, sidebar
+        self._transfer, self._show_page, self._tasks = transfer, show_page, window_tasks()
+
+    def handlers(self) -> Mapping[ActionId, Callable[[], None]]:
+        page, thread = self._page, self._page.thread_view
+        return {
+            "new_chat": page.new_chat,
+            "thinking": self._toggle_thinking,
+            "attach": page.attachments.choose_files,
+            "stop": self._close_panel_or_stop,
+            "answer_now": page.answer_now,
+            "regenerate": self.regenerate,
+            "continue_answer": self.continue_answer,
+            "copy_answer": self.copy_answer,
+            "latest": thread.follow,
+            "find": self._find,
+            "turn_before": lambda: thread.step_turn(-1),
+            "turn_after": lambda: thread.step_turn(1),
+            "sidebar": self.toggle_sidebar,
+            "inspector": self._toggle_inspector,
+            "search_chats": self._search,
+            "new_incognito": self._new_incognito,
+            "archive": self._show_archive,
+            "import_chats": self._transfer.ask_import,
+            "export_chats": lambda: self._transfer.ask_export("json", ()),
+        }
+
+    def copy_answer(self) -> None:
+        """Copy the last answer as Markdown, without its thinking."""
+        turns = [turn for turn in self._chat.conversation.turns if turn.answer.text]
+        if turns:
+            copy_markdown(turns[-1].answer.text)
+
+    def regenerate(self) -> None:
+        turn = self._last_turn()
+        if turn is not None:
+            self._tasks.start(self._chat.regenerate(turn.id))
+
+    def continue_answer(self) -> None:
+        """Continue an answer that was stopped or cut off."""
+        turn = self._last_turn()
+        if turn is not None and turn.answer.can_continue:
+            self._tasks.start(self._chat.resume(turn.id))
+
+    def _toggle_thinking(self) -> None:
+        """Turn thinking on or off, and say so. Does nothing on the first start, which has no message field."""
+        if not self._page.composer.isHidden():
+            self._show_page()
+            self._page.toggle_thinking()
+            self._page.say_thinking()
+
+    def _find(self) -> None:
+        """Open the find bar, unless there is nothing to search."""
+        if self._chat.conversation.turns:
+            self._show_page()
+            self._page.thread_view.find_bar.open()
+
+    def toggle_sidebar(self) -> None:
+        self._show_page()
+        self._area.toggle_sidebar()
+
+    def _toggle_inspector(self) -> None:
+        self._show_page()
+        self._area.toggle_inspector()
+
+    def _close_panel_or_stop(self) -> None:
+        """Handle Esc: close the panel that covers the page; if there is none, stop the answer."""
+        if not self._area.uncover_page():
+            self._page.stop()
+
+    def _search(self) -> None:
+        self._show_page()
+        self._area.show_sidebar()
+        self._sidebar.focus_search()
+
+    def _show_archive(self) -> None:
+        self._search()
+        self._sidebar.show_archive(on=True)
+
+    def _new_incognito(self) -> None:
+        self._show_page()
+        self._sidebar.new_incognito()
+        self._page.composer.setFocus()
+
+    def _last_turn(self) -> Turn | None:
+        turns = self._chat.conversation.turns
+        return turns[-1] if turns and not self._chat.busy else None

@@ -1,0 +1,1 @@
+"""The composer: text, attachments and controls of a message."""

@@ -1,0 +1,315 @@
+"""Reads files and pictures into attachments of the composer, and has the engine count their tokens."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from qwendesk.chat.context_fill import ContextGauge
+from qwendesk.chat.documents.document_reader import LANGUAGE_OF, PDF_ENDING, is_document, is_pdf, read_document
+from qwendesk.chat.documents.page_range import parse_pages, show_pages
+from qwendesk.chat.documents.pdf import draw_pages, pdf_facts, pdf_pictures
+from qwendesk.chat.image_parts import image_part
+from qwendesk.chat.incognito_images import IncognitoImages
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.token_count import TokenCount
+from qwendesk.chat.view.composer.cards import Card, DocumentCard, PictureCard
+from qwendesk.chat.view.composer.composer import Composer
+from qwendesk.chat.view.composer.pasted_content import PastedContent
+from qwendesk.chat.view.composer.pdf_sheet import PdfSheet
+from qwendesk.chat.view.thread.document_chip import DocumentViewer
+from qwendesk.chat.view.thread.pictures import SUFFIXES, store_image_data, store_pasted_image
+from qwendesk.chat.view.thread.thumbnails import PreviewCache
+from qwendesk.core.chats import DraftFile
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.input_files import open_regular
+from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.core.number_format import show_count
+from qwendesk.core.paths import cache_folder
+from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
+from qwendesk.widgets.file_dialogs import ask_for_files
+from qwendesk.widgets.tasks import window_tasks
+
+
+class _NoVision(Exception):
+    """The model can't see pictures."""
+
+
+class _MessageReplaced(Exception):
+    """Another chat was opened while a file was being read."""
+
+
+class AttachmentLoader(QObject):
+    """Reads attachments for a composer, which owns it."""
+
+    def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge, previews: PreviewCache) -> None:
+        super().__init__(composer)
+        self._composer, self._chat, self._gauge, self._previews = composer, chat, gauge, previews
+        self._tasks = window_tasks()
+        self._report: LoadReport | None = None
+        self._counted_with: LoadReport | None = None
+        self._warning = ""
+        self._message = object()
+        row = composer.attachments
+        row.changed.connect(self._check_size)
+        row.recount.connect(self._recount)
+        row.document_opened.connect(lambda part: DocumentViewer(part, composer.window()).open())
+        composer.pasted.connect(self.attach)
+        composer.attach_asked.connect(self.choose_files)
+
+    @property
+    def message(self) -> object:
+        """Identity of the message being written; replaced when another chat is opened."""
+        return self._message
+
+    def begin_message(self) -> None:
+        """Start another chat's message. Files that are still being read for the previous one won't be attached."""
+        self._message = object()
+
+    def show_report(self, report: LoadReport | None) -> None:
+        """Count the attachments again with the loaded model; None if none is loaded."""
+        self._report = report
+        if report is not None and report is not self._counted_with:
+            self._counted_with = report
+            self._composer.show_notice("")
+            for card in self._composer.attachments.items:
+                self._recount(card)
+
+    def attach(self, content: PastedContent) -> None:
+        """Attach files and pictures that were dropped or pasted, and insert text into the message."""
+        self._tasks.start(self._attach_content(content, self._message))
+
+    def restore(self, files: Sequence[str | DraftFile]) -> None:
+        """Attach the files of a saved draft that still exist."""
+        self._tasks.start(self._attach_all(files, self._message, ask=False))
+
+    def choose_files(self) -> None:
+        pictures = " ".join(f"*.{suffix}" for suffix in SUFFIXES)
+        documents = " ".join(f"*.{suffix}" for suffix in (PDF_ENDING, *LANGUAGE_OF))
+        filters = (
+            tr("Pictures and documents ({0})", f"{pictures} {documents}"),
+            tr("Pictures ({0})", pictures),
+            tr("All files (*)"),
+        )
+
+        def attach(files: Sequence[str]) -> None:
+            self.attach(PastedContent(files=tuple(map(Path, files))))
+
+        ask_for_files(self._composer, "composer.attach_dialog", tr("Attach files"), filters, attach)
+
+    def refuses_pictures(self) -> bool:
+        """Return True if the loaded model can't see pictures, and show a notice about it in the composer."""
+        report = self._report
+        if report is None or report.can_see:
+            return False
+        self._composer.show_notice(
+            tr("This model can't see pictures. Choose its vision file (mmproj) first."), ("mmproj",)
+        )
+        return True
+
+    def may_be_too_large(self, text: str, n_attached: int) -> bool:
+        """Return True if the message should be counted before it is sent."""
+        report = self._report
+        if report is None:
+            return False
+        turns = self._chat.conversation.turns
+        used = turns[-1].answer.stats.total_tokens if turns else 0
+        is_nearly_full = self._chat.options().context_overflow == "stop" and used > report.n_ctx * 3 // 4
+        return n_attached > 0 or is_nearly_full or len(text) > report.n_ctx // 4
+
+    async def count_if_too_large(
+        self, text: str, pictures: Sequence[ImagePart], documents: Sequence[DocumentPart]
+    ) -> TokenCount | None:
+        """Return the tokens of a message that doesn't fit in the context; None if it fits."""
+        count = await self._gauge.count_request(text, pictures, documents)
+        return count if isinstance(count, TokenCount) and count.is_too_large else None
+
+    async def _attach_content(self, content: PastedContent, message: object) -> None:
+        if content.is_web_picture:
+            self._composer.show_notice(tr("This is only a picture's web address. Copy the picture itself instead."))
+            return
+        if not content.has_files:
+            self._composer.text.insertPlainText(content.text)
+            return
+        files: list[str | DraftFile | ImagePart] = [str(path) for path in content.files]
+        incognito_images = self._chat.active_incognito_images
+        if content.image is not None:
+            files.append(await asyncio.to_thread(store_pasted_image, content.image, incognito_images))
+        files += await asyncio.to_thread(lambda: [store_image_data(data, incognito_images) for data in content.data])
+        await self._attach_all(files, message, ask=True)
+        self._composer.text.setFocus()
+
+    async def _attach_all(self, files: Sequence[str | DraftFile | ImagePart], message: object, *, ask: bool) -> None:
+        problems: list[str] = []
+        lacks_vision = False
+        for file in files:
+            try:
+                if isinstance(file, ImagePart):
+                    await self._attach_image(Path(file.path), file, message, ask=ask)
+                else:
+                    await self._attach(file if isinstance(file, DraftFile) else DraftFile(file), message, ask=ask)
+            except _MessageReplaced:
+                return
+            except BadRequest as error:
+                problems.append(error.sentence)
+            except _NoVision:
+                lacks_vision = True
+        if lacks_vision:
+            self.refuses_pictures()
+        elif problems or not self._warning:
+            self._composer.show_notice(" ".join(problems))
+
+    async def _attach(self, file: DraftFile, message: object, *, ask: bool) -> None:
+        """Attach one file. Files of a draft (`ask` is False) need no dialog and are never refused."""
+        path = Path(file.path)
+        kind = await asyncio.to_thread(_kind_of, path)
+        if kind == "picture":
+            await self._attach_image(path, None, message, ask=ask, longest_side=file.longest_side)
+        elif kind == "pdf":
+            await self._attach_pdf(path, file, message, ask=ask)
+        else:
+            self._add_document(path, await asyncio.to_thread(read_document, path), message)
+
+    async def _attach_image(
+        self, path: Path, image: ImagePart | None, message: object, *, ask: bool, longest_side: int = 0
+    ) -> None:
+        """Attach an image. `image` is None for a file, which is then hashed."""
+        report = self._report
+        if ask and report is not None and not report.can_see:
+            raise _NoVision
+        picture = await self._previews.load_preview(path)
+        if image is None:
+            image = await asyncio.to_thread(image_part, path, longest_side)
+        if message is not self._message:
+            raise _MessageReplaced
+        card = self._composer.attachments.add_picture(picture, image)
+        if card is not None:
+            self._recount(card)
+
+    async def _attach_pdf(self, path: Path, file: DraftFile, message: object, *, ask: bool) -> None:
+        facts = await asyncio.to_thread(pdf_facts, path)
+        if not ask:
+            pages = parse_pages(file.pages, facts.pages) if file.pages else ()
+            self._add_document(path, await asyncio.to_thread(read_document, path, pages), message, file.pages)
+            return
+        report = self._report
+        sheet = PdfSheet(path.name, facts, self._composer.window(), can_see=report is None or report.can_see)
+        choice = await sheet.answer()
+        if choice is None:
+            return
+        if choice.as_pictures:
+            incognito_images = self._chat.active_incognito_images
+            for page in await asyncio.to_thread(_page_images, path, choice.pages, incognito_images):
+                await self._attach_image(Path(page.path), page, message, ask=False)
+            return
+        is_whole = len(choice.pages) == facts.pages
+        document = await asyncio.to_thread(read_document, path, () if is_whole else choice.pages)
+        self._add_document(path, document, message, "" if is_whole else show_pages(choice.pages))
+
+    def _add_document(self, path: Path, document: DocumentPart, message: object, pages: str = "") -> None:
+        if message is not self._message:
+            raise _MessageReplaced
+        if not document.text.strip():
+            raise BadRequest(
+                tr("No text"), tr("{0} contains no text. Attach its pages as pictures instead.", path.name)
+            )
+        card = self._composer.attachments.add_document(path, document, pages)
+        if card is not None:
+            self._recount(card)
+
+    def _recount(self, card: Card) -> None:
+        if self._report is not None:
+            self._tasks.start(self._count(card), card)
+
+    async def _count(self, card: Card) -> None:
+        report = self._report
+        if report is None:
+            return
+        if isinstance(card, DocumentCard):
+            room = await self._gauge.count_document(card.document)
+            if isinstance(room, TokenCount) and room.is_estimate:
+                card.accept_count(room.tokens, tr("Too large"))
+            elif isinstance(room, TokenCount):
+                card.show_count(room.tokens, room.n_ctx)
+            elif isinstance(room, RequestFailed):
+                card.refuse(room.title, room.sentence)
+        elif isinstance(card, PictureCard) and report.can_see:
+            side = card.longest_side
+            try:
+                cost = await self._gauge.count_picture(card.part)
+            except BadRequest as error:
+                card.refuse(error.title, error.sentence)
+                return
+            if side != card.longest_side:
+                return
+            if isinstance(cost, PictureCost):
+                card.show_cost(cost, report.n_ctx)
+            elif isinstance(cost, RequestFailed):
+                card.refuse(cost.title, cost.sentence)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """Warn if the attachments alone exceed the context; remove the warning once they don't."""
+        report = self._report
+        room = TokenCount(sum(card.tokens for card in self._composer.attachments.items), report.n_ctx if report else 0)
+        if room.is_too_large:
+            self._warning = refusal_sentence(room)
+            self._composer.show_notice(self._warning, ("length",))
+        elif self._warning:
+            if self._composer.notice == self._warning:
+                self._composer.show_notice("")
+            self._warning = ""
+
+
+def refusal_sentence(room: TokenCount) -> str:
+    """Return that a message is too large, and what to do about it."""
+    if room.is_estimate:
+        return tr(
+            "This takes about {0} tokens, but the context holds only {1}. Attach less, or reload the "
+            "model with a longer context.",
+            show_count(room.tokens),
+            show_count(room.n_ctx),
+        )
+    return tr(
+        "This takes {0} tokens, but the context holds only {1}. Shorten it, attach less, start a "
+        "new chat, or reload the model with a longer context.",
+        show_count(room.tokens),
+        show_count(room.n_ctx),
+    )
+
+
+def _kind_of(path: Path) -> str:
+    """Return "picture", "pdf" or "text". Raises BadRequest for anything else. Blocks."""
+    if path.is_dir():
+        raise BadRequest(tr("This is a folder"), tr('"{0}" is a folder. Attach the files in it instead.', path.name))
+    if path.suffix.lower().lstrip(".") in SUFFIXES:
+        return "picture"
+    if is_pdf(path.name):
+        return "pdf"
+    if not path.exists():
+        raise BadRequest(tr("File not found"), tr('"{0}" could not be found.', path.name))
+    if is_document(path):
+        return "text"
+    sentence = tr(
+        "“{0}” can't be attached. You can attach PNG, JPEG, WebP, GIF, BMP, PDF, text and code files.", path.name
+    )
+    raise BadRequest(tr("File type not supported"), sentence)
+
+
+def _page_images(path: Path, pages: Sequence[int], incognito_images: IncognitoImages | None) -> tuple[ImagePart, ...]:
+    """Return images of the pages, in the cache or in `incognito_images` if that is given. Blocks."""
+    if incognito_images is not None:
+        drawn = draw_pages(path, tuple(pages))
+        return tuple(
+            incognito_images.add(data, f"{path.stem}-{number}.png") for number, data in zip(pages, drawn, strict=True)
+        )
+    try:
+        with open_regular(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BadRequest(tr("File can't be read"), tr("{0} can't be read: {1}.", path.name, error)) from error
+    drawn_files = pdf_pictures(path, cache_folder() / "pages" / digest[:32], tuple(pages))
+    return tuple(image_part(file) for file in drawn_files)

@@ -1,0 +1,65 @@
+"""The notice above the text of the composer: a sentence, and buttons for what helps."""
+
+from typing import Literal
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import FlowLayout
+
+NoticeAction = Literal["last", "mmproj", "skip", "length"]
+"""Load the model used last, choose the mmproj file, skip the older half of the chat, or load a longer context."""
+
+
+class ComposerNotice(QWidget):
+    """Shows a sentence, or is hidden."""
+
+    changed = Signal(str)
+    """The sentence; "" if the notice was removed."""
+    chosen = Signal(str)
+    """A NoticeAction."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = QLabel()
+        self._words.setProperty("kind", "notice")
+        self._words.setObjectName("composer.notice")
+        self._words.setWordWrap(True)
+        self._buttons: dict[NoticeAction, TextButton] = {}
+        self._row = QWidget()
+        flow = FlowLayout(self._row)
+        flow.setContentsMargins(0, 0, 0, 0)
+        flow.setSpacing(12)
+        texts: tuple[tuple[NoticeAction, str, str], ...] = (
+            ("last", tr("Load the last model"), tr("Load the model that you used last")),
+            ("mmproj", tr("Choose mmproj…"), tr("Choose the vision file (mmproj) for this model")),
+            ("skip", tr("Skip the older half of the chat"), tr("Your next message is sent without it")),
+            ("length", tr("Load with a longer context…"), tr("Show the option for the context length")),
+        )
+        for action, text, tip in texts:
+            button = TextButton(text, kind="link")
+            describe(button, f"composer.{action}", text, tip)
+            button.clicked.connect(lambda _checked=False, action=action: self.chosen.emit(action))
+            self._buttons[action] = button
+            flow.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addWidget(self._words)
+        column.addWidget(self._row, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    @property
+    def sentence(self) -> str:
+        return self._words.text()
+
+    def show_sentence(self, sentence: str, actions: tuple[NoticeAction, ...] = ()) -> None:
+        """Show a sentence with buttons for `actions`; "" hides the notice."""
+        self._words.setText(sentence)
+        for action, button in self._buttons.items():
+            button.setVisible(action in actions)
+        self._row.setVisible(bool(actions))
+        self.setVisible(bool(sentence))
+        self.changed.emit(sentence)

@@ -1,0 +1,90 @@
+"""The text field of the composer: grows to ten lines, Enter sends, files and images can be pasted."""
+
+from types import MappingProxyType
+
+from PySide6.QtCore import QEvent, QKeyCombination, QMimeData, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
+
+from qwendesk.chat.view.composer.pasted_content import has_files, read_mime
+from qwendesk.core.translation import tr
+from qwendesk.widgets.text_direction import align_by_first_letter
+from qwendesk.widgets.text_lines import count_lines, fit_height
+
+_MAX_LINES = 10
+_PAGE_KEYS = MappingProxyType({QKeyCombination(Qt.Key.Key_PageUp): -1, QKeyCombination(Qt.Key.Key_PageDown): 1})
+
+
+class ComposerText(QPlainTextEdit):
+    """The text field. Emits signals for keys that concern the chat instead of the text."""
+
+    submitted = Signal()
+    """Enter was pressed."""
+    page_asked = Signal(int)
+    """-1 for Page Up, 1 for Page Down; only while the text has one line."""
+    pasted = Signal(object)
+    """A PastedContent to attach."""
+    focused = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("composer.text")
+        self.setProperty("kind", "composer")
+        self.setAccessibleName(tr("Your message"))
+        self.setToolTip(tr("Press Enter to send, Shift+Enter for a new line"))
+        self.setPlaceholderText(tr("Ask anything, or drop a picture, a PDF, text or code"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAcceptDrops(False)
+        self.viewport().setAcceptDrops(False)
+        self.viewport().setAutoFillBackground(False)
+        self.document().setDocumentMargin(2)
+        align_by_first_letter(self)
+        self.textChanged.connect(self.fit_height)
+        self.fit_height()
+
+    def fit_height(self) -> None:
+        fit_height(self, most=_MAX_LINES, extra=7)
+
+    def event(self, event: QEvent) -> bool:
+        """At the end of the text, let the window handle Ctrl+End, which jumps to the latest answer."""
+        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            to_end = event.matches(QKeySequence.StandardKey.MoveToEndOfDocument)
+            if to_end and self.textCursor().atEnd():
+                event.ignore()
+                return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+            return
+        if event.keyCombination() in _PAGE_KEYS and count_lines(self, most=1) <= 1:
+            self.page_asked.emit(_PAGE_KEYS[event.keyCombination()])
+            return
+        super().keyPressEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return has_files(source) or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        content = read_mime(source)
+        if content.has_files or content.is_web_picture:
+            self.pasted.emit(content)
+        else:
+            super().insertFromMimeData(source)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.fit_height()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focused.emit(False)

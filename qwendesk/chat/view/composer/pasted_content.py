@@ -1,0 +1,88 @@
+"""Pasted or dropped content: files, an image, images embedded in part of a web page, or text."""
+
+import base64
+import binascii
+import re
+import urllib.parse
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QImage
+
+OWN_DRAG = "application/x-qwendesk-attachment"
+"""MIME type that marks an attachment dragged from the composer."""
+_EMBEDDED_IMAGE = re.compile(
+    r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?data:image/(?:png|jpe?g|webp|gif|bmp)(;base64)?,([^\"'>\s]+)", re.IGNORECASE
+)
+_WEB_IMAGE = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?https?:", re.IGNORECASE)
+_MAX_BYTES = 64 << 20
+_MAX_IMAGES = 20
+
+
+class PastedContent(msgspec.Struct, frozen=True):
+    """A copy of the data of the clipboard or a drop, which Qt owns and may delete."""
+
+    files: tuple[Path, ...] = ()
+    image: QImage | None = None
+    data: tuple[bytes, ...] = ()
+    """Contents of image files that were embedded in HTML."""
+    text: str = ""
+    is_web_picture: bool = False
+    """The content is only the web address of an image, which is never downloaded."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there is anything to attach. Whether it can be attached is checked later."""
+        return bool(self.files or self.data) or self.image is not None
+
+
+def has_files(mime: QMimeData) -> bool:
+    """Return True if there are local files or an image. Fast enough to be called for every mouse move of a drag."""
+    if mime.hasFormat(OWN_DRAG):
+        return False
+    return mime.hasImage() or any(url.isLocalFile() for url in mime.urls()) or _is_embedded_image(mime)
+
+
+def read_mime(mime: QMimeData) -> PastedContent:
+    """Return the first of these that is available: local files, an image, images embedded in HTML, text.
+
+    Browsers and screenshot tools provide an image as pixels.
+    """
+    files = tuple(Path(url.toLocalFile()) for url in mime.urls() if url.isLocalFile())
+    if files:
+        return PastedContent(files=files)
+    if mime.hasImage():
+        image = mime.imageData()
+        if isinstance(image, QImage) and not image.isNull():
+            return PastedContent(image=image)
+    if _is_embedded_image(mime):
+        return PastedContent(data=embedded_images(mime.html()))
+    is_web = mime.hasHtml() and bool(_WEB_IMAGE.search(mime.html())) and not _has_other_words(mime)
+    return PastedContent(text=mime.text(), is_web_picture=is_web)
+
+
+def embedded_images(html: str) -> tuple[bytes, ...]:
+    """Return the contents of the images embedded in HTML as data URLs; broken ones are skipped."""
+    found: list[bytes] = []
+    for match in _EMBEDDED_IMAGE.finditer(html):
+        if len(match[2]) <= _MAX_BYTES and len(found) < _MAX_IMAGES:
+            raw = urllib.parse.unquote_to_bytes(match[2])
+            try:
+                found.append(base64.b64decode(raw, validate=True) if match[1] else raw)
+            except (binascii.Error, ValueError):
+                continue
+    return tuple(found)
+
+
+def _is_embedded_image(mime: QMimeData) -> bool:
+    """Return True for a copied image, False for copied text with an image in it."""
+    return mime.hasHtml() and not _has_other_words(mime) and bool(_EMBEDDED_IMAGE.search(mime.html()))
+
+
+def _has_other_words(mime: QMimeData) -> bool:
+    """Return True if the plain text has words other than addresses."""
+    if not mime.hasFormat("text/plain"):
+        return False
+    words = mime.text().split()
+    return any(not word.startswith(("data:", "http://", "https://")) for word in words if word != "\ufffc")

@@ -1,0 +1,113 @@
+"""Counts how full the context is, and says in the composer when it is full, with buttons for what helps."""
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.chat.chat_state import ChatEvent, ChatState, ConversationReplaced, TurnEnded, TurnsReplaced
+from qwendesk.chat.context_fill import ContextFill, ContextGauge
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.composer.composer import Composer
+from qwendesk.chat.view.composer.composer_notice import NoticeAction
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.widgets.bind import bind_field, follow
+from qwendesk.widgets.display_texts import context_tone
+from qwendesk.widgets.tasks import window_tasks
+
+
+class ContextNotices(QObject):
+    """Has the context counted after each change, so that the meter bar and the context sheet show the same number.
+
+    Shows the notice when an answer stops because the context is full, when a message doesn't fit, and when a chat is
+    opened or a model is loaded and the chat fills its context.
+    """
+
+    length_asked = Signal()
+    """The user wants to load the model with a longer context."""
+
+    def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge) -> None:
+        super().__init__(composer)
+        self._composer, self._chat, self._gauge, self._tasks = composer, chat, gauge, window_tasks()
+        self._report: LoadReport | None = None
+        self._full_sentence = ""
+        """The sentence of the notice that said last that the context is full."""
+        composer.notice_action.connect(self._on_action)
+        follow(self, chat.subscribe, self._on_chat_event)
+        bind_field(self, chat.state, _counted_settings, lambda _settings: self._count())
+
+    def show_report(self, report: LoadReport | None) -> None:
+        """Count for the model that is now loaded; None if none is."""
+        if report != self._report:
+            self._report = report
+            self._gauge.counted.set(None)
+            self._count(says_full=True)
+
+    def show_refusal(self, sentence: str, *, can_skip: bool) -> None:
+        """Say that the message doesn't fit, with the ways to make room. `can_skip` is False if skipping turns can't."""
+        self._composer.show_notice(sentence, tuple(each for each in self._actions() if can_skip or each != "skip"))
+
+    def _on_chat_event(self, event: ChatEvent) -> None:
+        match event:
+            case TurnEnded(turn_id=turn_id):
+                turn = self._chat.turn(turn_id)
+                if turn is not None and turn.answer.stop_reason == "context_full":
+                    self._show_full(tr("The context is full, so the answer stopped."))
+                self._count()
+            case ConversationReplaced():
+                self._count(says_full=True)
+            case TurnsReplaced() if not self._chat.busy:
+                self._count()
+
+    def _count(self, *, says_full: bool = False) -> None:
+        if self._report is not None:
+            self._tasks.start(self._measure(says_full=says_full))
+
+    async def _measure(self, *, says_full: bool) -> None:
+        fill = await self._gauge.measure()
+        if not isinstance(fill, ContextFill) or fill != self._gauge.counted.value:
+            return
+        is_full = context_tone(fill.total, fill.n_ctx)[0] == "bad"
+        if is_full and says_full:
+            self._show_full(tr("The context is full."))
+        elif not is_full and self._full_sentence and self._composer.notice == self._full_sentence:
+            self._composer.show_notice("")
+
+    def _show_full(self, sentence: str) -> None:
+        actions = self._actions()
+        advice = tr("Make room, then continue.") if actions else tr("Start a new chat to continue.")
+        self._full_sentence = tr("{0} {1}", sentence, advice)
+        self._composer.show_notice(self._full_sentence, actions)
+
+    def _actions(self) -> tuple[NoticeAction, ...]:
+        """Return what makes room: skip turns if there are several, and a longer context if the model allows one."""
+        report = self._report
+        may_lengthen = report is None or report.n_ctx_train <= 0 or report.n_ctx < report.n_ctx_train
+        skip: tuple[NoticeAction, ...] = ("skip",) if self._gauge.n_sent_turns > 1 else ()
+        length: tuple[NoticeAction, ...] = ("length",) if may_lengthen else ()
+        return (*skip, *length)
+
+    def _on_action(self, action: NoticeAction) -> None:
+        if action == "length":
+            self.length_asked.emit()
+        elif action == "skip":
+            self._gauge.leave_out_older_half()
+            n_skipped = self._chat.settings.left_out_turns
+            sentence = tr_n(
+                "Your next message is sent without the oldest question and its answer. Nothing is deleted.",
+                "Your next message is sent without the {0} oldest questions and their answers. Nothing is deleted.",
+                n_skipped,
+            )
+            self._composer.show_notice(sentence)
+
+
+def _counted_settings(state: ChatState) -> tuple[object, ...]:
+    """Return the settings of the chat that change how many tokens are sent."""
+    settings = state.settings
+    return (
+        settings.system_prompt,
+        settings.thinking,
+        settings.left_out_turns,
+        settings.leave_out_old_pictures,
+        settings.leave_out_old_documents,
+        settings.leave_out_reasoning,
+        settings.overrides.get("preserve_thinking"),
+    )

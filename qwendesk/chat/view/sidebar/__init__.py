@@ -1,0 +1,1 @@
+"""The chat list: search, folders, and actions on a whole chat."""

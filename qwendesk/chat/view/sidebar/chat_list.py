@@ -1,0 +1,143 @@
+"""The list of chats in the sidebar."""
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView
+
+from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE, ChatModel
+from qwendesk.chat.view.sidebar.row_delegate import RowDelegate
+from qwendesk.chat.view.sidebar.rows import Heading, Row
+from qwendesk.core.chats import ChatSummary
+from qwendesk.core.translation import tr
+from qwendesk.widgets.theme_keeper import app_theme
+
+
+def set_up_list(view: QListView) -> None:
+    """Set the properties that both lists of the sidebar share."""
+    view.setFrameShape(QFrame.Shape.NoFrame)
+    view.setProperty("kind", "chats")
+    view.setUniformItemSizes(True)
+    view.setMouseTracking(True)
+    view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    view.verticalScrollBar().setSingleStep(16)
+    view.setTabKeyNavigation(False)
+
+
+class ChatList(QListView):
+    """The list of chats. It changes nothing itself: signals report what the user wants to do with chats."""
+
+    open_asked = Signal(str)
+    delete_asked = Signal()
+    folder_toggled = Signal(str)
+
+    def __init__(self, model: ChatModel) -> None:
+        super().__init__()
+        set_up_list(self)
+        self._model = model
+        self._delegate = RowDelegate(self)
+        self._folder_to_rename = ""
+        """Id of a new folder that the list doesn't show yet."""
+        self.setObjectName("chats.list")
+        self.setAccessibleName(tr("Chats"))
+        self.setToolTip(
+            tr(
+                "Enter opens a chat, F2 renames it, Delete deletes it. Drag chats into folders. The menu "
+                "key shows more."
+            )
+        )
+        self.setModel(model)
+        self.selectionModel().selectionChanged.connect(self._on_selection)
+        self.setItemDelegate(self._delegate)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
+        self.setDragDropOverwriteMode(True)  # chats are dropped onto a row, never between two rows
+        app_theme().changed.connect(self.reset)
+
+    def selected_chats(self) -> tuple[ChatSummary, ...]:
+        """Return the selected chats in the order of the list."""
+        indexes = sorted(self.selectionModel().selectedIndexes(), key=lambda index: index.row())
+        rows = [index.data(ROW_ROLE) for index in indexes]
+        return tuple(row for row in rows if isinstance(row, ChatSummary))
+
+    def show_rows(self, rows: tuple[Row, ...], current_id: str) -> None:
+        """Show new rows. Keep the scroll position, and the selection unless another chat was opened."""
+        is_same_chat = self._delegate.current_id == current_id
+        self._delegate.current_id = current_id
+        selected = [chat.id for chat in self.selected_chats() if is_same_chat] or [current_id]
+        scrolled = self.verticalScrollBar().value()
+        if self._model.show_rows(rows) or not is_same_chat:
+            self._select(selected)
+            self.verticalScrollBar().setValue(scrolled)
+        self.viewport().update()
+        self._edit_new_folder()
+
+    def rename_folder(self, folder_id: str) -> None:
+        """Let the user edit the name of a folder in its row, as soon as the list shows it."""
+        self._folder_to_rename = folder_id
+        self._edit_new_folder()
+
+    def _edit_new_folder(self) -> None:
+        index = self._model.index_of_folder(self._folder_to_rename)
+        if index.isValid():
+            self._folder_to_rename = ""
+            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+            self.edit(index)
+
+    def select_open_chat(self) -> None:
+        """Select the open chat instead of the only selected one; several selected chats stay selected."""
+        if len(self.selected_chats()) <= 1:
+            self.selectionModel().select(
+                self._model.index_of(self._delegate.current_id), QItemSelectionModel.SelectionFlag.ClearAndSelect
+            )
+
+    def _select(self, chat_ids: list[str]) -> None:
+        self.selectionModel().clearSelection()
+        for chat_id in chat_ids:
+            index = self._model.index_of(chat_id)
+            self.selectionModel().select(index, QItemSelectionModel.SelectionFlag.Select)
+            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+
+    def _on_selection(self) -> None:
+        self._delegate.several_selected = len(self.selectionModel().selectedIndexes()) > 1
+        self.viewport().update()
+
+    def rename_current(self) -> None:
+        self.edit(self.currentIndex())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """If the focus arrives by Tab and nothing is selected, select the open chat or else the first one."""
+        if not self.currentIndex().isValid():  # Qt would choose the first row, which is a heading
+            index = self._model.index_of(self._delegate.current_id)
+            index = index if index.isValid() else self._model.index(min(1, len(self._model.rows) - 1), 0)
+            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if by_key and not self.selected_chats():  # the menu key and Delete need a selection
+            self.selectionModel().select(self.currentIndex(), QItemSelectionModel.SelectionFlag.Select)
+        super().focusInEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.state() is QAbstractItemView.State.EditingState:  # Enter in the name editor arrives here too
+            super().keyPressEvent(event)
+            return
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self._activate(self.currentIndex())
+            case Qt.Key.Key_Delete | Qt.Key.Key_Backspace if self.selected_chats():
+                self.delete_asked.emit()
+            case _:
+                super().keyPressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if event.button() is Qt.MouseButton.LeftButton and not event.modifiers():
+            self._activate(self.indexAt(event.position().toPoint()))
+
+    def _activate(self, index: QModelIndex) -> None:
+        row = index.data(ROW_ROLE) if index.isValid() else None
+        if isinstance(row, ChatSummary):
+            self.open_asked.emit(row.id)
+        elif isinstance(row, Heading) and row.folder_id:
+            self.folder_toggled.emit(row.folder_id)

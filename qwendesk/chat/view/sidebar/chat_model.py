@@ -1,0 +1,140 @@
+"""The rows of the chat list as a Qt model: the view draws only visible rows, however many there are."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from qwendesk.chat.view.sidebar.rows import Heading, Row
+from qwendesk.core.chats import ChatSummary
+from qwendesk.core.translation import tr, tr_n
+
+ROW_ROLE = Qt.ItemDataRole.UserRole
+Index = QModelIndex | QPersistentModelIndex
+CHATS_DRAGGED = "application/x-qwendesk-chats"
+"""MIME type of dragged chats: their ids, separated by spaces."""
+_ROOT = QModelIndex()
+
+
+class ChatModel(QAbstractListModel):
+    """The headings and chats of the list.
+
+    `rename` and `rename_folder` are called with id and text after a title was edited, `move` with the ids of chats and
+    the id of the folder that they were dragged into ("" for no folder).
+    """
+
+    def __init__(
+        self,
+        rename: Callable[[str, str], None],
+        rename_folder: Callable[[str, str], None],
+        move: Callable[[tuple[str, ...], str], None] = lambda _chats, _folder: None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._rename = rename
+        self._rename_folder = rename_folder
+        self._move = move
+        self._rows: tuple[Row, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self._rows
+
+    def show_rows(self, rows: tuple[Row, ...]) -> bool:
+        """Replace all rows. Return True if rows were added, removed or moved, which loses the selection."""
+        is_same = len(rows) == len(self._rows) and all(map(_is_same_row, rows, self._rows))
+        if is_same:
+            self._rows = rows
+            self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
+            return False
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+        return True
+
+    def index_of(self, chat_id: str) -> QModelIndex:
+        """Return the index of a chat; an invalid index if it is not in the list."""
+        for number, row in enumerate(self._rows):
+            if isinstance(row, ChatSummary) and row.id == chat_id:
+                return self.index(number)
+        return QModelIndex()
+
+    def index_of_folder(self, folder_id: str) -> QModelIndex:
+        """Return the index of a folder's heading; an invalid index if it is not in the list."""
+        for number, row in enumerate(self._rows):
+            if isinstance(row, Heading) and folder_id and row.folder_id == folder_id:
+                return self.index(number)
+        return QModelIndex()
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row = self._rows[index.row()]
+        match role:
+            case Qt.ItemDataRole.UserRole:
+                return row
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+                return row.text if isinstance(row, Heading) else (row.title or tr("Untitled"))
+            case Qt.ItemDataRole.ToolTipRole:
+                return None if isinstance(row, Heading) else row.title
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return _accessible_text(row)
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        row = self._rows[index.row()]
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+        chosen = flags | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
+        if isinstance(row, Heading):
+            return (chosen if row.folder_id else flags) | Qt.ItemFlag.ItemIsDropEnabled
+        return chosen | Qt.ItemFlag.ItemIsDragEnabled
+
+    def mimeTypes(self) -> list[str]:
+        return [CHATS_DRAGGED]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        """Return the ids of the chats among these rows."""
+        rows = [self._rows[index.row()] for index in indexes]
+        ids = " ".join(row.id for row in rows if isinstance(row, ChatSummary))
+        data = QMimeData()
+        data.setData(CHATS_DRAGGED, ids.encode())
+        return data
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def dropMimeData(self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: Index) -> bool:
+        """Move chats into the folder they are dropped on. On another heading, move them out of their folder."""
+        onto = self._rows[parent.row()] if parent.isValid() else None
+        ids = tuple(bytes(data.data(CHATS_DRAGGED).data()).decode().split())
+        if isinstance(onto, Heading) and ids:
+            self._move(ids, onto.folder_id)
+        # If this returned True, the view would remove the rows itself.
+        return False
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.EditRole or not index.isValid():
+            return False
+        row = self._rows[index.row()]
+        if isinstance(row, Heading):
+            self._rename_folder(row.folder_id, str(value))
+        else:
+            self._rename(row.id, str(value))
+        return True
+
+
+def _is_same_row(one: Row, other: Row) -> bool:
+    if isinstance(one, Heading):
+        return isinstance(other, Heading) and (one.folder_id, one.text) == (other.folder_id, other.text)
+    return isinstance(other, ChatSummary) and one.id == other.id
+
+
+def _accessible_text(row: Row) -> str:
+    if isinstance(row, Heading):
+        return tr_n("Folder {1}, {0} chat", "Folder {1}, {0} chats", row.count, row.text) if row.folder_id else row.text
+    return tr("{0}, pinned", row.title) if row.pinned else row.title

@@ -1,0 +1,1 @@
+"""A conversation on screen: turns, Markdown, code, images, reasoning."""

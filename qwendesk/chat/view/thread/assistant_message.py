@@ -1,0 +1,191 @@
+"""An answer: its thinking, its text and its statistics, or an error."""
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from qwendesk.chat.view.thread.answer_footer import CutOffNote, StatsChip
+from qwendesk.chat.view.thread.answer_view import AnswerView
+from qwendesk.chat.view.thread.branch_links import BranchLinks
+from qwendesk.chat.view.thread.formulas import FormulaCache
+from qwendesk.chat.view.thread.highlighter import Highlighter
+from qwendesk.chat.view.thread.message_actions import MessageActions
+from qwendesk.chat.view.thread.think_block import ThinkBlock
+from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
+from qwendesk.chat.view.thread.turn_intents import TurnIntents
+from qwendesk.core.conversation import Answer, Turn
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.step_budget import StepBudget
+from qwendesk.widgets.text_pane import TextPane
+from qwendesk.widgets.theme_keeper import current_theme
+
+_BOTTOM_MARGIN = 14
+"""Pixels between an answer and the next question, in addition to the gap between messages."""
+
+
+class AssistantMessage(QWidget):
+    """An answer, while it streams and when it is complete. `try_again` requests a failed one again."""
+
+    try_again = Signal()
+
+    def __init__(
+        self,
+        turn_id: int,
+        formulas: FormulaCache | None = None,
+        highlighter: Highlighter | None = None,
+        budget: StepBudget | None = None,
+    ) -> None:
+        super().__init__()
+        self._turn_id = turn_id
+        self._think_block: ThinkBlock | None = None
+        self._footer: QHBoxLayout | None = None
+        self._status = QLabel()
+        self._status.setProperty("kind", "dim")
+        self._status.setObjectName(f"thread.status.{turn_id}")
+        self._answer = AnswerView(formulas=formulas, highlighter=highlighter, budget=budget)
+        self._answer.hide()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, _BOTTOM_MARGIN)
+        self._column.setSpacing(10)
+        self._column.addWidget(self._status)
+        self._column.addWidget(self._answer)
+
+    @property
+    def answer_view(self) -> AnswerView:
+        return self._answer
+
+    @property
+    def think_block(self) -> ThinkBlock | None:
+        return self._think_block
+
+    @property
+    def is_thinking(self) -> bool:
+        return self._think_block is not None and self._think_block.is_thinking
+
+    @property
+    def has_text(self) -> bool:
+        """Whether any thinking or answer text has arrived."""
+        return self._think_block is not None or bool(self._answer.markdown)
+
+    def show_status(self, text: str) -> None:
+        """Show a status text until the first text arrives."""
+        self._status.setText(text)
+        self._status.setVisible(bool(text))
+
+    def show_prompt_progress(self, done: int, total: int) -> None:
+        if not self.has_text and total:
+            self.show_status(tr("Processing prompt: {0}%", round(100 * done / total)))
+
+    def write(self, kind: str, text: str) -> None:
+        """Add text of the "reasoning" or the "answer"."""
+        self.show_status("")
+        if kind == "reasoning":
+            self._require_think_block().append(text)
+            return
+        if self._think_block is not None and self._think_block.is_thinking:
+            self._think_block.end_thinking()
+        self._answer.show()
+        self._answer.add(text)
+
+    def resume(self, answer: Answer) -> None:
+        """Show the partial answer that is being continued."""
+        if answer.reasoning:
+            self.write("reasoning", answer.reasoning)
+        if answer.text:
+            self.write("answer", answer.text)
+
+    def end(self, answer: Answer) -> None:
+        """Show the final answer, including text that was not streamed to this widget."""
+        self.show_status("")
+        if answer.reasoning and self._think_block is None:
+            self._require_think_block().append(answer.reasoning)
+        if self._think_block is not None:
+            self._think_block.end_thinking(answer.thought_s, answer.stats.reasoning_tokens)
+        if answer.text and not self._answer.markdown:
+            self._answer.show()
+            self._answer.show_whole(answer.text)
+        else:
+            self._answer.finish()
+        if answer.error:
+            self._add(self._failure_box(answer.error))
+        elif not answer.text and not answer.was_cut_off:
+            self.show_status(tr("Stopped before the answer started."))
+        if answer.text or answer.stats.prompt_tokens:
+            self._show_statistics(answer)
+
+    def mark_thinking(self, query: str) -> int:
+        """Open the thinking block and highlight `query`. Return how far below the top the first match is."""
+        if self._think_block is None:
+            return 0
+        self._think_block.set_open(opened=True)
+        return self._think_block.mapTo(self, QPoint(0, self._think_block.mark_found(query))).y()
+
+    def _add(self, widget: QWidget, at: int = -1) -> None:
+        """Add a widget to the column and show it at once. Qt alone would show it later."""
+        self._column.insertWidget(at, widget)
+        widget.show()
+
+    def _require_think_block(self) -> ThinkBlock:
+        if self._think_block is None:
+            self._think_block = ThinkBlock(self._turn_id)
+            self._add(self._think_block, at=0)
+        return self._think_block
+
+    def add_actions(self, turn: Turn, intents: TurnIntents) -> None:
+        """Add the actions for a final answer, at the left. Its statistics are at the right, as their width varies."""
+        if turn.answer.was_cut_off:
+            self._add(CutOffNote(turn, intents))
+        footer = self._footer or self._new_footer()
+        actions = MessageActions(turn, "answer", intents, self)
+        footer.insertWidget(0, actions)
+        actions.show()
+        links = BranchLinks(turn.answer_id or turn.question_id, intents)
+        self._column.addWidget(links)
+        links.update_links()
+        if not turn.answer_id:
+            actions.edit.hide()
+
+        def edit() -> None:
+            edit_in_place(turn, intents, self._column, self._parts(), question=False)
+
+        actions.edit.clicked.connect(edit)
+        reopen_edit(self, turn.answer_id, intents, edit)
+
+    def _parts(self) -> list[QWidget]:
+        items = [self._column.itemAt(index) for index in range(self._column.count())]
+        return [widget for item in items if item is not None and (widget := item.widget()) is not None]
+
+    def _new_footer(self) -> QHBoxLayout:
+        holder = QWidget()
+        self._footer = QHBoxLayout(holder)
+        self._footer.setContentsMargins(0, 0, 0, 0)
+        self._footer.setSpacing(4)
+        self._footer.addStretch(1)
+        self._add(holder)
+        return self._footer
+
+    def _show_statistics(self, answer: Answer) -> None:
+        if answer.stop_reason is not None and not answer.by_hand:
+            chip = StatsChip(self._turn_id)
+            chip.show_answer(answer)
+            self._new_footer().addWidget(chip)
+            chip.show()
+
+    def _failure_box(self, sentence: str) -> QWidget:
+        box = QFrame()
+        box.setProperty("kind", "failure")
+        box.setObjectName(f"thread.failure.{self._turn_id}")
+        row = QHBoxLayout(box)
+        row.setContentsMargins(14, 10, 10, 10)
+        row.setSpacing(12)
+        text = TextPane()
+        text.document().setDefaultFont(current_theme().font(13))
+        text.setPlainText(sentence)
+        text.setObjectName(f"thread.failure.text.{self._turn_id}")
+        text.setAccessibleName(tr("What went wrong"))
+        again = TextButton(" " + tr("Try again"), icon_name="again", role="text")
+        describe(again, f"thread.again.{self._turn_id}", tr("Try again"), tr("Ask the same question again"))
+        again.clicked.connect(self.try_again)
+        row.addWidget(text, 1)
+        row.addWidget(again, 0, Qt.AlignmentFlag.AlignTop)
+        return box

@@ -1,0 +1,194 @@
+"""A window that shows the pictures of a chat, one at a time."""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication, QImage, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from qwendesk.chat.incognito_images import IncognitoImages
+from qwendesk.chat.view.thread.picture_canvas import PictureCanvas
+from qwendesk.chat.view.thread.pictures import load_full
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.drag_and_drop import picture_mime
+from qwendesk.widgets.file_dialogs import ask_where_to_save
+from qwendesk.widgets.tasks import window_tasks
+
+_LONGEST_SIDE = 4096
+"""Larger pictures are shown as a copy with this longer side, because 60 megapixels would take 240 MB."""
+
+
+class PictureViewer(QDialog):
+    """A viewer that closes on Esc or a click outside the picture. It doesn't block the window."""
+
+    shown = Signal(str)
+    """Path of the picture that is now shown."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        index: int,
+        parent: QWidget,
+        incognito_images: IncognitoImages | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._incognito_images = incognito_images or IncognitoImages()
+        self._tasks = window_tasks()
+        self._paths, self._index = tuple(paths), index
+        self._image: QImage | None = None
+        self.setObjectName("picture.viewer")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(parent.window().size() * 0.85)
+        self.canvas = PictureCanvas()
+        self.canvas.left.connect(self.close)
+        self.canvas.zoomed.connect(self._show_zoom)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._bar())
+        column.addWidget(self.canvas, 1)
+        keys = (
+            ("Esc", self.close), ("Ctrl+C", self.copy), ("Ctrl+S", self.ask_where), ("PgUp", self.show_before),
+            ("PgDown", self.show_next), ("Ctrl++", lambda: self.canvas.zoom_by(1)),
+            ("Ctrl+-", lambda: self.canvas.zoom_by(-1)), ("Ctrl+0", self.canvas.fit),
+        )  # fmt: skip
+        for key, run in keys:
+            QShortcut(QKeySequence(key), self, run)
+        self.canvas.setFocus()
+        self._show(index)
+
+    def has_picture(self) -> bool:
+        """Whether a picture is shown, not an error."""
+        return self.canvas.has_picture
+
+    @property
+    def path(self) -> Path:
+        return self._paths[self._index]
+
+    def show_before(self) -> None:
+        self._show(self._index - 1)
+
+    def show_next(self) -> None:
+        self._show(self._index + 1)
+
+    def copy(self) -> None:
+        """Copy the picture as pixels and as a file."""
+        if self._image is not None:
+            mime = picture_mime(self.path, self._incognito_images.get(self.path))
+            mime.setImageData(self._image)
+            QGuiApplication.clipboard().setMimeData(mime)
+
+    def ask_where(self) -> None:
+        source = self.path
+
+        def save(target: str) -> None:
+            self._tasks.start(_save(source, Path(target), self._incognito_images.get(source)))
+
+        ask_where_to_save(self, "picture.save_dialog", tr("Save the picture"), _short(source.name), save)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Handle the arrow keys that the picture does not need."""
+        if event.key() == Qt.Key.Key_Left:
+            self.show_before()
+        elif event.key() == Qt.Key.Key_Right:
+            self.show_next()
+        else:
+            super().keyPressEvent(event)
+
+    def _show(self, index: int) -> None:
+        if not 0 <= index < len(self._paths):
+            return
+        self._index = index
+        self._image = None
+        self.setWindowTitle(self.path.name)
+        self.setAccessibleName(tr("Picture {0}", self.path.name))
+        self.canvas.setAccessibleName(tr("Picture {0}", self.path.name))
+        self.canvas.show_text(tr("Opening {0}…", self.path.name))
+        self._before.setEnabled(index > 0)
+        self._next.setEnabled(index + 1 < len(self._paths))
+        several = len(self._paths) > 1
+        for button in (self._before, self._next):
+            button.setVisible(several)
+        self._place.setText(tr("{0} of {1}", index + 1, len(self._paths)) if several else "")
+        self._tasks.start(self._load(self.path), self)
+
+    async def _load(self, path: Path) -> None:
+        try:
+            image, width, height = await asyncio.to_thread(
+                load_full, path, _LONGEST_SIDE, self._incognito_images.get(path)
+            )
+        except BadRequest as error:
+            if path == self.path:
+                self.canvas.show_text(error.sentence)
+            return
+        if path == self.path:
+            self._image = image
+            self.canvas.show_image(image, width, height)
+            self.shown.emit(str(path))
+
+    def _show_zoom(self) -> None:
+        percent = round(100 * self.canvas.scale * self.devicePixelRatioF())
+        self._zoom.setText(tr("{0}%", percent) if self.canvas.has_picture else "")
+
+    def _bar(self) -> QHBoxLayout:
+        self._before = IconButton("left")
+        describe(self._before, "picture.before", tr("Previous picture"), shortcut="PgUp")
+        self._before.clicked.connect(self.show_before)
+        self._next = IconButton("right")
+        describe(self._next, "picture.next", tr("Next picture"), shortcut="PgDown")
+        self._next.clicked.connect(self.show_next)
+        self._place, self._zoom = QLabel(), QLabel()
+        for label in (self._place, self._zoom):
+            label.setProperty("kind", "small")
+        self._zoom.setObjectName("picture.zoom")
+        fit = TextButton(tr("Fit"), kind="quiet")
+        describe(fit, "picture.fit", tr("Fit"), tr("Fit to the window"), "0")
+        fit.clicked.connect(self.canvas.fit)
+        own = TextButton(tr("1:1"), kind="quiet")
+        describe(own, "picture.own", tr("1:1"), tr("Actual size"), "1")
+        own.clicked.connect(lambda: self.canvas.zoom_to(1 / self.devicePixelRatioF()))
+        copy = IconButton("copy")
+        describe(copy, "picture.copy", tr("Copy the picture"), shortcut="Ctrl+C")
+        copy.clicked.connect(self.copy)
+        save = IconButton("download")
+        describe(save, "picture.save", tr("Save as…"), shortcut="Ctrl+S")
+        save.clicked.connect(self.ask_where)
+        close = IconButton("close")
+        describe(close, "picture.close", tr("Close"), shortcut="Esc")
+        close.clicked.connect(self.close)
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(6)
+        left: tuple[QWidget, ...] = (self._before, self._next, self._place)
+        right: tuple[QWidget, ...] = (self._zoom, fit, own, copy, save, close)
+        for widget in left:
+            row.addWidget(widget)
+        row.addStretch(1)
+        for widget in right:
+            row.addWidget(widget)
+        return row
+
+
+async def _save(source: Path, target: Path, data: bytes | None) -> None:
+    """Save a picture at `target`. Raise BadRequest if the file cannot be written."""
+    try:
+        if data is not None:
+            await asyncio.to_thread(target.write_bytes, data)
+        else:
+            await asyncio.to_thread(shutil.copyfile, source, target)
+    except shutil.SameFileError:
+        return
+    except OSError as error:
+        sentence = tr('Couldn\'t save "{0}": {1}. Choose another location.', target.name, error.strerror or error)
+        raise BadRequest(tr("Picture not saved"), sentence) from error
+
+
+def _short(name: str) -> str:
+    """Return a short name for a stored picture, whose file name is the 64 digits of its hash."""
+    stem, dot, ending = name.rpartition(".")
+    return f"picture-{stem[:8]}.{ending}" if dot and len(stem) == 64 else name

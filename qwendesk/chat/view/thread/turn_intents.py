@@ -1,0 +1,80 @@
+"""The user's requests for messages in the thread, which the chat page handles."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+
+
+class EditDraft(msgspec.Struct, frozen=True):
+    """An unfinished edit of a message."""
+
+    text: str
+    thought: str = ""
+
+
+class BranchLink(msgspec.Struct, frozen=True):
+    """A branch of this chat: its id, and its title to show."""
+
+    chat_id: str
+    title: str
+
+
+class TurnIntents(QObject):
+    """The requests of a whole thread. Messages emit the signals, and the chat page handles them."""
+
+    question_edited = Signal(int, str)
+    """Turn id, and the edited question."""
+    answer_edited = Signal(int, str, str)
+    """Turn id, edited answer and edited thinking."""
+    regenerate = Signal(int)
+    resume = Signal(int)
+    branch = Signal(int)
+    branch_opened = Signal(str)
+    """The chat id of a branch that was made at a message."""
+    delete = Signal(int, str)
+    """Turn id, and "question" or "answer"."""
+    version = Signal(int, str, int)
+    """Turn id, part, and -1 (previous version) or 1 (next)."""
+    busy_changed = Signal()
+    """An answer started or ended. Actions that change the chat are disabled in between."""
+
+    turns_changed = Signal()
+    """Turns were replaced or removed. Another answer may be the last one."""
+    branches_changed = Signal()
+    """Branches of this chat were added, renamed or deleted."""
+    edits_changed = Signal()
+    """An edit changed, was accepted or was discarded."""
+    edits_restored = Signal()
+    """`edits` were restored. The messages open their editors."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.is_last: Callable[[int], bool] = lambda _turn_id: False
+        """Returns True for the conversation's last turn, the only one that can be continued."""
+        self.is_busy: Callable[[], bool] = lambda: False
+        """Returns True while an answer is generated and nothing can be changed."""
+        self.edits: dict[str, EditDraft] = {}
+        """Unfinished edits by message id."""
+        self.branches: Mapping[str, tuple[BranchLink, ...]] = {}
+        """The branches made at a message, by message id."""
+
+    def show_branches(self, branches: Mapping[str, tuple[BranchLink, ...]]) -> None:
+        """Show these branches below the messages they were made at."""
+        if branches != self.branches:
+            self.branches = branches
+            self.branches_changed.emit()
+
+    def keep_edit(self, node_id: str, edit: EditDraft) -> None:
+        if node_id:
+            self.edits[node_id] = edit
+            self.edits_changed.emit()
+
+    def drop_edit(self, node_id: str) -> None:
+        if self.edits.pop(node_id, None) is not None:
+            self.edits_changed.emit()
+
+    def restore(self, edits: Mapping[str, EditDraft]) -> None:
+        """Restore unfinished edits. Edits that were started since take precedence."""
+        self.edits = {**edits, **self.edits}
+        self.edits_restored.emit()

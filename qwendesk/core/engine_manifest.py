@@ -1,0 +1,94 @@
+"""Engine folders and engine packs. An engine is a build of llama.cpp's libraries for one kind of hardware."""
+
+from typing import Literal
+
+import msgspec
+
+Backend = Literal["cpu", "cuda", "vulkan", "rocm", "metal"]
+BEST_FIRST: tuple[Backend, ...] = ("cuda", "rocm", "metal", "vulkan", "cpu")
+"""Order of preference among working engines: those made for one GPU vendor come before Vulkan."""
+
+MANIFEST_NAME = "engine.json"
+MANIFEST_FORMAT = 1
+"""Increased whenever older versions of the app can't use a folder with the new manifest."""
+
+
+class EngineFile(msgspec.Struct, frozen=True):
+    """One file of an engine folder, with the lower-case hex SHA-256 of its content."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+class EngineManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The file `engine.json` of an engine folder."""
+
+    format: int = MANIFEST_FORMAT
+    name: str
+    """Name of the folder, such as "cpu-avx2" or "cuda-12"."""
+    package_version: str
+    """Version of llama-cpp-python. Libraries of another version have other struct layouts and must not be loaded."""
+    llama_cpp_commit: str = ""
+    """From the release notes; "" if unknown."""
+    backend: Backend
+    cpu_needs: tuple[str, ...] = ()
+    """CPU features that the engine's code requires, as named in hardware/cpu_features.py."""
+    gpu_architectures: tuple[str, ...] = ()
+    """Supported CUDA compute capabilities, "75" to "120"."""
+    minimum_driver: str = ""
+    """The oldest driver version that the engine works with; "" if unknown."""
+    files: tuple[EngineFile, ...]
+
+
+class EngineFolder(msgspec.Struct, frozen=True):
+    """An engine folder with a valid manifest, in which all files exist and have the right size."""
+
+    path: str
+    manifest: EngineManifest
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+
+class BrokenEngine(msgspec.Struct, frozen=True):
+    """An engine folder that can't be used, with the reason as a sentence."""
+
+    path: str
+    name: str
+    sentence: str
+
+
+class PackArchive(msgspec.Struct, frozen=True):
+    """An archive of a pack (a wheel or zip file) and which of its libraries are unpacked."""
+
+    url: str
+    n_bytes: int
+    sha256: str
+    licence: str
+    """SPDX identifier of the content's licence, or the vendor's name for the licence."""
+    keep: tuple[str, ...]
+    """fnmatch patterns for the file names, without folders, of the members to unpack."""
+
+
+class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine that the app can download."""
+
+    name: str
+    title: str
+    """Display name, such as "NVIDIA (CUDA 12.9)"."""
+    platform: str
+    """Such as "linux-x64" or "windows-x64"."""
+    package_version: str
+    llama_cpp_commit: str = ""
+    backend: Backend
+    cpu_needs: tuple[str, ...] = ()
+    gpu_architectures: tuple[str, ...] = ()
+    minimum_driver: str = ""
+    archives: tuple[PackArchive, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        """Download size in bytes."""
+        return sum(archive.n_bytes for archive in self.archives)

@@ -1,0 +1,109 @@
+"""JsonFile: a small JSON file of the app that holds one value."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.files import decode_json, set_aside, write_whole
+
+_logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class NewerFormat(QwenDeskError):
+    """A newer version of the app has written the file, so it must not be changed."""
+
+
+@dataclass(frozen=True)
+class StoredValue(Generic[T]):
+    """What `JsonFile.load` found."""
+
+    value: T
+    problem: Literal["", "unusable", "newer"] = ""
+    """Why `value` is the default although the file exists; "" if the file was read or does not exist."""
+    reason: str = ""
+    """The error message of the system or the decoder for an unusable file."""
+    renamed_to: Path | None = None
+    """The new path of an unusable file that was renamed."""
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether the file is still there and must not be replaced."""
+        return bool(self.problem) and self.renamed_to is None
+
+
+class JsonFile(Generic[T]):
+    """One value in one file. Its methods block while they access the disk.
+
+    A file that can't be read or decoded is logged and renamed with the ending ".unusable", so that a new one can be
+    written and nothing is lost.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: type[T],
+        default: Callable[[], T],
+        *,
+        decode: Callable[[bytes], T] | None = None,
+        keep_unusable: bool = True,
+    ) -> None:
+        """`decode` may raise msgspec.DecodeError or QwenDeskError.
+
+        With `keep_unusable=False`, for content that is easily recreated, an unusable file is not renamed; the next
+        write replaces it.
+        """
+        self.path = path
+        self._default = default
+        self._decode = decode or partial(decode_json, kind=kind)
+        self._keep_unusable = keep_unusable
+
+    def read(self) -> T:
+        """Return the stored value; the default if there is no usable file."""
+        return self.load().value
+
+    def load(self) -> StoredValue[T]:
+        """Return the stored value, or the default and why the file cannot be used."""
+        try:
+            return StoredValue(self._decode(self.path.read_bytes()))
+        except FileNotFoundError:
+            return StoredValue(self._default())
+        except NewerFormat as error:
+            _logger.warning("%s is left as it is: %s", self.path, error.sentence)
+            return StoredValue(self._default(), "newer", error.sentence)
+        except (OSError, msgspec.DecodeError, QwenDeskError) as error:
+            _logger.warning("%s cannot be used: %s", self.path, error)
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return StoredValue(self._default(), "unusable", reason, self._set_aside() if self._keep_unusable else None)
+
+    def encode(self, value: T) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(value), indent=2)
+
+    def write(self, value: T) -> None:
+        """Replace the whole file. Raises OSError."""
+        self.write_encoded(self.encode(value))
+
+    def write_encoded(self, content: bytes) -> None:
+        """Write what `encode` returned. Raises OSError."""
+        write_whole(self.path, content)
+
+    def try_write(self, value: T) -> None:
+        """Write `value`; log the error if that fails."""
+        try:
+            self.write(value)
+        except OSError as error:
+            _logger.warning("%s could not be written: %s", self.path, error)
+
+    def _set_aside(self) -> Path | None:
+        try:
+            return set_aside(self.path)
+        except OSError as error:
+            _logger.warning("%s could not be renamed: %s", self.path, error)
+            return None

@@ -1,0 +1,38 @@
+"""Helpers for starting further QwenDesk processes and for checking whether a process still runs."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+import qwendesk
+
+
+def own_command(*arguments: str) -> tuple[str, ...]:
+    """Return the command that runs this installation, a bundle or a Python package, with `arguments`."""
+    if getattr(sys, "frozen", False):
+        return (sys.executable, *arguments)
+    # -P keeps modules in the current folder from replacing QwenDesk's.
+    return (sys.executable, "-P", "-m", "qwendesk", *arguments)
+
+
+def with_source_tree(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return `environment`, with the source tree added to PYTHONPATH if this process runs from one."""
+    folder = Path(qwendesk.__file__).resolve().parent.parent
+    if folder.name in ("site-packages", "dist-packages"):
+        return dict(environment)
+    paths = [str(folder), environment.get("PYTHONPATH", "")]
+    return {**environment, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+def is_running(pid: int, started_s: float) -> bool:
+    """Return True if the process with this id and start time (Unix time in seconds) still runs.
+
+    The start time distinguishes it from a later process with the same id.
+    """
+    try:
+        return abs(psutil.Process(pid).create_time() - started_s) < 1
+    except psutil.Error:
+        return False

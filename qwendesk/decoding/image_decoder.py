@@ -1,0 +1,85 @@
+"""Decodes one picture with Pillow. Runs in the decoding process only."""
+
+import warnings
+from typing import BinaryIO
+
+from PIL import Image, ImageFile, UnidentifiedImageError
+
+from qwendesk.decoding.limits import MAX_DECODED_BYTES, fit_longest_side, fit_pixels
+from qwendesk.decoding.protocol import DecodeImage, DecodeRefusal, ImageFacts, InspectImage
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+_ORIENTATION = 0x0112
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""The operation that makes a picture upright, by its EXIF orientation."""
+_SIDES_SWAPPED = (5, 6, 7, 8)
+
+
+def decode_image(file: BinaryIO, request: InspectImage | DecodeImage) -> tuple[ImageFacts | DecodeRefusal, bytes]:
+    """Return the facts of a picture and, if requested, its pixels. Raises what Pillow raises for damaged files."""
+    Image.MAX_IMAGE_PIXELS = None  # our own limit counts bytes
+    warnings.simplefilter("ignore")
+    try:
+        opened = Image.open(file, formats=FORMATS)
+    except UnidentifiedImageError:
+        return DecodeRefusal(reason="not_an_image"), b""
+    image: Image.Image = opened
+    width, height = image.size
+    if not width * height:
+        return DecodeRefusal(reason="damaged", detail="it has no pixels"), b""
+    decoded_bytes = width * height * _bytes_per_pixel(opened)
+    if decoded_bytes > MAX_DECODED_BYTES:
+        refusal = DecodeRefusal(reason="too_many_pixels", width=width, height=height, decoded_bytes=decoded_bytes)
+        return refusal, b""
+    kind = str(opened.format)
+    orientation = image.getexif().get(_ORIENTATION, 1)
+    upright = (height, width) if orientation in _SIDES_SWAPPED else (width, height)
+    if isinstance(request, InspectImage):
+        return ImageFacts(kind, *upright), b""
+    image = _reduce(image, request)
+    if orientation in _UPRIGHT:
+        image = image.transpose(_UPRIGHT[orientation])
+    return ImageFacts(kind, *upright, image.mode, *image.size), image.tobytes()
+
+
+def _bytes_per_pixel(image: ImageFile.ImageFile) -> int:
+    """Return the bytes of a pixel in the file or in memory, whichever is more."""
+    raw_mode = str(image.tile[0][3]) if image.tile else ""
+    in_file = len(image.getbands()) * (2 if "16" in raw_mode else 1)
+    # Pillow keeps these modes and uses 4 bytes for all others, palettes included.
+    in_memory = {"1": 1, "L": 1, "I;16": 2}.get(image.mode, 4)
+    return max(in_file, in_memory)
+
+
+def _reduce(image: Image.Image, request: DecodeImage) -> Image.Image:
+    """Return the picture as RGB, or RGBA if it may be transparent, within the limits of `request`.
+
+    Most pictures are reduced before they are converted, to avoid a second picture of the full size.
+    """
+    wanted = image.size
+    if request.longest_side:
+        wanted = fit_longest_side(*wanted, request.longest_side)
+    if request.max_pixels:
+        wanted = fit_pixels(*wanted, request.max_pixels)
+    image.draft("RGB", (2 * wanted[0], 2 * wanted[1]))
+    image.load()
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    if image.mode == "1":
+        image = image.convert("L")
+    elif image.mode in ("P", "PA") or (mode == "RGBA" and image.mode not in ("RGBA", "LA")):
+        image = image.convert(mode)
+    if image.size != wanted:
+        reducing_gap = None if image.mode.startswith("I;16") else 2.0  # which Pillow cannot reduce in two steps
+        image = image.resize(wanted, Image.Resampling.LANCZOS, reducing_gap=reducing_gap)
+    if image.mode.startswith("I;16"):
+        # Pillow's own conversion cuts values off at 255 instead of scaling the 16 bits.
+        image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    return image.convert(mode)

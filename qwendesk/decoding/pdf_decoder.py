@@ -1,0 +1,59 @@
+"""Reads and renders one PDF file with PDFium. Runs in the decoding process only."""
+
+import io
+from typing import Any, BinaryIO
+
+import pypdfium2
+
+from qwendesk.decoding.protocol import DecodeRefusal, PdfPages, PdfText, ReadPdfText, RenderPdfPages
+
+
+def decode_pdf(
+    file: BinaryIO, request: ReadPdfText | RenderPdfPages
+) -> tuple[PdfText | PdfPages | DecodeRefusal, bytes]:
+    """Return the reply to `request` and the bytes that follow it."""
+    try:
+        document = pypdfium2.PdfDocument(file)
+    except pypdfium2.PdfiumError as error:
+        return DecodeRefusal(reason="locked" if "password" in str(error).lower() else "not_a_pdf"), b""
+    try:
+        n_pages = len(document)
+        missing = [number for number in request.pages if not 1 <= number <= n_pages]
+        if missing:
+            return DecodeRefusal(reason="no_such_page", detail=str(missing[0]), pages=n_pages), b""
+        if isinstance(request, ReadPdfText):
+            return _read_text(document, request)
+        pages = [_render_page(document[number - 1], request.longest_side) for number in request.pages]
+        return PdfPages(tuple(map(len, pages))), b"".join(pages)
+    except pypdfium2.PdfiumError as error:
+        return DecodeRefusal(reason="damaged", detail=str(error)), b""
+    finally:
+        document.close()
+
+
+def _read_text(document: Any, request: ReadPdfText) -> tuple[PdfText | DecodeRefusal, bytes]:
+    n_pages = len(document)
+    if n_pages > request.max_pages:
+        return DecodeRefusal(reason="too_many_pages", pages=n_pages), b""
+    pieces, length = [], 0
+    for number in request.pages or range(1, n_pages + 1):
+        page = document[number - 1]
+        text_page = page.get_textpage()
+        piece = text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n").strip()
+        text_page.close()
+        page.close()
+        length += len(piece)
+        if length > request.max_characters:
+            return DecodeRefusal(reason="too_much_text"), b""
+        pieces.append(piece)
+    text = "\n\n".join(piece for piece in pieces if piece)
+    return PdfText(len(request.pages) or n_pages), text.encode("utf-8", "replace")
+
+
+def _render_page(page: Any, longest_side: int) -> bytes:
+    width, height = page.get_size()
+    picture = page.render(scale=longest_side / max(width, height, 1.0)).to_pil()
+    page.close()
+    data = io.BytesIO()
+    picture.save(data, "PNG")
+    return data.getvalue()

@@ -1,0 +1,83 @@
+"""Requests to a decoding process and its replies.
+
+The request is the last command-line argument; the file is standard input. The reply is one line of JSON on standard
+output, followed by the bytes that it announces.
+"""
+
+from typing import Literal
+
+import msgspec
+
+
+class InspectImage(msgspec.Struct, frozen=True, tag="inspect_image"):
+    """Asks for the facts of a picture, without its pixels."""
+
+
+class DecodeImage(msgspec.Struct, frozen=True, tag="decode_image"):
+    """Asks for a picture's first frame, upright and reduced to both limits (0: no limit)."""
+
+    longest_side: int = 0
+    max_pixels: int = 0
+
+
+class ReadPdfText(msgspec.Struct, frozen=True, tag="read_pdf_text"):
+    """Asks for the text of these pages (from 1), or of all."""
+
+    pages: tuple[int, ...] = ()
+    max_pages: int = 0
+    max_characters: int = 0
+
+
+class RenderPdfPages(msgspec.Struct, frozen=True, tag="render_pdf_pages"):
+    """Asks for these pages (from 1) as PNG files whose longer side has `longest_side` pixels."""
+
+    pages: tuple[int, ...]
+    longest_side: int
+
+
+DecodeRequest = InspectImage | DecodeImage | ReadPdfText | RenderPdfPages
+
+
+class ImageFacts(msgspec.Struct, frozen=True, tag="image"):
+    """A picture. Its pixels follow, unless it was only inspected: `mode` "RGB" or "RGBA", rows from the top."""
+
+    format: str
+    """Pillow's name, such as "PNG"."""
+    width: int
+    """Of the upright picture in the file, in pixels."""
+    height: int
+    mode: str = ""
+    pixel_width: int = 0
+    pixel_height: int = 0
+
+
+class PdfText(msgspec.Struct, frozen=True, tag="pdf_text"):
+    """The text of `pages` pages; it follows as UTF-8."""
+
+    pages: int
+
+
+class PdfPages(msgspec.Struct, frozen=True, tag="pdf_pages"):
+    """PNG files of these lengths follow, one after the other."""
+
+    lengths: tuple[int, ...]
+
+
+RefusalReason = Literal[
+    "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "no_such_page", "too_many_pages", "too_much_text",
+    "locked", "not_a_pdf", "time_limit", "failed",
+]  # fmt: skip
+
+
+class DecodeRefusal(msgspec.Struct, frozen=True, tag="refusal", kw_only=True):
+    """Why a file was not decoded."""
+
+    reason: RefusalReason
+    detail: str = ""
+    width: int = 0
+    height: int = 0
+    decoded_bytes: int = 0
+    pages: int = 0
+
+
+DecodeReply = ImageFacts | PdfText | PdfPages | DecodeRefusal

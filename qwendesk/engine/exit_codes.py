@@ -1,0 +1,71 @@
+"""The meaning of a worker process's exit code."""
+
+import signal
+
+from qwendesk.core.translation import mark, tr
+
+_OUT_OF_MEMORY = mark("The engine stopped unexpectedly, probably because memory ran out.")
+_STOPPED = mark("The engine was stopped by another program.")
+_INTERRUPTED = mark("The engine was interrupted from the keyboard.")
+_INTERNAL_ERROR = mark("The engine stopped because of an internal error.")
+_INSTRUCTION = mark("The engine uses instructions that this CPU doesn't have.")
+_MEMORY_ACCESS = mark("The engine crashed (invalid memory access).")
+_ARITHMETIC = mark("The engine crashed (arithmetic error).")
+
+_SIGNALS = {
+    "SIGKILL": _OUT_OF_MEMORY,
+    "SIGTERM": _STOPPED,
+    "SIGHUP": _STOPPED,
+    "SIGINT": _INTERRUPTED,
+    "SIGILL": _INSTRUCTION,
+    "SIGSEGV": _MEMORY_ACCESS,
+    "SIGBUS": mark("The engine crashed (a file that it had mapped became shorter, or its disk was removed)."),
+    "SIGFPE": _ARITHMETIC,
+    "SIGABRT": _INTERNAL_ERROR,
+    "SIGTRAP": _INTERNAL_ERROR,
+    "SIGSYS": mark("The engine was stopped by a security policy."),
+}
+
+# NTSTATUS codes, which Windows uses as exit codes (ntstatus.h); 3 is the exit code of abort() in the C runtime.
+_WINDOWS_CODES = {
+    3: _INTERNAL_ERROR,
+    0xC0000005: _MEMORY_ACCESS,
+    0xC0000006: mark("The engine crashed (a file that it had mapped couldn't be read)."),
+    0xC0000017: mark("The engine couldn't get enough memory."),
+    0xC000001D: _INSTRUCTION,
+    0xC0000094: _ARITHMETIC,
+    0xC00000FD: mark("The engine crashed (stack overflow)."),
+    0xC000012D: mark("The engine couldn't get enough memory (the page file is full)."),
+    0xC0000135: mark("The engine couldn't find one of its libraries."),
+    0xC0000139: mark("One of the engine's libraries has the wrong version."),
+    0xC000013A: _INTERRUPTED,
+    0xC0000142: mark("The engine couldn't start one of its libraries."),
+    0xC0000409: _INTERNAL_ERROR,
+    0x40010004: _STOPPED,
+}
+
+ILLEGAL_INSTRUCTION_CODES = frozenset({-4, 0xC000001D})
+"""SIGILL is 4 on every platform with signals."""
+OUT_OF_MEMORY_CODES = frozenset({-9, 0xC0000017, 0xC000012D})
+MISSING_LIBRARY_CODES = frozenset({0xC0000135, 0xC0000139, 0xC0000142})
+
+
+def unsigned(exit_code: int) -> int:
+    """Return the code as the tables above have it: Windows codes unsigned, and signals of POSIX negative."""
+    return exit_code & 0xFFFFFFFF if exit_code < -1000 else exit_code
+
+
+def describe_exit(exit_code: int | None) -> str:
+    """Return a sentence on why the engine exited. Negative codes are signal numbers, as in Python."""
+    if exit_code is None:
+        return tr("The engine stopped.")
+    code = unsigned(exit_code)
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = str(-code)
+        return tr(_SIGNALS[name]) if name in _SIGNALS else tr("The engine was stopped by the signal {0}.", name)
+    if code in _WINDOWS_CODES:
+        return tr(_WINDOWS_CODES[code])
+    return tr("The engine stopped with exit code {0}.", code if code < 0x10000 else hex(code))

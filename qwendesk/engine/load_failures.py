@@ -1,0 +1,217 @@
+"""Turn the lines of the engine's log into a load failure that users can act on.
+
+The sentences name no load options: which option helps is found by engines/load_retry.py.
+
+llama.cpp reports failures only in its log, so each line is matched with the patterns below. The comment on a pattern
+names the source of the line: a file of llama.cpp (in the version of llama-cpp-python 0.3.36) or a part of the system.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.failures import EngineExit, LoadFailure, LoadFailureKind
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import mark, tr
+from qwendesk.engine.exit_codes import ILLEGAL_INSTRUCTION_CODES, MISSING_LIBRARY_CODES, OUT_OF_MEMORY_CODES, unsigned
+from qwendesk.engine.protocol import LoadRefused
+
+_HOST_BUFFER = r"(?:CPU\w*|\w+_Host|AMX|ACCEL|BLAS)"
+
+_TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
+    # llama-model.cpp llama_model_create
+    (r"unknown model architecture: '(?P<name>[^']*)'", "unsupported_architecture"),
+    # llama-vocab.cpp: a newer model of a known architecture
+    (r"unknown (?:pre-)?tokenizer(?: type)?: '(?P<name>[^']*)'", "unsupported_architecture"),
+    # clip.cpp: a vision encoder that this version does not know
+    (r"unknown (?:vision )?projector type:? (?P<name>\S+)", "unsupported_architecture"),
+    # gguf.cpp: a newer file format
+    (r"this GGUF file is version (?P<name>\d+) but", "unsupported_architecture"),
+    # mtmd.cpp mtmd_context: the embedding sizes of mmproj and model differ
+    (r"mismatch between text model \(n_embd = \d+\) and (?:gen-audio )?mmproj", "mmproj_mismatch"),
+    # worker/loader.py: the mmproj supports audio but not images
+    (r"mmproj file has no vision encoder", "mmproj_mismatch"),
+    # llama-model-loader.h and llama-adapter.cpp
+    (r"data is not within the file bounds", "truncated"),
+    # llama-mmap.cpp and llama-model-loader.cpp; gguf.cpp when the header itself is cut
+    (r"unexpectedly reached end of file|corrupted model: \d+ tensors expected", "truncated"),
+    (r"exceeds remaining file size|failed to read (?:tensor (?:info|data)|key-value pairs|header)\b", "truncated"),
+    # clip.cpp
+    (r"failed to seek for tensor", "truncated"),
+    # llama-model-loader.cpp, shards of a split model
+    (r"failed to load GGUF split from (?P<name>.+)", "missing_file"),
+    # gguf.cpp
+    (r"invalid magic characters|failed to read magic|bad GGUF version|GGUFv1 is no longer", "not_gguf"),
+    # gguf.cpp and llama-mmap.cpp, with strerror's text
+    (r"failed to open (?:GGUF file )?'?(?P<name>.+?)'?(?: \(|: )(?:No such file|.*cannot find)", "missing_file"),
+    # clip.cpp
+    (r"Does this file exist\?", "missing_file"),
+    # ggml-cuda.cu: cudaMalloc's own line, or the abort of any call (ggml_cuda_error)
+    (r"cudaMalloc failed|(?:CUDA|ROCm|MUSA) error: out of memory", "out_of_vram"),
+    # vulkan.hpp's exception text and the spelling of VkResult
+    (r"ErrorOutOfDeviceMemory|VK_ERROR_OUT_OF_DEVICE_MEMORY", "out_of_vram"),
+    # ggml-vulkan-buffers.cpp
+    (r"ggml_vulkan: (?:Device )?[Mm]emory allocation of size \d+ failed", "out_of_vram"),
+    # ggml-metal-device.m
+    (r"ggml_metal\w*: error: failed to allocate buffer", "out_of_vram"),
+    # llama-model.cpp and ggml-alloc.c name the buffer type, which is that of a device or of the host
+    (rf"(?:unable|failed) to allocate {_HOST_BUFFER} buffer", "out_of_ram"),
+    (r"(?:unable|failed) to allocate \S+ buffer(?: of size|$)", "out_of_vram"),
+    # ggml.c ggml_aligned_malloc and ggml_malloc; CPU buffers in ggml-backend.cpp; C++ and Python themselves
+    (r"insufficient memory|failed to allocate +[\d.]+ MB|ErrorOutOfHostMemory", "out_of_ram"),
+    (r"failed to allocate buffer of size|std::bad_alloc|\bMemoryError\b|Cannot allocate memory", "out_of_ram"),
+    # llama-context.cpp, llama-kv-cache.cpp, llama-memory-recurrent.cpp; an earlier line names the device
+    (r"failed to allocate (?:compute \w+ buffers|buffer for (?:kv|rs) cache)", "out_of_ram"),
+    # ctypes and llama_cpp/_ctypes_extensions.py while the package is imported
+    (r"Failed to load shared library|cannot open shared object file|Shared library with base name", "missing_library"),
+    (r"Library not loaded|DLL load failed|specified module could not be found", "missing_library"),
+    (r"No module named '(?:llama_cpp|qwendesk)'", "missing_library"),
+    # ggml-cuda.cu at start, with messages of CUDA
+    (r"CUDA driver version is insufficient|no CUDA-capable device", "missing_library"),
+    # llama-context.cpp, llama.cpp
+    (r"quantized V cache was requested|invalid value for main_gpu", "bad_option"),
+    # mtmd.cpp: without a reason in an earlier line, the file is a GGUF file but has no vision encoder
+    (r"Failed to load CLIP model from", "mmproj_mismatch"),
+)
+_RULES = tuple((re.compile(pattern), kind) for pattern, kind in _TABLE)
+
+_HINTS: tuple[tuple[str, str, str], ...] = (
+    # llama-model.cpp
+    (
+        r"CLIP cannot be used as main model",
+        mark("This is a vision file"),
+        mark("{0} is a vision file (mmproj), not a model. Choose the model; its vision file is found automatically."),
+    ),
+    # llama-model-loader.cpp: the tensors are not those of the architecture
+    (
+        r"missing tensor|tensor '.*' not found|wrong (?:shape|number of tensors)|(?:array )?key not found in model",
+        mark("The engine can't use this file"),
+        mark(
+            "{0} was converted by a program that is too old, too new or faulty for this engine. Download a current "
+            "file of this model, or update QwenDesk."
+        ),
+    ),
+    # llama-model-loader.cpp with check_tensors
+    (r"invalid data", mark("The file is damaged"), mark("{0} contains invalid numbers. Download it again.")),
+)
+"""A pattern for lines of the engine, with the title and the sentence to show; {0} is the file's name."""
+
+
+def classify_load(refused: LoadRefused | EngineExit, options: LoadOptions) -> LoadFailure:
+    """Return why loading with `options` failed, what the user can do, and the lines of the engine."""
+    if isinstance(refused, LoadRefused) and refused.stage == "cancelled":
+        return msgspec.structs.replace(cancelled_load(), engine_lines=refused.engine_lines)
+    if isinstance(refused, LoadRefused) and refused.stage == "options":
+        return LoadFailure("bad_option", tr("An option can't be used"), refused.sentence, refused.engine_lines)
+    kind, name = _kind(refused)
+    in_vision = isinstance(refused, LoadRefused) and refused.stage == "vision"
+    file = Path(options.mmproj if in_vision else options.model).name
+    title, sentence = _words(kind, file, name)
+    if kind in ("other", "engine_crashed"):
+        title, sentence = _plain_words(refused, file)
+    return LoadFailure(kind, title, sentence, refused.engine_lines)
+
+
+def cancelled_load() -> LoadFailure:
+    """Return the failure of a load that the user stopped."""
+    return LoadFailure("cancelled", tr("Loading was stopped"), tr("No model is loaded. Choose one to load it."))
+
+
+def _kind(refused: LoadRefused | EngineExit) -> tuple[LoadFailureKind, str]:
+    """Return the kind of the failure, and the name in the matching line (of an architecture or a file) or ""."""
+    if isinstance(refused, EngineExit):
+        code = None if refused.exit_code is None else unsigned(refused.exit_code)
+        if code in ILLEGAL_INSTRUCTION_CODES:
+            return "illegal_instruction", ""
+        if code in MISSING_LIBRARY_CODES:
+            return "missing_library", ""
+        if code is None:
+            return "other", ""  # QwenDesk stopped the worker, and the sentence of `refused` says why
+        last: LoadFailureKind = "out_of_ram" if code in OUT_OF_MEMORY_CODES else "engine_crashed"
+        lines: tuple[str, ...] = refused.engine_lines
+    else:
+        last = "other"
+        lines = (*refused.engine_lines, refused.message)
+    for pattern, kind in _RULES:
+        for line in lines:
+            if match := pattern.search(line):
+                return kind, match.groupdict().get("name") or ""
+    return last, ""
+
+
+def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
+    """Return the title and the sentence of a failure."""
+    match kind:
+        case "out_of_vram":
+            return tr("Not enough video memory"), tr(
+                "{0} doesn't fit into the free video memory. Close games and other programs that use the GPU, or "
+                "choose a smaller quant.",
+                file,
+            )
+        case "out_of_ram":
+            return tr("Not enough memory"), tr(
+                "{0} doesn't fit into the free memory (RAM). Close other programs, or choose a smaller quant or model.",
+                file,
+            )
+        case "unsupported_architecture":
+            return tr("Unknown kind of model"), tr(
+                '{0} needs "{1}", which this version of the engine doesn\'t know. Update QwenDesk, or choose another '
+                "model.",
+                file, name,
+            )  # fmt: skip
+        case "not_gguf":
+            return tr("Not a model file"), tr(
+                "{0} isn't a GGUF file, or it's far too old. A download may have saved an error page instead of the "
+                "file: download it again.",
+                file,
+            )
+        case "truncated":
+            return tr("The file is incomplete"), tr(
+                "{0} ends too early: the download was cut off, or the file is damaged. Download it again.", file
+            )
+        case "mmproj_mismatch":
+            return tr("The vision file belongs to another model"), tr(
+                "{0} doesn't fit this model. Use the mmproj file from the model's own folder or repository, or load "
+                "the model without pictures.",
+                file,
+            )
+        case "missing_file":
+            return tr("File not found"), tr("{0} could not be found. Choose the file again.", Path(name).name or file)
+        case "missing_library":
+            return tr("A library is missing"), tr(
+                "The engine couldn't load one of its libraries, such as the GPU driver's. Update the GPU driver, or "
+                "use the CPU engine. “Test engine” on the Engine page shows which library is missing."
+            )
+        case "illegal_instruction":
+            return tr("The engine doesn't fit this CPU"), tr(
+                "The engine was built for a newer CPU. Use an engine for older CPUs, or build it on this computer with "
+                "`make run ENGINE=cpu`."
+            )
+        case "bad_option":
+            return tr("An option can't be used"), tr(
+                "The engine refused one of the options for this model; its lines below say which. Set it back to its "
+                "default and load again."
+            )
+        case "cancelled":
+            return cancelled_load().title, cancelled_load().sentence
+        case _:
+            return tr("The model couldn't be loaded"), tr("{0} couldn't be loaded.", file)
+
+
+def _plain_words(refused: LoadRefused | EngineExit, file: str) -> tuple[str, str]:
+    """Return the title and the sentence of a failure of unknown kind: from a hint, else from the engine's message."""
+    if isinstance(refused, EngineExit):
+        return tr("The engine stopped while loading"), refused.sentence
+    for pattern, title, sentence in _HINTS:
+        if any(re.search(pattern, line) for line in refused.engine_lines):
+            return tr(title), tr(sentence, file)
+    message = refused.sentence.strip().rstrip(".")
+    message = f"{message[:1].upper()}{message[1:]}"
+    if refused.stage == "template":
+        return tr("The chat template can't be used"), tr(
+            "{0}. Choose another one with the option “Chat template file”.", message
+        )
+    if refused.stage == "lora":
+        return tr("A LoRA adapter can't be used"), tr("{0}. Check the option “LoRA adapters”.", message)
+    return tr("The model couldn't be loaded"), tr("{0}: {1}. The engine's own lines below say more.", file, message)

@@ -1,0 +1,1 @@
+"""Installed engines, engine packs, trials, and loading and reloading a model."""

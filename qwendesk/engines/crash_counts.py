@@ -1,0 +1,44 @@
+"""Counts how often each engine crashed while starting. The counts are on disk, so they survive a crash."""
+
+from pathlib import Path
+
+import msgspec
+
+from qwendesk import __version__
+from qwendesk.core.json_file import JsonFile
+
+
+class _CrashCountsFile(msgspec.Struct, frozen=True):
+    """The content of the file. Counts from another version of the app are ignored: it came with other engines."""
+
+    version: str
+    """Version of the app that wrote the counts."""
+    counts: dict[str, int]
+
+
+class CrashCounts:
+    """Counts from an unusable file or from another version of the app are ignored. Methods block on the disk."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = JsonFile(file, _CrashCountsFile, lambda: _CrashCountsFile(__version__, {}), keep_unusable=False)
+
+    def count(self, name: str) -> int:
+        return self._read().get(name, 0)
+
+    def set_count(self, name: str, n_crashes: int) -> None:
+        self._write({**self._read(), name: n_crashes})
+
+    def forget(self, name: str) -> None:
+        counts = self._read()
+        if name in counts:
+            self._write({key: count for key, count in counts.items() if key != name})
+
+    def forget_all(self) -> None:
+        self._write({})
+
+    def _read(self) -> dict[str, int]:
+        kept = self._file.read()
+        return kept.counts if kept.version == __version__ else {}
+
+    def _write(self, counts: dict[str, int]) -> None:
+        self._file.try_write(_CrashCountsFile(__version__, counts))

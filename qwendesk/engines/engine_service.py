@@ -1,0 +1,303 @@
+"""Loads and unloads the one model in the engine worker, and restarts a crashed worker.
+
+Loading replaces every "auto" option, based on the file's header and the memory that is free now.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.translation import tr
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.load_failures import cancelled_load, classify_load
+from qwendesk.engine.protocol import Devices, LoadReport, Welcome
+from qwendesk.engine.state import (
+    EngineEvent,
+    EngineState,
+    IdleUnloaded,
+    LoadAsked,
+    LoadFailed,
+    WorkerExited,
+    reduce,
+)
+from qwendesk.engines.load_decision import ReadFiles, facts_for
+from qwendesk.engines.load_decision import decide as decide_by_header
+from qwendesk.engines.load_retry import next_step
+from qwendesk.hardware.ladder import ModelShape, StepDown
+from qwendesk.hub.mmproj_pairing import find_mmproj
+
+Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
+"""Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
+
+
+OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
+"""Returns the load options for a model file."""
+
+
+async def with_mmproj(model: Path) -> LoadOptions:
+    """Return the options for a model and the mmproj file in its folder."""
+    mmproj = await asyncio.to_thread(find_mmproj, model)
+    return LoadOptions(model=str(model), mmproj=str(mmproj or ""))
+
+
+class RestartLimit:
+    """Allows `most` restarts within `window_s` seconds: a worker that crashes at once is not restarted forever."""
+
+    def __init__(self, most: int = 3, window_s: float = 60.0) -> None:
+        self.most = most
+        self.window_s = window_s
+        self._restarts: deque[float] = deque(maxlen=most)
+
+    def allow(self, now: float) -> bool:
+        """Count a restart at `now`, in seconds of a monotonic clock; return False if it is one too many."""
+        if len(self._restarts) == self.most and now - self._restarts[0] < self.window_s:
+            return False
+        self._restarts.append(now)
+        return True
+
+
+class EngineService:
+    """Loads and ejects a model, and restarts a crashed engine. Call its methods on the event loop's thread."""
+
+    def __init__(
+        self, client: EngineClient, *, decide: Decide = decide_by_header, read_files: ReadFiles = facts_for
+    ) -> None:
+        self._client = client
+        self._decide = decide
+        self.read_files = read_files
+        """Reads the headers of a model and its vision file; blocks."""
+        self.options_for: OptionsFor = with_mmproj
+        """The window replaces this with a function that knows the library, repaired templates and profiles."""
+        self.with_saved_options: Callable[[LoadOptions], LoadOptions] = lambda options: options
+        """Returns the options with the changes that the user saved for their model. Set by the window."""
+        self.observed = Observed(EngineState())
+        self.retry = Observed[StepDown | None](None)
+        """The step down to offer after a failed load; None until it is known, or if there is none."""
+        self._restarts = RestartLimit()
+        self._to_restore: LoadOptions | None = None
+        """Options to load again after a crash; None during a load and when there should be no model."""
+        self._decided: DecidedOptions | None = None
+        self._latest_ticket = 0
+        """Incremented by every load and cancelled load. A load gives up when its number is no longer the latest."""
+        self._load_lock = asyncio.Lock()
+        self._n_loads = 0
+        self._is_settled = asyncio.Event()
+        self._is_settled.set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Background tasks: loads after a crash or for a question to an unloaded model, and searches for a retry."""
+        self._unsubscribe = client.subscribe(self._on_event)
+
+    @property
+    def state(self) -> EngineState:
+        return self.observed.value
+
+    @property
+    def was_load_requested(self) -> bool:
+        """Whether a load was requested since the app started, successful or not."""
+        return self._latest_ticket > 0
+
+    def subscribe(self, callback: Callable[[EngineState], None]) -> Callable[[], None]:
+        """Call `callback` with each new state until the returned function is called."""
+        return self.observed.subscribe(callback)
+
+    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
+        """Load a model in a fresh worker. A load that still runs is cancelled first."""
+        self._latest_ticket += 1
+        ticket = self._latest_ticket
+        self._to_restore = None
+        self._n_loads += 1
+        self._is_settled.clear()
+        try:
+            if self._load_lock.locked():
+                await self._client.cancel_load()
+            async with self._load_lock:
+                return await self._load(ticket, options)
+        finally:
+            self._n_loads -= 1
+            if self._n_loads == 0:
+                self._is_settled.set()
+
+    async def load_file(self, model: Path) -> LoadReport | LoadFailure:
+        """Load a model file with the options that `options_for` returns."""
+        return await self.load(await self.options_for(model))
+
+    async def load_demo(self) -> LoadReport | LoadFailure:
+        """Load the built-in demo model with the options that the user saved for it."""
+        demo = LoadOptions(model=str(paths.demo_model()), mmproj=str(paths.demo_mmproj()))
+        return await self.load(self.with_saved_options(demo))
+
+    async def load_mmproj(self, mmproj: Path) -> None:
+        """Load the current model again with this vision projector; do nothing without a model."""
+        requested = self.state.requested
+        if requested is not None:
+            await self.load(msgspec.structs.replace(self.with_saved_options(requested), mmproj=str(mmproj)))
+
+    async def reload(self) -> LoadReport | LoadFailure:
+        """Load the most recently requested model again, with "auto" decided anew; the demo model if there was none."""
+        requested = self.state.requested
+        return await (self.load_demo() if requested is None else self.load(self.with_saved_options(requested)))
+
+    async def wait_for_retry(self) -> StepDown | None:
+        """Return the step down to offer after a failed load, once it is known; None if there is none."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return self.retry.value
+
+    async def load_retry(self) -> None:
+        """Load with the step down that `retry` offers after a failed load; do nothing if there is none."""
+        if self.retry.value is not None:
+            await self.load(self.retry.value.options)
+
+    async def probe(self) -> Devices | EngineExit:
+        """Return the engine's compute devices. Waits for a load in progress; starts a worker if none is running."""
+        async with self._load_lock:
+            return await self._client.probe()
+
+    async def cancel_load(self) -> None:
+        """Cancel the load in progress, if any: its `load` returns a failure of kind "cancelled"."""
+        if self._n_loads:
+            self._latest_ticket += 1
+            await self._client.cancel_load()
+
+    async def eject(self) -> None:
+        """Unload the model by stopping the worker, which frees all its memory."""
+        self._apply(IdleUnloaded(None))
+        self._to_restore = None
+        await self.cancel_load()
+        await self._client.unload()
+
+    async def unload_idle(self) -> None:
+        """Unload the model as `eject` does, but remember it: `reload_idle` loads it again for the next question.
+
+        A model that is already unloaded this way stays remembered. The worker is stopped in either case.
+        """
+        if self.state.report is not None:
+            self._apply(IdleUnloaded(self.state.requested))
+            self._to_restore = None
+        if self.state.idle_unloaded is not None:
+            await self._client.unload()
+
+    def reload_idle(self) -> bool:
+        """Start loading the model that `unload_idle` unloaded; return False if there is none.
+
+        Uses its previous options with what the user has saved since. Wait for the end of the load with
+        `wait_until_settled`.
+        """
+        if self.state.idle_unloaded is None:
+            return False
+        self._load_in_background(self.with_saved_options(self.state.idle_unloaded))
+        return True
+
+    async def wait_until_settled(self) -> None:
+        """Wait until nothing is being loaded or restarted."""
+        await self._is_settled.wait()
+
+    async def close(self) -> None:
+        """Stop the worker and all tasks. The service can't be used afterwards."""
+        self._to_restore = None
+        self._latest_ticket += 1
+        await self._cancel_tasks()
+        self._is_settled.set()
+        await self._client.close()
+        self._unsubscribe()
+        await self._cancel_tasks()
+
+    async def _load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+        if ticket != self._latest_ticket:
+            return cancelled_load()
+        if self.state.report is not None:
+            await self._client.unload()
+        self._apply(LoadAsked(options))
+        result = await self._try_load(ticket, options)
+        if isinstance(result, LoadFailure):
+            if ticket != self._latest_ticket:
+                result = cancelled_load()
+            if self.state.failure is None:
+                self._apply(LoadFailed(result))
+            # Stopping the worker frees whatever a failed load left in its memory.
+            await self._client.unload()
+        elif ticket == self._latest_ticket:
+            self._to_restore = options
+        return result
+
+    async def _try_load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+        self._decided = None
+        devices = await self._client.probe()
+        if isinstance(devices, EngineExit):
+            return classify_load(devices, options)
+        decided = await asyncio.to_thread(self._decide, options, devices)
+        if isinstance(decided, LoadFailure):
+            return decided
+        if ticket != self._latest_ticket:
+            return cancelled_load()
+        self._decided = decided
+        return await self._client.load(decided)
+
+    def _on_event(self, event: EngineEvent) -> None:
+        if isinstance(event, LoadAsked):
+            return  # `_load` has already applied it, with the requested options instead of the decided ones
+        if isinstance(event, WorkerExited) and event.engine_exit is not None and self._to_restore is not None:
+            event = self._restart_after(event.engine_exit, self._to_restore)
+        self._apply(event)
+
+    def _restart_after(self, engine_exit: EngineExit, options: LoadOptions) -> WorkerExited:
+        """Load `options` again, unless restarts were too frequent. Return the event to show to users."""
+        if self._restarts.allow(asyncio.get_running_loop().time()):
+            self._load_in_background(options)
+            return WorkerExited(engine_exit)
+        self._to_restore = None
+        sentence = tr(
+            "{0} That was {1} times within {2} s, so it was not started again. Load the model once more, or choose "
+            "other settings.",
+            engine_exit.sentence, self._restarts.most + 1, f"{self._restarts.window_s:.0f}",
+        )  # fmt: skip
+        return WorkerExited(msgspec.structs.replace(engine_exit, sentence=sentence))
+
+    def _load_in_background(self, options: LoadOptions) -> None:
+        """Start a load in the background. `wait_until_settled` waits for it from now on."""
+        self._is_settled.clear()
+        self._start_task(self.load(options))
+
+    async def _search_retry(self, failed: EngineState) -> None:
+        """Set `retry` to what may be tried after a failed load."""
+        if failed.failure is None or failed.requested is None or failed.failure.kind == "cancelled":
+            return
+        if failed.failure.kind == "engine_crashed" and self._decided is None:
+            return  # the engine crashed before it opened the model, so no option helps
+        options = self._decided or failed.requested
+        files = await asyncio.to_thread(self.read_files, options)
+        model = None if isinstance(files, LoadFailure) else files[0]
+        layers = model.block_count - model.nextn_layers if model is not None else 0
+        expert_layers = layers if model is not None and model.expert_count else 0
+        step = next_step(options, failed.failure, ModelShape(layers, expert_layers, bool(options.mmproj)))
+        if self.state.failure is failed.failure:
+            self.retry.set(step)
+
+    def _start_task(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _cancel_tasks(self) -> None:
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _apply(self, event: EngineEvent) -> None:
+        state = reduce(self.state, event)
+        if isinstance(event, Welcome) and self._n_loads and state.requested is not None:
+            # The worker has started but the load continues, so subscribers should not see an idle engine.
+            state = reduce(state, LoadAsked(state.requested))
+        if state.failure is not self.state.failure:
+            self.retry.set(None)
+        self.observed.set(state)
+        if isinstance(event, LoadFailed):
+            self._start_task(self._search_retry(state))

@@ -1,0 +1,167 @@
+"""Chooses, downloads and deletes engines in the window, and loads the model again after a change."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.subscribers import Subscribers
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_choice import EngineChoiceService
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.packs import PacksService
+
+
+class AppSettings(Protocol):
+    """The part of the app's settings that the engines use."""
+
+    @property
+    def options(self) -> AppOptions: ...
+
+    def subscribe(self, callback: Callable[[AppOptions], None]) -> Callable[[], None]: ...
+
+    def change(self, changes: Mapping[str, Any]) -> None: ...
+
+
+class EngineSwitch:
+    """Coordinates the chosen engine, the packs and the loaded model. Call its methods on the event loop's thread."""
+
+    def __init__(
+        self,
+        engines: EngineChoiceService,
+        packs: PacksService,
+        engine: EngineService,
+        settings: AppSettings,
+        stop_answer: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`stop_answer` stops the answer in progress and keeps its text."""
+        self._stop_answer = stop_answer
+        self._engines, self._packs, self._engine, self._settings = engines, packs, engine, settings
+        self._change_lock = asyncio.Lock()
+        self._n_waiting = 0
+        self.is_waiting = Observed(False)
+        """Whether a change is waiting for the end of an answer."""
+        self._switched = Subscribers[str]()
+
+    @property
+    def wanted(self) -> str:
+        """Name of the engine that the user chose; "" for the best one that runs."""
+        return self._settings.options.engine
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a change now would stop an answer."""
+        return self._engine.state.phase is Phase.ANSWERING
+
+    def subscribe_switched(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call `callback` with the engine's name after each change, until the returned function is called."""
+        return self._switched.add(callback)
+
+    async def use(self, name: str, *, at_once: bool) -> None:
+        """Use the engine `name`, or the best one if it is "" or does not run.
+
+        `at_once` stops an answer in progress; otherwise the change waits for its end.
+        """
+        async with self._change_lock:
+            self._settings.change({"engine": name})
+            await self._choose(at_once=at_once)
+
+    async def try_again(self, name: str) -> None:
+        """Try an engine that could not be used.
+
+        If it runs and the user chose it or the best one, choose again after an answer in progress.
+        """
+        trial = await self._engines.try_again(name)
+        if trial is not None and trial.usable and self.wanted in ("", name):
+            async with self._change_lock:
+                await self._choose(at_once=False)
+
+    async def install_pack(self, name: str) -> None:
+        """Download a pack and try its engine.
+
+        Use it after an answer in progress if the user chose it, or if it is the best one and the user chose none.
+        """
+        state = await self._packs.install(name)
+        if state.is_installed:
+            self._engines.forget_crashes(name)
+            async with self._change_lock:
+                await self._choose(at_once=False)
+                if self._engines.engines.chosen != name:
+                    await self._engines.try_again(name)
+
+    async def install_pack_online(self, name: str) -> None:
+        """Turn the offline setting off, then download a pack."""
+        self._settings.change({"offline": False})
+        await self.install_pack(name)
+
+    async def delete(self, name: str) -> None:
+        """Delete an engine in the user's own folder. Raises QwenDeskError if that fails.
+
+        If the engine is in use, wait for the end of an answer, and load the model again with another engine.
+        """
+        async with self._change_lock:
+            is_used = self._engines.engines.chosen == name
+            if is_used:
+                await self._wait_for_answer()
+            to_reload = await self._stop_worker() if is_used else None
+            try:
+                await self._engines.delete(name)
+                if self.wanted == name:
+                    self._settings.change({"engine": ""})
+            finally:
+                self._packs.refresh()
+                if is_used:
+                    await self._engines.choose(self.wanted)
+                    await self._announce_and_reload(to_reload)
+
+    async def _choose(self, *, at_once: bool) -> None:
+        if at_once and self.is_answering:
+            await self._stop_answer()
+        await self._wait_for_answer()
+        before = self._engines.environment(), self._engines.engines.chosen
+        await self._engines.choose(self.wanted)
+        if (self._engines.environment(), self._engines.engines.chosen) != before:
+            await self._wait_for_answer()  # the user may have asked a question while engines were tried
+            await self._announce_and_reload(await self._stop_worker())
+
+    async def _stop_worker(self) -> LoadOptions | None:
+        """Stop the worker, so that it doesn't keep the engine's files open. Return the options to load again.
+
+        Return None if no model was loaded or being loaded. A model after an idle unload stays remembered.
+        """
+        state = self._engine.state
+        if state.idle_unloaded is not None:
+            await self._engine.unload_idle()
+            return None
+        is_loading = state.phase in (Phase.STARTING, Phase.LOADING) and state.requested is not None
+        to_reload = state.requested if state.report is not None or is_loading else None
+        await self._engine.eject()
+        return to_reload
+
+    async def _announce_and_reload(self, options: LoadOptions | None) -> None:
+        self._switched.notify(self._engines.engines.chosen)
+        if options is not None:
+            await self._engine.load(options)
+
+    async def _wait_for_answer(self) -> None:
+        if not self.is_answering:
+            return
+        ended = asyncio.Event()
+
+        def on_state(state: EngineState) -> None:
+            if state.phase is not Phase.ANSWERING:
+                ended.set()
+
+        self._count_waiting(+1)
+        unsubscribe = self._engine.observed.subscribe(on_state)
+        try:
+            await ended.wait()
+        finally:
+            unsubscribe()
+            self._count_waiting(-1)
+
+    def _count_waiting(self, by: int) -> None:
+        self._n_waiting += by
+        self.is_waiting.set(self._n_waiting > 0)

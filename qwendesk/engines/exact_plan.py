@@ -1,0 +1,107 @@
+"""Makes plans for models on disk with numbers from an engine dry run in place of estimates.
+
+A dry run takes about a second, so it is for a plan that is about to be used, not for every move of a slider.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
+from qwendesk.core.translation import mark, tr
+from qwendesk.engine.dry_run import ask_engine
+from qwendesk.engine.protocol import Allocation, Estimated
+from qwendesk.engines.load_decision import plan_of
+from qwendesk.hardware.planner import missing_bytes
+
+Ask = Callable[[DecidedOptions], Awaitable[Estimated]]
+_MOST_ROUNDS = 3
+"""How many plans are made at most: if the engine's numbers don't fit, the next plan allows for the missing bytes."""
+
+_ALL_BUT_VISION = mark(
+    "Weights, caches, states and buffers are the engine's own numbers. The vision encoder and the driver's share are "
+    "estimates."
+)
+_ALL_BUT_DRIVER = mark(
+    "All numbers are the engine's own, except for the share of the driver and the program, which is an estimate."
+)
+_STATES_AND_BUFFERS = mark("States and buffers are the engine's own numbers. Everything else is an estimate.")
+
+
+async def exact_plan(
+    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, options: LoadOptions, ask: Ask = ask_engine
+) -> Plan | LoadFailure:
+    """Return the plan for `options` with the engine's numbers and `source` "engine".
+
+    If the engine has no numbers, return the estimate with an additional sentence that says why.
+    """
+    lacking: dict[str, int] = {}
+    for rounds_left in reversed(range(_MOST_ROUNDS)):
+        plan = plan_of(facts, mmproj, _with_less(machine, lacking), options)
+        if isinstance(plan, LoadFailure):
+            return plan
+        answer = await ask(plan.options)
+        if answer.problem:
+            return msgspec.structs.replace(
+                plan, why=(*plan.why, tr("These are estimates: the engine has no exact numbers. {0}", answer.problem))
+            )
+        exact = with_engine_numbers(plan, answer.allocations, options, lacking)
+        over = {gpu.name: gpu.missing_bytes for gpu in exact.memory.gpus if gpu.missing_bytes}
+        if not over or not plan.fits or not rounds_left:
+            return exact
+        lacking = {name: lacking.get(name, 0) + over.get(name, 0) for name in {*lacking, *over}}
+    raise AssertionError("the last round returns")
+
+
+def with_engine_numbers(
+    plan: Plan, allocations: tuple[Allocation, ...], requested: LoadOptions, lacking: dict[str, int] | None = None
+) -> Plan:
+    """Return `plan` with the engine's numbers for weights, caches, states and buffers; drift stays an estimate.
+
+    So does the vision encoder before a load: the engine's dry run leaves it out.
+
+    `lacking` are the bytes by device that were added to the drift to get a smaller plan. They are subtracted again.
+    """
+    rows = {row.device: row for row in allocations}
+    knows_weights = any(row.weights_bytes for row in allocations)
+    knows_vision = any(row.vision_bytes for row in allocations)
+    memory = plan.memory
+    gpus = tuple(
+        _joined(gpu, rows.get(gpu.name), knows_weights, (lacking or {}).get(gpu.name, 0)) for gpu in memory.gpus
+    )
+    ram = _joined(memory.ram, rows.get("CPU"), knows_weights, 0)
+    weights = memory.ram_weights_bytes + ram.weights_bytes - memory.ram.weights_bytes
+    memory = msgspec.structs.replace(memory, gpus=gpus, ram=ram, ram_weights_bytes=weights)
+    with_weights = _ALL_BUT_DRIVER if knows_vision else _ALL_BUT_VISION
+    return msgspec.structs.replace(
+        plan,
+        memory=memory,
+        fits=not missing_bytes(memory, requested),
+        why=(*plan.why, tr(with_weights if knows_weights else _STATES_AND_BUFFERS)),
+        source="engine",
+    )
+
+
+def _joined(device: DevicePlan, row: Allocation | None, knows_weights: bool, lacking: int) -> DevicePlan:
+    drift = device.other_bytes - lacking
+    if row is None:
+        return msgspec.structs.replace(device, other_bytes=drift)
+    return msgspec.structs.replace(
+        device,
+        weights_bytes=row.weights_bytes if knows_weights else device.weights_bytes,
+        kv_bytes=row.kv_bytes if knows_weights else device.kv_bytes,
+        recurrent_bytes=row.recurrent_bytes,
+        compute_bytes=row.compute_bytes,
+        vision_bytes=row.vision_bytes or device.vision_bytes,
+        other_bytes=drift,
+    )
+
+
+def _with_less(machine: MachineMemory, lacking: dict[str, int]) -> MachineMemory:
+    """Return `machine` with the missing bytes of each device as additional need."""
+    if not lacking:
+        return machine
+    return msgspec.structs.replace(machine, unplanned_bytes=tuple(lacking.items()))

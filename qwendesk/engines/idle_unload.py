@@ -1,0 +1,70 @@
+"""Idle unload: frees the memory when no question came for a while. The next question loads the model again."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.engine_switch import AppSettings
+
+
+class Cancellable(Protocol):
+    def cancel(self) -> None: ...
+
+
+CallLater = Callable[[float, Callable[[], None]], Cancellable]
+"""Calls a function after a number of seconds, unless it is cancelled."""
+
+
+def _call_later_on_loop(seconds: float, call: Callable[[], None]) -> Cancellable:
+    return asyncio.get_running_loop().call_later(seconds, call)
+
+
+class IdleUnload:
+    """Unloads the model `eject_after_min` minutes after it was loaded or last answered."""
+
+    def __init__(self, engine: EngineService, settings: AppSettings, call_later: CallLater | None = None) -> None:
+        self._engine, self._settings = engine, settings
+        self._call_later = call_later or _call_later_on_loop
+        self._phase = engine.state.phase
+        self._minutes = settings.options.eject_after_min
+        self._timer: Cancellable | None = None
+        self._unload_task: asyncio.Task[None] | None = None
+        self._subscriptions = (engine.observed.subscribe(self._on_engine), settings.subscribe(self._on_options))
+        self._restart_timer()
+
+    async def close(self) -> None:
+        for unsubscribe in self._subscriptions:
+            unsubscribe()
+        self._stop_timer()
+        if self._unload_task is not None:
+            await self._unload_task
+
+    def eject(self) -> None:
+        """Unload the model, unless it is busy. Called when the time is up."""
+        self._stop_timer()
+        if self._engine.state.phase is Phase.READY:
+            self._unload_task = asyncio.get_running_loop().create_task(self._engine.unload_idle())
+
+    def _on_engine(self, state: EngineState) -> None:
+        if state.phase is not self._phase:
+            self._phase = state.phase
+            self._restart_timer()
+
+    def _on_options(self, options: AppOptions) -> None:
+        if options.eject_after_min != self._minutes:
+            self._minutes = options.eject_after_min
+            self._restart_timer()
+
+    def _restart_timer(self) -> None:
+        """Restart the countdown if a model is loaded and idle; else stop it."""
+        self._stop_timer()
+        if self._minutes and self._phase is Phase.READY:
+            self._timer = self._call_later(self._minutes * 60.0, self.eject)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,149 @@
+"""Decides the options that are "auto", based on the model file's header and the memory that is free now."""
+
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+import msgspec
+import psutil
+
+from qwendesk.core.errors import BadModelFile
+from qwendesk.core.failures import LoadFailure, LoadFailureKind
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.option_rules import conflicts
+from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB, show_bytes
+from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.hardware.planner import best_plan, could_load
+from qwendesk.hub.gguf import read_facts
+from qwendesk.hub.mmproj_pairing import mmproj_mismatch
+
+ModelFiles = tuple[ModelFacts, ModelFacts | None]
+"""The facts of a model and of its vision file, if it has one."""
+ReadFiles = Callable[[LoadOptions], ModelFiles | LoadFailure]
+Drift = tuple[tuple[str, int], ...]
+"""For each device its name and the bytes that loads took beyond the estimate (engines/load_measurements.py)."""
+
+
+def decide(
+    options: LoadOptions, devices: Devices, *, reserve_bytes: int = GIB, drift: Drift = ()
+) -> DecidedOptions | LoadFailure:
+    """Return the options to load with, or why loading is impossible. Reads headers; blocks."""
+    plan = plan_for(options, machine_now(devices, reserve_bytes=reserve_bytes, drift=drift))
+    if isinstance(plan, LoadFailure):
+        return plan
+    return refusal(plan, options) or plan.options
+
+
+def decide_on_cpu(options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
+    """Decide as `decide` does, but use no GPU, for safe mode. Reads headers; blocks."""
+    vision = "off" if options.vision == "off" else "cpu"
+    return decide(msgspec.structs.replace(options, devices=("none",), n_gpu_layers=0, vision=vision), devices)
+
+
+def machine_now(devices: Devices, *, reserve_bytes: int = GIB, drift: Drift = ()) -> MachineMemory:
+    """Return the memory that is free now. No model should be loaded, because its memory would count as used."""
+    memory = psutil.virtual_memory()
+    return MachineMemory(
+        devices=devices.devices,
+        ram_total_bytes=memory.total,
+        ram_available_bytes=memory.available,
+        reserve_bytes=reserve_bytes,
+        drift=drift,
+        physical_cores=psutil.cpu_count(logical=False) or 0,
+    )
+
+
+def ram_freed_by_reload(report: LoadReport | None) -> int:
+    """Return the bytes of RAM that a reload frees: all that the engine allocated, except weights mapped from disk."""
+    if report is None:
+        return 0
+    mapped = report.options.load_mode in ("auto", "mmap")
+    rows = [row for row in report.allocations if row.device == "CPU"]
+    return sum(
+        row.kv_bytes + row.recurrent_bytes + row.compute_bytes + row.vision_bytes + (0 if mapped else row.weights_bytes)
+        for row in rows
+    )
+
+
+def plan_for(options: LoadOptions, machine: MachineMemory) -> Plan | LoadFailure:
+    """Return the plan for the files in `options`, or what is wrong with them. Reads headers; blocks."""
+    files = facts_for(options)
+    if isinstance(files, LoadFailure):
+        return files
+    return plan_of(*files, machine, options)
+
+
+def plan_of(
+    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, options: LoadOptions
+) -> Plan | LoadFailure:
+    """Return the plan for files whose facts are known, or a LoadFailure for conflicting options."""
+    for conflict in conflicts(options, facts):
+        return LoadFailure("bad_option", tr("These options conflict"), conflict.sentence)
+    return best_plan(facts, mmproj, machine, options)
+
+
+def refusal(plan: Plan, requested: LoadOptions) -> LoadFailure | None:
+    """Return why the plan for the options `requested` can't be loaded; None if it can.
+
+    If the user set how much goes to the GPU, the plan may use all free memory, including the reserve.
+    """
+    if plan.fits or (_is_set_by_user(requested) and could_load(plan, requested)):
+        return None
+    return _failure(requested, plan)
+
+
+def facts_for(options: LoadOptions, read: Callable[[Path], ModelFacts] = read_facts) -> ModelFiles | LoadFailure:
+    """Return the facts of the model file and its vision file, or why they can't be used. Blocks.
+
+    `read` reads a header: usually `HeaderCache.read_facts`, which reads each file once.
+    """
+    try:
+        model = read(Path(options.model))
+        mmproj = read(Path(options.mmproj)) if options.mmproj and options.vision != "off" else None
+    except BadModelFile as error:
+        return LoadFailure(msgspec.convert(error.kind, LoadFailureKind), error.title, error.sentence)
+    if mmproj is not None and (mismatch := mmproj_mismatch(model, mmproj)):
+        return LoadFailure("mmproj_mismatch", tr("The vision file doesn't fit"), mismatch.message)
+    return model, mmproj
+
+
+def _is_set_by_user(options: LoadOptions) -> bool:
+    return options.n_gpu_layers != "auto" or options.n_cpu_moe != "auto"
+
+
+def _failure(options: LoadOptions, plan: Plan) -> LoadFailure:
+    """Return what is short. The sentence advises no load options: load_retry.py finds those that help."""
+    name = PurePath(options.model).name
+    for gpu in plan.memory.gpus:
+        gpu_name = gpu.description or gpu.name
+        if gpu.limit_bytes is not None and gpu.total_bytes > gpu.limit_bytes:
+            return LoadFailure(
+                "out_of_vram",
+                tr("Not enough video memory"),
+                tr(
+                    "{0} with these settings needs {1} on {2}, which has {3} free. Close other programs, or choose a "
+                    "smaller quant.",
+                    name, show_bytes(gpu.total_bytes), gpu_name, show_bytes(gpu.limit_bytes),
+                ),
+            )  # fmt: skip
+        if gpu.missing_bytes and plan.memory.ram.missing_bytes == 0:
+            return LoadFailure(
+                "out_of_vram",
+                tr("Not enough video memory"),
+                tr(
+                    "{0} with these settings needs {1} on {2}, of which {3} may be used. Lower the reserve for games "
+                    "and other apps, or choose a smaller quant.",
+                    name, show_bytes(gpu.total_bytes), gpu_name, show_bytes(gpu.budget_bytes or 0),
+                ),
+            )  # fmt: skip
+    needed, free = show_bytes(plan.memory.ram.total_bytes), show_bytes(plan.memory.ram.budget_bytes or 0)
+    sentence = tr(
+        "{0} needs {1} of RAM, and {2} is free. Close other programs, or choose a smaller quant or model.",
+        name, needed, free,
+    )  # fmt: skip
+    if options.load_mode != "mmap":
+        hint = tr("With the load mode mmap it would load anyway, but very slowly: the rest is read from disk.")
+        sentence = f"{sentence} {hint}"
+    return LoadFailure("out_of_ram", tr("Not enough memory"), sentence)

@@ -1,0 +1,102 @@
+"""Makes the plan for a load: an estimate, checked with an engine dry run where that may change it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB
+from qwendesk.engine.dry_run import ask_engine
+from qwendesk.engine.protocol import Devices, Estimated
+from qwendesk.engines.exact_plan import exact_plan
+from qwendesk.engines.load_decision import Drift, ModelFiles, ReadFiles, facts_for, machine_now, plan_of, refusal
+from qwendesk.hardware.planner import TINY_MODEL_BYTES
+
+LONGEST_S = 8.0
+"""How long a load waits for the engine's dry run.
+
+It takes about a second, but longer while the graphics card is asleep; the estimate is used then.
+"""
+_TIGHT = 0.8
+"""If a plan needs less than this share of the RAM budget, the engine's numbers for RAM can't change it."""
+AskEngine = Callable[[DecidedOptions, Mapping[str, str]], Awaitable[Estimated]]
+
+
+async def _ask(options: DecidedOptions, environment: Mapping[str, str]) -> Estimated:
+    return await ask_engine(options, environment=environment)
+
+
+class LoadPlanner:
+    """Decides the options of each load, and keeps the latest plan."""
+
+    def __init__(
+        self,
+        reserve_gb: Callable[[], float],
+        drift: Callable[[], Drift],
+        environment: Callable[[], Mapping[str, str]],
+        *,
+        ask: AskEngine = _ask,
+        read_files: ReadFiles = facts_for,
+        longest_s: float = LONGEST_S,
+    ) -> None:
+        """`environment` returns the variables that make a worker use the chosen engine.
+
+        The functions are called for each load.
+        """
+        self._reserve_gb, self._drift, self._environment = reserve_gb, drift, environment
+        self._ask, self._longest_s, self._read_files = ask, longest_s, read_files
+        self._latest: Plan | None = None
+
+    @property
+    def latest(self) -> Plan | None:
+        """The plan of the latest load that was allowed; None before the first."""
+        return self._latest
+
+    def decide(self, options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
+        """Return the options to load with, or why loading is impossible.
+
+        Blocks: reads headers and waits for the engine's own numbers. If they don't come in time, the estimate is used.
+        """
+        files = self._read_files(options)
+        if isinstance(files, LoadFailure):
+            return files
+        machine = machine_now(devices, reserve_bytes=round(self._reserve_gb() * GIB), drift=self._drift())
+        plan = plan_of(*files, machine, options)
+        if isinstance(plan, LoadFailure):
+            return plan
+        if plan.fits and _may_change(plan, files):
+            plan = self._checked(plan, files, machine, options)
+        failure = refusal(plan, options)
+        if failure is not None:
+            return failure
+        self._latest = plan
+        return plan.options
+
+    def _checked(self, plan: Plan, files: ModelFiles, machine: MachineMemory, options: LoadOptions) -> Plan:
+        """Return a plan made with the engine's numbers if they arrive in time and fit, else `plan`."""
+
+        async def ask() -> Plan | LoadFailure:
+            async with asyncio.timeout(self._longest_s):
+                return await exact_plan(
+                    *files, machine, options, lambda decided: self._ask(decided, self._environment())
+                )
+
+        try:
+            exact = asyncio.run(ask())  # this thread has no event loop, and must not wait for the window's
+        except TimeoutError:
+            late = tr("These are estimates: the engine didn't give exact numbers in time.")
+            return msgspec.structs.replace(plan, why=(*plan.why, late))
+        return exact if isinstance(exact, Plan) and exact.fits else plan
+
+
+def _may_change(plan: Plan, files: ModelFiles) -> bool:
+    """Return whether the engine's numbers could change the plan: it uses a GPU or nearly all RAM."""
+    if files[0].file_bytes <= TINY_MODEL_BYTES:
+        return False
+    ram = plan.memory.ram
+    is_tight = ram.budget_bytes is not None and ram.total_bytes > _TIGHT * ram.budget_bytes
+    return is_tight or any(gpu.total_bytes - gpu.other_bytes for gpu in plan.memory.gpus)

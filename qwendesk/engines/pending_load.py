@@ -1,0 +1,393 @@
+"""The pending load options: the user's changes for the current model, the memory they need, and whether they can load.
+
+Plans are made on another thread, and only for the latest options, so a slider never waits.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import BadOption, QwenDeskError
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.observed import Observed
+from qwendesk.core.option_rules import Conflict, conflicts, with_linked_changes
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.settings import check, table
+from qwendesk.core.units import GIB
+from qwendesk.engine.dry_run import ask_engine
+from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.engine_switch import AppSettings
+from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
+from qwendesk.engines.load_decision import Drift, machine_now, plan_of, ram_freed_by_reload, refusal
+from qwendesk.hardware.planner import fixed_plan
+
+Files = tuple[ModelFacts, ModelFacts | None]
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Limits of the options, from the model's header."""
+
+    n_ctx: int
+    """Trained context length in tokens."""
+    n_layers: int
+    has_experts: bool
+    can_see: bool
+    """The options include a vision file."""
+
+
+class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the inspector shows about loading. Every field is empty while there is no model."""
+
+    requested: LoadOptions | None = None
+    changed: frozenset[str] = frozenset()
+    """Keys of the options whose values differ from the defaults."""
+    limits: Limits | None = None
+    plan: Plan | None = None
+    """The plan for `requested`, or the previous one until a new one is made; None if the files can't be read."""
+    conflicts: tuple[Conflict, ...] = ()
+    refusal: str = ""
+    """Why `requested` can't be loaded; "" if it can."""
+    has_gpu: bool = True
+    """The engine can use a GPU. True while its devices are unknown."""
+    is_loaded: bool = False
+    needs_reload: bool = False
+    """A model is loaded with options other than `requested`."""
+    is_waiting: bool = False
+    """A reload is waiting for the end of the current answer."""
+    is_asking: bool = False
+    """An engine dry run for exact numbers is in progress."""
+    profiles: tuple[str, ...] = ()
+    problem: str = ""
+    """A sentence that tells what could not be saved, exported or imported."""
+    base_repo: str = ""
+
+    @property
+    def decided(self) -> LoadOptions | None:
+        """The options without "auto", as the plan decided them; None without a plan."""
+        return self.plan.options if self.plan is not None else None
+
+
+class Profiles(Protocol):
+    """The part of the profiles that this module uses. They store the options of each model."""
+
+    def applied(self, options: LoadOptions) -> LoadOptions: ...
+
+    def names(self, model: str) -> tuple[str, ...]: ...
+
+    def save_changes(self, model: str, changes: Mapping[str, Any]) -> None: ...
+
+    def save_as(self, model: str, name: str) -> None: ...
+
+    def use(self, model: str, name: str) -> None: ...
+
+    def delete(self, model: str, name: str) -> None: ...
+
+    async def export(self, model: str, file: Path) -> None: ...
+
+    async def import_file(self, model: str, file: Path) -> None: ...
+
+    def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]: ...
+
+    @property
+    def problem(self) -> Observed[str]: ...
+
+
+class PendingLoadService:
+    """Owns the PendingLoad. Call its methods on the event loop's thread."""
+
+    def __init__(
+        self,
+        engine: EngineService,
+        settings: AppSettings,
+        profiles: Profiles,
+        *,
+        idle: Callable[[], Awaitable[None]],
+        drift: Callable[[], Drift] = tuple,
+        ask: Ask = ask_engine,
+        base_repo: Callable[[str], Awaitable[str]] | None = None,
+    ) -> None:
+        """`idle` waits until no answer is being generated."""
+        self._engine, self._settings, self._profiles = engine, settings, profiles
+        self._idle, self._drift, self._ask, self._base_repo = idle, drift, ask, base_repo
+        self.state = Observed(PendingLoad())
+        self._files: tuple[tuple[str, str], Files | LoadFailure] | None = None
+        self._loaded_reserve_gb = settings.options.reserve_gb
+        self._reserve_gb = settings.options.reserve_gb
+        self._loaded: LoadOptions | None = None
+        self._report: LoadReport | None = None
+        self._is_plan_stale = False
+        self._plan_task: asyncio.Task[None] | None = None
+        self._repo_task: asyncio.Task[None] | None = None
+        self._subscriptions = (
+            engine.observed.subscribe(self._on_engine),
+            settings.subscribe(self._on_settings),
+            profiles.subscribe(self._on_profile),
+            profiles.problem.subscribe(lambda sentence: self._change(problem=sentence)),
+        )
+
+    @property
+    def pending(self) -> PendingLoad:
+        return self.state.value
+
+    def change(self, changes: Mapping[str, Any], *, keep: bool = True) -> None:
+        """Change options and those linked to them. `keep` saves them for this model; False while a slider moves.
+
+        Raises BadOption without changing anything if a key is unknown or a value is out of range.
+        """
+        requested = self.pending.requested
+        if requested is None:
+            return
+        rows = table(LoadOptions)
+        for key, value in changes.items():
+            if key not in rows or key == "model":
+                raise BadOption("Unknown option", f'There is no option "{key}" to change.')
+            check(rows[key], value)
+        self._set_options(msgspec.structs.replace(requested, **with_linked_changes(requested, changes)))
+        if keep:
+            self.keep()
+
+    def keep(self) -> None:
+        """Save the pending options for this model."""
+        requested = self.pending.requested
+        if requested is not None:
+            base = self._default_values(requested)
+            changes = {
+                key: getattr(requested, key) for key in table(LoadOptions) if getattr(requested, key) != base[key]
+            }
+            self._run(lambda: self._profiles.save_changes(requested.model, changes))
+
+    def reset(self, key: str) -> None:
+        """Set an option to its default."""
+        if self.pending.requested is not None:
+            self.change({key: self._default_values(self.pending.requested)[key]})
+
+    def reset_all(self) -> None:
+        requested = self.pending.requested
+        if requested is not None:
+            self._set_options(LoadOptions(**self._default_values(requested)))
+            self.keep()
+
+    def save_as(self, name: str) -> None:
+        self._run_for_model(lambda model: self._profiles.save_as(model, name))
+
+    def use(self, name: str) -> None:
+        self._run_for_model(lambda model: self._profiles.use(model, name))
+
+    def delete(self, name: str) -> None:
+        self._run_for_model(lambda model: self._profiles.delete(model, name))
+
+    async def export(self, file: Path) -> None:
+        await self._run_with_file(self._profiles.export, file)
+
+    async def import_file(self, file: Path) -> None:
+        await self._run_with_file(self._profiles.import_file, file)
+
+    async def reload(self) -> LoadReport | LoadFailure | None:
+        """Load with the pending options after any answer, and keep the chat. None: impossible, or the model changed."""
+        pending = self.pending
+        if pending.is_waiting or pending.requested is None or pending.conflicts or pending.refusal:
+            return None
+        model = pending.requested.model
+        self._change(is_waiting=True)
+        try:
+            await self._idle()
+        finally:
+            self._change(is_waiting=False)
+        requested = self.pending.requested
+        if requested is None or requested.model != model or self.pending.conflicts:
+            return None  # the user has loaded another model or caused a conflict meanwhile
+        return await self._engine.load(requested)
+
+    async def ask_engine(self) -> None:
+        """Replace the estimates with exact numbers from an engine dry run, which takes about a second."""
+        requested = self.pending.requested
+        if requested is None or self.pending.is_asking or self.pending.conflicts:
+            return
+        self._change(is_asking=True)
+        try:
+            files = await asyncio.to_thread(self._read_headers, requested)
+            if isinstance(files, LoadFailure):
+                return
+            plan = await exact_plan(*files, self._memory_without_model(), requested, self._ask)
+            if requested == self.pending.requested and not isinstance(plan, LoadFailure):
+                refused = refusal(plan, requested)
+                self._change(plan=plan, refusal=refused.sentence if refused is not None else "")
+        finally:
+            self._change(is_asking=False)
+
+    async def close(self) -> None:
+        """Unsubscribe, and wait until no task is running."""
+        for unsubscribe in self._subscriptions:
+            unsubscribe()
+        self._is_plan_stale = False
+        running = [task for task in (self._plan_task, self._repo_task) if task is not None]
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _on_engine(self, state: EngineState) -> None:
+        requested = state.requested
+        if state.phase is Phase.LOADING and requested is not None and requested is not self._loaded:
+            is_other = self._loaded is None or requested.model != self._loaded.model
+            self._loaded = requested
+            self._loaded_reserve_gb = self._settings.options.reserve_gb
+            self._adopt_loading_model(requested, is_other=is_other)
+        if state.report is not self._report:
+            self._report = state.report
+            self._set_options(self.pending.requested)
+        self._change(has_gpu=not state.devices or any(device.kind in {"gpu", "igpu"} for device in state.devices))
+
+    def _on_settings(self, options: AppOptions) -> None:
+        if options.reserve_gb != self._reserve_gb:
+            self._reserve_gb = options.reserve_gb
+            self._schedule_plan()
+
+    def _on_profile(self, model: str) -> None:
+        requested = self.pending.requested
+        if requested is None or requested.model != model:
+            return
+        self._change(profiles=self._profiles.names(model))
+        kept = self._profiles.applied(LoadOptions(**self._default_values(requested)))
+        if kept != requested:
+            self._set_options(kept)
+
+    def _adopt_loading_model(self, requested: LoadOptions, *, is_other: bool) -> None:
+        """Take over the options of the model that is being loaded."""
+        if is_other:
+            self.state.set(PendingLoad(profiles=self._profiles.names(requested.model)))
+            if self._base_repo is not None:
+                self._repo_task = asyncio.get_running_loop().create_task(self._find_base_repo(requested.model))
+        self._set_options(self._profiles.applied(LoadOptions(**self._default_values(requested))))
+
+    async def _find_base_repo(self, model: str) -> None:
+        if self._base_repo is not None:
+            repo = await self._base_repo(model)
+            if self.pending.requested is not None and self.pending.requested.model == model:
+                self._change(base_repo=repo)
+
+    def _set_options(self, requested: LoadOptions | None) -> None:
+        if requested is None:
+            return
+        base = self._default_values(requested)
+        facts = self._cached_headers(requested)
+        self._change(
+            requested=requested,
+            changed=frozenset(key for key in table(LoadOptions) if getattr(requested, key) != base[key]),
+            conflicts=conflicts(requested, facts[0] if facts is not None else None),
+            is_loaded=self._report is not None,
+            problem="",
+        )
+        self._schedule_plan()
+
+    def _default_values(self, options: LoadOptions) -> dict[str, Any]:
+        """Return the default options of a model. Its vision file and chat template don't count as changes."""
+        files = self._loaded if self._loaded is not None and self._loaded.model == options.model else options
+        start = LoadOptions(model=options.model, mmproj=files.mmproj, chat_template_file=files.chat_template_file)
+        return msgspec.structs.asdict(start)
+
+    def _schedule_plan(self) -> None:
+        self._update_needs_reload()
+        self._is_plan_stale = True
+        if self.pending.requested is not None and (self._plan_task is None or self._plan_task.done()):
+            self._plan_task = asyncio.get_running_loop().create_task(self._update_plan())
+
+    async def _update_plan(self) -> None:
+        while self._is_plan_stale:
+            self._is_plan_stale = False
+            requested, report = self.pending.requested, self._report
+            if requested is None:
+                return
+            is_as_loaded = (
+                report is not None and requested == self._loaded and self._reserve_gb == self._loaded_reserve_gb
+            )
+            machine = self._memory_without_model()
+            changes = await asyncio.to_thread(self._make_plan, requested, machine, report if is_as_loaded else None)
+            if requested == self.pending.requested:
+                self._change(**changes)
+                self._update_needs_reload()
+
+    def _make_plan(self, requested: LoadOptions, machine: MachineMemory, report: LoadReport | None) -> dict[str, Any]:
+        """Return the changes of the PendingLoad. Runs on another thread."""
+        files = self._read_headers(requested)
+        if isinstance(files, LoadFailure):
+            return {"refusal": files.sentence, "plan": None}
+        facts, mmproj = files
+        limits = Limits(facts.context_length, facts.block_count, facts.expert_count > 0, bool(requested.mmproj))
+        found = conflicts(requested, facts)
+        if found:
+            return {"limits": limits, "conflicts": found, "refusal": ""}
+        if report is not None:
+            plan = fixed_plan(facts, mmproj, machine, report.options)
+            if report.allocations:
+                plan = with_engine_numbers(plan, report.allocations, requested)
+            return {"limits": limits, "conflicts": (), "refusal": "", "plan": plan}
+        made = plan_of(facts, mmproj, machine, requested)
+        if isinstance(made, LoadFailure):
+            return {"limits": limits, "refusal": made.sentence}
+        refused = refusal(made, requested)
+        sentence = refused.sentence if refused is not None else ""
+        return {"limits": limits, "conflicts": (), "refusal": sentence, "plan": made}
+
+    def _read_headers(self, requested: LoadOptions) -> Files | LoadFailure:
+        """Return the headers. Those of the latest model are cached; reading others blocks."""
+        key = (requested.model, requested.mmproj if requested.vision != "off" else "")
+        kept = self._files
+        if kept is None or kept[0] != key:
+            kept = (key, self._engine.read_files(requested))
+            self._files = kept
+        return kept[1]
+
+    def _cached_headers(self, requested: LoadOptions) -> Files | None:
+        """Return the headers if they are cached, else None."""
+        kept = self._files
+        if kept is None or kept[0][0] != requested.model or isinstance(kept[1], LoadFailure):
+            return None
+        return kept[1]
+
+    def _memory_without_model(self) -> MachineMemory:
+        """Return the memory without the loaded model: video memory as reported before the load, its RAM added here."""
+        devices = Devices(id=0, devices=self._engine.state.devices, cpu_features=())
+        machine = machine_now(devices, reserve_bytes=round(self._reserve_gb * GIB), drift=self._drift())
+        freed = ram_freed_by_reload(self._report)
+        return msgspec.structs.replace(
+            machine, ram_available_bytes=min(machine.ram_available_bytes + freed, machine.ram_total_bytes)
+        )
+
+    def _update_needs_reload(self) -> None:
+        pending, report = self.pending, self._report
+        other = pending.requested != self._loaded
+        has_new_reserve = self._reserve_gb != self._loaded_reserve_gb
+        if not other and has_new_reserve and pending.plan is not None and report is not None:
+            other = pending.plan.options != report.options
+        self._change(needs_reload=report is not None and other)
+
+    def _run_for_model(self, action: Callable[[str], None]) -> None:
+        requested = self.pending.requested
+        if requested is not None:
+            self._run(lambda: action(requested.model))
+
+    def _run(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+            self._change(problem="")
+        except QwenDeskError as error:
+            self._change(problem=error.sentence)
+
+    async def _run_with_file(self, action: Callable[[str, Path], Awaitable[None]], file: Path) -> None:
+        requested = self.pending.requested
+        if requested is None:
+            return
+        try:
+            await action(requested.model, file)
+            self._change(problem="")
+        except QwenDeskError as error:
+            self._change(problem=error.sentence)
+
+    def _change(self, **changes: object) -> None:
+        self.state.update(**changes)

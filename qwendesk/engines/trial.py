@@ -1,0 +1,185 @@
+"""Finds out whether an engine runs on this PC by starting it in a separate process; if not, says why."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engine_manifest import Backend, EngineFolder
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.translation import mark, tr
+from qwendesk.engine import exit_codes
+from qwendesk.engine.client import WorkerClient, WorkerTimeouts
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.engine_folders import library_environment
+
+LONGEST_TRIAL_S = 60.0
+"""How long an engine may take to start: a GPU engine reads up to 2 GB of libraries, and its driver wakes the card."""
+
+_NO_NVIDIA_DRIVER = mark("This PC has no NVIDIA driver.")
+_NO_VULKAN = mark("The Vulkan loader is missing: install your graphics driver.")
+_NO_CUDA_LIBRARY = mark("A library of NVIDIA's CUDA is missing from the engine's folder: install the engine again.")
+_LIBRARY_MISSING = mark("One of its libraries is missing: install the engine again.")
+
+_MISSING_ON_THIS_PC = (
+    ("driver version is insufficient", mark("The graphics driver is too old for it: install the newest one.")),
+    ("no cuda-capable device", mark("This PC has no NVIDIA GPU.")),
+    ("libcuda.so", _NO_NVIDIA_DRIVER),
+    ("nvcuda", _NO_NVIDIA_DRIVER),
+    (
+        "libvulkan",
+        mark(
+            "The Vulkan loader is missing: install your graphics driver, and the package libvulkan1 (or vulkan-loader)."
+        ),
+    ),
+    ("vulkan-1", _NO_VULKAN),
+)
+"""What this PC lacks, by words (in lower case) in the last output of an engine that did not start. First match decides.
+
+This does not count as a crash: the engine is tried again at each start, because a driver may have been installed.
+"""
+_BROKEN = (
+    ("libcudart", _NO_CUDA_LIBRARY),
+    ("cudart", _NO_CUDA_LIBRARY),
+    ("cublas", _NO_CUDA_LIBRARY),
+    ("not found", _LIBRARY_MISSING),
+    ("failed to load shared library", mark("One of its libraries can't be loaded: install the engine again.")),
+    ("cannot open shared object", _LIBRARY_MISSING),
+)
+"""The same for problems with the engine's own files, which count as crashes."""
+_WINDOWS_DRIVERS: dict[Backend, tuple[str, str]] = {
+    "vulkan": ("vulkan-1.dll", _NO_VULKAN),
+    "cuda": ("nvcuda.dll", _NO_NVIDIA_DRIVER),
+}
+"""The library that a driver puts into Windows' system folder, and what to say if it is missing."""
+_WINDOWS_RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll", "vcomp140.dll")
+_RUNTIME_ADDRESS = "https://aka.ms/vs/17/release/vc_redist.x64.exe"
+_UNNAMED = "one of its dependencies"
+"""Part of Python's message on Windows if a library can't load because another one, which isn't named, is missing."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine and whether it can be used."""
+
+    name: str
+    backend: Backend
+    engine: EngineFolder | None = None
+    """None for the engine installed with llama-cpp-python, and for a folder that can't be read."""
+    folder: str = ""
+    """Its folder; "" for the engine installed with llama-cpp-python."""
+    is_own: bool = False
+    """It is in the user's own folder of engines, so it may be deleted."""
+    usable: bool = False
+    reason: str = ""
+    """A sentence that says why it can't be used; "" if it can or was not tried."""
+    crashed: bool = False
+    """It was started and exited or hung, and nothing that this PC lacks explains it."""
+    is_set_aside: bool = False
+    """It crashed so often that it is not started again until the user asks for it."""
+    devices: tuple[DeviceInfo, ...] = ()
+
+    @property
+    def has_gpu(self) -> bool:
+        return any(device.kind in {"gpu", "igpu"} for device in self.devices)
+
+
+def reason_not_startable(engine: EngineFolder, package_version: str, features: Collection[str] | None) -> str:
+    """Return a sentence that says why this engine must not be started; "" if it may be.
+
+    `features` are those of the CPU. None if they are unknown: only engines that need none may be started then.
+    """
+    manifest = engine.manifest
+    if manifest.package_version != package_version:
+        return tr(
+            "It belongs to engine release {0}, but this QwenDesk uses {1}.", manifest.package_version, package_version
+        )
+    if features is None:
+        return tr("This system doesn't tell what its CPU can do.") if manifest.cpu_needs else ""
+    missing = [need for need in manifest.cpu_needs if need not in features]
+    return tr("It needs a newer CPU (with {0}).", ", ".join(missing)) if missing else ""
+
+
+def trial_client(engine: EngineFolder | None) -> EngineClient:
+    """Return a client whose worker loads this engine and has LONGEST_TRIAL_S to start."""
+
+    async def environment() -> Mapping[str, str]:
+        return library_environment(engine)
+
+    return WorkerClient(timeouts=WorkerTimeouts(start_s=LONGEST_TRIAL_S), environment=environment)
+
+
+def missing_on_windows(backend: Backend) -> str:
+    """Return what this PC lacks for an engine that did not start, as a sentence; "" on other systems.
+
+    Windows names the library that did not load, but not the one that it asked for.
+    """
+    system = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32")
+    program = Path(getattr(sys, "_MEIPASS", sys.base_prefix))
+    return missing_libraries(backend, system, program) if sys.platform == "win32" else ""
+
+
+def missing_libraries(backend: Backend, system: Path, program: Path) -> str:
+    """Return what a GPU driver or Microsoft's runtime lacks in these folders, as a sentence; "" if nothing.
+
+    `system` is the folder of Windows. `program` is the folder of the app, which may contain the runtime too.
+    """
+    driver, sentence = _WINDOWS_DRIVERS.get(backend, ("", ""))
+    if driver and not (system / driver).is_file():
+        return tr(sentence)
+    missing = [name for name in _WINDOWS_RUNTIME if not any((place / name).is_file() for place in (system, program))]
+    if not missing:
+        return ""
+    return tr(
+        "Microsoft's Visual C++ runtime is missing ({0}): install it from {1}.", ", ".join(missing), _RUNTIME_ADDRESS
+    )
+
+
+async def try_engine(
+    name: str,
+    backend: Backend,
+    engine: EngineFolder | None,
+    client_of: Callable[[EngineFolder | None], EngineClient] = trial_client,
+    missing: Callable[[Backend], str] = missing_on_windows,
+) -> Trial:
+    """Start the engine in a separate process, ask for its devices, and stop it.
+
+    `missing` returns what this PC lacks for this backend when the engine's output doesn't name it.
+    """
+    client = client_of(engine)
+    try:
+        async with asyncio.timeout(2 * LONGEST_TRIAL_S):
+            devices = await client.probe()
+    except TimeoutError:
+        return Trial(name=name, backend=backend, engine=engine, reason=tr("It didn't start in time."), crashed=True)
+    finally:
+        await client.close()
+    if isinstance(devices, EngineExit):
+        lack = _first(_MISSING_ON_THIS_PC, devices) or (missing(backend) if _UNNAMED in _words(devices) else "")
+        reason = lack or exit_reason(devices)
+        return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=not lack)
+    gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
+    reason = "" if gpus or backend == "cpu" else tr("It runs, but finds no graphics card that it can use.")
+    return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
+
+
+def exit_reason(engine_exit: EngineExit) -> str:
+    """Return a sentence that says why an engine exited while starting."""
+    if (
+        engine_exit.exit_code is not None
+        and exit_codes.unsigned(engine_exit.exit_code) in exit_codes.ILLEGAL_INSTRUCTION_CODES
+    ):
+        return tr("It uses instructions that this CPU doesn't have.")
+    return _first(_MISSING_ON_THIS_PC, engine_exit) or _first(_BROKEN, engine_exit) or engine_exit.sentence
+
+
+def _first(reasons: Sequence[tuple[str, str]], engine_exit: EngineExit) -> str:
+    words = _words(engine_exit)
+    return next((tr(reason) for pattern, reason in reasons if pattern in words), "")
+
+
+def _words(engine_exit: EngineExit) -> str:
+    return "\n".join(engine_exit.engine_lines).lower()

@@ -1,0 +1,140 @@
+"""Shows the engines of this PC and the packs to download, and does what the user chooses."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+
+from qwendesk.core.engine_manifest import Backend
+from qwendesk.core.translation import tr
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.pack_fit import fits, obstacle, packs_for, unserved
+from qwendesk.engines.packs import PackState
+from qwendesk.engines.services import InstalledEngines
+from qwendesk.engines.view import row_texts
+from qwendesk.engines.view.engine_list import EngineList
+from qwendesk.engines.view.pack_row import PackRow
+from qwendesk.engines.view.questions import ask_deletion, ask_when
+from qwendesk.engines.view.row_texts import PackLine
+from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
+from qwendesk.widgets.tasks import window_tasks
+
+
+class EnginesPresenter(QObject):
+    """Connects the services to the list on the Engine page and to the pack that is offered at the first start."""
+
+    offer_changed = Signal(bool, str)
+    """Whether there is a pack to offer at the first start, and why an installed engine can't use the GPU, or ""."""
+
+    def __init__(self, installed: InstalledEngines, engine: EngineService) -> None:
+        engine_list = EngineList()
+        super().__init__(engine_list)
+        self.list = engine_list
+        self._engines, self._packs, self._switch = installed.engines, installed.packs, installed.switch
+        self._engine, self._tasks = engine, window_tasks()
+        self._gpus: tuple[GpuReading, ...] = ()
+        self._offered = ""
+        self.offer_row = PackRow("start.pack")
+        self.list.use_asked.connect(self._ask_use)
+        self.list.try_asked.connect(lambda name: self._start(self._switch.try_again(name)))
+        self.list.delete_asked.connect(self._ask_delete)
+        self.list.pack_asked.connect(self._handle_pack)
+        self.list.folder_asked.connect(lambda: self._start(self._open_folder()))
+        self.offer_row.asked.connect(lambda what: self._handle_pack(self._offered, what))
+        bind(self, engine.observed, self._show_all)
+        bind(self, self._engines.observed, self._show_all)
+        bind(self, self._switch.is_waiting, self._show_all)
+        bind(self, self._packs.observed, self._show_all, every_ms=REPAINT_EVERY_MS)
+
+    def show_snapshot(self, snapshot: Snapshot | None) -> None:
+        """Take the GPUs of this PC from the latest snapshot."""
+        self._gpus = snapshot.gpus if snapshot is not None else ()
+        self._show_all()
+
+    def _show_all(self, _state: object = None) -> None:
+        engines, wanted = self._engines.engines, self._switch.wanted
+        is_waiting = self._switch.is_waiting.value
+        lines = row_texts.engine_lines(engines, wanted, self._engine.state.devices)
+        note = row_texts.note_text(engines, wanted, waits=is_waiting)
+        best = row_texts.best_text(engines)
+        is_busy = bool(engines.trying) or is_waiting
+        self.list.show_engines(lines, best, note, is_best=not wanted, is_busy=is_busy)
+        packs = self._pack_lines()
+        self.list.show_packs(packs, self._unserved_text())
+        self._offered = packs[0].name if packs else ""
+        if packs:
+            self.offer_row.show_line(packs[0], is_main=True)
+        self.offer_changed.emit(bool(packs), self._gpu_problem())
+
+    def _start(self, work: Coroutine[Any, Any, object]) -> None:
+        self._tasks.start(work)
+
+    def _ask_use(self, name: str) -> None:
+        """Change the engine. Ask the user first if that would stop an answer."""
+
+        def use(at_once: bool) -> None:
+            self._start(self._switch.use(name, at_once=at_once))
+
+        if self._switch.is_answering:
+            ask_when(self.list, use)
+        else:
+            use(True)
+
+    def _ask_delete(self, name: str) -> None:
+        line = next((each for each in row_texts.engine_lines(self._engines.engines, "") if each.name == name), None)
+        if line is not None:
+            can_download = any(state.pack.name == name for state in self._packs.states)
+            ask_deletion(self.list, line, lambda: self._start(self._switch.delete(name)), can_download=can_download)
+
+    def _handle_pack(self, name: str, what: str) -> None:
+        """Do what a button of a pack asks for; `what` is get, online, pause or discard."""
+        actions: Mapping[str, Callable[[str], Coroutine[Any, Any, object]]] = {
+            "get": self._switch.install_pack,
+            "online": self._switch.install_pack_online,
+            "discard": self._packs.discard,
+        }
+        if what == "pause":
+            self._packs.cancel(name)
+        else:
+            self._start(actions[what](name))
+
+    async def _open_folder(self) -> None:
+        folder = await self._engines.make_user_folder()
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def _packs_to_install(self) -> tuple[PackState, ...]:
+        """Return the packs to offer: not installed, and either for a GPU of this PC or already partly downloaded."""
+        fitting = packs_for(self._packs.states, self._gpus)
+        begun = (each for each in self._packs.states if each.is_running or each.done_bytes)
+        return tuple(each for each in dict.fromkeys((*fitting, *begun)) if not each.is_installed)
+
+    def _pack_lines(self) -> tuple[PackLine, ...]:
+        return tuple(row_texts.pack_line(each, obstacle(each.pack, self._gpus)) for each in self._packs_to_install())
+
+    def _unserved(self) -> tuple[GpuReading, ...]:
+        """Return the GPUs that no installed engine can use."""
+        current = self._engines.engines.current
+        return unserved(self._gpus, self._engine.state.devices or (current.devices if current is not None else ()))
+
+    def _gpu_problem(self) -> str:
+        """Return why an installed engine can't use the GPU; "" if no reason is known."""
+        gpus, engines = self._unserved(), self._engines.engines
+        backends: dict[str, Backend] = {trial.name: trial.backend for trial in engines.trials}
+        for line in row_texts.engine_lines(engines, ""):
+            if line.sentence and any(fits(backends[line.name], gpu) for gpu in gpus):
+                return tr("{0}: {1}", line.title, line.sentence)
+        return ""
+
+    def _unserved_text(self) -> str:
+        gpus = self._unserved()
+        if not gpus or self._packs_to_install() or self._gpu_problem():
+            return ""
+        name = tr(" and ").join(gpu.name or str(gpu.vendor) for gpu in gpus)
+        build = "cuda" if any(gpu.vendor == "nvidia" for gpu in gpus) else "vulkan"
+        return tr(
+            "{0} is in this PC, but no engine here can use it, and none for it is published yet. Until then: run "
+            "QwenDesk from its source with ENGINE={1}, or put a folder with an engine into {2}.",
+            name, build, self._engines.user_folder,
+        )  # fmt: skip

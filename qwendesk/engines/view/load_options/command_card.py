@@ -1,0 +1,96 @@
+"""Shows the options as a complete command for another program, ready to copy."""
+
+import sys
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
+from qwendesk.core.options import GenerationOptions
+from qwendesk.core.translation import tr
+from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.widgets.buttons import TextButton, describe
+
+_NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM"}
+
+
+class CommandCard(QFrame):
+    """Shows the command for a PendingLoad. Names of its controls begin with `prefix`."""
+
+    def __init__(self, prefix: str, *, height: int = 132) -> None:
+        super().__init__()
+        self._kind: CommandKind = "llama-server"
+        self._draft: PendingLoad | None = None
+        self._answer = GenerationOptions()
+        self.setObjectName(prefix)
+        heading = QLabel(tr("Command line"))
+        heading.setProperty("kind", "heading")
+        self._copy = TextButton(" " + tr("Copy"), kind="quiet", icon_name="copy")
+        describe(self._copy, f"{prefix}.copy", tr("Copy"), tr("Copy the whole command"))
+        self._copy.clicked.connect(self._on_copy)
+        self._text = QPlainTextEdit()
+        self._text.setReadOnly(True)
+        self._text.setProperty("kind", "details")
+        self._text.setTabChangesFocus(True)
+        self._text.setFixedHeight(height)
+        self._text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        describe(self._text, f"{prefix}.text", tr("Command"), tr("The same options for another program"))
+        self._tabs: dict[CommandKind, TextButton] = {}
+        tabs = QHBoxLayout()
+        tabs.setSpacing(2)
+        for kind in COMMAND_KINDS:
+            tab = TextButton(_NAMES[kind], kind="tab")
+            tab.setCheckable(True)
+            describe(tab, f"{prefix}.{kind}", _NAMES[kind], tr("For {0}", _NAMES[kind]))
+            tab.clicked.connect(lambda _checked=False, kind=kind: self._choose(kind))
+            self._tabs[kind] = tab
+            tabs.addWidget(tab)
+        tabs.addStretch(1)
+        head = QHBoxLayout()
+        head.addWidget(heading, 1)
+        head.addWidget(self._copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 8, 0, 8)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addLayout(tabs)
+        column.addWidget(self._text)
+        self._choose("llama-server")
+
+    def show_pending(self, pending: PendingLoad, answer: GenerationOptions) -> None:
+        self._draft, self._answer = pending, answer
+        self._write()
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._text.toPlainText())
+
+    def _choose(self, kind: CommandKind) -> None:
+        self._kind = kind
+        for each, tab in self._tabs.items():
+            tab.setChecked(each == kind)
+        self._write()
+
+    def _write(self) -> None:
+        pending = self._draft
+        has_model = pending is not None and pending.requested is not None
+        text = tr("No model is loaded.")
+        if pending is not None and pending.requested is not None:
+            load = for_commands(pending.requested, pending.decided if not pending.conflicts else None)
+            text = command(
+                self._kind, load, self._answer, base_repo=pending.base_repo, windows=sys.platform == "win32"
+            )  # fmt: skip
+        self._copy.setEnabled(has_model)
+        if text != self._text.toPlainText():
+            self._text.setPlainText(text)
+
+
+def engine_card() -> tuple[QWidget, CommandCard]:
+    """Return a frame for the Engine page and the CommandCard in it."""
+    frame = QFrame()
+    frame.setProperty("kind", "modelcard")
+    card = CommandCard("engine.command", height=110)
+    column = QVBoxLayout(frame)
+    column.setContentsMargins(16, 4, 16, 6)
+    column.addWidget(card, 0, Qt.AlignmentFlag.AlignTop)
+    return frame, card

@@ -1,0 +1,156 @@
+"""The Load tab: memory needs at the top, the options below, and the reload button at the bottom."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+
+from qwendesk.core.options import GenerationOptions
+from qwendesk.core.translation import tr
+from qwendesk.engines.engine_switch import AppSettings
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.view.load_options import load_text
+from qwendesk.engines.view.load_options.command_card import CommandCard
+from qwendesk.engines.view.load_options.load_rows import LoadRows
+from qwendesk.engines.view.load_options.memory_card import MemoryCard
+from qwendesk.engines.view.load_options.profile_menu import ProfileMenu
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.controls import add_clear_button
+from qwendesk.widgets.layouts import panel_scroll_area
+from qwendesk.widgets.tasks import window_tasks
+
+
+class LoadPart(QWidget):
+    """The Load tab. `answer_options` returns the generation options of the open chat, for the commands."""
+
+    model_asked = Signal()
+
+    def __init__(
+        self, service: PendingLoadService, settings: AppSettings, answer_options: Callable[[], GenerationOptions]
+    ) -> None:
+        super().__init__()
+        self._service, self._answer_options, self._tasks = service, answer_options, window_tasks()
+        self.setObjectName("inspector.load")
+        self._memory_card = MemoryCard()
+        self._memory_card.asked.connect(lambda: self._tasks.start(service.ask_engine()))
+        self._rows = LoadRows(service, settings)
+        self._rows.refusal_changed.connect(lambda: self._show_load(service.pending))
+        self._command = CommandCard("inspector.command")
+        self._search = QLineEdit()
+        self._search.setPlaceholderText(tr("Search options"))
+        add_clear_button(self._search)
+        describe(self._search, "inspector.load.search", tr("Search options"), tr("By name, help or llama.cpp's flag"))
+        self._search.textChanged.connect(self._filter)
+        self._advanced = TextButton(tr("Advanced: all {0} flags", self._rows.n_advanced), kind="pill")
+        self._advanced.setCheckable(True)
+        describe(self._advanced, "inspector.load.advanced", tr("Advanced"), tr("Show every llama.cpp option"))
+        self._advanced.toggled.connect(self._filter)
+        self._profiles = ProfileMenu(service)
+        self._nothing = QLabel(tr("Load a model to see the memory it needs and to change how it loads."))
+        self._nothing.setProperty("kind", "dim")
+        self._nothing.setWordWrap(True)
+        self._nothing.setObjectName("inspector.load.nothing")
+        self._choose = TextButton(tr("Choose a model"))
+        describe(self._choose, "inspector.load.choose", tr("Choose a model"), tr("Choose a GGUF file"))
+        self._choose.clicked.connect(self.model_asked)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(_padded(self._memory_card))
+        column.addWidget(self._middle(), 1)
+        column.addWidget(self._foot())
+        bind(self, service.state, self.show_pending)
+        self._filter()
+
+    def show_pending(self, pending: PendingLoad) -> None:
+        has_model = pending.requested is not None
+        for widget in (self._memory_card, self._rows, self._command, self._search, self._advanced, self._foot_frame):
+            widget.setVisible(has_model)
+        self._profiles.setVisible(has_model)
+        self._nothing.setVisible(not has_model)
+        self._choose.setVisible(not has_model)
+        if not has_model:
+            return
+        self._rows.show_pending(pending)
+        self._command.show_pending(pending, self._answer_options())
+        self._profiles.show_pending(pending)
+        self._show_load(pending)
+
+    def _show_load(self, pending: PendingLoad) -> None:
+        """Show the memory needs and what reloading does. Neither is known while an option has to be corrected."""
+        to_correct = self._rows.to_correct
+        self._memory_card.show_pending(pending, to_correct)
+        text, sentence = load_text.reload_text(pending)
+        is_bad = bool(to_correct or pending.conflicts or pending.refusal)
+        self._reload.setText(text)
+        self._reload.setVisible(pending.needs_reload or not pending.is_loaded or pending.is_waiting)
+        self._reload.setEnabled(not is_bad and not pending.is_waiting)
+        restyle(self._sentence, "kind", "error" if is_bad else "small")
+        self._sentence.setText(pending.problem or sentence)
+        self._sentence.setVisible(bool(self._sentence.text()))
+        self._reset.setVisible(bool(pending.changed))
+        self._foot_frame.setVisible(any(not each.isHidden() for each in (self._reload, self._sentence, self._reset)))
+
+    def show_commands(self) -> None:
+        """Update the command after the generation options have changed."""
+        if self._service.pending.requested is not None:
+            self._command.show_pending(self._service.pending, self._answer_options())
+
+    def focus_option(self, key: str) -> None:
+        """Scroll to the row of a basic option and focus its editor."""
+        self._search.clear()
+        row = self._rows.row(key)
+        self._scrolled.ensureWidgetVisible(row, 0, 40)
+        row.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _middle(self) -> QScrollArea:
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 0, 12, 12)
+        column.setSpacing(8)
+        for widget in (self._nothing, self._choose, self._search, self._rows):
+            column.addWidget(widget)
+        column.addWidget(self._advanced, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._profiles)
+        column.addWidget(self._command)
+        column.addStretch(1)
+        self._scrolled = panel_scroll_area(inner)
+        return self._scrolled
+
+    def _foot(self) -> QFrame:
+        self._sentence = QLabel()
+        self._sentence.setWordWrap(True)
+        self._sentence.setObjectName("inspector.load.sentence")
+        self._reload = TextButton(tr("Reload to apply"), kind="primary")
+        describe(
+            self._reload, "inspector.load.reload", tr("Reload to apply"),
+            tr("Load the model again with these options, after the current answer"),
+        )  # fmt: skip
+        self._reload.clicked.connect(lambda: self._tasks.start(self._service.reload()))
+        self._reset = TextButton(tr("Reset all"), kind="quiet")
+        describe(self._reset, "inspector.load.reset", tr("Reset all"), tr("Set every option to its default"))
+        self._reset.clicked.connect(self._rows.reset_all)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._reset)
+        buttons.addStretch(1)
+        buttons.addWidget(self._reload)
+        self._foot_frame = QFrame()
+        self._foot_frame.setProperty("kind", "foot")
+        column = QVBoxLayout(self._foot_frame)
+        column.setContentsMargins(16, 8, 16, 12)
+        column.setSpacing(6)
+        column.addWidget(self._sentence)
+        column.addLayout(buttons)
+        return self._foot_frame
+
+    def _filter(self) -> None:
+        self._rows.filter(self._search.text().strip(), shows_advanced=self._advanced.isChecked())
+
+
+def _padded(widget: QWidget) -> QWidget:
+    holder = QWidget()
+    row = QHBoxLayout(holder)
+    row.setContentsMargins(16, 0, 16, 0)
+    row.addWidget(widget)
+    return holder

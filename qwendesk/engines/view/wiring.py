@@ -1,0 +1,97 @@
+"""Builds the widgets of the engines feature and connects them to its services."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.core.options import GenerationOptions
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.engine_switch import AppSettings
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.self_test import SelfTest, SelfTestState, versions
+from qwendesk.engines.services import InstalledEngines
+from qwendesk.engines.view.engine_page import EnginePage
+from qwendesk.engines.view.engines_presenter import EnginesPresenter
+from qwendesk.engines.view.load_options.command_card import engine_card
+from qwendesk.engines.view.load_options.load_part import LoadPart
+from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.tasks import window_tasks
+
+
+class EnginesView(QObject):
+    """The engines feature in the window: the Engine page and the Load tab of the inspector.
+
+    The page has a list of engines if the user can choose one.
+    """
+
+    page_asked = Signal()
+    """Emitted when the window should show the Engine page."""
+    model_asked = Signal()
+    """Emitted when the user wants to choose a model."""
+
+    def __init__(
+        self,
+        engine: EngineService,
+        planner: LoadPlanner,
+        self_test: SelfTest,
+        installed: InstalledEngines | None,
+        pending_load: PendingLoadService,
+        settings: AppSettings,
+        answer_options: Callable[[], GenerationOptions],
+    ) -> None:
+        """`installed` is None if the window uses one given engine, without a choice.
+
+        `answer_options` returns the generation options of the open chat, for the commands.
+        """
+        page = EnginePage(versions)
+        super().__init__(page)
+        self.page = page
+        self._tasks, self.self_test = window_tasks(), self_test
+        self._pending_load, self._settings, self._answer_options = pending_load, settings, answer_options
+        self.presenter: EnginesPresenter | None = None
+        self.load_tab = LazyPage(self._build_load_tab)
+        page.test_asked.connect(self._run_test)
+        bind(page, engine.observed, page.show_state)
+        bind(page, engine.observed, lambda _state: page.show_plan(planner.latest))
+        bind(page, self_test.state, self._show_test)
+        if installed is not None:
+            self.presenter = EnginesPresenter(installed, engine)
+            page.put_list(self.presenter.list)
+            bind(page, installed.engines.observed, page.show_engines)
+        frame, self._command_card = engine_card()
+        page.add_card(frame)
+        bind(frame, pending_load.state, lambda _pending: self._show_command())
+
+    def show_snapshot(self, snapshot: Snapshot | None) -> None:
+        """Show the hardware that the meters found."""
+        self.page.show_snapshot(snapshot)
+        if self.presenter is not None:
+            self.presenter.show_snapshot(snapshot)
+
+    def update_commands(self) -> None:
+        """Update the commands after the generation options have changed."""
+        self._show_command()
+        if self.load_tab.is_built:
+            self.load_tab.page().show_commands()
+
+    def test(self) -> None:
+        """Show the page and test the engine."""
+        self.page_asked.emit()
+        self._run_test()
+
+    def _run_test(self) -> None:
+        self._tasks.start(self.self_test.run())
+
+    def _build_load_tab(self) -> LoadPart:
+        tab = LoadPart(self._pending_load, self._settings, self._answer_options)
+        tab.model_asked.connect(self.model_asked)
+        return tab
+
+    def _show_command(self) -> None:
+        self._command_card.show_pending(self._pending_load.pending, self._answer_options())
+
+    def _show_test(self, state: SelfTestState) -> None:
+        self.page.show_test(state.diagnosis, running=state.is_running)

@@ -1,0 +1,97 @@
+"""Tells which GPUs a model may use, how much memory of each, and how llama.cpp splits the layers between them."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MachineMemory
+from qwendesk.core.units import GIB, MIB
+
+HEADROOM_BYTES = 512 * MIB
+"""Kept free even without a reserve, because other programs need a little more at times."""
+NVIDIA_DRIFT_BYTES = round(0.6 * GIB)
+"""Memory for the driver, the CUDA context and growth: the difference between estimate and measurement on a 24 GB card.
+
+Used until the drift is measured on this PC (MachineMemory.drift).
+"""
+
+
+class Gpu(msgspec.Struct, frozen=True):
+    """A GPU that a plan may use. Values are None if it doesn't report its memory."""
+
+    device: DeviceInfo
+    budget_bytes: int | None
+    """What a plan may use: min(total - reserve, free now + the engine's own - headroom)."""
+    limit_bytes: int | None
+    """Everything that is free for the engine now, including the reserve and the headroom."""
+    other_bytes: int
+
+
+def usable_gpus(devices: Sequence[DeviceInfo], options: LoadOptions) -> tuple[DeviceInfo, ...]:
+    """Return the devices that may get layers: those named in the options, else all GPUs with dedicated memory.
+
+    An integrated GPU shares the RAM, so it is only used if it is named.
+    """
+    if options.devices:
+        by_name = {device.name: device for device in devices if device.kind in ("gpu", "igpu")}
+        gpus = tuple(by_name[name] for name in options.devices if name in by_name)
+    else:
+        gpus = tuple(device for device in devices if device.kind == "gpu")
+    return gpus[options.main_gpu : options.main_gpu + 1] if options.split_mode == "none" else gpus
+
+
+def shares_ram(gpu: DeviceInfo) -> bool:
+    """Return True if the GPU uses the RAM, as integrated GPUs and all of Apple's do."""
+    return gpu.kind == "igpu" or gpu.backend.upper() in ("METAL", "MTL")
+
+
+def planned_gpus(machine: MachineMemory, options: LoadOptions) -> tuple[Gpu, ...]:
+    """Return the GPUs that `options` may use on `machine`, in the engine's order."""
+    engine, drift, unplanned = dict(machine.engine_bytes), dict(machine.drift), dict(machine.unplanned_bytes)
+    return tuple(
+        _gpu(
+            device,
+            machine.reserve_bytes,
+            engine.get(device.name, 0),
+            drift.get(device.name, _usual_drift(device)) + unplanned.get(device.name, 0),
+        )
+        for device in usable_gpus(machine.devices, options)
+    )
+
+
+def _gpu(device: DeviceInfo, reserve_bytes: int, engine_bytes: int, other_bytes: int) -> Gpu:
+    if device.free_bytes is None:
+        budget = None if device.total_bytes is None else max(device.total_bytes - reserve_bytes, 0)
+        return Gpu(device, budget, device.total_bytes, other_bytes)
+    limit = device.free_bytes + engine_bytes
+    total = device.total_bytes if device.total_bytes is not None else limit
+    return Gpu(device, max(min(total - reserve_bytes, limit - HEADROOM_BYTES), 0), limit, other_bytes)
+
+
+def _usual_drift(device: DeviceInfo) -> int:
+    is_nvidia = device.backend.upper() == "CUDA" or "NVIDIA" in device.description.upper()
+    return NVIDIA_DRIFT_BYTES if is_nvidia else 0
+
+
+class LayerSplit:
+    """Splits layers as llama.cpp does: by free memory, or by tensor_split."""
+
+    def __init__(self, gpus: Sequence[Gpu], options: LoadOptions, gpu_layers: int, n_layers: int) -> None:
+        """`n_layers` includes the output, which counts as a layer after the last one."""
+        stated = list(options.tensor_split[: len(gpus)]) + [0.0] * (len(gpus) - len(options.tensor_split))
+        free = [float(gpu.device.free_bytes or gpu.device.total_bytes or 0) for gpu in gpus]
+        parts = stated if any(stated) else free if any(free) else [1.0] * len(gpus)
+        self.parts = [part / sum(parts) for part in parts]
+        self._ends = list(accumulate(self.parts))
+        self._count = min(gpu_layers, n_layers)
+        self.first = n_layers - self._count if gpus else n_layers
+        self.whole_layers = options.split_mode in ("layer", "none")
+
+    def gpu_of(self, layer: int) -> int:
+        """Return the index of the GPU that has `layer`, which must be `first` or later and not split between GPUs."""
+        at = bisect_right(self._ends, (layer - self.first) / max(self._count, 1))
+        return min(at, len(self.parts) - 1)

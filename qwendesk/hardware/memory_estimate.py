@@ -1,0 +1,245 @@
+"""Calculates the memory that load options need: every tensor, cache and buffer where llama.cpp puts it. Pure.
+
+Options that are still "auto" count as llama.cpp's defaults: all layers on the GPU, no expert layer on the CPU, f16
+caches, vision on the GPU, the model's context length.
+"""
+
+import msgspec
+
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import DevicePlan, MachineMemory, MemoryUse
+from qwendesk.core.units import MIB
+from qwendesk.hardware.compute_buffers import (
+    RamCopies,
+    activation_widths,
+    cpu_only_bytes,
+    gpu_bytes,
+    host_bytes,
+    ubatch_of,
+)
+from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shares_ram
+from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, vision_bytes
+
+WORKER_BYTES = 256 * MIB
+"""RAM of the worker process without the model.
+
+Python with the engine library was measured with 41 MiB, a vocabulary of 150,000 tokens and its merges with about
+60 MiB; this is rounded up generously.
+"""
+_MAX_CHECKPOINTS, _MAX_PICTURES, _PICTURE_TOKENS = 64, 32, 4096
+"""What fills the prompt cache in a long chat: one checkpoint per turn, and images of the largest size."""
+_UNQUANTISED = ("auto", "f16", "bf16", "f32")
+
+
+def memory_use(
+    facts: ModelFacts,
+    options: LoadOptions,
+    machine: MachineMemory,
+    mmproj: ModelFacts | None = None,
+    *,
+    with_draft: bool = False,
+) -> MemoryUse:
+    """Return the bytes on each GPU that the options may use, and in RAM. Takes less than 2 ms if `facts` are cached.
+
+    With `with_draft`, the file's next-token layer is loaded too, with a separate context. Raises re.error if a
+    placement pattern is not a valid regular expression.
+    """
+    return _Estimate(facts, options, machine, mmproj, with_draft=with_draft).result()
+
+
+class _Estimate:
+    """Calculates the memory for one set of options; call `result` once."""
+
+    def __init__(
+        self,
+        facts: ModelFacts,
+        options: LoadOptions,
+        machine: MachineMemory,
+        mmproj: ModelFacts | None,
+        *,
+        with_draft: bool = False,
+    ) -> None:
+        self._facts, self._options, self._machine = facts, options, machine
+        self._mmproj = None if options.vision == "off" else mmproj
+        self._weights: Weights = split_weights(facts, options.override_tensor)
+        self._gpus: tuple[Gpu, ...] = planned_gpus(machine, options)
+        self._n_ctx = options.n_ctx or facts.context_length
+        layers_with_output = len(self._weights.layers) + 1
+        n_gpu_layers = options.n_gpu_layers
+        self._gpu_layers = (
+            min(n_gpu_layers, layers_with_output) if isinstance(n_gpu_layers, int) else layers_with_output
+        )
+        self._cpu_moe = 0 if options.n_cpu_moe == "auto" else options.n_cpu_moe
+        self._shares = LayerSplit(self._gpus, options, self._gpu_layers, layers_with_output)
+        self._gpu_memory = [_DeviceMemory() for _ in self._gpus]
+        self._ram = _DeviceMemory()
+        self._with_draft = with_draft
+
+    def result(self) -> MemoryUse:
+        experts_in_ram = self._place_layers()
+        self._place_buffers()
+        self._place_vision_and_draft()
+        gpus = tuple(
+            msgspec.structs.replace(
+                memory.plan(gpu.device.name, gpu.budget_bytes, gpu.limit_bytes),
+                description=gpu.device.description.strip(),
+                other_bytes=gpu.other_bytes if memory.is_used else 0,
+            )
+            for gpu, memory in zip(self._gpus, self._gpu_memory, strict=True)
+        )
+        shared = sum(plan.total_bytes for gpu, plan in zip(self._gpus, gpus, strict=True) if shares_ram(gpu.device))
+        available = self._machine.ram_available_bytes
+        worker = WORKER_BYTES + prompt_cache_bytes(self._facts, self._options, with_pictures=self._mmproj is not None)
+        ram = msgspec.structs.replace(self._ram.plan("CPU", available, available), other_bytes=worker + shared)
+        return MemoryUse(gpus=gpus, ram=ram, ram_weights_bytes=self._ram.weights, experts_in_ram=experts_in_ram)
+
+    def _place_layers(self) -> bool:
+        facts, options = self._facts, self._options
+        kv = kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+        recurrent = recurrent_bytes(facts) // max(facts.recurrent_layers, 1)
+        layers = self._weights.layers
+        experts_in_ram = False
+        for index, layer in enumerate(layers):
+            on_gpu = index >= self._shares.first
+            experts_on_gpu = on_gpu and index >= self._cpu_moe
+            is_run = index < len(layers) - facts.nextn_layers
+            self._add(index if on_gpu else None, layer.rest, "weights")
+            self._add(index if experts_on_gpu else None, layer.experts, "weights")
+            state_on_gpu = index if on_gpu and options.offload_kqv else None
+            self._add(state_on_gpu, kv if layer.has_kv else 0, "kv")
+            self._add(state_on_gpu, recurrent if is_run and not layer.has_kv else 0, "recurrent")
+            experts_in_ram |= bool(layer.experts) and not experts_on_gpu
+        last = len(layers)
+        if last >= self._shares.first:
+            self._add(last, self._weights.output, "weights")
+        else:
+            self._ram.weights += self._weights.output - self._weights.tied
+        self._ram.weights += self._weights.always_in_ram
+        by_name = {gpu.device.name.upper(): memory for gpu, memory in zip(self._gpus, self._gpu_memory, strict=True)}
+        for name, n_bytes in self._weights.pinned:
+            by_name.get(name.upper(), self._ram).weights += n_bytes
+        return experts_in_ram
+
+    def _add(self, layer: int | None, n_bytes: int, part: str) -> None:
+        """Add bytes to the GPU or GPUs of a layer, or to the RAM if `layer` is None."""
+        if layer is None:
+            self._ram.add(part, n_bytes)
+        elif self._shares.whole_layers:
+            self._gpu_memory[self._shares.gpu_of(layer)].add(part, n_bytes)
+        else:
+            for memory, share in zip(self._gpu_memory, self._shares.parts, strict=True):
+                memory.add(part, round(n_bytes * share))
+
+    def _place_buffers(self) -> None:
+        options, n_ctx = self._options, self._n_ctx
+        widths, flash_attn = activation_widths(self._facts), options.flash_attn != "off"
+        n_ubatch = ubatch_of(options, n_ctx)
+        if not self._gpus:
+            self._ram.compute += cpu_only_bytes(widths, n_ctx, n_ubatch, flash_attn)
+            return
+        first, n_layers = self._shares.first, len(self._weights.layers)
+        is_pipelined = (
+            len(self._gpus) > 1
+            and first == 0
+            and options.split_mode == "layer"
+            and options.offload_kqv
+            and not self._cpu_moe
+            and not options.override_tensor
+        )
+        self._ram.compute += host_bytes(
+            widths, n_ctx, n_ubatch, flash_attn, has_cpu_layers=first > 0, is_pipelined=is_pipelined
+        )
+        layer_f16 = kv_bytes(self._facts, n_ctx) // max(self._facts.attention_layers, 1)
+        quantised = options.type_k not in _UNQUANTISED or options.type_v not in _UNQUANTISED
+        for index, memory in enumerate(self._gpu_memory):
+            ram_copies = self._ram_copies(index)
+            copies = (2 if index else 1) if is_pipelined else 0
+            if memory.is_used or ram_copies != RamCopies() or n_layers >= first:
+                unpacked_bytes = layer_f16 if quantised else 0
+                memory.compute += gpu_bytes(widths, n_ctx, n_ubatch, flash_attn, unpacked_bytes, ram_copies, copies)
+
+    def _ram_copies(self, gpu: int) -> RamCopies:
+        """Return what this GPU copies temporarily from RAM.
+
+        It copies experts and caches of its own layers. Only the first GPU also copies everything of layers in RAM.
+        """
+        if not self._options.op_offload:
+            return RamCopies()
+        layers, first, options = self._weights.layers, self._shares.first, self._options
+        expert_pair = largest = layer_kv = 0
+        for index, layer in enumerate(layers):
+            if index < first:
+                if gpu == 0:
+                    largest = max(largest, layer.largest, layer.expert_pair // 2)
+                    layer_kv = layer_kv or (self._layer_kv() if layer.has_kv else 0)
+            elif not self._shares.whole_layers or self._shares.gpu_of(index) == gpu:
+                expert_pair = max(
+                    expert_pair, layer.expert_pair if index < self._cpu_moe else 0, layer.pinned_expert_pair
+                )
+                layer_kv = layer_kv or (self._layer_kv() if layer.has_kv and not options.offload_kqv else 0)
+        return RamCopies(expert_pair, largest, layer_kv)
+
+    def _layer_kv(self) -> int:
+        options, facts = self._options, self._facts
+        return kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+
+    def _place_vision_and_draft(self) -> None:
+        vision = vision_bytes(self._mmproj)
+        on_gpu = self._gpus and self._options.vision in ("auto", "gpu")
+        (self._gpu_memory[0] if on_gpu else self._ram).vision += vision
+        if self._with_draft and self._facts.nextn_layers:
+            draft = draft_bytes(self._facts, self._options, self._n_ctx)
+            (self._gpu_memory[-1] if self._shares.first < len(self._weights.layers) else self._ram).draft += draft
+
+
+def draft_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
+    """Return the bytes of the next-token (MTP) layers; 0 for a file without them.
+
+    They have their weights, a KV cache for `n_ctx` tokens, and the compute buffer of one layer.
+    """
+    if not facts.nextn_layers:
+        return 0
+    layer_kv = kv_bytes(facts, n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+    n_ubatch, flash_attn = ubatch_of(options, n_ctx), options.flash_attn != "off"
+    buffers = gpu_bytes(activation_widths(facts), n_ctx, n_ubatch, flash_attn, 0, RamCopies(), 0)
+    return split_weights(facts, ()).draft + facts.nextn_layers * layer_kv + buffers
+
+
+def prompt_cache_bytes(facts: ModelFacts, options: LoadOptions, *, with_pictures: bool) -> int:
+    """Return the most bytes of RAM that the worker's prompt cache takes.
+
+    Three quarters of its budget are for checkpoints and a quarter for encoded images. A small model, whose
+    checkpoints never fill the budget, needs less.
+    """
+    budget = options.cache_budget_mib * MIB
+    checkpoints = min(budget - budget // 4, _MAX_CHECKPOINTS * recurrent_bytes(facts))
+    pictures = min(budget // 4, _MAX_PICTURES * _PICTURE_TOKENS * facts.embedding_length * 4) if with_pictures else 0
+    return checkpoints + pictures
+
+
+class _DeviceMemory:
+    """Adds up the memory of one device."""
+
+    def __init__(self) -> None:
+        self.weights = self.kv = self.recurrent = self.compute = self.vision = self.draft = 0
+
+    @property
+    def is_used(self) -> bool:
+        return any((self.weights, self.kv, self.recurrent, self.compute, self.vision, self.draft))
+
+    def add(self, part: str, n_bytes: int) -> None:
+        setattr(self, part, getattr(self, part) + n_bytes)
+
+    def plan(self, name: str, budget_bytes: int | None, limit_bytes: int | None) -> DevicePlan:
+        return DevicePlan(
+            name=name,
+            weights_bytes=self.weights,
+            kv_bytes=self.kv,
+            recurrent_bytes=self.recurrent,
+            compute_bytes=self.compute,
+            vision_bytes=self.vision,
+            draft_bytes=self.draft,
+            budget_bytes=budget_bytes,
+            limit_bytes=limit_bytes,
+        )

@@ -1,0 +1,140 @@
+"""Sentences that explain a plan to the user: one for each choice, and a warning for some plans."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MemoryUse, PlanKind
+from qwendesk.core.translation import mark, tr
+from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.hardware.model_memory import kv_bytes, split_weights
+
+_DEFAULT_UBATCH = 512
+_CONTEXT_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "speed": mark("Context: {0} of {1}, to stay fast."),
+        "balanced": mark("Context: {0} of {1}, for a good balance."),
+        "long_context": mark("Context: {0} of {1}, the longest that fits."),
+    }
+)
+
+
+def explanations(
+    facts: ModelFacts,
+    mmproj: ModelFacts | None,
+    requested: LoadOptions,
+    chosen: LoadOptions,
+    memory: MemoryUse,
+    *,
+    fits: bool,
+) -> tuple[str, ...]:
+    """Return a sentence for each choice, the most important first."""
+    choices = (
+        *_memory(memory, fits=fits),
+        _placement(facts, requested, chosen, memory),
+        _context(facts, requested, chosen),
+        _cache(facts, requested, chosen),
+        _vision(mmproj, requested, chosen, memory),
+        _batch(requested, chosen),
+    )
+    return tuple(sentence for sentence in choices if sentence)
+
+
+def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool) -> str:
+    """Return the warning that must be shown with a plan; "" if it needs none."""
+    if kind == "disk":
+        return tr("Needs more than the RAM holds, so the rest is read from disk again and again. Very slow.")
+    if not fits:
+        return tr("Doesn't fit into the free memory minus the reserve.")
+    if kind == "all_experts_in_ram":
+        return tr("All experts are in RAM: slower than with some on the GPU.")
+    if kind == "layers_in_ram":
+        return tr("Whole layers are in RAM: several times slower.")
+    if kind == "cpu" and memory.gpus:
+        return tr("Nothing is on the GPU: slow.")
+    return ""
+
+
+def _memory(memory: MemoryUse, *, fits: bool) -> Iterator[str]:
+    for gpu in memory.gpus:
+        name, total = gpu.description or gpu.name, show_bytes(gpu.total_bytes)
+        if gpu.budget_bytes is None:
+            yield tr("{0} doesn't report its memory, so it's unknown whether {1} fit.", name, total)
+        elif gpu.missing_bytes:
+            budget, missing = show_bytes(gpu.budget_bytes), show_bytes(gpu.missing_bytes)
+            yield tr("{0}: {1} of {2} available, {3} too much.", name, total, budget, missing)
+        else:
+            yield tr("{0}: {1} of {2} available.", name, total, show_bytes(gpu.budget_bytes))
+    ram = memory.ram
+    if not fits and ram.missing_bytes:
+        needed, free, missing = map(show_bytes, (ram.total_bytes, ram.budget_bytes or 0, ram.missing_bytes))
+        yield tr("RAM: {0} needed, {1} free, {2} too much.", needed, free, missing)
+
+
+def _placement(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions, memory: MemoryUse) -> str:
+    layers = facts.block_count + 1
+    if not memory.gpus:
+        return tr("Everything is in RAM: no GPU is used.")
+    if chosen.n_gpu_layers == 0:
+        is_set = requested.n_gpu_layers == 0
+        return tr("All layers are in RAM, as you set.") if is_set else tr("All layers are in RAM: the GPU is too full.")
+    if isinstance(chosen.n_gpu_layers, int) and chosen.n_gpu_layers < layers:
+        if requested.n_gpu_layers != "auto":
+            return tr("{0} of {1} layers are on the GPU, as you set.", chosen.n_gpu_layers, layers)
+        return tr("{0} of {1} layers are on the GPU: the most that fit.", chosen.n_gpu_layers, layers)
+    n_expert_layers = split_weights(facts, chosen.override_tensor).expert_layers
+    moved = min(chosen.n_cpu_moe, n_expert_layers) if isinstance(chosen.n_cpu_moe, int) else 0
+    if not moved:
+        return tr("All layers are on the GPU.")
+    if requested.n_cpu_moe != "auto":
+        return tr("The experts of {0} of {1} layers are in RAM, as you set.", moved, n_expert_layers)
+    return tr(
+        "The experts of {0} of {1} layers are in RAM, the fewest that fit. Everything else is on the GPU, which costs "
+        "the least speed.",
+        moved,
+        n_expert_layers,
+    )
+
+
+def _context(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> str:
+    length = show_tokens(chosen.n_ctx)
+    if requested.n_ctx:
+        return tr("Context: {0}, as you set.", length)
+    if chosen.n_ctx >= facts.context_length:
+        return tr("Context: {0}, all that the model supports.", length)
+    return tr(_CONTEXT_REASONS[chosen.aim], length, show_tokens(facts.context_length))
+
+
+def _cache(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> str:
+    n_bytes = kv_bytes(facts, chosen.n_ctx, chosen.type_k, chosen.type_v)
+    if requested.type_k != "auto":
+        return tr("KV cache: {0}, as you set ({1}).", chosen.type_k, show_bytes(n_bytes))
+    if chosen.type_k == "f16":
+        return tr("KV cache: f16, the most exact ({0}).", show_bytes(n_bytes))
+    return tr(
+        "KV cache: {0} instead of f16 saves {1}. Small mistakes in formulas were reported after 20K to 40K tokens.",
+        chosen.type_k,
+        show_bytes(kv_bytes(facts, chosen.n_ctx) - n_bytes),
+    )
+
+
+def _vision(mmproj: ModelFacts | None, requested: LoadOptions, chosen: LoadOptions, memory: MemoryUse) -> str:
+    if requested.vision == "off":
+        return tr("Pictures are off.")
+    if mmproj is None:
+        return ""
+    n_bytes = show_bytes(sum(device.vision_bytes for device in (*memory.gpus, memory.ram)))
+    if not memory.gpus:
+        return tr("The CPU processes pictures ({0}).", n_bytes)
+    if chosen.vision == "gpu":
+        return tr("The GPU processes pictures ({0}).", n_bytes)
+    if requested.vision == "cpu":
+        return tr("The CPU processes pictures, as you set ({0}). Slower.", n_bytes)
+    return tr("The CPU processes pictures to save video memory ({0}). Slower.", n_bytes)
+
+
+def _batch(requested: LoadOptions, chosen: LoadOptions) -> str:
+    if requested.n_ubatch != "auto" or chosen.n_ubatch in ("auto", _DEFAULT_UBATCH):
+        return ""
+    return tr("Prompts are processed {0} tokens at a time, which is faster with experts in RAM.", chosen.n_ubatch)

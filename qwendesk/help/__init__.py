@@ -1,0 +1,1 @@
+"""The user guide and crash reports."""

@@ -1,0 +1,1 @@
+"""The guide's window and the crash report dialog."""

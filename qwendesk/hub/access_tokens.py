@@ -1,0 +1,84 @@
+"""Access tokens by host, saved in the system's keyring or in a file that only this user may read."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import keyring
+from keyring.errors import KeyringError
+
+from qwendesk.core import paths
+from qwendesk.core.json_file import JsonFile
+from qwendesk.hub.network import endpoint_from_environment
+
+_logger = logging.getLogger(__name__)
+_SERVICE = "QwenDesk"
+TokenPlace = Literal["environment", "keyring", "file", "nowhere"]
+
+
+def load_token(host: str) -> str:
+    """Return the token for `host`: HF_TOKEN in the environment, or else the saved one; "" if there is none.
+
+    Tokens are saved by host, so that one for the Hub is never sent to a mirror. HF_TOKEN belongs to HF_ENDPOINT.
+    """
+    return _from_environment(host) or _from_keyring(host) or _file().read().get(host, "")
+
+
+def token_place(host: str) -> TokenPlace:
+    """Return where the token that `load_token` returns comes from."""
+    if _from_environment(host):
+        return "environment"
+    if _from_keyring(host):
+        return "keyring"
+    return "file" if host in _file().read() else "nowhere"
+
+
+def save_token(host: str, token: str) -> bool:
+    """Save a token. Return True if it is in the keyring, False if it could only be saved in the file."""
+    delete_token(host)
+    try:
+        keyring.set_password(_SERVICE, host, token)
+        return True
+    except (KeyringError, OSError) as error:
+        _logger.info("No usable keyring (%s): the token goes to a file", type(error).__name__)
+        _file().write(_file().read() | {host: token})
+        return False
+
+
+def delete_token(host: str) -> None:
+    """Delete the token of `host` from the keyring and from the file."""
+    try:
+        keyring.delete_password(_SERVICE, host)
+    except (KeyringError, OSError):
+        _logger.debug("No token of %s in a keyring", host)
+    tokens = _file().read()
+    if tokens.pop(host, None) is not None:
+        _file().write(tokens)
+
+
+def known_hosts() -> tuple[str, ...]:
+    """Return the hosts that may have a saved token: those in the file, the Hub, and HF_ENDPOINT's."""
+    return tuple(dict.fromkeys((*_file().read(), "huggingface.co", urlsplit(endpoint_from_environment()).netloc)))
+
+
+def _from_environment(host: str) -> str:
+    return os.environ.get("HF_TOKEN", "").strip() if urlsplit(endpoint_from_environment()).netloc == host else ""
+
+
+def _from_keyring(host: str) -> str:
+    try:
+        return keyring.get_password(_SERVICE, host) or ""
+    except (KeyringError, OSError):
+        return ""
+
+
+def token_file() -> Path:
+    """Return the path of the file used if there is no keyring."""
+    return paths.config_folder() / "tokens.json"
+
+
+def _file() -> JsonFile[dict[str, str]]:
+    # No copy of an unusable file is kept: the user could never delete a token in it from within the app.
+    return JsonFile(token_file(), dict[str, str], dict, keep_unusable=False)

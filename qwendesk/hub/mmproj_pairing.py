@@ -1,0 +1,94 @@
+"""Finds the mmproj file that belongs to a model."""
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePath
+
+from qwendesk.core.errors import BadModelFile
+from qwendesk.core.file_names import sizes_in
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.hub.findings import Finding
+from qwendesk.hub.gguf import read_facts
+
+QUANT_ORDER = ("F16", "BF16", "Q8_0", "F32")
+"""Best first: F16 runs everywhere, BF16 is slow on older GPUs, F32 only takes more memory."""
+
+
+def mmproj_mismatch(model: ModelFacts, mmproj: ModelFacts) -> Finding | None:
+    """Return why `mmproj` doesn't work with `model`; None if it may.
+
+    Only Qwen's mergers are judged by their width, because other projectors use the same header fields differently.
+    """
+    name = PurePath(mmproj.path).name
+    if mmproj.kind != "mmproj":
+        values = {"name": name, "architecture": mmproj.architecture}
+        return Finding(code="mmproj-mismatch", case="other-kind", values=values)
+    is_judged = mmproj.projector_type.startswith("qwen") and model.embedding_length and mmproj.projection_dim
+    if is_judged and mmproj.projection_dim != model.embedding_length:
+        return Finding(
+            code="mmproj-mismatch",
+            case="width",
+            values={
+                "name": name,
+                "width": mmproj.projection_dim,
+                "model": PurePath(model.path).name,
+                "needed": model.embedding_length,
+            },
+        )
+    return None
+
+
+def pair_mmproj(model: ModelFacts, candidates: Sequence[ModelFacts], own: Collection[str] = ()) -> ModelFacts | None:
+    """Return the best of `candidates` for `model`, or None. `own` are paths in the model's repository.
+
+    A candidate must be in the model's folder, be one of `own`, or name the same model in its header. Its file name
+    doesn't count, because all repositories have a `mmproj-F16.gguf`. Its names must not contain another model size: the
+    width can't tell Qwen3.5-2B from 35B-A3B.
+    """
+    fitting = [each for each in candidates if mmproj_mismatch(model, each) is None]
+    if model.kind != "model" or not fitting:
+        return None
+    folder, names, sizes = PurePath(model.path).parent, header_names(model), _sizes(model)
+    ranked: list[tuple[tuple[bool, bool, int, str], ModelFacts]] = []
+    for each in fitting:
+        is_near = each.path in own or PurePath(each.path).parent == folder
+        is_named = not names.isdisjoint(header_names(each))
+        other_sizes = _sizes(each)
+        sizes_differ = bool(sizes and other_sizes) and sizes.isdisjoint(other_sizes)
+        if (is_near or is_named) and not sizes_differ:
+            quant = QUANT_ORDER.index(each.quant) if each.quant in QUANT_ORDER else len(QUANT_ORDER)
+            ranked.append(((not is_named, not is_near, quant, each.path), each))
+    return min(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def header_names(facts: ModelFacts) -> set[str]:
+    """Return the names of the model in the header without spelling differences; empty if there are none."""
+    return {re.sub(r"[^a-z0-9.]+", "", name.lower()) for name in (facts.name, facts.basename) if name}
+
+
+def _sizes(facts: ModelFacts) -> frozenset[str]:
+    """Return sizes such as "35B-A3B" in the names of header and file."""
+    texts = (facts.name.replace(" ", "-"), facts.basename, PurePath(facts.path).stem)
+    return frozenset().union(*(sizes_in(text) for text in texts))
+
+
+def find_mmproj(model: Path) -> Path | None:
+    """Return the mmproj file in the model's folder that fits it by their headers; None if there is none.
+
+    Reads headers; blocks. Return None for a model that can't be read: loading it will report why.
+    """
+    try:
+        facts = read_facts(model)
+    except BadModelFile:
+        return None
+    neighbours = [path for path in sorted(model.parent.glob("*.gguf")) if "mmproj" in path.name.lower()]
+    readable = [found for path in neighbours if (found := _facts_or_none(path)) is not None]
+    best = pair_mmproj(facts, readable)
+    return None if best is None else Path(best.path)
+
+
+def _facts_or_none(path: Path) -> ModelFacts | None:
+    try:
+        return read_facts(path)
+    except BadModelFile:
+        return None

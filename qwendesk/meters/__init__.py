@@ -1,0 +1,1 @@
+"""Live readings while a model runs: memory, spill, speed, and spill remedies."""

@@ -1,0 +1,92 @@
+"""Compares the memory that the engine process really uses after a load with the plan."""
+
+import asyncio
+import logging
+from typing import Protocol
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.observed import Observed
+from qwendesk.core.plan import Comparison, MachineMemory, Plan
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.hardware.planner import fixed_plan
+from qwendesk.meters.meter_state import MeterState, match_gpus
+from qwendesk.meters.remedy_service import MeteredEngine
+from qwendesk.meters.service import MeterService
+from qwendesk.meters.spill_remedies import ReadHeaders
+
+_SAMPLES_UNTIL_SETTLED = 6
+"""The first sample may be from before the end of the load. A spill, which would falsify the result, shows later."""
+_logger = logging.getLogger(__name__)
+
+
+class LoadRecorder(Protocol):
+    """Stores how much memory loads took beyond their plans."""
+
+    @property
+    def drift(self) -> tuple[tuple[str, int], ...]:
+        """Bytes that a load takes beyond the formulas, by device name."""
+
+    def take(self, plan: Plan, report: LoadReport, held: dict[str, int], /) -> tuple[Comparison, ...]:
+        """Compare and remember one load. Raises QwenDeskError if it can't be written."""
+
+
+class LoadComparer:
+    """Compares each load once. Its methods are called on the event loop's thread."""
+
+    def __init__(
+        self, engine: MeteredEngine, meters: MeterService, recorder: LoadRecorder, *, read_headers: ReadHeaders
+    ) -> None:
+        """`read_headers` is called on another thread."""
+        self._engine, self._recorder, self._read_headers = engine, recorder, read_headers
+        self.comparisons = Observed[tuple[Comparison, ...]](())
+        """One for each GPU of the loaded model, or one for the RAM; empty until it has been measured."""
+        self._report: LoadReport | None = None
+        self._samples, self._last_sample_s = 0, 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsubscribe = meters.state.subscribe(self._on_meters)
+
+    async def close(self) -> None:
+        self._unsubscribe()
+        await asyncio.gather(*self._tasks)
+
+    def _on_meters(self, meters: MeterState) -> None:
+        report, snapshot = self._engine.state.report, meters.snapshot
+        if report is not self._report:
+            self._report, self._samples = report, 0
+            self.comparisons.set(())
+        # A spilling model isn't compared, because it uses less memory of the GPU than it needs.
+        if report is None or snapshot is None or snapshot.at_s == self._last_sample_s or meters.spill is not None:
+            return
+        self._samples, self._last_sample_s = self._samples + 1, snapshot.at_s
+        if self._samples != _SAMPLES_UNTIL_SETTLED:
+            return
+        task = asyncio.create_task(self._compare(report, self._held_bytes(meters)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _held_bytes(self, meters: MeterState) -> dict[str, int]:
+        """Return the engine process's memory on each GPU in bytes, by device name, where a probe reports it."""
+        state, snapshot = self._engine.state, meters.snapshot
+        if snapshot is None or state.welcome is None:
+            return {}
+        held = {}
+        for name, gpu in match_gpus(state.devices, snapshot.gpus).items():
+            process = gpu.process(state.welcome.pid or None)
+            if process is not None and process.dedicated_bytes:
+                held[name] = process.dedicated_bytes
+        return held
+
+    async def _compare(self, report: LoadReport, held: dict[str, int]) -> None:
+        headers = await asyncio.to_thread(self._read_headers, report.options)
+        if isinstance(headers, LoadFailure) or report is not self._report:
+            return
+        drift = self._recorder.drift
+        machine = MachineMemory(
+            devices=self._engine.state.devices, ram_total_bytes=0, ram_available_bytes=0, drift=drift
+        )
+        plan = fixed_plan(*headers, machine, report.options)
+        try:
+            self.comparisons.set(self._recorder.take(plan, report, held))
+        except QwenDeskError as error:
+            _logger.warning("%s", error.sentence)

@@ -1,0 +1,229 @@
+"""The state of the meters, computed from a hardware snapshot and the engine's report of the load."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo, Segment, SegmentKind
+from qwendesk.engine.protocol import Allocation, LoadReport
+from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot
+from qwendesk.hardware.spill import GpuAllocation, Sample, SpillState
+
+HISTORY_S = 300.0
+"""How long samples are kept."""
+_GROWN_BYTES = 128 * 1024**2
+"""A program that took less than this since the load is not named."""
+
+
+class GpuBar(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU's memory, stacked; the segments add up to `total_bytes`."""
+
+    gpu: GpuReading
+    total_bytes: int
+    used_bytes: int
+    excess_bytes: int = 0
+    """Bytes of the model in shared memory."""
+    segments: tuple[Segment, ...] = ()
+
+
+class VramConsumer(msgspec.Struct, frozen=True):
+    """A program that took video memory since the model was loaded. Its name is "" if the system doesn't report it."""
+
+    name: str
+    pid: int | None
+    n_bytes: int
+
+
+class Spill(msgspec.Struct, frozen=True, kw_only=True):
+    """A spill and what it costs."""
+
+    state: SpillState
+    excess_bytes: int
+    best_tok_s: float | None
+    """Best decode speed on this PC; None before the first answer."""
+    now_tok_s: float | None
+    slowdown: tuple[float, float] | None
+    """Lowest and highest factor from user reports; None if it was measured here."""
+    consumer: VramConsumer | None
+
+
+class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One sample of the last five minutes. Unknown values are None."""
+
+    at_s: float
+    used_bytes: int | None
+    """Used video memory of the first GPU, or used RAM on a PC without video memory."""
+    total_bytes: int | None
+    excess_bytes: int
+    tok_s: float | None
+
+
+class MeterState(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the meters show at one moment."""
+
+    snapshot: Snapshot | None = None
+    """None before the first sample."""
+    state: SpillState | None = None
+    """None while no model is loaded."""
+    bars: tuple[GpuBar, ...] = ()
+    """The GPUs with memory of their own, those of the model first."""
+    spill: Spill | None = None
+    answering: bool = False
+    tok_s: float | None = None
+    """Decode speed now; None while no answer is generated."""
+    threads: int | None = None
+    """CPU threads of the loaded model."""
+    history: tuple[HistoryPoint, ...] = ()
+    """The last five minutes, oldest first."""
+
+    def with_history(self, before: tuple[HistoryPoint, ...], snapshot: Snapshot) -> "MeterState":
+        """Return this state with a point for `snapshot` after those of `before` that are recent enough."""
+        first = self.bars[0] if self.bars else None
+        point = HistoryPoint(
+            at_s=snapshot.at_s,
+            used_bytes=first.used_bytes if first is not None else snapshot.system.ram_used_bytes,
+            total_bytes=first.total_bytes if first is not None else snapshot.system.ram_total_bytes,
+            excess_bytes=sum(bar.excess_bytes for bar in self.bars),
+            tok_s=self.tok_s,
+        )
+        kept = (each for each in before if snapshot.at_s - each.at_s <= HISTORY_S)
+        return msgspec.structs.replace(self, history=(*kept, point))
+
+
+def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dict[str, GpuReading]:
+    """Return the reading of each of the engine's GPUs by device name, matched by product name or else by order."""
+    wanted = [device for device in devices if device.kind in ("gpu", "igpu")]
+    left, found = list(gpus), {}
+    for device in wanted:
+        same = next((gpu for gpu in left if gpu.name and _same_name(gpu.name, device.description)), None)
+        if same is not None:
+            found[device.name] = same
+            left.remove(same)
+    missing = [device for device in wanted if device.name not in found]
+    dedicated = [gpu for gpu in left if not gpu.unified]
+    for device, gpu in zip(missing, dedicated if len(dedicated) >= len(missing) else left, strict=False):
+        found[device.name] = gpu
+    return found
+
+
+def gpu_allocation(report: LoadReport, device: DeviceInfo, gpu: GpuReading, reserve_bytes: int | None) -> GpuAllocation:
+    """Return what the spill rules need to know about one GPU with this load."""
+    row = next((each for each in report.allocations if each.device == device.name), None)
+    shares = device.kind == "igpu" or device.backend.upper() in ("METAL", "MTL") or bool(gpu.unified)
+    return GpuAllocation(
+        unified=shares,
+        device_bytes=0 if row is None else allocated(row),
+        host_bytes=host_bytes(report),
+        reserve_bytes=reserve_bytes,
+    )
+
+
+def used_devices(report: LoadReport, devices: Sequence[DeviceInfo]) -> tuple[DeviceInfo, ...]:
+    """Return the GPUs the model is on: where the engine allocated memory, or all if it didn't report that."""
+    gpus = tuple(device for device in devices if device.kind in ("gpu", "igpu"))
+    if not report.allocations:
+        return gpus if report.options.n_gpu_layers != 0 and "none" not in report.options.devices else ()
+    by_name = {row.device: allocated(row) for row in report.allocations}
+    return tuple(device for device in gpus if by_name.get(device.name))
+
+
+def allocated(row: Allocation) -> int:
+    return row.weights_bytes + row.kv_bytes + row.recurrent_bytes + row.compute_bytes + row.vision_bytes
+
+
+def host_bytes(report: LoadReport) -> int | None:
+    """Return the bytes in system memory that a driver may count as shared; None if unknown.
+
+    Weights that are read through mmap are not included.
+    """
+    if not report.allocations:
+        return None
+    rows = [row for row in report.allocations if row.device == "CPU"]
+    mapped = report.options.load_mode in ("auto", "mmap")
+    return sum(allocated(row) - (row.weights_bytes if mapped else 0) for row in rows)
+
+
+def spill_sample(gpu: GpuReading, pid: int | None, decode_tok_s: float | None, best_tok_s: float | None) -> Sample:
+    """Return one sample for the spill rules."""
+    ours = gpu.process(pid)
+    shared = ours.shared_bytes if ours is not None else None
+    if shared is not None and ours is not None and ours.evicted_bytes:
+        shared = max(shared, ours.evicted_bytes)
+    return Sample(
+        total_bytes=gpu.total_bytes,
+        used_bytes=gpu.used_bytes,
+        dedicated_bytes=ours.dedicated_bytes if ours is not None else None,
+        shared_bytes=shared,
+        budget_bytes=gpu.budget_bytes,
+        busy_percent=gpu.busy_percent,
+        power_w=gpu.power_w,
+        power_limit_w=gpu.power_limit_w,
+        decode_tok_s=decode_tok_s,
+        best_tok_s=best_tok_s,
+    )
+
+
+def gpu_bar(gpu: GpuReading, row: Allocation | None, pid: int | None, excess_bytes: int = 0) -> GpuBar | None:
+    """Return the stacked bar of one GPU; None if its memory is unknown or is the RAM.
+
+    The model's segments are the engine's numbers, scaled down if the process really uses less.
+    """
+    total, used = gpu.total_bytes, gpu.used_bytes
+    if total is None or used is None or gpu.unified:
+        return None
+    parts: Mapping[SegmentKind, int] = {}
+    if row is not None:
+        parts = {
+            "weights": row.weights_bytes,
+            "context": row.kv_bytes + row.recurrent_bytes,
+            "buffers": row.compute_bytes,
+            "vision": row.vision_bytes,
+        }
+    ours = gpu.process(pid)
+    present = sum(parts.values())
+    if ours is not None and ours.dedicated_bytes is not None:
+        # What the driver holds for the process beyond the engine's own buffers counts as buffers.
+        extra = max(0, min(ours.dedicated_bytes, used) - present)
+        parts = {**parts, "buffers": parts.get("buffers", 0) + extra} if extra else parts
+        present = min(sum(parts.values()), ours.dedicated_bytes)
+    present = min(present, used)
+    wanted = sum(parts.values())
+    segments = [Segment(kind, n_bytes * present // wanted) for kind, n_bytes in parts.items() if n_bytes and wanted]
+    held = sum(each.n_bytes for each in segments)
+    segments.append(Segment("other", used - held))
+    segments.append(Segment("free", total - used))
+    return GpuBar(gpu=gpu, total_bytes=total, used_bytes=used, excess_bytes=excess_bytes, segments=tuple(segments))
+
+
+def other_processes(gpu: GpuReading, pid: int | None) -> dict[int, ProcessMemory]:
+    """Return the other programs on this GPU whose dedicated memory is known."""
+    rows = (each for each in gpu.processes or () if each.pid != pid)
+    return {each.pid: each for each in rows if each.dedicated_bytes is not None}
+
+
+def new_consumer(before: GpuReading, now: GpuReading, pid: int | None) -> VramConsumer | None:
+    """Return the program that took the most memory of this GPU between two readings; None if none took much."""
+    earlier, later = other_processes(before, pid), other_processes(now, pid)
+    grown = [
+        VramConsumer(row.name, row.pid, (row.dedicated_bytes or 0) - (earlier[row.pid].dedicated_bytes or 0))
+        if row.pid in earlier
+        else VramConsumer(row.name, row.pid, row.dedicated_bytes or 0)
+        for row in later.values()
+    ]
+    best = max(grown, key=lambda consumer: consumer.n_bytes, default=None)
+    if best is not None and best.n_bytes >= _GROWN_BYTES:
+        return best
+    if later or before.used_bytes is None or now.used_bytes is None:
+        return None
+    rest = _bytes_of_others(now, pid) - _bytes_of_others(before, pid)
+    return VramConsumer("", None, rest) if rest >= _GROWN_BYTES else None
+
+
+def _bytes_of_others(gpu: GpuReading, pid: int | None) -> int:
+    ours = gpu.process(pid)
+    return (gpu.used_bytes or 0) - ((ours.dedicated_bytes or 0) if ours is not None else 0)
+
+
+def _same_name(one: str, other: str) -> bool:
+    one, other = (" ".join(name.lower().replace("(r)", "").replace("(tm)", "").split()) for name in (one, other))
+    return bool(one and other) and (one in other or other in one)

@@ -1,0 +1,230 @@
+"""The bar at the bottom of the window: memory, state, GPU, speed and context, as far as they are known."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from qwendesk.core.devices import Segment
+from qwendesk.core.plan import Comparison
+from qwendesk.core.stats import AnswerStats
+from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.hardware.spill import SpillState
+from qwendesk.meters.meter_state import GpuBar, MeterState
+from qwendesk.meters.view import meter_text
+from qwendesk.meters.view.sparkline import Sparkline
+from qwendesk.widgets.buttons import describe, restyle
+from qwendesk.widgets.display_texts import context_text, context_tone, device_text, engine_text, speed_text
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
+from qwendesk.widgets.vram_bar import SEGMENT_ROLES, VramBar
+
+_VERTICAL_SPACE = 28
+"""Total space above and below the text."""
+_CURVE_POINTS = 40
+_MARGIN = _SPACING = 16
+"""Space in pixels beside the bar's content, and between its parts."""
+_LEAST_MEMORY = 80
+"""Least width in pixels of the memory's bar."""
+_NARROW, _NARROWER, _NARROWEST = 1120, 900, 700
+"""Widths below which numbers are hidden: first the RAM, then GPU and curve, then the memory's numbers."""
+
+
+class MeterBar(QFrame):
+    """Shows MeterState, the engine's state and the last answer's figures."""
+
+    history_asked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("meter.bar")
+        self.setProperty("kind", "meterbar")
+        app_theme().changed.connect(self._set_height)
+        self._set_height()
+        self._memory_name = _label("meter.memory.name", "small")
+        self.memory = VramBar()
+        describe(self.memory, "meter.memory", tr("Memory"), tr("Click to see the last five minutes"))
+        self.memory.clicked.connect(self.history_asked)
+        self.memory.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.memory.setMinimumWidth(_LEAST_MEMORY)
+        self._memory_text = _label("meter.memory.text", "number")
+        self._state = _label("meter.state")
+        self._state.setProperty("chip", "plain")
+        self._state.setToolTip(tr("Engine state"))
+        self._ram = _label("meter.ram", "small")
+        self._gpu = _label("meter.gpu", "small")
+        self._device = _label("meter.device", "small")
+        self._device.setToolTip(tr("Where the model is loaded"))
+        self._speed = _label("meter.speed", "number")
+        self._speed.setToolTip(tr("Speed of the current or last answer"))
+        self._curve = Sparkline()
+        self._curve.setObjectName("meter.curve")
+        self._curve.setToolTip(tr("Speed of answers in the last five minutes"))
+        self._context = _label("meter.context", "small")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
+        row.setSpacing(_SPACING)
+        left: tuple[QWidget, ...]
+        left = (self._memory_name, self.memory, self._memory_text, self._state, self._ram, self._gpu, self._device)
+        for widget in left:
+            row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addStretch(1)
+        right: tuple[QWidget, ...] = (self._speed, self._curve, self._context)
+        for each in right:
+            row.addWidget(each, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._n_ctx = 0
+        self._stats: AnswerStats | None = None
+        self._counted_tokens: int | None = None
+        self._engine = EngineState()
+        self._meters = MeterState()
+        self._compared: tuple[Comparison, ...] = ()
+        self._has_curve = False
+        self.show_state(self._engine)
+
+    def show_state(self, state: EngineState) -> None:
+        self._engine = state
+        self._n_ctx = state.report.n_ctx if state.report is not None else 0
+        self._show_all()
+
+    def show_stats(self, stats: AnswerStats | None) -> None:
+        """Show the figures of the last answer; None for an empty chat."""
+        self._stats = stats
+        self._show_all()
+
+    def show_counted_tokens(self, tokens: int | None) -> None:
+        """Show how many tokens of the context the next message begins with; None for those of the last answer."""
+        self._counted_tokens = tokens
+        self._show_context()
+
+    def show_meters(self, meters: MeterState, compared: tuple[Comparison, ...] = ()) -> None:
+        """Show the meters. `compared` is the predicted and actual memory use of the load."""
+        self._meters, self._compared = meters, compared
+        speeds = [point.tok_s for point in meters.history if point.tok_s is not None][-_CURVE_POINTS:]
+        bad = meters.state in (SpillState.SPILLING, SpillState.SUSPECTED)
+        self._curve.show_values(speeds, "text_bad" if bad else "text_good")
+        self._has_curve = len(speeds) > 1
+        self._show_all()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_what_fits()
+
+    def _show_all(self) -> None:
+        self._show_chip()
+        self._show_memory()
+        meters = self._meters
+        system = meters.snapshot.system if meters.snapshot is not None else None
+        gpu = meters.bars[0].gpu if meters.bars else None
+        if gpu is None and meters.snapshot is not None and meters.snapshot.gpus:
+            gpu = meters.snapshot.gpus[0]
+        self._ram.setText("" if system is None else meter_text.ram_text(system))
+        self._ram.setToolTip("" if system is None else meter_text.ram_tooltip(system))
+        self._gpu.setText(meter_text.gpu_text(gpu))
+        self._gpu.setToolTip(meter_text.gpu_tooltip(gpu))
+        device = device_text(self._engine)
+        if meters.state is SpillState.CPU_ONLY:
+            device = " · ".join(part for part in (device or tr("On CPU"), meter_text.cpu_text(meters)) if part)
+        self._device.setText(device)
+        live = meters.tok_s if meters.answering else None
+        last = "" if self._stats is None or self._engine.report is None else speed_text(self._stats)
+        self._speed.setText(meter_text.rate_text(live) if live is not None else last)
+        self._show_context()
+
+    def _show_context(self) -> None:
+        last = self._stats.total_tokens if self._stats is not None else 0
+        used = last if self._counted_tokens is None else self._counted_tokens
+        tone, tip = context_tone(used, self._n_ctx)
+        self._context.setText(context_text(used, self._n_ctx))
+        self._context.setToolTip(tip)
+        restyle(self._context, "tone", tone)
+        self._show_what_fits()
+
+    def _show_chip(self) -> None:
+        """Show how the model fits while one is ready or answering, else the state of the engine."""
+        state = self._meters.state
+        runs = self._engine.phase in (Phase.READY, Phase.ANSWERING)
+        if runs and state is not None:
+            text, tone = meter_text.state_text(state)
+            tip = meter_text.state_tooltip(state)
+        else:
+            text, tone = engine_text(self._engine)
+            tip = tr("Engine state")
+        self._state.setText(text)
+        self._state.setToolTip(tip)
+        restyle(self._state, "chip", tone)
+
+    def _show_memory(self) -> None:
+        """Show the video memory if there is any, else the RAM."""
+        bars, snapshot = self._model_bars(), self._meters.snapshot
+        if bars:
+            self._memory_name.setText(tr("VRAM"))
+            spills = any(bar.excess_bytes for bar in bars)
+            self.memory.show_segments(_sum_by_kind(bars), spills=spills)
+            self._memory_text.setText(meter_text.bar_text(bars))
+            self.memory.setToolTip(meter_text.bar_tooltip(bars, self._compared))
+            self.memory.setAccessibleName(tr("Video memory: {0}", meter_text.bar_text(bars)))
+            return
+        system = snapshot.system if snapshot is not None else None
+        if system is None or system.ram_used_bytes is None or system.ram_total_bytes is None:
+            return
+        used, total = system.ram_used_bytes, system.ram_total_bytes
+        ours = min(system.engine_ram_bytes or 0, used)
+        segments = (Segment("weights", ours), Segment("other", used - ours), Segment("free", total - used))
+        self._memory_name.setText(tr("RAM"))
+        self.memory.show_segments(segments)
+        self._memory_text.setText(meter_text.pair_text(used, total))
+        self.memory.setToolTip(
+            tr("{0}\nClick to see the last five minutes", meter_text.ram_tooltip(system, self._compared))
+        )
+        self.memory.setAccessibleName(tr("RAM: {0}", meter_text.pair_text(used, total)))
+
+    def _model_bars(self) -> tuple[GpuBar, ...]:
+        """Return the bars of the GPUs that the model is on; without a model, of the first GPU."""
+        bars = self._meters.bars
+        if self._engine.report is None:
+            return bars[:1]
+        ours = tuple(bar for bar in bars if any(each.kind not in ("other", "free") for each in bar.segments))
+        return ours or bars[:1]
+
+    def _set_height(self) -> None:
+        theme = current_theme()
+        self.setFixedHeight(theme.px(12) + theme.space(_VERTICAL_SPACE))
+
+    def _show_what_fits(self) -> None:
+        """Show what is known, and leave out the less important parts if there isn't room for all of it."""
+        width, known = self.width(), self._meters.snapshot is not None
+        has_vram = bool(self._meters.bars)
+        wanted: dict[QWidget, bool] = {
+            self._ram: has_vram and width >= _NARROW,
+            self._gpu: bool(self._gpu.text()) and width >= _NARROWER,
+            self._curve: self._has_curve and width >= _NARROWER,
+            self._memory_text: known and width >= _NARROWEST,
+            self._device: not has_vram or (not self._gpu.text() and width >= _NARROWER),
+            self._memory_name: known,
+            self.memory: known,
+            self._speed: bool(self._speed.text()),
+        }
+        always = (self._state, self._context)
+        for widget in wanted:
+            shown = [*always, *(each for each, is_wanted in wanted.items() if is_wanted)]
+            widths = [each.minimumWidth() or each.sizeHint().width() for each in shown]
+            if sum(widths) + _SPACING * (len(shown) - 1) + 2 * _MARGIN <= width:
+                break
+            wanted[widget] = False
+        for widget, is_wanted in wanted.items():
+            widget.setVisible(is_wanted)
+
+
+def _sum_by_kind(bars: tuple[GpuBar, ...]) -> tuple[Segment, ...]:
+    """Return the segments of several GPUs, added up by kind."""
+    return tuple(
+        Segment(kind, sum(each.n_bytes for bar in bars for each in bar.segments if each.kind == kind))
+        for kind, _ in SEGMENT_ROLES
+    )
+
+
+def _label(name: str, kind: str = "") -> QLabel:
+    label = QLabel()
+    label.setObjectName(name)
+    if kind:
+        label.setProperty("kind", kind)
+    return label

@@ -1,0 +1,59 @@
+"""Remembers the model that was loaded last, so that it can be loaded again after eject and at the next start."""
+
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.background_writer import BackgroundWriter
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.state import EngineState
+from qwendesk.models.protocols import ModelEngine
+
+
+def last_model_file() -> Path:
+    return paths.data_folder() / "last-model.json"
+
+
+class LastModel:
+    """Follows the engine. The built-in demo is not remembered: nobody wants it loaded again."""
+
+    def __init__(self, engine: ModelEngine, file: Path | None = None) -> None:
+        self._file = JsonFile[LoadOptions | None](
+            file or last_model_file(), LoadOptions, lambda: None, keep_unusable=False
+        )
+        self._writer = BackgroundWriter(self._file)
+        self.last = Observed[LoadOptions | None](None)
+        """How the last model was asked to be loaded; None before `read` if none was loaded since the app started."""
+        self._unsubscribe = engine.observed.subscribe(self._on_state)
+
+    def read(self) -> LoadOptions | None:
+        """Return how the last model was asked to be loaded; None if there is none, or its file is gone."""
+        self.last.set(_without_missing_files(self._file.read()))
+        return self.last.value
+
+    async def close(self) -> None:
+        """Return when the last model has been saved, or saving failed."""
+        self._unsubscribe()
+        await self._writer.close()
+
+    def _on_state(self, state: EngineState) -> None:
+        if state.report is None or state.requested is None or state.requested == self.last.value:
+            return
+        if paths.is_demo(state.requested.model):
+            return
+        self.last.set(state.requested)
+        self._writer.write(state.requested)
+
+
+def _without_missing_files(options: LoadOptions | None) -> LoadOptions | None:
+    """Return the options without a vision file or template that is gone; None if the model is gone."""
+    if options is None or not Path(options.model).is_file():
+        return None
+    if options.mmproj and not Path(options.mmproj).is_file():
+        options = msgspec.structs.replace(options, mmproj="")
+    if options.chat_template_file and not Path(options.chat_template_file).is_file():
+        options = msgspec.structs.replace(options, chat_template_file="")
+    return options

@@ -1,0 +1,82 @@
+"""Rescans of the model folders: when the system reports a change, and only while the window is visible."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from qwendesk.hub.library import Library
+from qwendesk.models.library_service import LibraryService
+
+Follow = Callable[[Sequence[str]], bool]
+"""Makes the system report changes in these folders, and in no others, from now on.
+
+Returns False if the system can't report the changes of all of them.
+"""
+
+_GATHER_S = 1.0
+"""Changes rarely come alone, so a scan waits this long after the first for others."""
+_SETTLE_S = 10.0
+"""Seconds between scans while something changes, because the growth of a file is not reported. Also used if the system
+can't report the changes of every folder."""
+_SILENT_S = 5.0
+"""How long closing waits for a running scan."""
+_CALM_S = 60.0
+"""Seconds between scans while nothing changes: no system reports what other computers change on a network drive."""
+
+
+class LibraryWatch:
+    """Keeps the library up to date. Methods are called on the event loop's thread."""
+
+    def __init__(self, library: LibraryService, follow: Follow) -> None:
+        self._library, self._follow = library, follow
+        self._is_followed = True
+        self._visible, self._changed, self._closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._visible.set()
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe = library.state.subscribe_field(lambda state: state.library, self._on_library)
+
+    def start(self) -> None:
+        """Scan now, after each change, and at intervals until `close`."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch())
+
+    def note_change(self) -> None:
+        """Scan soon, because something in a followed folder has changed."""
+        self._changed.set()
+
+    def set_visible(self, visible: bool) -> None:
+        """Pause the scans while the window is hidden. Scan once when it is shown again."""
+        if visible and not self._visible.is_set():
+            self._changed.set()
+            self._visible.set()
+        elif not visible:
+            self._visible.clear()
+
+    async def close(self) -> None:
+        """Stop, and wait for a running scan: no more than 5 s, because a disk may not answer."""
+        self._unsubscribe()
+        self._closing.set()
+        self._changed.set()
+        self._visible.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_SILENT_S)
+            self._task.cancel()
+
+    async def _watch(self) -> None:
+        while not self._closing.is_set():
+            self._changed.clear()
+            before = self._library.current
+            library = await self._library.refresh()
+            is_calm = library == before and self._is_followed
+            if await _wait_for(self._changed, _CALM_S if is_calm else _SETTLE_S):
+                await _wait_for(self._closing, _GATHER_S)
+            await self._visible.wait()
+
+    def _on_library(self, library: Library) -> None:
+        self._is_followed = self._follow(library.folders)
+
+
+async def _wait_for(event: asyncio.Event, within_s: float) -> bool:
+    try:
+        return await asyncio.wait_for(event.wait(), within_s)
+    except TimeoutError:
+        return False

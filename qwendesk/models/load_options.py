@@ -1,0 +1,74 @@
+"""Load options for a model file: its vision projector, a repaired template if its own is broken, its saved profile.
+
+Everything that loads a model chosen by the user gets its options here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.options import LoadOptions
+from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.library import LibraryModel, model_at
+from qwendesk.hub.verify_use import is_broken_template
+from qwendesk.models.library_service import LibraryService
+from qwendesk.models.protocols import SavedProfiles
+from qwendesk.models.templates import TemplatesService, base_repo_of
+
+
+def load_options(model: LibraryModel, templates: TemplatesService, catalog: Catalog) -> LoadOptions:
+    """Return load options with every other option "auto". A saved template is used only if the file's own is broken."""
+    projector = model.mmproj
+    mmproj = projector.path if projector is not None and not projector.problem else ""
+    template = None
+    if model.facts is not None and is_broken_template(model.facts.chat_template):
+        template = templates.path(base_repo_of(model, catalog))
+    return LoadOptions(model=model.path, mmproj=mmproj, chat_template_file=str(template or ""))
+
+
+class LoadOptionsService:
+    """Makes the load options for a chosen file. Call its methods on the event loop's thread."""
+
+    def __init__(
+        self,
+        library: LibraryService,
+        templates: TemplatesService,
+        profiles: SavedProfiles,
+        catalog: Callable[[], Awaitable[Catalog]],
+    ) -> None:
+        self._library, self._templates, self._profiles, self._catalog = library, templates, profiles, catalog
+
+    async def options_for(self, path: Path) -> LoadOptions:
+        """Return the options for any file; the engine reports what is wrong with one that can't be loaded."""
+        catalog = await self._catalog()
+        model = self._find(path) or await asyncio.to_thread(model_at, path, self._library.headers)
+        if model is None:
+            return self._profiles.applied(LoadOptions(model=str(path)))
+        options = await asyncio.to_thread(load_options, model, self._templates, catalog)
+        return self._profiles.applied(options)
+
+    async def options_again(self, last: LoadOptions) -> LoadOptions:
+        """Return the options for the model of the last session.
+
+        Before the first scan its vision projector and template may be unknown; those of `last` are used then.
+        """
+        options = await self.options_for(Path(last.model))
+        return msgspec.structs.replace(
+            options,
+            mmproj=options.mmproj or last.mmproj,
+            chat_template_file=options.chat_template_file or last.chat_template_file,
+        )
+
+    async def base_repo(self, path: str) -> str:
+        """Return the repository of the unquantised model; "" if unknown."""
+        model = self._find(Path(path))
+        return base_repo_of(model, await self._catalog()) if model is not None else ""
+
+    def _find(self, path: Path) -> LibraryModel | None:
+        try:
+            return self._library.find(str(path))
+        except QwenDeskError:
+            return None

@@ -1,0 +1,238 @@
+"""Models that suit this PC: the catalog compared with the engine's devices and the memory."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+import psutil
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.observed import Observed
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Devices
+from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
+from qwendesk.models.fit import Pc, estimate_fit, make_pc
+from qwendesk.models.protocols import AppOptionsSource, ModelEngine
+from qwendesk.models.ranking import (
+    ExpectedSpeed,
+    Offer,
+    QuantOffer,
+    choose_hero,
+    choose_lighter,
+    choose_quant,
+    choose_quick,
+    expected_speed,
+    find_flag,
+    sort_offers,
+)
+
+UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
+"""Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality.
+
+A model is offered from the first uploader that has it. In the current catalog the first one has every model; the others
+are for models that a newer catalog may have only from them.
+"""
+_SMALLEST_CARD_BYTES = 2 * GIB
+"""Cards with less memory are not reported as unused."""
+_NOT_FOR_HOME = frozenset({"BF16", "F16", "F32"})
+
+
+class Offers(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the page and the first start show."""
+
+    state: Literal["looking", "ready", "failed"] = "looking"
+    problem: str = ""
+    """If `state` is "failed": why there is nothing to offer, in a sentence."""
+    pc: Pc = Pc(ram_bytes=0)
+    offers: tuple[Offer, ...] = ()
+    """The recommended one first."""
+    with_pictures: bool = True
+    catalog_date: str = ""
+
+    @property
+    def hero(self) -> Offer | None:
+        return next((offer for offer in self.offers if offer.is_hero), None)
+
+    @property
+    def lighter(self) -> Offer | None:
+        """The alternative to a recommended model that leaves little RAM."""
+        return next((offer for offer in self.offers if offer.is_lighter), None)
+
+    @property
+    def quick(self) -> Offer | None:
+        """The small model of "Chat in a minute"."""
+        hero = self.hero
+        return choose_quick(self.offers, hero.id if hero is not None else "")
+
+    def find(self, model: str) -> Offer | None:
+        return next((offer for offer in self.offers if offer.id == model), None)
+
+    def speed(self, offer: Offer) -> ExpectedSpeed | None:
+        """Return what users report for a similar PC, or else the planner's estimate; None if unknown."""
+        return expected_speed(offer.model, offer.recommended, self.pc) if offer.recommended is not None else None
+
+
+class OffersService:
+    """Owns the offers. Call its methods on the event loop's thread; it reads files and plans on another."""
+
+    def __init__(
+        self,
+        engine: ModelEngine,
+        settings: AppOptionsSource,
+        *,
+        catalog: Callable[[], Catalog] = load_catalog,
+        ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
+    ) -> None:
+        self._engine, self._settings = engine, settings
+        self._load_catalog, self._ram_bytes = catalog, ram_bytes
+        self.state = Observed(Offers())
+        self._devices: Devices | EngineExit | None = None
+        self._one_update = asyncio.Lock()
+        self._reserve_gb = settings.options.reserve_gb
+        self._unsubscribe = settings.subscribe(self._on_options)
+        self._updates: set[asyncio.Task[Offers]] = set()
+
+    async def update(self) -> Offers:
+        """Ask the engine for its devices, unless they are known, and plan every model for them."""
+        async with self._one_update:
+            if not isinstance(self._devices, Devices):
+                self._devices = await self._engine.probe()
+            return await self._plan(with_pictures=self.state.value.with_pictures)
+
+    async def refresh(self) -> Offers:
+        """Ask the engine for its devices again and update: a GPU or an engine may have been added."""
+        self._devices = None
+        return await self.update()
+
+    async def set_pictures(self, *, with_pictures: bool) -> Offers:
+        """Offer every model with, or without, its vision projector."""
+        async with self._one_update:
+            return await self._plan(with_pictures=with_pictures)
+
+    async def close(self) -> None:
+        """Stop following the options."""
+        self._unsubscribe()
+        for update in self._updates:
+            update.cancel()
+        await asyncio.gather(*self._updates, return_exceptions=True)
+
+    def _on_options(self, options: AppOptions) -> None:
+        """Plan again if the reserve has changed, unless nothing was planned yet."""
+        before, self._reserve_gb = self._reserve_gb, options.reserve_gb
+        if before != options.reserve_gb and self.state.value.state != "looking":
+            update = asyncio.get_running_loop().create_task(self.update())
+            self._updates.add(update)
+            update.add_done_callback(self._updates.discard)
+
+    async def _plan(self, *, with_pictures: bool) -> Offers:
+        reserve = round(self._settings.options.reserve_gb * GIB)
+        try:
+            found = await asyncio.to_thread(self._make, self._devices, reserve, with_pictures)
+        except QwenDeskError as error:
+            found = Offers(state="failed", problem=error.sentence, with_pictures=with_pictures)
+        self.state.set(found)
+        return found
+
+    def _make(self, devices: Devices | EngineExit | None, reserve: int, with_pictures: bool) -> Offers:
+        problem = devices.sentence if isinstance(devices, EngineExit) else ""
+        known = devices.devices if isinstance(devices, Devices) else ()
+        pc = make_pc(known, self._ram_bytes(), reserve, problem)
+        catalog = self._load_catalog()
+        return Offers(
+            state="ready",
+            pc=pc,
+            offers=make_offers(catalog, pc, with_pictures=with_pictures),
+            with_pictures=with_pictures,
+            catalog_date=catalog.date,
+        )
+
+
+def unused_gpus(offers: Offers, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """Return the names of NVIDIA and AMD cards with memory of their own, if the engine sees no GPU at all.
+
+    Return nothing while that isn't known. An engine that didn't start is reported elsewhere.
+    """
+    if snapshot is None or offers.state != "ready" or not offers.pc.is_probed or offers.pc.gpus:
+        return ()
+    return tuple(
+        gpu.name or str(gpu.vendor)
+        for gpu in snapshot.gpus
+        if gpu.vendor in ("nvidia", "amd")
+        and not gpu.unified
+        and (gpu.total_bytes is None or gpu.total_bytes >= _SMALLEST_CARD_BYTES)
+    )
+
+
+def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer, ...]:
+    """Return one offer for each model of the catalog, the recommended one first."""
+    pairs = ((model, preferred_repository(catalog, model)) for model in catalog.models)
+    offers = [_offer(catalog, model, repo, pc, with_pictures) for model, repo in pairs if repo is not None]
+    hero = choose_hero(offers)
+    lighter = choose_lighter(offers, hero)
+    marked = [
+        msgspec.structs.replace(offer, is_hero=offer.id == hero, is_lighter=offer.id == lighter) for offer in offers
+    ]
+    return sort_offers(marked, hero)
+
+
+def preferred_repository(catalog: Catalog, model: CatalogModel) -> Repository | None:
+    """Return the preferred uploader's repository of `model`, except base models and those for speculative decoding."""
+    found = {
+        each.uploader: each
+        for each in reversed(catalog.repositories)
+        if each.model == model.id and each.files and not each.is_mtp and not each.is_base
+    }
+    return next((found[uploader] for uploader in UPLOADERS if uploader in found), None)
+
+
+def _offer(catalog: Catalog, model: CatalogModel, repository: Repository, pc: Pc, with_pictures: bool) -> Offer:
+    mmproj = _mmproj(catalog, repository) if with_pictures else None
+    files = [each for each in repository.files if each.kind == "model" and each.quant not in _NOT_FOR_HOME]
+    quants = tuple(
+        sorted(
+            (_quant(catalog, model, repository, file, mmproj, pc) for file in files),
+            key=lambda each: (-each.n_bytes, each.quant),
+        )
+    )
+    recommended, reason = choose_quant(quants)
+    return Offer(
+        model=model,
+        quants=quants,
+        recommended=recommended,
+        reason=reason,
+        mmproj_path=mmproj.path if mmproj is not None else "",
+        mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
+    )
+
+
+def _mmproj(catalog: Catalog, repository: Repository) -> CatalogFile | None:
+    found = catalog.find_file(repository.mmproj_repo, repository.mmproj_path)
+    return found.file if found is not None else None
+
+
+def _quant(
+    catalog: Catalog, model: CatalogModel, repository: Repository, file: CatalogFile, mmproj: CatalogFile | None, pc: Pc
+) -> QuantOffer:
+    quality = tuple(
+        each
+        for each in catalog.contents.quality
+        if (each.model, each.uploader, each.quant) == (model.id, repository.uploader, file.quant)
+    )
+    fit, speed = estimate_fit(model, file.n_bytes, mmproj.n_bytes if mmproj is not None else 0, pc)
+    return QuantOffer(
+        repo=repository.repo,
+        path=file.path,
+        quant=file.quant,
+        n_bytes=file.n_bytes,
+        is_exact=file.is_exact,
+        fit=fit,
+        speed=speed,
+        quality=quality,
+        notes=catalog.notes(model.id, repository.uploader, file.quant),
+        flag=find_flag(catalog, repository, file),
+    )

@@ -1,0 +1,273 @@
+"""Searches the Hub, and lists the files of one repository with whether they fit this PC."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core.errors import BadModelFile, QwenDeskError
+from qwendesk.core.file_names import Shard, billions_in, is_draft_name, is_mmproj_name, model_name, quant_in_name
+from qwendesk.core.model_facts import ModelFacts, TensorFacts
+from qwendesk.core.observed import Observed
+from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.hub.catalog_schema import CatalogModel, Repository
+from qwendesk.hub.download_plan import mmproj_for
+from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
+from qwendesk.hub.remote_header import remote_facts
+from qwendesk.models.fit import FitLabel, Pc, estimate_fit, estimate_mmproj, plan_fit
+from qwendesk.models.network import NetworkService
+from qwendesk.models.offers import preferred_repository
+
+_MIN_BYTES_PER_PARAM = 0.3
+"""Size of the smallest quants (UD-IQ2_XXS of 35B-A3B: 0.30). A model that doesn't fit at this size never fits."""
+_IMATRIX_PREFIX = "imatrix"
+MAX_RESULTS = 40
+
+
+class HubSearchHit(msgspec.Struct, frozen=True, kw_only=True):
+    """One repository found by a search."""
+
+    found: FoundRepo
+    params_b: float | None = None
+    """Billions of parameters, from the name; None if it doesn't say."""
+    may_fit: bool | None = None
+    """Whether its smallest quants could fit in memory; None if unknown."""
+    model: CatalogModel | None = None
+    """The model if the hit is from the catalog, which has no counts of downloads and likes."""
+
+
+class RepoFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One model that can be downloaded: a file, or all shards of a split model."""
+
+    path: str
+    """Path of the first shard."""
+    name: str
+    quant: str
+    n_bytes: int
+    """Of all shards."""
+    n_shards: int
+    date: str = ""
+    mmproj_bytes: int = 0
+    """Size of the vision projector that is downloaded with it."""
+    fit: FitLabel | None = None
+
+
+class OpenedRepo(msgspec.Struct, frozen=True, kw_only=True):
+    """The repository that is shown."""
+
+    repo: str
+    state: Literal["looking", "ready", "failed"] = "looking"
+    problem: str = ""
+    """Why the files can't be listed, and what to do."""
+    items: tuple[RepoFile, ...] = ()
+    """If `state` is "failed": the files that the catalog knows."""
+    facts: ModelFacts | None = None
+    """From the header of one of its files, without the tensors."""
+    facts_problem: str = ""
+    """Why the header could not be read. The files can be downloaded nevertheless."""
+    model: str = ""
+    """The model's id in the catalog, if it is there."""
+
+
+class SearchState(msgspec.Struct, frozen=True, kw_only=True):
+    """What the Hugging Face tab shows."""
+
+    query: str = ""
+    sort: Sort = "downloads"
+    state: Literal["idle", "searching", "done", "failed"] = "idle"
+    """If "idle" or "failed", `hits` are the models of the catalog."""
+    problem: str = ""
+    hits: tuple[HubSearchHit, ...] = ()
+    opened: OpenedRepo | None = None
+
+
+class SearchService:
+    """Owns the search. Call its methods on the event loop's thread; it asks the Hub on others.
+
+    The answer to an earlier search or repository is dropped when a newer one has been asked for.
+    """
+
+    def __init__(
+        self, network: NetworkService, pc: Callable[[], Pc], *, catalog: Callable[[], Catalog] = load_catalog
+    ) -> None:
+        self._network, self._pc, self._catalog = network, pc, catalog
+        self.state = Observed(SearchState())
+        self._searches = self._opens = 0
+
+    async def show_catalog(self) -> None:
+        """Show the models of the catalog, which needs no network."""
+        self._searches += 1
+        ticket = self._searches
+        hits = await asyncio.to_thread(self._catalog_hits)
+        if ticket == self._searches:
+            self.state.update(query="", state="idle", problem="", hits=hits)
+
+    async def search(self, query: str, sort: Sort) -> None:
+        """Search for repositories with GGUF files. An error becomes the state's `problem`."""
+        self._searches += 1
+        ticket = self._searches
+        self.state.update(query=query, sort=sort, state="searching", problem="")
+        try:
+            found = await asyncio.to_thread(lambda: self._network.hub().search(query, sort=sort, limit=MAX_RESULTS))
+        except QwenDeskError as error:
+            hits = await asyncio.to_thread(self._catalog_hits)
+            if ticket == self._searches:
+                self.state.update(state="failed", problem=error.sentence, hits=hits)
+            return
+        if ticket == self._searches:
+            hits = tuple(_make_hit(each, self._pc()) for each in found)
+            self.state.update(state="done", hits=hits)
+
+    async def open(self, repo: str) -> None:
+        """List the files of `repo`, then read the header of one of them by range requests."""
+        self._opens += 1
+        ticket = self._opens
+        self.state.update(opened=OpenedRepo(repo=repo))
+        try:
+            files, opened = await asyncio.to_thread(self._list_files, repo)
+        except QwenDeskError as error:
+            failed = OpenedRepo(repo=repo, state="failed", problem=error.sentence)
+            items = await asyncio.to_thread(self._catalog_files, repo)
+            if ticket == self._opens:
+                self.state.update(opened=msgspec.structs.replace(failed, items=items))
+            return
+        if ticket != self._opens:
+            return
+        self.state.update(opened=opened)
+        if opened.items and opened.items[0].fit is None:
+            read = await asyncio.to_thread(self._read_header, files, opened)
+            if ticket == self._opens:
+                self.state.update(opened=read)
+
+    def close_repo(self) -> None:
+        """Show the search results again."""
+        self._opens += 1
+        self.state.update(opened=None)
+
+    def _catalog_hits(self) -> tuple[HubSearchHit, ...]:
+        """Return the preferred repository of each model of the catalog."""
+        catalog, pc = self._catalog(), self._pc()
+        repositories = (preferred_repository(catalog, model) for model in catalog.models)
+        return tuple(
+            msgspec.structs.replace(_make_hit(_found(each), pc), model=catalog.model(each.model))
+            for each in repositories
+            if each is not None
+        )
+
+    def _catalog_files(self, repo: str) -> tuple[RepoFile, ...]:
+        """Return the files of `repo` in the catalog, smallest first; none if it isn't there."""
+        catalog, pc = self._catalog(), self._pc()
+        repository = catalog.repository(repo)
+        model = catalog.model(repository.model) if repository is not None else None
+        if repository is None or model is None:
+            return ()
+        found = catalog.find_file(repository.mmproj_repo, repository.mmproj_path)
+        mmproj_bytes = found.file.n_bytes if found is not None else 0
+        items = (
+            RepoFile(
+                path=file.path,
+                name=model_name(file.path),
+                quant=file.quant,
+                n_bytes=file.n_bytes,
+                n_shards=max(len(file.parts), 1),
+                date=file.seen or repository.seen,
+                mmproj_bytes=mmproj_bytes,
+                fit=estimate_fit(model, file.n_bytes, mmproj_bytes, pc)[0],
+            )
+            for file in repository.files
+            if file.kind == "model"
+        )
+        return tuple(sorted(items, key=lambda each: (each.n_bytes, each.name)))
+
+    def _list_files(self, repo: str) -> tuple[tuple[RemoteFile, ...], OpenedRepo]:
+        files = self._network.hub().files(repo)
+        catalog, pc = self._catalog(), self._pc()
+        known = catalog.repository(repo)
+        model = catalog.model(known.model) if known is not None else None
+        items = repo_files(files)
+        if model is not None:
+            items = tuple(
+                msgspec.structs.replace(each, fit=estimate_fit(model, each.n_bytes, each.mmproj_bytes, pc)[0])
+                for each in items
+            )
+        return files, OpenedRepo(repo=repo, state="ready", items=items, model=model.id if model is not None else "")
+
+    def _read_header(self, files: Sequence[RemoteFile], opened: OpenedRepo) -> OpenedRepo:
+        """Read the header of the smallest file, which has the layers and experts of all quants. Blocks."""
+        smallest = min(opened.items, key=lambda each: each.n_bytes)
+        file = next(each for each in files if each.path == smallest.path)
+        try:
+            facts = remote_facts(self._network.hub(), file)
+        except (QwenDeskError, BadModelFile) as error:
+            return msgspec.structs.replace(opened, facts_problem=error.sentence)
+        pc = self._pc()
+        items = tuple(_with_fit(each, scale_facts(facts, each.n_bytes), pc) for each in opened.items)
+        return msgspec.structs.replace(opened, items=items, facts=msgspec.structs.replace(facts, tensors=()))
+
+
+def repo_files(files: Sequence[RemoteFile]) -> tuple[RepoFile, ...]:
+    """Return the models among `files`, smallest first, without vision projectors and draft models."""
+    items = []
+    for file in files:
+        shard = Shard.parse(file.path)
+        if _is_companion(file.path) or (shard is not None and not shard.is_first):
+            continue
+        shards = [file] if shard is None else [each for each in files if each.path in shard.siblings]
+        projector = mmproj_for(file, files)
+        items.append(
+            RepoFile(
+                path=file.path,
+                name=model_name(file.path),
+                quant=quant_in_name(file.path),
+                n_bytes=sum(each.n_bytes for each in shards),
+                n_shards=len(shards),
+                date=(file.date or "")[:10],
+                mmproj_bytes=projector.n_bytes if projector is not None else 0,
+            )
+        )
+    return tuple(sorted(items, key=lambda each: (each.n_bytes, each.name)))
+
+
+def scale_facts(facts: ModelFacts, n_bytes: int) -> ModelFacts:
+    """Return the facts of another quant of the same model that has `n_bytes`.
+
+    The bytes are spread over the layers as in `facts`, or evenly if its first shard holds no tensors.
+    """
+    total = sum(tensor.n_bytes for tensor in facts.tensors)
+    blocks = max(facts.block_count, 1)
+    if total < facts.file_bytes // 2 or not total:
+        tensors = tuple(TensorFacts(f"blk.{index}.attn.weight", "", (), n_bytes // blocks) for index in range(blocks))
+    else:
+        tensors = tuple(
+            msgspec.structs.replace(tensor, n_bytes=tensor.n_bytes * n_bytes // total) for tensor in facts.tensors
+        )
+    return msgspec.structs.replace(facts, file_bytes=n_bytes, tensors=tensors)
+
+
+def params_from_name(repo: str) -> float | None:
+    """Return the billions of parameters in a repository's name: 35 for "Qwen3.5-35B-A3B"; None if it has none."""
+    return billions_in(repo.rpartition("/")[2])
+
+
+def _found(repository: Repository) -> FoundRepo:
+    return FoundRepo(repository.repo, 0, 0, repository.seen, gated=False, marks=())
+
+
+def _make_hit(found: FoundRepo, pc: Pc) -> HubSearchHit:
+    params = params_from_name(found.repo)
+    room = pc.vram_room_bytes + pc.ram_room_bytes
+    may_fit = None if params is None or not room else params * 1e9 * _MIN_BYTES_PER_PARAM <= room
+    return HubSearchHit(found=found, params_b=params, may_fit=may_fit)
+
+
+def _with_fit(item: RepoFile, facts: ModelFacts, pc: Pc) -> RepoFile:
+    projector = estimate_mmproj(item.mmproj_bytes) if item.mmproj_bytes else None
+    return msgspec.structs.replace(item, fit=plan_fit(facts, projector, pc)[0])
+
+
+def _is_companion(path: str) -> bool:
+    """Return whether the file belongs to a model and isn't one itself."""
+    is_imatrix = PurePosixPath(path).name.lower().startswith(_IMATRIX_PREFIX)
+    return is_imatrix or is_mmproj_name(path) or is_draft_name(path)

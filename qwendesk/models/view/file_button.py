@@ -1,0 +1,98 @@
+"""The button of a file on the Hub: download it, resume its download, fix it or load it."""
+
+from collections.abc import Coroutine, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any, Final
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.translation import mark, tr
+from qwendesk.models.downloads import DownloadsService
+from qwendesk.models.model_list import FileStatus, FileStatuses
+from qwendesk.models.view.problem_line import ProblemLine
+from qwendesk.widgets.buttons import TextButton
+from qwendesk.widgets.tasks import window_tasks
+
+_TEXTS: Final[Mapping[FileStatus, tuple[str, str]]] = MappingProxyType(
+    {
+        "absent": (mark("Download"), mark("Download from Hugging Face")),
+        "downloading": (mark("Downloading"), mark("See the progress under Downloads")),
+        "paused": (mark("Resume"), mark("Resume the paused download")),
+        "failed": (mark("Retry"), mark("The download failed: {0}")),
+        "present": (mark("Load"), mark("Load this model")),
+        "flagged": (mark("Fix"), mark("This file has a problem. See My models.")),
+    }
+)
+"""The button's text and tooltip, by the status of the file."""
+
+
+def file_button() -> TextButton:
+    """Return the button of a file in a table."""
+    button = TextButton(tr("Download"))
+    button.setProperty("compact", "true")
+    return button
+
+
+def show_file_status(button: QPushButton, statuses: FileStatuses, repo: str, path: str) -> None:
+    """Show on `button` what can be done with the file."""
+    status = statuses.status(repo, path)
+    text, tip = _TEXTS[status]
+    stopped = statuses.stopped.get((repo, path))
+    button.setText(tr(text))
+    button.setToolTip(tr(tip, stopped.sentence if stopped is not None else ""))
+    button.setAccessibleName(tr("{0}: {1}", tr(text), PurePosixPath(path).name))
+    button.setEnabled(status != "downloading")
+
+
+class FileOffersTab(QWidget):
+    """Base class of the tabs that offer files on the Hub."""
+
+    use_asked = Signal(str)
+    """Path of a model on this PC."""
+    fix_asked = Signal()
+    """Asks to fix a file on this PC that is damaged or outdated."""
+
+    def __init__(self, downloads: DownloadsService, name: str) -> None:
+        """`name` begins the object name of `problem`, which the tab places in its layout."""
+        super().__init__()
+        self._downloads, self._tasks = downloads, window_tasks()
+        self._statuses = FileStatuses()
+        self._asked = "", "", True
+        """Repository and path of the file whose button was clicked last, and whether with its vision projector."""
+        self.problem = ProblemLine(f"{name}.problem")
+        """Why a download couldn't start."""
+        self.problem.retry_asked.connect(self._retry)
+
+    def show_statuses(self, statuses: FileStatuses) -> None:
+        """Show on the buttons of the files what can be done with each."""
+        raise NotImplementedError
+
+    def handle_click(self, repo: str, path: str, *, with_mmproj: bool = True) -> None:
+        """Perform the action of the file's button. `with_mmproj` is whether to download its vision projector too."""
+        self._asked = repo, path, with_mmproj
+        match self._statuses.status(repo, path):
+            case "paused" | "failed":
+                self._run(self._downloads.resume(self._statuses.stopped[(repo, path)].id))
+            case "flagged":
+                self.fix_asked.emit()
+            case "present":
+                self.use_asked.emit(self._statuses.present[(repo, path)])
+            case _:
+                self._run(self._downloads.add(repo, path, with_mmproj=with_mmproj))
+
+    def _retry(self) -> None:
+        repo, path, with_mmproj = self._asked
+        self.handle_click(repo, path, with_mmproj=with_mmproj)
+
+    def _run(self, action: Coroutine[Any, Any, object]) -> None:
+        async def run() -> None:
+            try:
+                await action
+                self.problem.show_problem("")
+            except QwenDeskError as error:
+                self.problem.show_problem(error.sentence)
+
+        self._tasks.start(run())

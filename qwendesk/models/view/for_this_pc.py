@@ -1,0 +1,107 @@
+"""The tab "For this PC": one recommended model, then the others by how well they fit."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QVBoxLayout
+
+from qwendesk.core.number_format import show_date
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+from qwendesk.models.downloads import DownloadsService
+from qwendesk.models.model_list import FileStatuses
+from qwendesk.models.offers import Offers, OffersService
+from qwendesk.models.ranking import QuantOffer
+from qwendesk.models.view.file_button import FileOffersTab
+from qwendesk.models.view.offer_card import OfferCard
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import DensitySpacing, ResponsivePairLayout, horizontal_group
+
+_LEAST_STATUS = 280
+"""Least width in pixels of the sentence next to the buttons."""
+
+
+class ForThisPc(FileOffersTab):
+    """The tab "For this PC"."""
+
+    def __init__(
+        self, service: OffersService, downloads: DownloadsService, speeds: Observed[Mapping[str, float]]
+    ) -> None:
+        super().__init__(downloads, "models.pc")
+        self._service, self._speeds = service, speeds
+        self._cards: list[OfferCard] = []
+        self._status = QLabel()
+        self._status.setProperty("kind", "dim")
+        self._status.setObjectName("models.pc.status")
+        self._status.setWordWrap(True)
+        self._pictures = TextButton(" " + tr("With pictures"), kind="pill", icon_name="picture")
+        self._pictures.setCheckable(True)
+        tip = tr("Also download the vision file (mmproj), and include it in all estimates")
+        describe(self._pictures, "models.pictures", tr("With pictures"), tip)
+        self._pictures.setChecked(True)
+        self._pictures.toggled.connect(lambda on: self._tasks.start(service.set_pictures(with_pictures=on)))
+        again = TextButton(" " + tr("Refresh"), icon_name="again")
+        describe(again, "models.pc.again", tr("Refresh"), tr("Check this PC's hardware again"))
+        again.clicked.connect(lambda: self._tasks.start(service.refresh()))
+        tools = horizontal_group(self._pictures, again)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(12)
+        DensitySpacing(self._list)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addLayout(ResponsivePairLayout(self._status, tools, least=_LEAST_STATUS))
+        column.addWidget(self.problem)
+        column.addLayout(self._list)
+        column.addStretch(1)
+        bind(self, service.state, self._show)
+        bind(self, speeds, self._show_speeds)
+
+    def show_statuses(self, statuses: FileStatuses) -> None:
+        if statuses == self._statuses:
+            return
+        self._statuses = statuses
+        for card in self._cards:
+            card.show_statuses(statuses)
+
+    def _show(self, offers: Offers) -> None:
+        self._status.setText(status_text(offers))
+        self._status.setTextFormat(Qt.TextFormat.PlainText)
+        opened = {card.offer.id for card in self._cards if card.is_open}
+        for card in self._cards:
+            self._list.removeWidget(card)
+            card.setParent(None)
+            card.deleteLater()
+        self._cards = [OfferCard(offer, offers, self._speeds.value) for offer in offers.offers]
+        for card in self._cards:
+            card.chosen.connect(self._on_chosen)
+            card.show_statuses(self._statuses)
+            self._list.addWidget(card)
+            card.show()
+            if card.offer.id in opened:
+                card.toggle_table()
+
+    def _show_speeds(self, speeds: Mapping[str, float]) -> None:
+        for card in self._cards:
+            card.show_speeds(speeds)
+
+    def _on_chosen(self, quant: QuantOffer) -> None:
+        self.handle_click(quant.repo, quant.path, with_mmproj=self._service.state.value.with_pictures)
+
+
+def status_text(offers: Offers) -> str:
+    """Return what the estimates are based on, or why there are none."""
+    if offers.state == "looking":
+        return tr("Checking this PC…")
+    if offers.state == "failed":
+        return offers.problem
+    age = tr("File sizes as of {0}.", show_date(offers.catalog_date))
+    if offers.pc.problem:
+        return tr("{0} Estimates assume CPU only. {1}", offers.pc.problem, age)
+    if not offers.pc.gpus:
+        no_gpu = tr("No usable GPU found; estimates assume CPU only.")
+        return f"{no_gpu} {age}"
+    if offers.hero is None:
+        return tr("No model in the catalog fits in this PC's memory. {0}", age)
+    return tr("Estimated for this PC. {0}", age)

@@ -1,0 +1,207 @@
+"""The model picker: the models on this PC with size, fit and state, found by typing a few letters of a name."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidgetItem, QVBoxLayout, QWidget
+
+from qwendesk.core.observed import Observed
+from qwendesk.core.paths import is_demo
+from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState
+from qwendesk.hub.library import LibraryModel
+from qwendesk.models.fit import FitLabel
+from qwendesk.models.model_list import ModelEntry
+from qwendesk.models.view.model_texts import details_text, matches_search, owner_text
+from qwendesk.models.view.offer_texts import fit_details, fit_word
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.search_popover import SearchPopover, set_spoken
+from qwendesk.widgets.text_labels import ElidedLabel
+from qwendesk.widgets.theme_keeper import current_theme
+
+_WIDTH, _MOST_ROWS = 520, 6
+_MOST_MATCHES = 50
+"""Rows that are built at most; of more models, users find theirs by typing."""
+_ROW_AIR = 30
+"""Height of a row in addition to its two lines of text."""
+_DEMO = ""
+"""Stands for the built-in demo where a row has the path of its model."""
+
+
+class ModelPicker(SearchPopover):
+    """Built each time it is opened. Closes when something is chosen. Lists the model that was used last first."""
+
+    load_asked = Signal(str)
+    """Path of a model."""
+    demo_asked = Signal()
+    offers_asked = Signal()
+    """Asks to show the models that fit this PC."""
+    file_asked = Signal()
+    mmproj_asked = Signal()
+    cancel_asked = Signal()
+
+    def __init__(
+        self,
+        entries: Sequence[ModelEntry],
+        fits: Observed[Mapping[str, FitLabel]],
+        engine: Observed[EngineState],
+        last: str,
+        parent: QWidget,
+    ) -> None:
+        """`last` is the path of the model that was used last; "" if there is none."""
+        height = current_theme().px(13) + current_theme().px(12) + _ROW_AIR
+        super().__init__(
+            "model.picker", tr("Choose a model"), parent, width=_WIDTH, row_height=height, most_rows=_MOST_ROWS
+        )
+        usable = [each for each in entries if not (each.is_companion or each.model.problem)]
+        usable.sort(key=lambda each: each.model.path != last)
+        self._entries = {each.model.path: each for each in usable}
+        self._engine, self._fits, self._last = engine.value, fits, last
+        is_listed = any(each.model.path == last for each in entries)
+        self._elsewhere = Path(last) if last and not is_listed else None
+        """The model that was used last, if it isn't in a models folder but was opened as a file."""
+        self._rows: dict[str, tuple[PickerRow, QListWidgetItem]] = {}
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on the button only closes the picker
+        self.describe_parts(tr("Find a model"), tr("Search by name, quant or app"), tr("Models on this PC"))
+        self.column.addLayout(self._buttons())
+        bind(self, fits, self._show_fits)
+        bind(self, engine, self._show_engine)
+
+    def fill(self, query: str) -> str:
+        """Show the models that match `query`, and the demo if nothing is searched for."""
+        self._rows = {}
+        elsewhere = self._elsewhere
+        if elsewhere is not None and all(word in elsewhere.stem.lower() for word in query.lower().split()):
+            self._add(self._last, PickerRow(elsewhere.stem, str(elsewhere.parent)))
+        matching = [entry.model for entry in self._entries.values() if matches_search(entry, query)]
+        for model in matching[:_MOST_MATCHES]:
+            self._add(model.path, PickerRow(model.name, _details(model)))
+        is_search = bool(query.strip())
+        if not is_search:
+            demo = tr("Always available, but knows only a few topics")
+            self._add(_DEMO, PickerRow(tr("Built-in demo"), demo))
+        self._show_fits(self._fits.value)
+        self._show_states()
+        if is_search:
+            return "" if self._rows else tr("No matching model")
+        return "" if self._entries or elsewhere is not None else tr("No models on this PC yet")
+
+    def choose(self, key: str) -> None:
+        if key == _DEMO:
+            self.demo_asked.emit()
+        else:
+            self.load_asked.emit(key)
+
+    def _buttons(self) -> FlowLayout:
+        flow = FlowLayout()
+        flow.addWidget(self._button("get", tr("Get models"), tr("See which models fit this PC"), self.offers_asked))
+        tip = tr("Any Qwen3.5 or Qwen3.6 GGUF file on this PC")
+        flow.addWidget(self._button("file", tr("Open a file…"), tip, self.file_asked))
+        tip = tr("The vision file of the loaded model, so that it can see")
+        self._mmproj = self._button("mmproj", tr("Choose mmproj file…"), tip, self.mmproj_asked)
+        self._cancel = self._button("cancel", tr("Stop loading"), tr("Stop loading the model"), self.cancel_asked)
+        flow.addWidget(self._mmproj)
+        flow.addWidget(self._cancel)
+        return flow
+
+    def _button(self, name: str, text: str, tip: str, asked: SignalInstance) -> TextButton:
+        button = TextButton(text)
+        describe(button, f"model.picker.{name}", text, tip)
+        button.clicked.connect(self.close)
+        button.clicked.connect(asked)
+        return button
+
+    def _show_engine(self, engine: EngineState) -> None:
+        """Show which model is loaded or being loaded, and the buttons for it."""
+        self._engine = engine
+        self._mmproj.setVisible(engine.report is not None and not is_demo(engine.report.options.model))
+        self._cancel.setVisible(engine.is_loading)
+        self._show_states()
+        self.fit_height()
+
+    def _show_states(self) -> None:
+        for path, (row, item) in self._rows.items():
+            row.show_state(self._state_of(path))
+            set_spoken(item, row.accessibleName())
+
+    def _state_of(self, path: str) -> str:
+        """Return whether the model is loaded, being loaded or was used last, in a word; "" if none of these."""
+        wanted, engine = self._engine.requested, self._engine
+        if wanted is not None and (_DEMO if is_demo(wanted.model) else wanted.model) == path:
+            if engine.report is not None:
+                return tr("Loaded")
+            if engine.is_loading:
+                return tr("Loading")
+        return tr("Used last") if path and path == self._last else ""
+
+    def _add(self, path: str, row: "PickerRow") -> None:
+        self._rows[path] = row, self.add_row(path, row, row.accessibleName())
+
+    def _show_fits(self, fits: Mapping[str, FitLabel]) -> None:
+        for path, (row, item) in self._rows.items():
+            if path in fits:
+                row.show_fit(fits[path])
+                set_spoken(item, row.accessibleName())
+
+
+class PickerRow(QWidget):
+    """One model: its name and what it is, and chips for its state and fit."""
+
+    def __init__(self, name: str, details: str) -> None:
+        super().__init__()
+        self._name, self._details = name, details
+        title = ElidedLabel("model.picker.name")
+        title.setText(name)
+        title.setToolTip(name)
+        about = ElidedLabel("model.picker.details", kind="small")
+        about.setText(details)
+        about.setToolTip(details)
+        self._state = _chip("state", "info")
+        self._fit = _chip("fit", "plain")
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(title)
+        words.addWidget(about)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 4, 12, 4)
+        line.setSpacing(8)
+        line.addLayout(words, 1)
+        for chip in (self._state, self._fit):
+            line.addWidget(chip, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._update_name()
+
+    def show_state(self, state: str) -> None:
+        """Show whether the model is loaded; "" hides the chip."""
+        self._state.setText(state)
+        self._state.setVisible(bool(state))
+        self._update_name()
+
+    def show_fit(self, fit: FitLabel) -> None:
+        text, tone = fit_word(fit)
+        restyle(self._fit, "chip", tone)
+        self._fit.setText(text)
+        self._fit.setToolTip(fit_details(fit))
+        self._fit.show()
+        self._update_name()
+
+    def _update_name(self) -> None:
+        texts = (self._name, self._details, self._state.text(), self._fit.text())
+        self.setAccessibleName(", ".join(text for text in texts if text))
+
+
+def _chip(name: str, tone: str) -> QLabel:
+    """Return a label of a row, hidden until it has a text."""
+    chip = QLabel()
+    chip.setObjectName(f"model.picker.{name}")
+    chip.setProperty("chip", tone)
+    chip.hide()
+    return chip
+
+
+def _details(model: LibraryModel) -> str:
+    """Return "Q4_K_M · 20.5 GB · sees pictures · LM Studio"."""
+    owner = owner_text(model)
+    return tr("{0} · {1}", details_text(model), owner) if owner else details_text(model)

@@ -1,0 +1,187 @@
+"""A card for one model: its purpose, the quant for this PC, whether it fits, and a button to download it."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+
+from qwendesk.core.translation import tr
+from qwendesk.models.model_list import FileStatuses
+from qwendesk.models.offers import Offers
+from qwendesk.models.ranking import Offer, QuantOffer
+from qwendesk.models.view.file_button import show_file_status
+from qwendesk.models.view.file_table import fit_chip
+from qwendesk.models.view.offer_texts import (
+    about_text,
+    model_facts_text,
+    quality_text,
+    reason_text,
+    size_text,
+)
+from qwendesk.models.view.quant_table import QuantTable
+from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
+from qwendesk.widgets.layouts import (
+    DensitySpacing,
+    FlowLayout,
+    ResponsivePairLayout,
+    horizontal_group,
+    widget_with,
+)
+from qwendesk.widgets.text_labels import WrappingLabel
+
+_LEAST_NAME, _LEAST_TEXT, _LEAST_OFFER = 480, 360, 420
+"""Least width in pixels of the name with its facts, of the text about the model, and of the list of quants with that
+text. In a narrower card the widgets on the right are below them."""
+
+
+class OfferCard(QFrame):
+    """Shows one Offer. `chosen` carries the QuantOffer whose button was clicked."""
+
+    chosen = Signal(object)
+
+    def __init__(self, offer: Offer, offers: Offers, speeds: Mapping[str, float]) -> None:
+        """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
+        super().__init__()
+        self._offer, self._offers, self._speeds = offer, offers, speeds
+        self._statuses = FileStatuses()
+        self._table: QuantTable | None = None
+        self.setObjectName(f"models.card.{offer.id}")
+        self.setProperty("kind", "hero" if offer.is_hero else "modelcard")
+        self.setAccessibleName(offer.id)
+        self._why = QLabel()
+        self._why.setProperty("kind", "dim")
+        self._why.setObjectName(f"models.reasons.{offer.id}")
+        self._why.setWordWrap(True)
+        self._why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._why.hide()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(18, 14, 18, 14)
+        self._column.setSpacing(8)
+        DensitySpacing(self._column)
+        self._column.addLayout(self._first_row())
+        self._column.addLayout(self._second_row())
+        self._column.addWidget(self._why)
+
+    @property
+    def offer(self) -> Offer:
+        return self._offer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the table of quants is shown."""
+        return self._table is not None and self._table.isVisibleTo(self)
+
+    def show_statuses(self, statuses: FileStatuses) -> None:
+        self._statuses = statuses
+        quant = self._offer.recommended
+        if quant is not None:
+            show_file_status(self._download_button, statuses, quant.repo, quant.path)
+        if self._table is not None:
+            self._table.show_statuses(statuses)
+
+    def show_speeds(self, speeds: Mapping[str, float]) -> None:
+        """Show speeds that were measured since."""
+        if speeds == self._speeds:
+            return
+        self._speeds = speeds
+        self._about.setText(self._about_text())
+        self._why.setText("\n".join(self._reasons()))
+        if self._table is not None:
+            self._table.show_speeds(speeds)
+
+    def toggle_table(self) -> None:
+        """Open or close the table of all quants, which is created the first time."""
+        if self._table is None:
+            self._table = QuantTable(self._offer, self._speeds)
+            self._table.chosen.connect(self.chosen)
+            self._table.show_statuses(self._statuses)
+            self._column.addWidget(self._table)
+            self._table.show()
+        else:
+            self._table.setVisible(not self._table.isVisibleTo(self))
+
+    def toggle_why(self) -> None:
+        if not self._why.text():
+            self._why.setText("\n".join(self._reasons()))
+        self._why.setVisible(not self._why.isVisibleTo(self))
+
+    @property
+    def _measured(self) -> float | None:
+        """The speed of the recommended quant on this PC."""
+        quant = self._offer.recommended
+        return self._speeds.get(PurePosixPath(quant.path).name) if quant is not None else None
+
+    def _about_text(self) -> str:
+        return about_text(self._offer, self._offers, self._measured)
+
+    def _first_row(self) -> ResponsivePairLayout:
+        offer = self._offer
+        title = FlowLayout()
+        if offer.is_hero or offer.is_lighter:
+            chip = QLabel(tr("Recommended") if offer.is_hero else tr("Lighter"))
+            chip.setProperty("chip", "accent")
+            chip.setToolTip(tr("Leaves more RAM for other programs") if offer.is_lighter else "")
+            title.addWidget(chip)
+        name = QLabel(offer.id)
+        name.setProperty("kind", "heading")
+        facts = WrappingLabel(model_facts_text(offer.model, with_pictures=bool(offer.mmproj_bytes)))
+        facts.setProperty("kind", "dim")
+        title.addWidget(name)
+        title.addWidget(facts)
+        shown = self._shown_fit()
+        fit = fit_chip(shown.fit) if shown is not None else QLabel()
+        fit.setObjectName(f"models.fit.{offer.id}")
+        return ResponsivePairLayout(widget_with(title), fit, least=_LEAST_NAME)
+
+    def _shown_fit(self) -> QuantOffer | None:
+        """Return the quant whose fit is shown: the recommended one, or the smallest if all are too large."""
+        return self._offer.recommended or (self._offer.quants[-1] if self._offer.quants else None)
+
+    def _second_row(self) -> ResponsivePairLayout:
+        offer, quant = self._offer, self._offer.recommended
+        text = f"{quant.quant} · {size_text(offer, quant)}" if quant is not None else tr("All quants")
+        quants = ChevronButton(text)
+        tip = tr("Show all quants with size, fit and quality")
+        describe(quants, f"models.open.{offer.id}", tr("{0}: {1}", offer.id, text), tip)
+        quants.clicked.connect(self.toggle_table)
+        self._about = QLabel(self._about_text())
+        self._about.setObjectName(f"models.about.{offer.id}")
+        self._about.setProperty("kind", "dim")
+        self._about.setWordWrap(True)
+        why = TextButton(tr("Why?"), kind="link")
+        describe(
+            why,
+            f"models.why.{offer.id}",
+            tr("Why this quant of {0}", offer.id),
+            tr("Show the reason, quality and sources"),
+        )
+        why.clicked.connect(self.toggle_why)
+        words = widget_with(ResponsivePairLayout(quants, self._about, least=_LEAST_TEXT, second_grows=True))
+        buttons = horizontal_group(why, *((self._make_download_button(quant),) if quant is not None else ()))
+        return ResponsivePairLayout(words, buttons, least=_LEAST_OFFER)
+
+    def _make_download_button(self, quant: QuantOffer) -> QWidget:
+        offer = self._offer
+        self._download_button = TextButton(tr("Download"), kind="primary" if offer.is_hero else "")
+        text = tr("Download {0} {1}, {2}", offer.id, quant.quant, size_text(offer, quant))
+        describe(self._download_button, f"models.download.{offer.id}", text)
+        self._download_button.clicked.connect(lambda: self.chosen.emit(quant))
+        return self._download_button
+
+    def _reasons(self) -> list[str]:
+        offer, quant = self._offer, self._offer.recommended
+        lines = [reason_text(offer)]
+        expected = self._offers.speed(offer)
+        if self._measured is not None:
+            lines.append(tr("Speed: measured on this PC in your last chat with it."))
+        elif expected is not None:
+            lines.append(tr("Speed: {0} Not measured on this PC.", tr(expected.source)))
+        if quant is None:
+            return lines
+        lines += [quality_text(each) for each in quant.quality]
+        lines += [tr("{0} ({1})", tr(note.text), tr(note.source)) for note in quant.notes]
+        if not quant.quality:
+            lines.append(tr("No quality measurements for this quant yet."))
+        lines.append(tr("Source: {0}.", quant.repo))
+        return lines

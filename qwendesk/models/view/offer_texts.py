@@ -1,0 +1,258 @@
+"""Texts about offers and downloads for the Models page and the first start. No widgets here."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.number_format import show_count, show_decimal
+from qwendesk.core.translation import mark, tr, tr_n, unbroken
+from qwendesk.core.units import GIB, show_bytes, show_duration, show_expected, show_rate, show_tokens
+from qwendesk.hub.catalog_schema import CatalogModel, Quality
+from qwendesk.hub.download_state import DownloadItem
+from qwendesk.models.fit import FitLabel, Pc
+from qwendesk.models.offers import Offers
+from qwendesk.models.ranking import ExpectedSpeed, Offer, QuantOffer
+
+_CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Qwen3.5-35B-A3B": mark("The best answers at a usable speed: only 3B of 35B work on each token."),
+        "Qwen3.5-27B": mark("Deepest reasoning, but very slow without a GPU."),
+        "Qwen3.6-27B": mark("Deepest reasoning, but very slow without a GPU."),
+        "Qwen3.5-122B-A10B": mark("For a lot of RAM and patience."),
+        "Qwen3.5-9B": mark("Better answers than 4B at half the speed."),
+        "Qwen3.5-4B": mark("Good answers at a moderate speed."),
+    }
+)
+"""What models are for on a PC without a GPU, by id."""
+_BRANDS: Final = ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ")
+"""Left out of a GPU's name where there is little room."""
+NO_DETAIL = "–"
+"""Shown for a quant whose quality was not measured."""
+ASSUMED_BYTES_PER_S = 50_000_000
+"""Assumed download speed before one is measured: a common fast line (400 Mbit/s)."""
+
+
+def fit_text(fit: FitLabel) -> tuple[str, str]:
+    """Return the text and tone ("good", "warn", "bad", "plain") of a fit label."""
+    context = show_tokens(fit.n_ctx)
+    match fit.kind:
+        case "vram":
+            room = _used_of(fit.gpu_bytes, fit.gpu_room_bytes)
+            with_pictures = tr("Fits in VRAM with vision: {0} at {1}", room, context)
+            return (with_pictures if fit.with_pictures else tr("Fits in VRAM: {0} at {1}", room, context)), "good"
+        case "experts":
+            layers = tr("{0} of {1} expert layers on CPU", fit.on_cpu, fit.of_layers)
+            if fit.is_tight:
+                return tr("{0}, leaves {1} GB of RAM free at {2}", layers, _free_gb(fit), context), "warn"
+            return tr("{0}, {1} RAM, at {2}", layers, show_bytes(fit.ram_bytes), context), "warn"
+        case "layers":
+            layers = tr("{0} of {1} layers on CPU", fit.on_cpu, fit.of_layers)
+            if fit.is_tight:
+                return tr("{0}, leaves {1} GB of RAM free: slow", layers, _free_gb(fit)), "warn"
+            return tr("{0}, {1} RAM: slow", layers, show_bytes(fit.ram_bytes)), "warn"
+        case "cpu":
+            if fit.is_tight:
+                tight = tr("Tight: leaves {0} GB of RAM free at {1}", _free_gb(fit), context)
+                return (tr("CPU only. {0}", tight) if fit.gpu_room_bytes else tight), "warn"
+            room = _used_of(fit.ram_bytes, fit.ram_room_bytes)
+            if fit.gpu_room_bytes:
+                return tr("CPU only: {0} RAM at {1}", room, context), "warn"
+            return tr("Fits in RAM: {0} at {1}", room, context), "good"
+        case "too_large":
+            return tr("Too large: needs {0} memory", show_bytes(fit.ram_bytes)), "bad"
+        case _:
+            return tr("Fit unknown"), "plain"
+
+
+def fit_word(fit: FitLabel) -> tuple[str, str]:
+    """Return the text and tone of a short fit label, without numbers of memory."""
+    match fit.kind:
+        case "vram":
+            return tr("Fits in VRAM"), "good"
+        case "experts" | "layers":
+            return tr("Partly on CPU"), "warn"
+        case "cpu" if fit.gpu_room_bytes:
+            return tr("CPU only"), "warn"
+        case "cpu":
+            return (tr("Tight in RAM"), "warn") if fit.is_tight else (tr("Fits in RAM"), "good")
+        case "too_large":
+            return tr("Too large"), "bad"
+        case _:
+            return tr("Fit unknown"), "plain"
+
+
+def fit_details(fit: FitLabel) -> str:
+    """Return the tooltip of a fit label, with all numbers."""
+    lines = [
+        tr("Video memory: {0}", _used_of(fit.gpu_bytes, fit.gpu_room_bytes)) if fit.gpu_room_bytes else "",
+        tr("RAM: {0}", _used_of(fit.ram_bytes, fit.ram_room_bytes)),
+        tr("A tight fit: other programs may get slow. Close some, or choose a smaller file.") if fit.is_tight else "",
+        tr("Context: {0} tokens, KV cache {1}", show_count(fit.n_ctx), fit.cache_type),
+        tr("Includes the vision file.") if fit.with_pictures else tr("Without the vision file."),
+        tr("Estimated from file sizes. The exact plan is made when the model loads."),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def model_facts_text(model: CatalogModel, *, with_pictures: bool) -> str:
+    """Return "35B total, 3B active · sees pictures", or "9B dense" for a model without experts."""
+    size = _billions(model.params_b)
+    is_mixture = bool(model.hyperparameters.expert_count)
+    text = tr("{0} total, {1} active", size, _billions(model.active_params_b)) if is_mixture else tr("{0} dense", size)
+    return tr("{0} · sees pictures", text) if with_pictures else text
+
+
+def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> str:
+    """Return what the model is for, whether it leaves little RAM, and its speed. The catalog's texts assume a GPU.
+
+    The speed is the one that was measured on this PC, or else the expected one.
+    """
+    model = offer.model
+    purpose = model.purpose if offers.pc.gpus else _CPU_PURPOSES.get(model.id, model.purpose)
+    speed = speed_text(offers.speed(offer)) if measured_tok_s is None else measured_text(measured_tok_s)
+    lines = tr(purpose), lighter_text(offers) if offer.is_hero else "", speed
+    return " ".join(line for line in lines if line)
+
+
+def lighter_text(offers: Offers) -> str:
+    """Return that the recommended model leaves little RAM, and which one is lighter; "" if it leaves enough."""
+    if offers.lighter is None:
+        return ""
+    return tr("This leaves little RAM for other programs. {0} is lighter.", offers.lighter.id)
+
+
+def size_text(offer: Offer, quant: QuantOffer) -> str:
+    """Return the size of the download: "19.7 GB with vision file"."""
+    size = show_bytes(offer.total_bytes(quant))
+    return tr("{0} with vision file", size) if offer.mmproj_bytes else size
+
+
+def reason_text(offer: Offer) -> str:
+    """Return why this quant is recommended, in a sentence."""
+    quant = offer.recommended
+    if quant is None:
+        return tr("No quant of this model fits in this PC's memory.")
+    return {
+        "best_in_vram": tr(
+            "{0} is the best quant that fits entirely in video memory with a context of {1}.",
+            quant.quant,
+            show_tokens(quant.fit.n_ctx),
+        ),
+        "good_with_experts_in_ram": tr(
+            "{0} doesn't fit in video memory, but a mixture of experts stays fast with some expert layers in RAM. "
+            "Smaller quants would lose more quality than they gain speed.",
+            quant.quant,
+        ),
+        "good_on_cpu": tr("{0} fits in RAM. Larger quants would be too slow on a CPU.", quant.quant),
+        "smaller_to_fit": tr("Only a small quant or a short context fits. {0} is the best choice.", quant.quant),
+        "partly_in_ram": tr("{0} doesn't fit in video memory. Part of it runs from RAM, which is slow.", quant.quant),
+        None: "",
+    }[offer.reason]
+
+
+def quality_text(quality: Quality) -> str:
+    """Return "perplexity 6.589 · Series B … · source"."""
+    number = f"{quality.measure} {show_decimal(quality.value, 3)}"
+    before = tr(" (before the file was fixed)") if quality.is_before_fix else ""
+    return f"{number}{before} · {tr(quality.series)} · {tr(quality.source)}"
+
+
+def quality_short(quant: QuantOffer) -> str:
+    """Return the measured quality with its series, since series can't be compared; "–" if there is none."""
+    now = [each for each in quant.quality if not each.is_before_fix]
+    if not now:
+        return NO_DETAIL
+    return f"{now[-1].measure} {show_decimal(now[-1].value, 3)} · {tr(now[-1].series).partition(':')[0]}"
+
+
+def speed_text(speed: ExpectedSpeed | None) -> str:
+    """Return the expected speed in tok/s, at the start and in long chats, with its source; "" if unknown."""
+    if speed is None:
+        return ""
+    start = show_expected(speed.start)
+    if not speed.is_reported:
+        long = show_expected(speed.long or speed.start)
+        return unbroken(tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long))
+    if speed.long is None:
+        return unbroken(tr("About {0} tok/s (user reports)", start))
+    text = tr("About {0} tok/s at the start, {1} in long chats (user reports)", start, show_expected(speed.long))
+    return unbroken(text)
+
+
+def measured_text(tok_s: float) -> str:
+    """Return the speed that was measured on this PC: "Measured here: 12 tok/s"."""
+    return unbroken(tr("Measured here: {0} tok/s", show_rate(tok_s)))
+
+
+def pc_text(pc: Pc) -> str:
+    """Return "RTX 3090, 24 GB (1 GB reserved) · 64 GB RAM"."""
+    ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
+    if not pc.gpus:
+        return tr("No usable GPU · {0}", ram)
+    names = " + ".join(_short_name(gpu) for gpu in pc.gpus)
+    reserved = tr("{0} ({1} reserved)", _round_gb(pc.vram_bytes), show_bytes(pc.reserve_bytes * len(pc.gpus)))
+    return tr("{0}, {1} · {2}", names, reserved if pc.reserve_bytes else _round_gb(pc.vram_bytes), ram)
+
+
+def welcome_pc_text(pc: Pc) -> str:
+    """Return "Your PC: RTX 3090, 24 GB VRAM · 64 GB RAM. Everything stays on this PC."."""
+    ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
+    if pc.gpus:
+        names = " + ".join(gpu.description.strip() or gpu.name for gpu in pc.gpus)
+        return tr("Your PC: {0}, {1} VRAM · {2}. Everything stays on this PC.", names, _round_gb(pc.vram_bytes), ram)
+    return tr("Your PC: {0}, no usable GPU. Everything stays on this PC.", ram)
+
+
+def time_text(n_bytes: int, measured_bytes_per_s: float = 0.0) -> str:
+    """Return the time of a download: "About 7 minutes at 50 MB/s (assumed)", or at the measured speed if it isn't 0."""
+    speed = measured_bytes_per_s or ASSUMED_BYTES_PER_S
+    minutes = math.ceil(n_bytes / speed / 60)
+    label = tr("measured here") if measured_bytes_per_s else tr("assumed")
+    shown = show_decimal(speed / 1e6, 0 if speed >= 1e6 else 1)
+    if minutes >= 90:
+        return tr("About {0} hours at {1} MB/s ({2}).", show_decimal(minutes / 60, 1), shown, label)
+    unit = tr_n("{0} minute", "{0} minutes", minutes)
+    return tr("About {0} at {1} MB/s ({2}).", unit, shown, label)
+
+
+def _used_of(used: int, room: int) -> str:
+    return tr("{0} of {1} GB", show_decimal(used / GIB, 1), show_decimal(room / GIB, 1))
+
+
+def _free_gb(fit: FitLabel) -> str:
+    return show_decimal(fit.free_ram_bytes / GIB, 1)
+
+
+def _short_name(gpu: DeviceInfo) -> str:
+    """Return "RTX 3090" for "NVIDIA GeForce RTX 3090"."""
+    name = gpu.description.strip() or gpu.name
+    return next((name.removeprefix(brand) for brand in _BRANDS if name.startswith(brand)), name)
+
+
+def _billions(params_b: float) -> str:
+    return f"{show_decimal(params_b, 0 if params_b >= 1.95 else 1)}B"
+
+
+def _round_gb(n_bytes: int) -> str:
+    """Return an amount of memory in whole GB, as printed on the box: drivers report a little less."""
+    return tr("{0} GB", round(n_bytes / GIB))
+
+
+def download_text(item: DownloadItem) -> str:
+    """Return the progress, "12% · 38 MB/s · 6 min 3 s left", or why the download is stopped."""
+    percent = tr("{0}%", 100 * item.n_done // max(item.saved.n_bytes, 1))
+    match item.saved.state:
+        case "queued":
+            return tr("Waiting · {0}", percent)
+        case "paused":
+            return tr("Paused · {0}", percent)
+        case "failed":
+            return tr("Failed · {0}", percent)
+    if item.phase == "checking":
+        return tr("Checking · {0}", percent)
+    parts = [percent, tr("{0} MB/s", show_decimal(item.bytes_per_s / 1e6, 1)) if item.bytes_per_s else item.note]
+    if item.seconds_left is not None:
+        parts.append(tr("{0} left", show_duration(item.seconds_left)))
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,91 @@
+"""All quants of one model: size, fit, quality, notes, and a button to download each."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from qwendesk.core.translation import tr
+from qwendesk.models.model_list import FileStatuses
+from qwendesk.models.ranking import Offer, QuantOffer
+from qwendesk.models.view.file_button import file_button, show_file_status
+from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small_label
+from qwendesk.models.view.offer_texts import NO_DETAIL, measured_text, quality_short, quality_text, size_text
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.text_labels import WrappingLabel
+
+
+class QuantTable(QWidget):
+    """Shows all quants of an offer, the fastest on this PC first. `chosen` carries the QuantOffer that was clicked."""
+
+    chosen = Signal(object)
+
+    def __init__(self, offer: Offer, speeds: Mapping[str, float]) -> None:
+        """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
+        super().__init__()
+        self._offer, self._speeds = offer, speeds
+        self._qualities: list[tuple[QuantOffer, QLabel]] = []
+        self._buttons: list[tuple[QuantOffer, TextButton]] = []
+        headings = tr("Quant"), tr("Size"), tr("Fits this PC"), tr("Quality")
+        lines = [self._line(quant) for quant in sorted(offer.quants, key=lambda quant: quant.fit.rank)]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(FileTable(f"models.quants.{offer.id}", lines, headings))
+
+    def show_statuses(self, statuses: FileStatuses) -> None:
+        for quant, button in self._buttons:
+            show_file_status(button, statuses, quant.repo, quant.path)
+
+    def show_speeds(self, speeds: Mapping[str, float]) -> None:
+        """Show speeds that were measured since."""
+        self._speeds = speeds
+        for quant, label in self._qualities:
+            label.setText(self._quality_text(quant))
+
+    def _quality_text(self, quant: QuantOffer) -> str:
+        """Return the quality, and in a second line the speed on this PC if it was measured."""
+        measured = self._speeds.get(PurePosixPath(quant.path).name)
+        quality = quality_short(quant)
+        if measured is None:
+            return quality
+        text = measured_text(measured)
+        return text if quality == NO_DETAIL else f"{quality}\n{text}"
+
+    def _line(self, quant: QuantOffer) -> FileLine:
+        offer = self._offer
+        name = QLabel(quant.quant)
+        if offer.recommended is not None and quant.quant == offer.recommended.quant:
+            name.setProperty("chip", "accent")
+            name.setToolTip(tr("Recommended for this PC"))
+        quality = QLabel(self._quality_text(quant))
+        self._qualities.append((quant, quality))
+        quality.setToolTip("\n".join(quality_text(each) for each in quant.quality) or tr("No measurements yet."))
+        button = file_button()
+        text = tr("{0} {1}, {2}", offer.id, quant.quant, size_text(offer, quant))
+        describe(button, f"models.get.{offer.id}.{quant.quant}", text)
+        button.clicked.connect(lambda: self.chosen.emit(quant))
+        self._buttons.append((quant, button))
+        return FileLine(
+            name=name,
+            size=WrappingLabel(size_text(offer, quant)),
+            fit=fit_chip(quant.fit),
+            detail=quality,
+            button=button,
+            notes=_notes(quant),
+            fits=quant.fit.kind != "too_large",
+        )
+
+
+def _notes(quant: QuantOffer) -> tuple[QLabel, ...]:
+    """Return the label below the row, if there is one: why the quant is flagged, then each note with its source."""
+    lines = [tr("{0} ({1})", tr(note.text), tr(note.source)) for note in quant.notes]
+    if quant.flag and not any(note.instead for note in quant.notes):
+        lines.insert(0, quant.flag)
+    if not lines:
+        return ()
+    label = small_label(" ".join(lines))
+    label.setWordWrap(True)
+    if quant.flag:
+        label.setProperty("kind", "notice")
+    return (label,)

@@ -1,0 +1,165 @@
+"""One repository of the Hub: its model, and each file with its size and whether it fits."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout
+
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.number_format import show_date
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.models.model_list import FileStatuses
+from qwendesk.models.search import OpenedRepo, RepoFile
+from qwendesk.models.view.file_button import file_button, show_file_status
+from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small_label
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
+from qwendesk.widgets.text_labels import WrappingLabel
+
+_LEAST_NAME = 320
+"""Least width in pixels of the name next to the button."""
+
+
+class RepoView(QFrame):
+    """Shows an OpenedRepo. `chosen` carries the RepoFile whose button was clicked."""
+
+    chosen = Signal(object)
+    back_asked = Signal()
+    retry_asked = Signal(str)
+    """Asks to list the files of this repository again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: OpenedRepo | None = None
+        self._statuses = FileStatuses()
+        self._buttons: list[tuple[RepoFile, TextButton]] = []
+        self._table: FileTable | None = None
+        self.setProperty("kind", "modelcard")
+        self.setObjectName("hub.repo")
+        back = TextButton(tr("Back to results"))
+        describe(back, "hub.back", tr("Back to results"))
+        back.clicked.connect(self.back_asked)
+        self._name = WrappingLabel()
+        self._name.setProperty("kind", "heading")
+        self._name.setObjectName("hub.repo.name")
+        self._marks = WrappingLabel()
+        self._marks.setProperty("chip", "warn")
+        self._facts = QLabel()
+        self._facts.setProperty("kind", "dim")
+        self._facts.setObjectName("hub.repo.facts")
+        self._facts.setWordWrap(True)
+        self._problem = QLabel()
+        self._problem.setProperty("kind", "error")
+        self._problem.setObjectName("hub.repo.problem")
+        self._problem.setWordWrap(True)
+        self._retry = TextButton(" " + tr("Retry"), icon_name="again")
+        describe(self._retry, "hub.repo.retry", tr("Retry"), tr("Ask Hugging Face again"))
+        self._retry.clicked.connect(self._on_retry)
+        title = FlowLayout()
+        title.addWidget(self._name)
+        title.addWidget(self._marks)
+        head = ResponsivePairLayout(widget_with(title), back, least=_LEAST_NAME)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(18, 14, 18, 14)
+        self._column.setSpacing(8)
+        DensitySpacing(self._column)
+        self._column.addLayout(head)
+        self._column.addWidget(self._facts)
+        self._column.addWidget(self._problem)
+        self._column.addWidget(self._retry, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def show_repo(self, opened: OpenedRepo, marks: tuple[str, ...]) -> None:
+        if opened == self._shown:
+            return
+        self._shown = opened
+        self._name.setText(opened.repo)
+        self._marks.setText(marks_text(marks))
+        self._marks.setVisible(bool(marks))
+        facts = _facts_line(opened)
+        self._facts.setText(facts)
+        self._facts.setVisible(bool(facts))
+        self._problem.setText(opened.problem)
+        self._problem.setVisible(bool(opened.problem))
+        self._retry.setVisible(opened.state == "failed")
+        self._show_items(opened.items)
+
+    def show_statuses(self, statuses: FileStatuses) -> None:
+        self._statuses = statuses
+        repo = self._shown.repo if self._shown is not None else ""
+        for item, button in self._buttons:
+            show_file_status(button, statuses, repo, item.path)
+
+    def _on_retry(self) -> None:
+        if self._shown is not None:
+            self.retry_asked.emit(self._shown.repo)
+
+    def _show_items(self, items: tuple[RepoFile, ...]) -> None:
+        if self._table is not None:
+            self._column.removeWidget(self._table)
+            self._table.setParent(None)
+            self._table.deleteLater()
+            self._table = None
+        self._buttons = []
+        if items:
+            in_order = sorted(items, key=lambda item: item.fit.rank if item.fit is not None else 0)
+            self._table = FileTable("hub.files", [self._line(item) for item in in_order])
+            self._column.addWidget(self._table)
+            self._table.show()
+        self.show_statuses(self._statuses)
+
+    def _line(self, item: RepoFile) -> FileLine:
+        name = WrappingLabel(item.quant or item.name)
+        name.setToolTip(item.path)
+        size = show_bytes(item.n_bytes + item.mmproj_bytes)
+        words = tr("{0} with vision file", size) if item.mmproj_bytes else size
+        if item.n_shards > 1:
+            words = tr_n("{1}, {0} shard", "{1}, {0} shards", item.n_shards, words)
+        fit = fit_chip(item.fit) if item.fit is not None else QLabel()
+        fit.setObjectName(f"hub.fit.{item.name}")
+        date = small_label(show_date(item.date))
+        get = file_button()
+        describe(get, f"hub.get.{item.name}", tr("Download {0}, {1}", item.name, words))
+        get.clicked.connect(lambda: self.chosen.emit(item))
+        self._buttons.append((item, get))
+        return FileLine(
+            name=name,
+            size=WrappingLabel(words),
+            fit=fit,
+            detail=date,
+            button=get,
+            fits=item.fit is None or item.fit.kind != "too_large",
+        )
+
+
+def marks_text(marks: tuple[str, ...]) -> str:
+    """Return "uncensored, abliterated", or "" if there are no marks."""
+    return ", ".join(
+        {"uncensored": tr("uncensored"), "abliterated": tr("abliterated")}.get(mark, mark) for mark in marks
+    )
+
+
+def _facts_line(opened: OpenedRepo) -> str:
+    if opened.state == "looking":
+        return tr("Asking Hugging Face…")
+    if opened.state == "failed":
+        return ""
+    if not opened.items:
+        return tr("This repository has no GGUF models.")
+    if opened.facts is not None:
+        return _header_text(opened.facts)
+    if opened.facts_problem:
+        return tr("Couldn't estimate the fit: {0}", opened.facts_problem)
+    if opened.model:
+        return tr("Model: {0}", opened.model)
+    return tr("Reading a file header…")
+
+
+def _header_text(facts: ModelFacts) -> str:
+    """Return "Qwen3.5 9B · qwen35 · 32 layers · context 256K"."""
+    parts = [
+        facts.name,
+        facts.architecture,
+        tr_n("{0} layer", "{0} layers", facts.block_count) if facts.block_count else "",
+        tr_n("{0} expert", "{0} experts", facts.expert_count) if facts.expert_count else "",
+        tr("context {0}", show_tokens(facts.context_length)) if facts.context_length else "",
+    ]
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,170 @@
+"""Builds the services of all features, for the window and the command line. No Qt.
+
+When a service is built, it registers on an exit stack how it is closed. The services close in reverse order, and all
+of them close even if one raises.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from qwendesk.chat.chat_services import ChatServices
+from qwendesk.chat.service import ChatService
+from qwendesk.core.conversation import Answer
+from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.options import DecidedOptions
+from qwendesk.core.units import GIB
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.dry_run import ask_engine
+from qwendesk.engine.protocol import Estimated
+from qwendesk.engines.engine_choice import EngineChoiceService, choose_engine
+from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.idle_unload import IdleUnload
+from qwendesk.engines.load_decision import facts_for
+from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.self_test import AskQuestion, SelfTest
+from qwendesk.engines.services import InstalledEngines, build_installed, build_self_test
+from qwendesk.hub.header_cache import HeaderCache
+from qwendesk.meters.answer_meter import AnswerMeter, metered_client
+from qwendesk.meters.measured_speeds import MeasuredSpeeds
+from qwendesk.meters.services import MeterServices, MeterSource
+from qwendesk.meters.services import build_services as build_meter_services
+from qwendesk.settings.privacy_service import PrivacyService
+from qwendesk.settings.profiles import ProfilesService
+from qwendesk.settings.service import SettingsService
+
+if TYPE_CHECKING:
+    from qwendesk.models.services import ModelServices
+
+
+class Services(msgspec.Struct):
+    """The services of all features."""
+
+    settings: SettingsService
+    profiles: ProfilesService
+    planner: LoadPlanner
+    engine: EngineService
+    installed: InstalledEngines | None
+    """None if the engine is given and there is no choice."""
+    self_test: SelfTest
+    chat: ChatServices
+    models: "ModelServices"
+    meters: MeterServices
+    pending_load: PendingLoadService
+    idle_unload: IdleUnload
+    privacy: PrivacyService
+
+
+def build_services(
+    client: EngineClient,
+    closing: AsyncExitStack,
+    *,
+    settings: SettingsService | None = None,
+    engines: EngineChoiceService | None = None,
+    packs: tuple[EnginePack, ...] | None = None,
+    decide: Decide | None = None,
+    make_client: Callable[[], EngineClient] | None = None,
+    meter_source: MeterSource | None = None,
+) -> Services:
+    """Build all services; nothing runs yet. Needs a running event loop.
+
+    Without `engines` there is no choice of engine. `decide` replaces the planner. `make_client` starts the worker of
+    the self-test.
+    """
+    # Imported here because the Hub's library takes half a second to import and some commands don't need it.
+    from qwendesk.models.library_service import LibraryService  # noqa: PLC0415
+    from qwendesk.models.services import build_model_services  # noqa: PLC0415
+
+    answers = AnswerMeter()
+    client = metered_client(client, answers)
+    settings, measured, headers = settings or SettingsService(), MeasuredLoads(), HeaderCache()
+    closing.push_async_callback(settings.close)
+    environment = engines.environment if engines is not None else dict
+    read_files = partial(facts_for, read=headers.read_facts)
+    planner = LoadPlanner(
+        lambda: settings.options.reserve_gb, lambda: measured.drift, environment, read_files=read_files
+    )
+    engine = EngineService(client, decide=decide or planner.decide, read_files=read_files)
+    closing.push_async_callback(engine.close)
+    chat = ChatServices(client, engine, think_in_new_chats=lambda: settings.options.think_in_new_chats)
+    closing.push_async_callback(chat.close)
+    profiles = ProfilesService()
+    closing.push_async_callback(profiles.close)
+    meter_source = meter_source or MeterSource()
+    speeds = meter_source.speeds or MeasuredSpeeds()
+    library = LibraryService(headers=headers)
+    models = build_model_services(settings, profiles, engine, library, closing, speeds=speeds.by_file)
+    engine.options_for = models.load_options.options_for
+    engine.with_saved_options = profiles.applied
+    meters = build_meter_services(
+        engine,
+        answers,
+        measured,
+        closing,
+        read_headers=engine.read_files,
+        reserve_bytes=lambda: round(settings.options.reserve_gb * GIB),
+        source=msgspec.structs.replace(meter_source, speeds=speeds),
+    )
+    installed = None
+    if engines is not None:
+        network = models.network
+        installed = build_installed(
+            engines,
+            packs,
+            engine,
+            settings,
+            network.without_token,
+            lambda: network.connection.limit_bytes_per_s,
+            chat.chat.stop,
+            closing,
+        )
+
+    async def estimate(options: DecidedOptions) -> Estimated:
+        return await ask_engine(options, environment=environment())
+
+    pending_load = PendingLoadService(
+        engine,
+        settings,
+        profiles,
+        idle=answers.wait_until_idle,
+        drift=lambda: measured.drift,
+        ask=estimate,
+        base_repo=models.load_options.base_repo,
+    )
+    closing.push_async_callback(pending_load.close)
+    idle_unload = IdleUnload(engine, settings)
+    closing.push_async_callback(idle_unload.close)
+    make_client = make_client or (engines.client if engines is not None else WorkerClient)
+    self_test = build_self_test(make_client, decide, ask_in_new_chat)
+    return Services(
+        settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load, idle_unload,
+        PrivacyService(),
+    )  # fmt: skip
+
+
+async def preferred_engine(*, try_all: bool = False) -> EngineChoiceService:
+    """Return this PC's engines after choosing the one in the settings. `try_all` tries every engine."""
+    return await choose_engine(SettingsService().options.engine, try_all=try_all)
+
+
+async def preferred_client() -> EngineClient:
+    """Return a client for the engine in the settings."""
+    return (await preferred_engine()).client()
+
+
+def ask_in_new_chat(client: EngineClient, engine: EngineService) -> AskQuestion:
+    """Return a function that asks each question in a new chat."""
+
+    async def ask(question: str, *, thinking: bool, pictures: Sequence[Path]) -> Answer:
+        chat = ChatService(client, engine)
+        chat.set_thinking(thinking)
+        return (await chat.send(question, pictures)).answer
+
+    return ask

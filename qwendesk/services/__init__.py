@@ -1,1 +1,0 @@
-"""Plain asyncio services that own the mutable state of the app, no Qt."""

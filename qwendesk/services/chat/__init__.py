@@ -1,1 +1,0 @@
-"""Chats: asking, answering, keeping."""

@@ -1,1 +1,0 @@
-"""The loaded engine: what the user wants loaded, decided and kept alive."""

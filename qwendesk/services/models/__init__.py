@@ -1,1 +1,0 @@
-"""Model files: what is here, what is on the Hub, what is wrong with them."""

@@ -1,0 +1,183 @@
+"""Deletes everything that the app stores, and remembers until the next start what couldn't be deleted.
+
+Links are deleted but not followed: the target of a link is left alone unless the user agreed to empty it too. A note in
+the settings folder says that a deletion was requested. It is written first and deleted last, so that an interrupted
+deletion is noticed at the next start.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.links import is_link
+from qwendesk.core.translation import tr
+from qwendesk.hub.access_tokens import delete_token, known_hosts
+from qwendesk.hub.model_folders import default_models_folder, read_folders
+from qwendesk.settings.stored_data import entries, find_stored_data
+
+_logger = logging.getLogger(__name__)
+
+
+class DeletionLeftover(msgspec.Struct, frozen=True):
+    """Something that a deletion left behind."""
+
+    what: str
+    """A path, or the host of an access token."""
+    reason: str = ""
+    """The system's error message; empty if the deletion was interrupted."""
+
+
+class _Note(msgspec.Struct, frozen=True):
+    models: bool = False
+    """Whether the models in the app's own folder are to be deleted too."""
+    left: tuple[DeletionLeftover, ...] | None = None
+    """None until the deletion is finished."""
+
+
+def note_file() -> Path:
+    return paths.config_folder() / "deletion.json"
+
+
+def note_deletion(*, models: bool) -> None:
+    """Write the note that everything is to be deleted. Blocks. An error is only logged."""
+    _write_note(_Note(models))
+
+
+def take_leftovers() -> tuple[DeletionLeftover, ...]:
+    """Return what the last deletion left behind and still exists, and delete the note. Blocks.
+
+    Call it at the start, before anything is written to the app's folders.
+    """
+    if not note_file().exists():
+        return ()
+    note = _note().read()
+    try:
+        note_file().unlink(missing_ok=True)
+    except OSError as error:
+        _logger.warning("%s could not be deleted: %s", note_file(), error)
+    if note.left is None:
+        data = (stored for stored in find_stored_data() if note.models or stored.kind != "models")
+        return tuple(DeletionLeftover(str(place)) for stored in data for place in stored.places)
+    return tuple(each for each in note.left if not Path(each.what).is_absolute() or _is_there(Path(each.what)))
+
+
+def delete_everything(
+    *,
+    models: bool,
+    emptied: Sequence[Path] = (),
+    forget_token: Callable[[str], None] = delete_token,
+    hosts: Sequence[str] = (),
+) -> tuple[DeletionLeftover, ...]:
+    """Delete everything that the app stores, and return what couldn't be deleted. Blocks.
+
+    Call it after everything else in the app has stopped. With `models`, the models in the app's own folder are deleted
+    too; model folders that the user chose are always kept. `emptied` are links, as in `find_linked_folders`, whose
+    targets are emptied too. `forget_token` deletes the access token of a host; it is called for all known hosts and for
+    `hosts`. What couldn't be deleted is remembered for the next start.
+    """
+    all_hosts = dict.fromkeys((*known_hosts(), *hosts))
+    note_deletion(models=models)
+    chosen, own = read_folders(), default_models_folder()
+    kept = {Path(each) for each in (*chosen.models, *chosen.added)} - {own} | (set() if models else {own})
+    deletion = _Deletion(kept, emptied)
+    deletion.empty_own_folders()
+    for host in all_hosts:
+        try:
+            forget_token(host)
+        except Exception as error:  # noqa: BLE001 - each keyring has errors of its own, and the other tokens go too
+            deletion.add_leftover(host, error)
+    if deletion.leftovers:
+        _write_note(_Note(models, tuple(deletion.leftovers)))
+    else:
+        deletion.delete_folders()
+    return tuple(deletion.leftovers)
+
+
+class _Deletion:
+    """One pass over the app's folders. `leftovers` collects what couldn't be deleted."""
+
+    def __init__(self, kept: Iterable[Path], emptied: Sequence[Path]) -> None:
+        # The resolved paths are included, because they differ below a linked folder.
+        self._kept = {place for path in (*kept, note_file()) for place in (path, _resolved(path))}
+        self._emptied = set(emptied)
+        self.leftovers: list[DeletionLeftover] = []
+
+    def empty_own_folders(self) -> None:
+        """Delete everything in the app's folders except the note and what is to be kept."""
+        for folder in paths.own_folders():
+            # On some systems one of these folders is inside another one, which may be a link.
+            links = [each for each in (folder, *folder.parents) if paths.is_own(each) and is_link(each)]
+            if all(link in self._emptied for link in links):
+                self._empty(_resolved(folder) if links else folder)
+
+    def delete_folders(self) -> None:
+        """Delete the note, and then the app's folders in which nothing is kept."""
+        self._try(note_file(), note_file().unlink)
+        for folder in paths.own_folders():
+            if is_link(folder) and not self._holds_kept(folder):
+                self._try(folder, folder.unlink)
+            elif folder.is_dir() and not entries(folder):
+                self._try(folder, folder.rmdir)
+
+    def add_leftover(self, what: str, error: Exception) -> None:
+        """Remember that something could not be deleted."""
+        reason = (error.strerror if isinstance(error, OSError) else "") or f"{type(error).__name__}: {error}"
+        self.leftovers.append(DeletionLeftover(what, reason))
+
+    def _empty(self, folder: Path) -> None:
+        for path in entries(folder):
+            if path not in self._kept:
+                self._delete_path(path)
+
+    def _delete_path(self, path: Path) -> None:
+        if is_link(path):
+            if path in self._emptied:
+                # Empty it only once, because it may lead to a folder that contains it.
+                self._emptied.discard(path)
+                self._empty(_resolved(path))
+            if path not in paths.own_folders() and not self._holds_kept(path):
+                self._try(path, path.unlink)
+        elif os.path.ismount(path):
+            # A mount point also leads elsewhere, but can't be deleted.
+            self.leftovers.append(
+                DeletionLeftover(str(path), tr("This is a separate drive. Delete its contents yourself."))
+            )
+        elif path.is_dir():
+            self._empty(path)
+            if not self._holds_kept(path) and not any(path in Path(each.what).parents for each in self.leftovers):
+                self._try(path, path.rmdir)
+        else:
+            self._try(path, path.unlink)
+
+    def _holds_kept(self, folder: Path) -> bool:
+        return any(folder in kept.parents and kept.exists() for kept in self._kept)
+
+    def _try(self, path: Path, delete: Callable[[], None]) -> None:
+        try:
+            delete()
+        except FileNotFoundError:
+            return  # it is deleted already
+        except OSError as error:
+            self.add_leftover(str(path), error)
+
+
+def _resolved(path: Path) -> Path:
+    """Return the path with links resolved. Unlike `Path.resolve`, don't raise for cycles of links."""
+    return Path(os.path.realpath(path))
+
+
+def _is_there(path: Path) -> bool:
+    return is_link(path) or path.exists()
+
+
+def _write_note(note: _Note) -> None:
+    _note().try_write(note)
+
+
+def _note() -> JsonFile[_Note]:
+    return JsonFile(note_file(), _Note, _Note, keep_unusable=False)

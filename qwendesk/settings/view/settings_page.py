@@ -1,0 +1,205 @@
+"""The settings page: all options of the app by section, with a search, and the cards of other features."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import BadOption
+from qwendesk.core.settings import table
+from qwendesk.core.translation import tr
+from qwendesk.settings.service import SettingsService
+from qwendesk.settings.view.privacy_section import PrivacySection
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.controls import add_clear_button
+from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.rows.choice_row import LanguageRow
+from qwendesk.widgets.rows.option_texts import section_slug
+from qwendesk.widgets.rows.row_factory import LinkRow, make_row
+from qwendesk.widgets.rows.setting_row import SettingRow
+from qwendesk.widgets.rows.titled_card import TitledCard
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
+
+_WIDEST = 760
+_SCROLL_BAR = 12
+"""Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
+_AFTER_NETWORK = "Network"
+"""The cards of model folders and access token come after this section."""
+
+
+class SettingsPage(QWidget):
+    """Shows basic and changed options. Advanced shows the others too, and the search finds all of them."""
+
+    page_asked = Signal(str)
+    """Emitted with the name of the page to open, as in the rail."""
+    restart_asked = Signal()
+    """Emitted when the user wants to restart, so that a changed option takes effect."""
+
+    def __init__(
+        self,
+        settings: SettingsService,
+        folders: TitledCard,
+        token: TitledCard,
+        privacy: PrivacySection,
+        remarks: Callable[[], dict[str, str]],
+    ) -> None:
+        """`remarks` returns, by key, why options that are on have no effect on this PC."""
+        super().__init__()
+        self._settings, self._remarks = settings, remarks
+        self.setProperty("kind", "page")
+        self._wide: list[QWidget] = []
+        self._rows: dict[str, SettingRow] = {}
+        self._sections: dict[str, TitledCard] = {}
+        self._folders, self._token, self._privacy = folders, token, privacy
+        self._nothing = QLabel(tr("No matching settings."))
+        self._nothing.setProperty("kind", "lead")
+        self._nothing.setObjectName("settings.nothing")
+        self._note = QLabel()
+        self._note.setProperty("kind", "error")
+        self._note.setObjectName("settings.note")
+        self._note.setWordWrap(True)
+        self._note.hide()
+        self._area = self._scrolled(self._make_sections())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 16, 0, 0)
+        column.setSpacing(12)
+        DensitySpacing(column)
+        column.addWidget(self._centred(self._head(), right=_SCROLL_BAR))
+        column.addWidget(self._area, 1)
+        app_theme().changed.connect(self._on_theme)
+        bind(self, settings.state, self._show_values)
+        bind(self, settings.problem, self._show_problem)
+        self._filter()
+
+    def ask_to_delete(self) -> None:
+        """Ask whether all stored data should be deleted."""
+        self._privacy.ask()
+
+    def open_at(self, part: str) -> None:
+        """Scroll to one part: "token", "folders" or "privacy"."""
+        self._search.clear()
+        section = {"token": self._token, "folders": self._folders, "privacy": self._privacy}[part]
+        self._area.ensureWidgetVisible(section, 0, 40)
+        field = section.focusProxy()
+        if field is not None:
+            field.setFocus()
+
+    def _head(self) -> QWidget:
+        title = QLabel(tr("Settings"))
+        title.setProperty("kind", "pagetitle")
+        self._search = QLineEdit()
+        self._search.setPlaceholderText(tr("Search settings"))
+        add_clear_button(self._search)
+        self._search.setMaximumWidth(280)
+        describe(self._search, "settings.search", tr("Search settings"), tr("By name, help or llama.cpp's flag"))
+        self._search.textChanged.connect(self._filter)
+        self._advanced = TextButton(tr("Advanced"), kind="pill")
+        self._advanced.setCheckable(True)
+        describe(self._advanced, "settings.advanced", tr("Advanced"), tr("Show the options few people need"))
+        self._advanced.toggled.connect(self._filter)
+        head = QWidget()
+        row = QHBoxLayout(head)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(title)
+        row.addStretch(1)
+        row.addWidget(self._search, 2)
+        row.addWidget(self._advanced)
+        return head
+
+    def _make_sections(self) -> QWidget:
+        inner = QWidget()
+        column = self._column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(24)
+        DensitySpacing(column)
+        column.addWidget(self._note)
+        column.addWidget(self._nothing)
+        for entry in table(AppOptions).values():
+            name = entry.setting.section
+            if name not in self._sections:
+                self._sections[name] = TitledCard(f"settings.{section_slug(entry)}", tr(name))
+            row = make_row(entry, "settings")
+            if isinstance(row, LinkRow):
+                row.followed.connect(self.page_asked)
+            if isinstance(row, LanguageRow):
+                row.restart_asked.connect(self.restart_asked)
+            row.chosen.connect(self._change_function(entry.key))
+            row.reset_requested.connect(lambda key=entry.key: self._settings.reset(key))
+            self._sections[name].add(row)
+            self._rows[entry.key] = row
+        for name, section in self._sections.items():
+            column.addWidget(section)
+            if name == _AFTER_NETWORK:
+                column.addWidget(self._folders)
+                column.addWidget(self._token)
+        column.addWidget(self._privacy)
+        column.addStretch(1)
+        return inner
+
+    def _change_function(self, key: str) -> Callable[[object], None]:
+        def change(value: object) -> None:
+            try:
+                self._settings.change({key: value})
+            except BadOption as error:
+                self._rows[key].refuse(error.sentence)
+            # Even if nothing changed, the editor must show the value that is in effect.
+            if getattr(self._settings.options, key) == value:
+                self._rows[key].show_value(value)
+
+        return change
+
+    def _show_values(self, options: AppOptions) -> None:
+        for key, row in self._rows.items():
+            row.show_value(getattr(options, key))
+        for key, remark in self._remarks().items():
+            self._rows[key].refuse(remark)
+
+    def _filter(self) -> None:
+        query, shows_advanced = self._search.text().strip(), self._advanced.isChecked()
+        for name, section in self._sections.items():
+            rows = [row for row in self._rows.values() if row.entry.setting.section == name]
+            section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
+        self._folders.setVisible(not query or self._folders.matches(query))
+        self._token.setVisible(not query or self._token.matches(query))
+        self._privacy.setVisible(not query or self._privacy.matches(query))
+        shown = (*self._sections.values(), self._folders, self._token, self._privacy)
+        self._nothing.setVisible(all(section.isHidden() for section in shown))
+
+    def _is_wanted(self, row: SettingRow, query: str, *, shows_advanced: bool) -> bool:
+        if query:
+            return row.matches(query)
+        is_changed = getattr(self._settings.options, row.entry.key) != row.entry.default
+        return row.entry.setting.basic or shows_advanced or is_changed
+
+    def _show_problem(self, sentence: str) -> None:
+        self._note.setText(sentence)
+        self._note.setVisible(bool(sentence))
+
+    def _on_theme(self) -> None:
+        """Widen the column with the text size, so that the controls beside the texts leave them enough room."""
+        for widget in self._wide:
+            widget.setMaximumWidth(current_theme().px(_WIDEST))
+
+    def _scrolled(self, widget: QWidget) -> QScrollArea:
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(self._centred(widget))
+        return area
+
+    def _centred(self, widget: QWidget, right: int = 0) -> QWidget:
+        holder = QWidget()
+        holder.setProperty("kind", "column")
+        widget.setMaximumWidth(current_theme().px(_WIDEST))
+        self._wide.append(widget)
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(40, 4, 40 + right, 16)
+        row.addStretch(1)
+        row.addWidget(widget, 1000)
+        row.addStretch(1)
+        return holder

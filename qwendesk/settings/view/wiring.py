@@ -1,0 +1,54 @@
+"""Builds the settings page, and the object that keeps the look of the window in sync with the options.
+
+Of the widgets of this feature, the app imports only this module and deletion_report.
+"""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.settings.privacy_service import PrivacyService
+from qwendesk.settings.service import SettingsService
+from qwendesk.settings.view.appearance import AppearanceSync
+from qwendesk.settings.view.privacy_section import PrivacySection
+from qwendesk.settings.view.settings_page import SettingsPage
+from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.rows.titled_card import TitledCard
+
+
+class SettingsView(QObject):
+    """The settings feature in the window."""
+
+    page_asked = Signal(str)
+    """Asks the window to show a page: "settings", or one that the settings page links to."""
+    restart_asked = Signal()
+    """Asks to quit and start QwenDesk again."""
+
+    def __init__(
+        self,
+        settings: SettingsService,
+        privacy: PrivacyService,
+        make_folders: Callable[[], TitledCard],
+        make_token: Callable[[], TitledCard],
+        remarks: Callable[[], dict[str, str]],
+    ) -> None:
+        """`make_folders` and `make_token` build the cards of the model folders and of the access token.
+
+        `remarks` returns, by key, why options that are on have no effect on this PC.
+        """
+        super().__init__()
+
+        def build_page() -> SettingsPage:
+            page = SettingsPage(settings, make_folders(), make_token(), PrivacySection(privacy), remarks)
+            page.page_asked.connect(self.page_asked)
+            page.restart_asked.connect(self.restart_asked)
+            return page
+
+        self.appearance = AppearanceSync(settings)
+        # Built when it is first shown, because its many rows take nearly half a second.
+        self.page = LazyPage(build_page)
+
+    def open_at(self, part: str) -> None:
+        """Show one section of the settings page: "token", "folders" or "privacy"."""
+        self.page_asked.emit("settings")
+        self.page.page().open_at(part)

@@ -1,1 +1,0 @@
-"""The window: the only package, with app.py, that knows Qt."""

@@ -1,1 +1,0 @@
-"""One small QObject per service: subscriptions become signals, intents become coroutines."""

@@ -1,1 +1,0 @@
-"""The chat page, and what stands where a thread is not."""

@@ -1,1 +1,0 @@
-"""Where a question is written: text, attachments, the pills."""

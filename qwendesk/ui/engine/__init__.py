@@ -1,1 +1,0 @@
-"""The engine page: what runs, on what, and whether it works."""

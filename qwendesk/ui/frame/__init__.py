@@ -1,1 +1,0 @@
-"""The window around the pages: rail, top bar, actions."""

@@ -1,1 +1,0 @@
-"""The user guide in a window of its own, read without a network."""

@@ -1,1 +1,0 @@
-"""What every page is built from: themes, icons, buttons, texts, tasks."""

@@ -1,1 +1,0 @@
-"""Memory, speed and state at the bottom of the window."""

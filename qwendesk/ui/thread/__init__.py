@@ -1,1 +1,0 @@
-"""A conversation drawn: turns, Markdown, code, pictures, thoughts."""

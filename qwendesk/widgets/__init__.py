@@ -1,0 +1,1 @@
+"""Reusable widgets, theme, text and motion, independent of any feature."""

@@ -1,0 +1,187 @@
+"""Texts of the window made from immutable values. No widgets here."""
+
+from pathlib import Path
+
+from qwendesk.core.conversation import Answer
+from qwendesk.core.file_names import quant_in_name
+from qwendesk.core.messages import DocumentPart
+from qwendesk.core.number_format import show_count, show_decimal
+from qwendesk.core.paths import is_demo
+from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.units import show_duration, show_rate, show_tokens
+from qwendesk.engine.protocol import LoadReport, PictureCost
+from qwendesk.engine.state import EngineState, Phase
+
+_FULL, _NEARLY_FULL = 0.98, 0.85
+"""Shares of the context. An answer may stop a few tokens before the end of the context."""
+
+
+def model_name(report: LoadReport) -> str:
+    """Return the model's name without its quant."""
+    if is_demo(report.options.model):
+        return tr("Built-in demo")
+    return report.name or Path(report.options.model).stem
+
+
+def model_label(state: EngineState) -> str:
+    """Return the text of the model button: "name · quant · 64K", or the current state if no model is loaded."""
+    if state.report is not None:
+        parts = (model_name(state.report), quant_in_name(state.report.options.model), show_tokens(state.report.n_ctx))
+        return " · ".join(part for part in parts if part)
+    if state.phase in (Phase.STARTING, Phase.LOADING) and state.requested is not None:
+        return tr("Loading {0} · {1}%", _name_of(state.requested.model), round(state.load_fraction * 100))
+    if state.idle_unloaded is not None:
+        model = state.idle_unloaded.model
+        return tr("{0} · loads with your next message", tr("Built-in demo") if is_demo(model) else Path(model).stem)
+    return tr("Choose a model")
+
+
+def _name_of(model: str) -> str:
+    return tr("built-in demo") if is_demo(model) else Path(model).stem
+
+
+def engine_text(state: EngineState) -> tuple[str, str]:
+    """Return the text and tone of the state chip ("good", "info", "accent", "bad" or "plain")."""
+    if state.engine_exit is not None:
+        return tr("Engine stopped"), "bad"
+    match state.phase:
+        case Phase.READY:
+            return tr("Ready"), "good"
+        case Phase.ANSWERING:
+            return tr("Answering"), "info"
+        case Phase.STARTING:
+            return tr("Starting"), "accent"
+        case Phase.LOADING:
+            return tr("Loading {0}%", round(state.load_fraction * 100)), "accent"
+        case _ if state.idle_unloaded is not None:
+            return tr("Ejected to free memory"), "plain"
+        case _:
+            return (tr("Not loaded"), "bad") if state.failure is not None else (tr("No model"), "plain")
+
+
+def speed_text(stats: AnswerStats) -> str:
+    """Return the decode speed, as in "112 tok/s", or "" if too few tokens were generated to measure it."""
+    speed = stats.decode_tok_s
+    if speed <= 0:
+        return ""
+    return tr("{0} tok/s", show_rate(speed))
+
+
+def stats_text(answer: Answer) -> str:
+    """Return the decode speed and the time to the first token: "112 tok/s · 0.2 s"."""
+    parts = [speed_text(answer.stats), _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else ""]
+    text = " · ".join(part for part in parts if part)
+    if answer.stop_reason in (None, "eos", "stop_string"):
+        return text
+    return " · ".join(part for part in (text, stop_text(answer.stop_reason)) if part)
+
+
+def stats_tooltip(answer: Answer) -> str:
+    """Return all statistics of an answer, one per line."""
+    stats = answer.stats
+    lines = [
+        tr_n("Answer: {0} token", "Answer: {0} tokens", stats.answer_tokens),
+        tr_n("Thinking: {0} token", "Thinking: {0} tokens", stats.reasoning_tokens) if stats.reasoning_tokens else "",
+        tr("First token after {0}", _duration(stats.ttft_s)),
+        tr_n(
+            "Re-read {1} of {0} prompt token",
+            "Re-read {1} of {0} prompt tokens",
+            stats.prompt_tokens,
+            show_count(stats.reread_tokens),
+        ),
+        tr_n("Pictures: {0} token", "Pictures: {0} tokens", stats.image_tokens) if stats.image_tokens else "",
+        stop_text(answer.stop_reason),
+        stats.cache_note,
+        tr_n(
+            "Context full: {0} oldest message wasn't sent",
+            "Context full: {0} oldest messages weren't sent",
+            stats.dropped_messages,
+        )
+        if stats.dropped_messages
+        else "",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def stop_text(reason: StopReason | None) -> str:
+    return {
+        "eos": tr("Finished normally"),
+        "stop_string": tr("Stopped at a stop text"),
+        "max_tokens": tr("Stopped at the maximum length"),
+        "context_full": tr("Stopped because the context is full"),
+        "cancelled": tr("Stopped by you"),
+        None: tr("Stopped by an error"),
+    }[reason]
+
+
+def thought_text(seconds: float, tokens: int) -> str:
+    """Return "Thought for 12 s · 431 tokens", without the count if `tokens` is 0 (unknown)."""
+    duration = _duration(seconds)
+    if not tokens:
+        return tr("Thought for {0}", duration)
+    return tr_n("Thought for {1} · {0} token", "Thought for {1} · {0} tokens", tokens, duration)
+
+
+def picture_text(cost: PictureCost, n_ctx: int) -> str:
+    """Return the size and cost of a picture: "1024×768 → 788 tokens, 1.2% of context"."""
+    size = f"{cost.width}×{cost.height}"
+    return tr("{0} → {1}", size, share_text(cost.tokens, n_ctx))
+
+
+def share_text(tokens: int, n_ctx: int) -> str:
+    """Return a number of tokens and its share of the context: "788 tokens, 1.2% of context"."""
+    return tr_n("{0} token, {1}% of context", "{0} tokens, {1}% of context", tokens, _percent(tokens, n_ctx))
+
+
+def document_text(document: DocumentPart, *, with_tokens: bool = False) -> str:
+    """Return the length of a document, "12 pages" or "128 lines", and its tokens if `with_tokens` and known."""
+    if document.pages:
+        size = tr_n("{0} page", "{0} pages", document.pages)
+    else:
+        lines = document.text.count("\n") + (not document.text.endswith("\n"))
+        size = tr_n("{0} line", "{0} lines", lines)
+    if with_tokens and document.tokens:
+        return tr("{0} · {1}", size, tr_n("{0} token", "{0} tokens", document.tokens))
+    return size
+
+
+def _percent(tokens: int, n_ctx: int) -> str:
+    percent = 100 * tokens / n_ctx if n_ctx else 0.0
+    return show_decimal(percent, 1) if percent >= 0.05 else "<0.1"
+
+
+def context_text(used: int, n_ctx: int) -> str:
+    """Return how many tokens of the context are used: "Context 1.2K / 32K". `n_ctx` is 0 without a model."""
+    return tr("Context {0} / {1}", show_tokens(used), show_tokens(n_ctx)) if n_ctx else tr("Context –")
+
+
+def context_tone(used: int, n_ctx: int) -> tuple[str, str]:
+    """Return the tone ("bad" if the context is full, "warn" if it is nearly full, else "") and the tooltip."""
+    if n_ctx and used >= _FULL * n_ctx:
+        return "bad", tr("The context is full. Click to see what fills it and to make room.")
+    if n_ctx and used >= _NEARLY_FULL * n_ctx:
+        return "warn", tr("The context is nearly full. Click to see what fills it.")
+    return "", tr("Tokens in the context, and how many fit. Click to see what fills it.")
+
+
+def device_text(state: EngineState) -> str:
+    """Return the devices of the loaded model: "On CPU", "On NVIDIA GeForce RTX 3090 and CPU"; "" without a model."""
+    if state.report is None:
+        return ""
+    names = {device.name: device.description.strip() for device in state.devices if device.kind != "cpu"}
+    used = [each.device for each in state.report.allocations if each.weights_bytes]
+    gpus = dict.fromkeys(names.get(device, device) for device in used if not _is_host(device))
+    if not used:
+        return ""
+    parts = [*gpus, *([tr("CPU")] if any(_is_host(device) for device in used) else [])]
+    return tr("On {0}", tr(" and ").join(parts))
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration, as "<0.1 s" instead of "0.0 s"."""
+    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
+
+
+def _is_host(device: str) -> bool:
+    return device.upper().startswith("CPU") or device.lower().endswith("_host")

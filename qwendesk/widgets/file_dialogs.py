@@ -1,0 +1,83 @@
+"""Dialogs that ask for a file or folder. They begin in the folder that was used last, and at first in Documents.
+
+A folder that doesn't exist is passed over, because Qt would type its name into the dialog's name field.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QStandardPaths, Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+_PROPERTY = "qwendesk_last_folder"
+"""Property of the QApplication with the folder that was used last in one of these dialogs."""
+
+
+def ask_for_file(
+    parent: QWidget, name: str, title: str, filters: Sequence[str], chosen: Callable[[str], object]
+) -> None:
+    """Ask for an existing file. `filters` are Qt's name filters; `chosen` gets the path, unless the user cancels."""
+    dialog = _dialog(parent, name, title)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    dialog.setNameFilters(filters)
+    dialog.fileSelected.connect(chosen)
+    dialog.open()
+
+
+def ask_for_files(
+    parent: QWidget, name: str, title: str, filters: Sequence[str], chosen: Callable[[Sequence[str]], object]
+) -> None:
+    """Ask for one or more existing files, like `ask_for_file`."""
+    dialog = _dialog(parent, name, title)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setNameFilters(filters)
+    dialog.filesSelected.connect(chosen)
+    dialog.open()
+
+
+def ask_where_to_save(parent: QWidget, name: str, title: str, file_name: str, chosen: Callable[[str], object]) -> None:
+    """Ask where to write a file, and suggest a name. Its ending is added to a name that has none."""
+    dialog = _dialog(parent, name, title)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix(Path(file_name).suffix[1:])
+    dialog.selectFile(file_name)
+    dialog.fileSelected.connect(chosen)
+    dialog.open()
+
+
+def ask_for_folder(
+    parent: QWidget, name: str, title: str, chosen: Callable[[str], object], *, begin_in: str = ""
+) -> None:
+    """Ask for a folder. The dialog begins in the folder `begin_in`, unless it is ""."""
+    dialog = _dialog(parent, name, title, begin_in)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(chosen)
+    dialog.open()
+
+
+def _dialog(parent: QWidget, name: str, title: str, begin_in: str = "") -> QFileDialog:
+    dialog = QFileDialog(parent, title, _existing_folder(begin_in))
+    dialog.setObjectName(name)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.filesSelected.connect(lambda files: _remember(files[0], is_folder=_asks_for_folder(dialog)))
+    return dialog
+
+
+def _asks_for_folder(dialog: QFileDialog) -> bool:
+    return dialog.fileMode() is QFileDialog.FileMode.Directory
+
+
+def _remember(chosen: str, *, is_folder: bool) -> None:
+    app = QCoreApplication.instance()
+    if app is not None:
+        app.setProperty(_PROPERTY, chosen if is_folder else str(Path(chosen).parent))
+
+
+def _existing_folder(wanted: str) -> str:
+    """Return the first of these folders that exists: `wanted`, the one used last, Documents, the home folder."""
+    app = QCoreApplication.instance()
+    last = app.property(_PROPERTY) if app is not None else None
+    documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+    folders = (folder for folder in (wanted, last, documents) if folder and Path(folder).is_dir())
+    return next(folders, str(Path.home()))

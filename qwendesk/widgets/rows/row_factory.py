@@ -1,0 +1,49 @@
+"""Makes the row that fits an option."""
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+
+from qwendesk.core.settings import Entry
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import TextButton
+from qwendesk.widgets.rows.block_row import BlockRow
+from qwendesk.widgets.rows.choice_row import BoolRow, ChoiceRow, LanguageRow
+from qwendesk.widgets.rows.option_texts import is_list, is_number
+from qwendesk.widgets.rows.setting_row import SettingRow
+from qwendesk.widgets.rows.text_row import ListRow, NumberRow, TextRow
+
+
+class LinkRow(SettingRow):
+    """A row for an option that is set on another page. Its button shows the value and opens that page."""
+
+    followed = Signal(str)
+    """Asks to open the page with this name."""
+
+    def __init__(self, entry: Entry, prefix: str) -> None:
+        super().__init__(entry, prefix)
+        self._open = TextButton()
+        self._open.clicked.connect(lambda: self.followed.emit(entry.setting.page))
+        self.put_editor(self._open)
+
+    def _show(self, value: Any) -> None:
+        text = str(value) or tr("Automatic (recommended)")
+        self._open.setText(tr("{0}…", text))
+        self._open.setAccessibleName(tr("{0}: {1}", tr(self.entry.setting.label), text))
+
+
+def make_row(entry: Entry, prefix: str) -> SettingRow:
+    """Return a row for `entry`. It is empty until `show_value` is called."""
+    if entry.key == "language":
+        return LanguageRow(entry, prefix)
+    if entry.setting.page:
+        return LinkRow(entry, prefix)
+    if entry.type is bool:
+        return BoolRow(entry, prefix)
+    if is_list(entry):
+        return ListRow(entry, prefix)
+    if is_number(entry):
+        return NumberRow(entry, prefix)
+    if entry.setting.is_block:
+        return BlockRow(entry, prefix)
+    return (ChoiceRow if entry.choices else TextRow)(entry, prefix)

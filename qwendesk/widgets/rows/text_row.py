@@ -1,0 +1,168 @@
+"""Rows for options that are typed: texts, numbers with units, and lists."""
+
+from typing import Any, cast
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QLineEdit
+
+from qwendesk.core.errors import BadOption
+from qwendesk.core.settings import Entry, accepted_values, parse
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import TextButton
+from qwendesk.widgets.rows.option_texts import choice_text, edit_text, is_special
+from qwendesk.widgets.rows.setting_row import SettingRow
+
+_TEXT_WIDTH, _NUMBER_WIDTH, _STACKED_WIDTH, _WORD_WIDTH = 280, 96, 76, 130
+
+
+class _SettingLineEdit(QLineEdit):
+    """A line edit that Esc resets. The arrow keys step the value if `step` is set."""
+
+    reverted = Signal()
+    """Esc restored the text."""
+    step = 0.0
+
+    def event(self, event: QEvent) -> bool:
+        # Esc is also a shortcut of the window. While there is an unsaved change, this field has precedence.
+        is_asked = isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride
+        if is_asked and self.is_typed and cast(QKeyEvent, event).key() == Qt.Key.Key_Escape:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key == Qt.Key.Key_Escape and self.is_typed:
+            self.revert()
+            self.reverted.emit()
+        elif self.step and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self._move(self.step if key == Qt.Key.Key_Up else -self.step)
+        else:
+            super().keyPressEvent(event)
+
+    @property
+    def is_typed(self) -> bool:
+        return self.text() != str(self.property("shown") or "")
+
+    def revert(self) -> None:
+        """Restore the text that was shown before typing."""
+        self.setText(str(self.property("shown") or ""))
+
+    def show_text(self, text: str) -> None:
+        self.setProperty("shown", text)
+        self.setText(text)
+        self.setCursorPosition(0)
+
+    def _move(self, by: float) -> None:
+        try:
+            value = float(self.text())
+        except ValueError:
+            return
+        self.setText(edit_text(round(value + by, 6)))
+        self.setModified(True)
+        self.editingFinished.emit()
+
+
+class TextRow(SettingRow):
+    """A row for text. Enter, or leaving the field, commits the text, which core.settings.parse reads."""
+
+    width_px = _TEXT_WIDTH
+
+    def __init__(self, entry: Entry, prefix: str) -> None:
+        super().__init__(entry, prefix)
+        self._put_before()
+        self.field = _SettingLineEdit()
+        self.field.setFixedWidth(self.width_px)
+        self.field.editingFinished.connect(self._on_typed)
+        self.field.reverted.connect(lambda: self.refuse(""))
+        self.put_editor(self.field)
+        self.put_unit()
+
+    @property
+    def is_typed(self) -> bool:
+        return self.field.is_typed
+
+    def stack(self) -> None:
+        super().stack()
+        if self.width_px == _TEXT_WIDTH:
+            self.field.setMinimumWidth(0)
+            self.field.setMaximumWidth(_TEXT_WIDTH)
+
+    def _put_before(self) -> None:
+        """Add widgets of the editor in front of the field."""
+
+    def _on_typed(self) -> None:
+        if not self.field.isModified():
+            return
+        self.field.setModified(False)
+        try:
+            value = self._parse(self.field.text())
+        except BadOption:
+            self.refuse(tr("Use {0}.", accepted_values(self.entry)))
+            return
+        self._choose(value)
+
+    def _parse(self, text: str) -> Any:
+        return parse(self.entry, text)
+
+    def _choose(self, value: Any) -> None:
+        """Report a value. It replaces what was typed, even if it is the current one."""
+        self.discard_typed()
+        self.chosen.emit(value)
+
+    def _show(self, value: Any) -> None:
+        self.field.show_text(edit_text(value))
+
+
+class ListRow(TextRow):
+    """A row for several values, separated by semicolons."""
+
+    def __init__(self, entry: Entry, prefix: str) -> None:
+        super().__init__(entry, prefix)
+        self.field.setPlaceholderText(entry.setting.placeholder or tr("one; two; three"))
+
+
+class NumberRow(TextRow):
+    """A row for a number with its unit. Accepted words, such as "auto", are buttons in front of the field.
+
+    The word for -1, such as "Unlimited", is the placeholder of the empty field.
+    """
+
+    width_px = _NUMBER_WIDTH
+
+    def __init__(self, entry: Entry, prefix: str) -> None:
+        super().__init__(entry, prefix)
+        self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.field.setPlaceholderText(tr(entry.setting.minus_one))
+        high = entry.setting.high
+        self.field.step = 0.05 if high is not None and high <= 1 else 0.1 if isinstance(entry.default, float) else 1.0
+
+    def _put_before(self) -> None:
+        self._word_buttons: dict[Any, TextButton] = {}
+        for choice in self.entry.choices:
+            button = TextButton(choice_text(choice), kind="tab")
+            button.setCheckable(True)
+            self.put_editor(button, str(choice))
+            button.clicked.connect(lambda _checked=False, choice=choice: self._choose(choice))
+            self._word_buttons[choice] = button
+
+    def stack(self) -> None:
+        super().stack()
+        self.field.setFixedWidth(_STACKED_WIDTH if not self.entry.setting.minus_one else _WORD_WIDTH)
+
+    def show_auto(self, text: str) -> None:
+        if "auto" in self._word_buttons:
+            self._word_buttons["auto"].setText(text or choice_text("auto"))
+        else:
+            super().show_auto(text)
+
+    def _show(self, value: Any) -> None:
+        is_word = value in self.entry.choices or is_special(self.entry, value)
+        for choice, button in self._word_buttons.items():
+            button.setChecked(choice == value)
+        self.field.show_text("" if is_word else edit_text(value))
+        self._unit.setVisible(bool(self.entry.setting.unit) and not is_special(self.entry, value))
+
+    def _parse(self, text: str) -> Any:
+        return super()._parse(text if text.strip() or not self.entry.setting.minus_one else "-1")

@@ -1,0 +1,44 @@
+"""Finds the direction of a text from its letters."""
+
+import unicodedata
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QPlainTextEdit
+
+_LONGEST_LOOK = 200
+"""The first letter is searched for in this many characters."""
+
+
+def is_right_to_left(text: str) -> bool | None:
+    """Return whether the first letter belongs to a right-to-left script such as Hebrew; None if there is no letter."""
+    kinds = map(unicodedata.bidirectional, text[:_LONGEST_LOOK])
+    return next((kind != "L" for kind in kinds if kind in ("L", "R", "AL")), None)
+
+
+def align_by_first_letter(field: QPlainTextEdit) -> None:
+    """Align the field's text by its first letter. Qt always aligns plain text to the left."""
+
+    def follow() -> None:
+        is_right = is_right_to_left(field.toPlainText())
+        if is_right is None:
+            is_right = field.layoutDirection() == Qt.LayoutDirection.RightToLeft
+        wanted = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
+        option = field.document().defaultTextOption()
+        if option.alignment() != wanted:
+            option.setAlignment(wanted)
+            field.document().setDefaultTextOption(option)
+
+    field.textChanged.connect(follow)
+    follow()
+
+
+def draw_line(
+    painter: QPainter, room: QRectF, text: str, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight
+) -> None:
+    """Draw one line of text, centred vertically in `room` and aligned by its first letter, and elided if too long."""
+    is_right = is_right_to_left(text)
+    if is_right is not None:
+        painter.setLayoutDirection(Qt.LayoutDirection.RightToLeft if is_right else Qt.LayoutDirection.LeftToRight)
+    shown = painter.fontMetrics().elidedText(text, elide, int(room.width()))
+    painter.drawText(room, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading), shown)

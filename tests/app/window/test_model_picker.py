@@ -1,0 +1,149 @@
+"""The model picker below the model button."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListWidget, QWidget
+
+from qwendesk.widgets.text_labels import ElidedLabel
+from tests.fakes.engine import FakeEngineClient
+from tests.gguf_files import model_values, tensor, write_model
+from tests.models.view.start_desk import CARD, with_folder
+from tests.window_desk import Desk
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    client.devices = (CARD, *client.devices)
+    return client
+
+
+@pytest.fixture
+def library_desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk], tmp_path: Path) -> Iterator[Desk]:
+    """Return a window whose library has two models, neither of them loaded."""
+    for name in ("Qwen3.5-4B-Q4_K_M", "Qwen3.5-9B-Q8_0"):
+        write_model(tmp_path / f"{name}.gguf", model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+    desk = make_desk()
+    models = desk.parts.models.services
+    before = qt_loop.run(with_folder(desk, tmp_path))
+    qt_loop.run(models.offers.update())
+    qt_loop.run(desk.until(lambda: len(models.list.state.value.entries) == 2))
+    yield desk
+    qt_loop.run(models.library.set_folders(before))
+
+
+async def open_picker(desk: Desk) -> QWidget:
+    desk.press(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    await desk.until(lambda: desk.is_shown("model.picker"))
+    return desk.find("model.picker", QWidget)
+
+
+def names(desk: Desk) -> list[str]:
+    rows = desk.find("model.picker.list", QListWidget)
+    shown = (rows.itemWidget(rows.item(index)) for index in range(rows.count()))
+    return [label.text() for row in shown for label in row.findChildren(ElidedLabel, "model.picker.name")]
+
+
+def shown_states(desk: Desk) -> list[str]:
+    chips = desk.find("model.picker.list", QListWidget).findChildren(QLabel, "model.picker.state")
+    return [chip.text() for chip in chips if chip.isVisible()]
+
+
+async def test_models_show_size_fit_and_whether_they_are_loaded(library_desk: Desk, tmp_path: Path) -> None:
+    desk = library_desk
+    path = str(tmp_path / "Qwen3.5-4B-Q4_K_M.gguf")
+    desk.window.load_model(path)
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    await open_picker(desk)
+    assert sorted(names(desk)) == ["Built-in demo", "Qwen3.5-4B-Q4_K_M", "Qwen3.5-9B-Q8_0"]
+    await desk.until(lambda: desk.is_shown("model.picker.fit"))
+    assert desk.text_of("model.picker.fit") == "Fits in VRAM"
+    assert "KB" in desk.text_of("model.picker.details")
+    rows = desk.find("model.picker.list", QListWidget)
+    spoken = [rows.item(index).data(Qt.ItemDataRole.AccessibleTextRole) for index in range(rows.count())]
+    assert [text for text in spoken if "Loaded" in text] == [text for text in spoken if "4B" in text]
+    assert all("Fits in VRAM" in text for text in spoken if "Qwen" in text)
+
+
+async def test_picker_follows_a_load_that_ends_while_it_is_open(library_desk: Desk, tmp_path: Path) -> None:
+    desk = library_desk
+    await open_picker(desk)
+    seen = [(shown_states(desk), desk.is_shown("model.picker.cancel"))]
+    engine = desk.parts.engine
+    engine.subscribe(lambda _state: seen.append((shown_states(desk), desk.is_shown("model.picker.cancel"))))
+    desk.window.load_model(str(tmp_path / "Qwen3.5-4B-Q4_K_M.gguf"))
+    await desk.until(lambda: engine.state.report is not None)
+    assert seen[0] == ([], False)
+    assert (["Loading"], True) in seen
+    assert seen[-1] == (["Loaded"], False)
+    assert desk.is_shown("model.picker.mmproj")
+
+
+async def test_model_used_last_is_first_and_marked_after_eject(library_desk: Desk, tmp_path: Path) -> None:
+    desk = library_desk
+    desk.window.load_model(str(tmp_path / "Qwen3.5-9B-Q8_0.gguf"))
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    desk.click("model.eject")
+    await desk.until(lambda: desk.parts.engine.state.report is None)
+    await open_picker(desk)
+    assert names(desk)[0] == "Qwen3.5-9B-Q8_0"
+    assert shown_states(desk) == ["Used last"]
+
+
+async def test_model_that_was_opened_as_a_file_is_listed_while_it_was_used_last(
+    library_desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk = library_desk
+    file = tmp_path_factory.mktemp("elsewhere") / "Qwen3.6-27B-Q4_K_M.gguf"
+    write_model(file, model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+    desk.window.load_model(str(file))
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    desk.click("model.eject")
+    await desk.until(lambda: desk.parts.engine.state.report is None)
+    await open_picker(desk)
+    assert names(desk)[0] == "Qwen3.6-27B-Q4_K_M"
+    QTest.keyClick(desk.find("model.picker.query", QLineEdit), Qt.Key.Key_Return)
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    wanted = desk.parts.engine.state.requested
+    assert wanted is not None
+    assert wanted.model == str(file)
+
+
+async def test_keyboard_finds_and_loads_a_model(library_desk: Desk) -> None:
+    desk = library_desk
+    picker = await open_picker(desk)
+    search = desk.find("model.picker.query", QLineEdit)
+    assert picker.focusWidget() is search
+    QTest.keyClick(search, Qt.Key.Key_Down)
+    assert desk.find("model.picker.list", QListWidget).currentRow() == 1
+    QTest.keyClicks(search, "9b")
+    assert names(desk) == ["Qwen3.5-9B-Q8_0"]
+    QTest.keyClick(search, Qt.Key.Key_Return)
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    wanted = desk.parts.engine.state.requested
+    assert wanted is not None
+    assert Path(wanted.model).name == "Qwen3.5-9B-Q8_0.gguf"
+    assert not desk.is_shown("model.picker")
+
+
+async def test_get_models_and_open_a_file_lead_on(desk: Desk) -> None:
+    await open_picker(desk)
+    desk.click("model.picker.get")
+    assert (desk.window.page, desk.parts.models.page.shown_tab) == ("models", "pc")
+    await desk.until(lambda: not desk.is_shown("model.picker"))
+    await open_picker(desk)
+    desk.click("model.picker.file")
+    dialogs = desk.window.findChildren(QFileDialog)
+    assert [dialog.isVisible() for dialog in dialogs] == [True]
+    dialogs[0].close()
+
+
+@pytest.mark.parametrize("button", ["model.demo", "welcome.choose"])
+async def test_users_of_the_demo_are_led_to_models_for_this_pc(desk: Desk, button: str) -> None:
+    desk.parts.models.page.show_tab("mine")
+    desk.click(button)
+    assert (desk.window.page, desk.parts.models.page.shown_tab) == ("models", "pc")

@@ -1,0 +1,127 @@
+"""Closing the window to the tray, and out of it again."""
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
+
+from qwendesk.app.window.file_opener import SystemFileEvents
+from qwendesk.app.window.single_instance import Handover
+from tests.window_desk import Desk
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A desktop with a tray; what is said beside its icon."""
+    said: list[str] = []
+    monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: True)
+    monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda _icon, _title, text, *_rest: said.append(text))
+    return said
+
+
+@pytest.fixture
+def closed(said: list[str], desk: Desk) -> list[bool]:
+    """How often the app was told to end; the option is on."""
+    closed: list[bool] = []
+    desk.window.closed.connect(lambda: closed.append(True))
+    desk.parts.services.settings.change({"keep_in_tray": True})
+    return closed
+
+
+def choose(desk: Desk, name: str) -> None:
+    tray = desk.parts.desktop.tray
+    action = next(each for each in tray.icon.contextMenu().actions() if each.objectName() == f"tray.{name}")
+    assert isinstance(action, QAction)
+    assert action.isEnabled()
+    action.trigger()
+
+
+async def test_closing_hides_the_window_and_explains_it_once(desk: Desk, closed: list[bool], said: list[str]) -> None:
+    assert desk.parts.desktop.tray.icon.isVisible()
+    for _ in range(2):
+        desk.window.close()
+        assert desk.window.isHidden()
+        choose(desk, "open")
+        assert desk.window.isVisible()
+    assert closed == []
+    assert len(said) == 1
+    assert "Quit" in said[0]
+
+
+async def test_the_menu_works_while_the_window_is_hidden(desk: Desk, closed: list[bool]) -> None:
+    desk.window.show_page("models")
+    desk.window.close()
+    choose(desk, "eject")
+    await desk.until(lambda: desk.parts.engine.state.report is None)
+    assert desk.window.isHidden()
+    choose(desk, "new")
+    assert desk.is_shown("composer.text")
+    desk.window.close()
+    choose(desk, "quit")
+    assert closed == [True]
+
+
+async def test_quit_and_logging_off_end_the_app(desk: Desk, closed: list[bool]) -> None:
+    desk.window.close()
+    assert closed == []
+    desk.parts.desktop.tray.end_of_session()
+    assert closed == [True]
+    desk.window.show()
+    desk.window.findChild(QAction, "action.quit").trigger()
+    assert len(closed) == 2
+
+
+async def test_quitting_does_not_say_that_the_app_keeps_running(
+    desk: Desk, closed: list[bool], said: list[str]
+) -> None:
+    desk.window.findChild(QAction, "action.quit").trigger()
+    assert closed == [True]
+    assert desk.window.isHidden()
+    assert said == []
+
+
+async def test_a_second_start_raises_the_hidden_window(desk: Desk, closed: list[bool]) -> None:
+    desk.window.close()
+    desk.parts.desktop.handed_over(Handover())
+    assert desk.window.isVisible()
+    assert closed == []
+
+
+async def test_without_the_option_closing_quits_and_no_icon_is_shown(desk: Desk, closed: list[bool]) -> None:
+    desk.parts.services.settings.change({"keep_in_tray": False})
+    assert not desk.parts.desktop.tray.icon.isVisible()
+    desk.window.close()
+    assert closed == [True]
+
+
+async def test_without_a_tray_closing_quits_and_the_setting_explains_it(desk: Desk) -> None:
+    closed: list[bool] = []
+    desk.window.closed.connect(lambda: closed.append(True))
+    desk.window.show_page("settings")
+    desk.parts.services.settings.change({"keep_in_tray": True})
+    assert "no tray" in desk.text_of("settings.starting.keep_in_tray.error")
+    desk.window.close()
+    assert closed == [True]
+
+
+async def test_long_answer_is_notified_without_its_text(
+    desk: Desk, closed: list[bool], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.window.close()
+    said.clear()
+    monkeypatch.setattr("qwendesk.app.window.answer_alert.LONG_S", 0.0)
+    desk.parts.tasks.start(desk.parts.chat.send("A secret question"))
+    await desk.until(lambda: bool(said))
+    assert said == ["Your answer is ready."]
+    assert closed == []
+
+
+async def test_quit_by_the_system_ends_the_app_despite_the_tray(
+    desk: Desk, closed: list[bool], app: QApplication
+) -> None:
+    opened = SystemFileEvents(app, desk.parts.desktop.file_opener)
+    try:
+        app.sendEvent(app, QEvent(QEvent.Type.Quit))
+    finally:
+        app.removeEventFilter(opened)
+    assert closed == [True]

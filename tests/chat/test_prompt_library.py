@@ -1,0 +1,80 @@
+"""The library of saved system prompts."""
+
+from pathlib import Path
+
+import pytest
+
+from qwendesk.chat.prompt_library import BUILT_IN, PromptLibrary
+from qwendesk.core.errors import BadRequest
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config" / "prompts.json"
+
+
+def names(library: PromptLibrary) -> list[str]:
+    return [prompt.name for prompt in library.prompts if not prompt.built_in]
+
+
+def test_prompts_are_saved_renamed_and_deleted(file):
+    library = PromptLibrary(file)
+    library.add("  My   prompt ", "Be kind.\n", "precise")
+    library.add("Another", "Be brief.")
+    assert names(PromptLibrary(file)) == ["Another", "My prompt"], "from the file, by name"
+    library.rename("My prompt", "Kind")
+    library.add("Kind", "Be very kind.")
+    kept = {prompt.name: prompt.text for prompt in PromptLibrary(file).prompts}
+    assert kept["Kind"] == "Be very kind."
+    library.delete("Another")
+    assert names(PromptLibrary(file)) == ["Kind"]
+
+
+def test_built_in_prompts_cannot_be_changed(file):
+    library = PromptLibrary(file)
+    assert library.prompts == BUILT_IN
+    with pytest.raises(BadRequest, match="built in"):
+        library.delete(BUILT_IN[0].name)
+    with pytest.raises(BadRequest, match="built in"):
+        library.add(BUILT_IN[0].name, "Mine")
+
+
+@pytest.mark.parametrize(("name", "text"), [("", "x"), (" \n", "x"), ("n" * 81, "x"), ("fine", "  ")])
+def test_invalid_prompt_is_refused(file, name, text):
+    library = PromptLibrary(file)
+    with pytest.raises(BadRequest):
+        library.add(name, text)
+    assert names(library) == []
+
+
+def test_renaming_to_an_existing_name_is_refused(file):
+    library = PromptLibrary(file)
+    library.add("A", "a")
+    library.add("B", "b")
+    with pytest.raises(BadRequest, match="already"):
+        library.rename("A", "B")
+
+
+def test_subscribers_are_notified_of_changes(file):
+    library = PromptLibrary(file)
+    heard = []
+    library.state.subscribe(heard.append)
+    library.add("A", "a")
+    assert [state.prompts for state in heard] == [library.prompts]
+
+
+def test_damaged_file_is_renamed_and_reported(file):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{not json")
+    library = PromptLibrary(file)
+    assert (library.prompts, "damaged" in library.state.value.problem) == (BUILT_IN, True)
+    assert file.with_name("prompts.json.unusable").read_text() == "{not json"
+
+
+def test_unwritable_folder_is_reported_and_the_change_stays_in_memory(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    library = PromptLibrary(blocked / "prompts.json")
+    library.add("A", "a")
+    assert "couldn't be saved" in library.state.value.problem
+    assert names(library) == ["A"]

@@ -1,0 +1,302 @@
+"""Sending, stopping and failing requests of the chat service."""
+
+import asyncio
+
+import msgspec
+import pytest
+from PIL import Image
+
+from qwendesk.chat.chat_state import ConversationReplaced, PromptProcessed, TextAdded, TurnEnded, TurnStarted
+from qwendesk.chat.image_parts import image_part
+from qwendesk.chat.token_count import MAX_CHARACTERS_PER_TOKEN, TokenCount
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.errors import BadOption, BadRequest
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import Generate, Measure, PictureCost, RequestFailed
+from tests.fakes.engine import DEMO_REPORT, PICTURE_TOKENS, ScriptedAnswer
+
+pytestmark = pytest.mark.asyncio
+OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
+SLOW = 0.001
+"""Tokens per second: so slow that the answer never ends within a test."""
+
+
+def asked(desk) -> list[Generate]:
+    return [request for request in desk.client.requests if isinstance(request, Generate)]
+
+
+async def test_answer_streams_and_is_added_to_the_conversation(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(reasoning="Let me see.", text="It is four.")]
+    turn = await desk.chat.send("2 + 2?")
+    assert (turn.answer.reasoning, turn.answer.text) == ("Let me see.", "It is four.")
+    assert (turn.answer.stop_reason, turn.answer.error) == ("eos", "")
+    assert (turn.answer.stats.reasoning_tokens, turn.answer.stats.answer_tokens) == (3, 3)
+    assert desk.chat.conversation.turns == (turn,)
+    written = [event for event in desk.events if isinstance(event, TextAdded)]
+    assert "".join(event.text for event in written if event.kind == "reasoning") == "Let me see."
+    assert "".join(event.text for event in written if event.kind == "answer") == "It is four."
+    assert desk.events[0] == TurnStarted(turn.id)
+    assert isinstance(desk.events[1], PromptProcessed)
+    assert desk.events[-1] == TurnEnded(turn.id)
+    assert not desk.chat.busy
+
+
+async def test_request_contains_system_prompt_and_earlier_turns(desk):
+    await desk.engine.load(OPTIONS)
+    desk.chat.set_system_prompt("Be brief.")
+    desk.client.answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Fine.")]
+    await desk.chat.send("Hi")
+    await desk.chat.send("How are you?")
+    assert [(each.role, each.text) for each in asked(desk)[1].messages] == [
+        ("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "How are you?"),
+    ]  # fmt: skip
+
+
+async def test_conversation_contains_the_partial_answer(desk):
+    await desk.engine.load(OPTIONS)
+    seen = []
+    desk.client.answers = [ScriptedAnswer(text="one two three")]
+    desk.chat.subscribe(lambda event: seen.append(desk.chat.conversation.turns[-1].answer.text))
+    await desk.chat.send("Count")
+    assert "one " in seen
+    assert "one two " in seen
+
+
+async def test_stop_keeps_the_partial_answer(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(text="word " * 1000)]
+    desk.chat.subscribe(lambda event: isinstance(event, TextAdded) and asyncio.ensure_future(desk.chat.stop()))
+    turn = await desk.chat.send("Talk")
+    assert turn.answer.stop_reason == "cancelled"
+    assert 0 < len(turn.answer.text) < 5000
+
+
+async def test_stop_does_not_wait_for_a_slow_engine(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(text="word " * 10, tokens_per_second=SLOW)]
+    turn = asyncio.create_task(desk.chat.send("Talk"))
+    await desk.until(lambda: any(isinstance(event, PromptProcessed) for event in desk.events))
+    await desk.chat.stop()
+    assert (await turn).answer.stop_reason == "cancelled"
+
+
+async def test_stop_while_the_model_loads_ends_the_turn(desk):
+    desk.client.load_delay_s = 30.0
+    load = asyncio.create_task(desk.engine.load(OPTIONS))
+    await desk.until(lambda: desk.engine.state.load_stage)
+    turn = asyncio.create_task(desk.chat.send("Hi"))
+    await desk.until(lambda: desk.events)
+    await desk.chat.stop()
+    assert (await turn).answer.stop_reason == "cancelled"
+    assert asked(desk) == []
+    assert not desk.chat.busy
+    desk.client.kill()
+    await load
+
+
+async def test_a_question_waits_for_a_restarting_engine(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.kill()
+    turn = await desk.chat.send("Hi")
+    assert turn.answer.text == "You said: Hi"
+
+
+async def test_answer_now_ends_the_reasoning(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(reasoning="hm " * 1000, text="Four.")]
+    desk.chat.subscribe(lambda event: isinstance(event, TextAdded) and asyncio.ensure_future(desk.chat.answer_now()))
+    turn = await desk.chat.send("2 + 2?")
+    assert turn.answer.text == "Four."
+    assert len(turn.answer.reasoning) < 3000
+
+
+async def test_engine_exit_ends_the_turn_with_an_error_and_keeps_the_partial_answer(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(text="one two three four", crashes_after=2)]
+    turn = await desk.chat.send("Count")
+    assert turn.answer.text == "one two "
+    assert "stopped unexpectedly" in turn.answer.error
+    assert turn.answer.stop_reason is None
+    assert not desk.chat.busy
+
+
+async def test_refused_request_is_reported_and_the_next_one_works(desk):
+    await desk.engine.load(OPTIONS)
+    failed = RequestFailed(id=1, title="Bad grammar", sentence="The grammar has an error in line 1.")
+    desk.client.answers = [ScriptedAnswer(fail=failed), ScriptedAnswer(text="Fine.")]
+    assert (await desk.chat.send("a")).answer.error == "The grammar has an error in line 1."
+    assert (await desk.chat.send("b")).answer.text == "Fine."
+
+
+async def test_turn_without_a_model_reports_an_error(desk):
+    assert (await desk.chat.send("Hi")).answer.error == "No model is loaded."
+
+
+async def test_images_precede_the_text_and_are_identified_by_their_hash(desk, tmp_path):
+    await desk.engine.load(OPTIONS)
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"not really a picture")
+    turn = await desk.chat.send("What is this?", [picture])
+    (part,) = turn.question.images
+    assert turn.question.parts[0] == part
+    assert part.path == str(picture)
+    assert part.sha256 == "fe1a4ab1fb6347036bead73597d5d2958b26ac0b96f68ca2f6dcee53a50f297e"
+    assert asked(desk)[0].messages[-1] == turn.question
+
+
+async def test_missing_picture_file_is_reported_and_later_requests_omit_it(desk, tmp_path):
+    await desk.engine.load(OPTIONS)
+    turn = await desk.chat.send("What is this?", [tmp_path / "gone.png"])
+    assert "gone.png" in turn.answer.error
+    assert asked(desk) == []
+    await desk.chat.send("Hi")
+    assert [each.text for each in asked(desk)[0].messages] == ["Hi"]
+
+
+async def test_count_picture_returns_the_tokens_of_an_image(desk, tmp_path):
+    await desk.engine.load(OPTIONS)
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"x")
+    cost = await desk.gauge.count_picture(image_part(picture))
+    assert isinstance(cost, PictureCost)
+    assert cost.tokens == PICTURE_TOKENS
+    with pytest.raises(BadRequest, match=r"gone\.png"):
+        image_part(tmp_path / "gone.png")
+
+
+async def test_new_chat_cancels_the_running_answer(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(text="word " * 10, tokens_per_second=SLOW)]
+    turn = asyncio.create_task(desk.chat.send("Talk"))
+    await desk.until(lambda: any(isinstance(event, PromptProcessed) for event in desk.events))
+    desk.chat.new_chat()
+    assert desk.chat.conversation.turns == ()
+    assert not desk.chat.busy
+    assert (await turn).answer.stop_reason == "cancelled"
+    assert desk.chat.conversation.turns == ()
+    assert desk.events[-1] == ConversationReplaced()
+    assert (await desk.chat.send("Hi")).answer.text == "You said: Hi"
+
+
+async def test_cancelling_the_sending_task_ends_the_turn(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(text="word " * 10, tokens_per_second=SLOW)]
+    turn = asyncio.create_task(desk.chat.send("Talk"))
+    await desk.until(lambda: any(isinstance(event, PromptProcessed) for event in desk.events))
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert not desk.chat.busy
+    assert desk.chat.conversation.turns[-1].answer.stop_reason == "cancelled"
+
+
+async def test_empty_and_simultaneous_questions_are_refused(desk):
+    await desk.engine.load(OPTIONS)
+    with pytest.raises(BadRequest):
+        await desk.chat.send("  \n")
+    first = asyncio.create_task(desk.chat.send("a"))
+    await desk.until(lambda: desk.chat.busy)
+    with pytest.raises(BadRequest):
+        await desk.chat.send("b")
+    await first
+
+
+async def test_options_follow_family_style_thinking_and_overrides(desk):
+    await desk.engine.load(OPTIONS)
+    assert desk.chat.options().temperature == 0
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, name="Qwen3.5-35B-A3B")
+    await desk.engine.load(LoadOptions(model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf"))
+    assert desk.chat.options().presence_penalty == 1.5
+    desk.chat.change_settings(ChatSettings(preset="precise"))
+    assert desk.chat.options().temperature == 0.6
+    desk.chat.set_thinking(False)
+    assert (desk.chat.options().temperature, desk.chat.options().enable_thinking) == (1.0, False)
+    desk.chat.set_overrides({"temperature": "0.33"})
+    assert desk.chat.options().temperature == 0.33
+    with pytest.raises(BadOption, match="nonsense"):
+        desk.chat.set_overrides({"nonsense": "1"})
+    assert desk.chat.options().temperature == 0.33
+
+
+async def test_engine_crash_is_the_error_of_the_answer(desk):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [ScriptedAnswer(text="a", fail=EngineExit(-11, "The engine crashed."))]
+    assert (await desk.chat.send("x")).answer.error == "The engine crashed."
+
+
+async def test_documents_are_sent_as_quotes_and_stored_unchanged(desk):
+    await desk.engine.load(OPTIONS)
+    document = DocumentPart("a.py", "print(1)\n", language="python")
+    turn = await desk.chat.send("What does it do?", documents=[document])
+    assert turn.question.documents == (document,)
+    assert turn.question.text == "What does it do?"
+    assert asked(desk)[0].messages[-1].text == "a.py:\n```python\nprint(1)\n```\n\nWhat does it do?"
+    edited = await desk.chat.edit_question(turn.id, "Is it right?")
+    assert edited.question.documents == (document,)
+    alone = await desk.chat.send("", documents=[document])
+    assert alone.answer.error == ""
+
+
+async def test_picture_is_sent_in_the_chosen_size_and_its_original_is_kept(desk, shape_picture):
+    await desk.engine.load(OPTIONS)
+    original = shape_picture("red", "circle", side=512)
+    turn = await desk.chat.send("What is it?", [ImagePart(str(original), "", longest_side=128)])
+    (kept,) = turn.question.images
+    assert (kept.path, kept.longest_side) == (str(original), 128)
+    (sent,) = asked(desk)[0].messages[-1].images
+    with Image.open(sent.path) as copy:
+        assert copy.size == (128, 128)
+    await desk.chat.send("And now?")
+    assert asked(desk)[1].messages[0].images == (sent,)
+
+
+async def test_documents_and_questions_are_counted_before_they_are_sent(desk):
+    await desk.engine.load(OPTIONS)
+    document = DocumentPart("a.txt", "one two three")
+    assert await desk.gauge.count_document(document) == TokenCount(6, DEMO_REPORT.n_ctx)
+    await desk.chat.send("Hi")
+    small = await desk.gauge.count_request("What?", documents=[document])
+    assert isinstance(small, TokenCount)
+    assert small.tokens > 6
+    assert not small.is_too_large
+    large = await desk.gauge.count_request("word " * 40_000)
+    assert isinstance(large, TokenCount)
+    assert large.is_too_large
+
+
+FAR_TOO_LARGE = DocumentPart("log.txt", "word " * (DEMO_REPORT.n_ctx * MAX_CHARACTERS_PER_TOKEN // 5 + 1))
+
+
+async def test_document_far_larger_than_the_context_never_reaches_the_engine(desk):
+    await desk.engine.load(OPTIONS)
+    alone = await desk.gauge.count_document(FAR_TOO_LARGE)
+    whole = await desk.gauge.count_request("What?", documents=[FAR_TOO_LARGE])
+    for room in (alone, whole):
+        assert isinstance(room, TokenCount)
+        assert room.is_too_large
+        assert room.is_estimate
+    turn = await desk.chat.send("What?", documents=[FAR_TOO_LARGE])
+    assert "the context holds 32,768" in turn.answer.error
+    assert not any(isinstance(request, Generate | Measure) for request in desk.client.requests)
+    assert (await desk.chat.send("Hi")).answer.text, "the chat goes on"
+
+
+async def test_history_far_larger_than_the_context_is_sent_only_if_old_turns_are_dropped(desk):
+    await desk.engine.load(OPTIONS)
+    turn = await desk.chat.send("Hi")
+    desk.chat.edit_answer(turn.id, text=FAR_TOO_LARGE.text, reasoning="")
+    assert "the context holds" in (await desk.chat.send("And?")).answer.error
+    fill = await desk.gauge.measure()
+    assert isinstance(fill, RequestFailed)
+    assert "the context holds" in fill.sentence
+    desk.chat.set_overrides({"context_overflow": "drop_oldest"})
+    assert not (await desk.chat.send("And?")).answer.error
+
+
+async def test_counting_without_a_model_reports_that_no_model_is_loaded(desk):
+    room = await desk.gauge.count_document(FAR_TOO_LARGE)
+    assert isinstance(room, RequestFailed)
+    assert "No model" in room.sentence

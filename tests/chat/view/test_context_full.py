@@ -1,0 +1,125 @@
+"""A chat that fills the context: the notice with its buttons, the gauge, and the way to a longer context."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
+
+from qwendesk.engine.protocol import Generate
+from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
+from tests.window_desk import Desk
+
+N_CTX = 70
+LONG = "word " * 42
+
+
+async def full_desk(make_desk: Callable[[], Desk], client: FakeEngineClient, longest: int = 8 * N_CTX) -> Desk:
+    """A chat of three turns, whose last answer stopped because the context is full.
+
+    `longest` is the context length that the model allows.
+    """
+    client.report = msgspec.structs.replace(DEMO_REPORT, n_ctx=N_CTX, n_ctx_train=longest)
+    desk = make_desk()
+    await desk.load_demo()
+    for text in ("One.", "Two."):
+        client.answers.append(ScriptedAnswer(text=text))
+        await desk.ask("Hi")
+    client.answers.append(ScriptedAnswer(text=LONG, stop_reason="context_full"))
+    await desk.ask("Tell me more")
+    return desk
+
+
+def questions(client: FakeEngineClient) -> int:
+    return sum(isinstance(request, Generate) for request in client.requests)
+
+
+async def test_full_context_is_said_and_half_of_the_chat_can_be_skipped(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    desk = await full_desk(make_desk, client)
+    assert "context is full" in desk.text_of("composer.notice")
+    gauge = desk.find("meter.context", QLabel)
+    await desk.until(lambda: gauge.property("tone") == "bad")
+    desk.click("composer.skip")
+    assert desk.parts.chat.settings.left_out_turns == 2
+    assert "2 oldest questions" in desk.text_of("composer.notice")
+    await desk.until(lambda: gauge.property("tone") != "bad")
+    QTest.mouseClick(gauge, Qt.MouseButton.LeftButton)
+    await desk.until(lambda: desk.is_shown("context.sheet") and "tokens" in desk.text_of("context.total"))
+    total = desk.text_of("context.total").split()[0]
+    assert gauge.text() == f"Context {total} / {N_CTX}"
+
+
+async def test_full_chat_says_so_when_it_is_opened(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    desk = await full_desk(make_desk, client)
+    chat = desk.parts.chat
+    full = chat.chat_id, chat.tree, chat.settings
+    chat.new_chat()
+    assert not desk.is_shown("composer.notice")
+    chat.open(*full)
+    await desk.until(lambda: desk.is_shown("composer.notice"))
+    assert desk.text_of("composer.notice") == "The context is full. Make room, then continue."
+    assert desk.is_shown("composer.length")
+    desk.click("composer.skip")
+    assert chat.settings.left_out_turns == 2
+
+
+async def test_longer_context_is_not_offered_if_the_model_allows_none(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    desk = await full_desk(make_desk, client, longest=N_CTX)
+    assert desk.is_shown("composer.skip")
+    assert not desk.is_shown("composer.length")
+
+
+async def test_gauge_shows_the_number_of_the_sheet_before_and_after(desk: Desk) -> None:
+    desk.client.answers.append(ScriptedAnswer(reasoning="a b c", text="d e f g"))
+    await desk.ask("Count")
+    gauge = desk.find("meter.context", QLabel)
+    await desk.until(lambda: gauge.text() == "Context 18 / 32K")
+    QTest.mouseClick(gauge, Qt.MouseButton.LeftButton)
+    assert desk.text_of("context.total").startswith("18 of ")
+    desk.click("context.turns")
+    await desk.until(lambda: desk.text_of("context.total").startswith("5 of "))
+    assert gauge.text() == "Context 5 / 32K"
+
+
+async def test_a_message_that_no_longer_fits_is_kept_with_the_ways_to_make_room(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    desk = await full_desk(make_desk, client)
+    asked = questions(client)
+    desk.send("And then one more thing")
+    await desk.until(lambda: "context holds" in desk.text_of("composer.notice"))
+    assert questions(client) == asked
+    assert desk.composer_text.toPlainText() == "And then one more thing"
+    desk.click("composer.skip")
+    desk.press(Qt.Key.Key_Return)
+    await desk.until(lambda: questions(client) > asked and not desk.parts.chat.busy)
+
+
+async def test_skipping_is_not_offered_for_a_message_that_would_not_fit_alone(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    desk = await full_desk(make_desk, client)
+    desk.send("word " * (N_CTX + 10))
+    await desk.until(lambda: "context holds" in desk.text_of("composer.notice"))
+    assert desk.is_shown("composer.length")
+    assert not desk.is_shown("composer.skip")
+
+
+@pytest.mark.parametrize("way", ["notice", "sheet"])
+async def test_longer_context_leads_to_its_slider(
+    make_desk: Callable[[], Desk], client: FakeEngineClient, way: str
+) -> None:
+    desk = await full_desk(make_desk, client)
+    if way == "sheet":
+        QTest.mouseClick(desk.find("meter.context", QLabel), Qt.MouseButton.LeftButton)
+        await desk.until(lambda: desk.is_shown("context.sheet"))
+    desk.click("composer.length" if way == "notice" else "context.length")
+    slider = desk.find("inspector.load.context.n_ctx.slider", QWidget)
+    await desk.until(lambda: QApplication.focusWidget() is slider)
+    assert slider.visibleRegion().boundingRect().height() == slider.height(), "it isn't scrolled out of sight"

@@ -1,0 +1,90 @@
+"""The German guide says what the English one says, with the labels of the German window."""
+
+import re
+
+import pytest
+
+from qwendesk.core.language_file import languages_folder, read_language
+from qwendesk.core.paths import guide_folder
+from qwendesk.help.guide import GuidePage, read_guide
+from tests.docs.test_guide import FREE_LABELS, links, pictures
+from tests.docs.window import is_label, unknown_shortcuts
+from tools.guide_tables import cards_for_guide
+
+ENGLISH = read_guide(guide_folder())
+GERMAN = read_guide(guide_folder(), "de")
+PAGES = pytest.mark.parametrize(
+    ("english", "german"),
+    list(zip(ENGLISH.pages, GERMAN.pages, strict=True)),
+    ids=[page.name for page in ENGLISH.pages],
+)
+TABLE_WORDS = {
+    "card + RAM": "Karte + RAM",
+    "| quant |": "| Quant |",
+    "with pictures": "mit Bildern",
+    "text only": "nur Text",
+    "on CPU": "auf der CPU",
+}
+
+
+def bold(page: GuidePage) -> list[str]:
+    return re.findall(r"\*\*([^*]+)\*\*", page.markdown)
+
+
+def german_labels() -> set[str]:
+    language = read_language(languages_folder() / "de.json")
+    assert language is not None
+    found = set()
+    for text in language.texts.values():
+        for form in [text] if isinstance(text, str) else text:
+            found |= {form, form.removesuffix("…"), form.partition(": {")[0], *form.splitlines()}
+    return found
+
+
+@PAGES
+def test_every_page_is_translated_section_by_section(english: GuidePage, german: GuidePage) -> None:
+    assert (guide_folder() / "de" / f"{german.name}.md").is_file()
+    assert [section.id for section in german.sections] == [section.id for section in english.sections]
+    assert {section.anchor for section in german.sections} != {section.anchor for section in english.sections}
+
+
+@PAGES
+def test_bold_words_are_labels_of_the_german_window(english: GuidePage, german: GuidePage) -> None:
+    known = german_labels()
+    assert len(bold(german)) == len(bold(english))
+    for theirs, ours in zip(bold(english), bold(german), strict=True):
+        if theirs not in FREE_LABELS:
+            # A title that the window shows in English is quoted in English.
+            assert ours in known or (ours == theirs and is_label(ours)), f"{german.name}.md: “{ours}” for “{theirs}”"
+
+
+@PAGES
+def test_pictures_commands_and_shortcuts_match_the_english_page(english: GuidePage, german: GuidePage) -> None:
+    assert pictures(german) == pictures(english)
+    assert sorted(re.findall(r"`([^`]+)`", german.markdown)) == sorted(re.findall(r"`([^`]+)`", english.markdown))
+    assert not unknown_shortcuts(german.markdown)
+
+
+@PAGES
+def test_every_link_leads_to_the_same_page_as_in_english(english: GuidePage, german: GuidePage) -> None:
+    def targets(page: GuidePage) -> list[str]:
+        return [target for _, target, _ in links(page)]
+
+    assert targets(german) == targets(english)
+    for words, target, section in links(german):
+        page = GERMAN.find(target.removesuffix(".md"))
+        assert page is not None
+        assert not section or section in {each.anchor for each in page.sections}, f"{words}: {target}#{section}"
+
+
+def test_table_of_graphics_cards_matches_the_planner() -> None:
+    page = GERMAN.find("which-model")
+    assert page is not None
+    table = cards_for_guide()
+    for english, german in TABLE_WORDS.items():
+        table = table.replace(english, german)
+    assert table in page.markdown
+
+
+def test_every_german_page_has_an_english_page() -> None:
+    assert {path.stem for path in (guide_folder() / "de").glob("*.md")} == {page.name for page in ENGLISH.pages}

@@ -1,0 +1,115 @@
+"""The plan of a load: checked with the engine where that may change it, and never held up by it."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_model
+from qwendesk.core.plan import Plan
+from qwendesk.core.units import GIB, MIB
+from qwendesk.engine.protocol import Allocation, Devices, Estimated
+from qwendesk.engines.load_decision import facts_for, machine_now
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.hardware.planner import fixed_plan
+from tools.hollow_model import write_hollow
+
+pytestmark = pytest.mark.asyncio
+CARD = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", 9 * GIB, 9 * GIB)
+HERE = Devices(id=1, devices=(CARD, DeviceInfo("CPU", "A processor", "cpu", "CPU")), cpu_features=())
+
+
+@pytest.fixture
+def hollow(tmp_path: Path) -> LoadOptions:
+    """A 9B that fits into 9 GB, a header over a hole."""
+    return LoadOptions(model=str(write_hollow(tmp_path / "m.gguf", "9b")), load_mode="mmap")
+
+
+class Engine:
+    """Answers with our own memory and `more` on the card; remembers with which environment it was asked."""
+
+    def __init__(self, more: int = 0) -> None:
+        self._more = more
+        self.asked: list[tuple[LoadOptions, dict[str, str]]] = []
+
+    async def __call__(self, options: LoadOptions, environment: dict[str, str]) -> Estimated:
+        self.asked.append((options, environment))
+        files = facts_for(options)
+        assert not isinstance(files, LoadFailure)
+        memory = fixed_plan(*files, machine_now(HERE), options).memory
+        rows = tuple(
+            Allocation(
+                device.name,
+                device.weights_bytes,
+                device.kv_bytes,
+                device.recurrent_bytes,
+                device.compute_bytes + (self._more if device.name == "CUDA0" else 0),
+            )
+            for device in (*memory.gpus, memory.ram)
+        )
+        return Estimated(id=0, allocations=rows)
+
+
+async def decided(planner: LoadPlanner, options: LoadOptions) -> Plan:
+    """The plan of one load, which the service would ask for on another thread."""
+    result = await asyncio.to_thread(planner.decide, options, HERE)
+    assert isinstance(result, LoadOptions), result
+    assert planner.latest is not None
+    assert planner.latest.options == result
+    return planner.latest
+
+
+def planner_with(ask, **changes) -> LoadPlanner:
+    return LoadPlanner(lambda: 0.5, lambda: (), lambda: {"ENGINE": "chosen"}, ask=ask, **changes)
+
+
+async def test_exact_numbers_change_the_decided_options(hollow: LoadOptions) -> None:
+    estimate = await decided(planner_with(Engine()), hollow)
+    engine = Engine(more=700 * MIB)
+    planner = planner_with(engine)
+
+    exact = await decided(planner, hollow)
+
+    assert engine.asked[0][1] == {"ENGINE": "chosen"}
+    assert exact.source == "engine"
+    assert any("engine's own numbers" in sentence for sentence in exact.why)
+    assert exact.fits
+    assert exact.options.n_ctx < estimate.options.n_ctx or exact.options.type_k != estimate.options.type_k
+
+
+async def test_estimate_is_used_if_the_dry_run_fails(hollow: LoadOptions) -> None:
+    async def never(_options: LoadOptions, _environment: object) -> Estimated:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    plan = await decided(planner_with(never, longest_s=0.01), hollow)
+
+    assert plan.source == "estimate"
+    assert plan.fits
+    assert "in time" in plan.why[-1]
+
+
+async def test_refused_dry_run_leaves_the_estimate_with_the_reason(hollow: LoadOptions) -> None:
+    async def refuse(_options: LoadOptions, _environment: object) -> Estimated:
+        return Estimated(id=0, problem="it does not know this file.")
+
+    plan = await decided(planner_with(refuse), hollow)
+
+    assert plan.source == "estimate"
+    assert "it does not know this file" in plan.why[-1]
+
+
+async def test_dry_run_is_skipped_if_it_cannot_change_the_plan(hollow: LoadOptions) -> None:
+    engine = Engine()
+    planner = planner_with(engine)
+
+    await decided(planner, LoadOptions(model=str(demo_model())))
+    gone = await asyncio.to_thread(planner.decide, msgspec.structs.replace(hollow, model="/gone.gguf"), HERE)
+
+    assert engine.asked == []
+    assert isinstance(gone, LoadFailure)
+    assert gone.kind == "missing_file"

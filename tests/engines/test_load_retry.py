@@ -1,0 +1,64 @@
+"""Steps down after a load that failed."""
+
+import msgspec
+import pytest
+
+from qwendesk.core.failures import LoadFailure, LoadFailureKind
+from qwendesk.core.options import LoadOptions
+from qwendesk.engines.load_retry import next_step
+from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown
+
+FULL = LoadOptions(
+    model="m.gguf", mmproj="p.gguf", vision="gpu", n_ctx=65_536, n_gpu_layers="all", n_cpu_moe=0, type_k="f16",
+    type_v="f16",
+)  # fmt: skip
+DENSE = ModelShape(layers=40, expert_layers=0, has_vision=True)
+MIXTURE = ModelShape(layers=40, expert_layers=40, has_vision=True)
+
+
+def failure(kind: LoadFailureKind) -> LoadFailure:
+    return LoadFailure(kind, "It failed", "It failed.")
+
+
+def steps(options: LoadOptions, kind: LoadFailureKind, model: ModelShape) -> list[StepDown]:
+    """All steps down, one after the other, until nothing is left to try."""
+    found: list[StepDown] = []
+    while step := next_step(found[-1].options if found else options, failure(kind), model):
+        found.append(step)
+        assert len(found) < 100, "the steps never end"
+    return found
+
+
+def test_the_steps_are_taken_in_the_order_of_the_ladder() -> None:
+    ids = [step.id for step in steps(FULL, "out_of_vram", MIXTURE)]
+    assert ids[:6] == ["kv", *["experts"] * 4, "vision"]
+    assert list(dict.fromkeys(ids)) == [step.id for step in STEPS if step.id != "cpu"]
+
+
+def test_last_step_needs_the_least_memory() -> None:
+    last = steps(FULL, "out_of_vram", DENSE)[-1].options
+    assert (last.n_ctx, last.n_gpu_layers, last.vision, last.type_k) == (4_096, 0, "cpu", "q8_0")
+
+
+def test_a_quarter_of_the_layers_moves_at_a_time() -> None:
+    short = msgspec.structs.replace(FULL, type_k="q8_0", vision="cpu", n_ctx=4_096)
+    assert [step.options.n_gpu_layers for step in steps(short, "out_of_vram", DENSE)][:3] == [30, 22, 16]
+    assert [step.options.n_cpu_moe for step in steps(short, "out_of_vram", MIXTURE)][:4] == [10, 20, 30, 40]
+
+
+def test_too_little_ram_offers_only_a_shorter_context() -> None:
+    found = steps(FULL, "out_of_ram", MIXTURE)
+    assert [(step.id, step.options.n_ctx) for step in found] == [
+        ("context", n_ctx) for n_ctx in (32_768, 16_384, 8_192, 4_096)
+    ]
+
+
+def test_unexplained_crash_offers_the_cpu_once() -> None:
+    (only,) = steps(FULL, "engine_crashed", DENSE)
+    assert only.id == "cpu"
+    assert (only.options.devices, only.options.vision) == (("none",), "cpu")
+
+
+@pytest.mark.parametrize("kind", ["not_gguf", "truncated", "unsupported_architecture", "missing_file", "other"])
+def test_failures_unrelated_to_memory_offer_no_step(kind: LoadFailureKind) -> None:
+    assert next_step(FULL, failure(kind), MIXTURE) is None

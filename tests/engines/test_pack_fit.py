@@ -1,0 +1,49 @@
+"""Which packs are for the cards of a PC, and what stands in the way."""
+
+import pytest
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.units import GIB
+from qwendesk.engines.pack_fit import obstacle, packs_for, unserved
+from qwendesk.engines.packs import PackState
+from qwendesk.hardware.snapshot import GpuReading
+
+NVIDIA = GpuReading(name="RTX 3090", vendor="nvidia", driver="575.64", total_bytes=24 * GIB)
+AMD = GpuReading(name="RX 7800 XT", vendor="amd", total_bytes=16 * GIB)
+IRIS = GpuReading(name="Iris", vendor="intel", unified=True)
+
+
+def pack(backend: str) -> EnginePack:
+    return EnginePack(
+        name=backend, title=backend, platform="linux-x64", package_version="1", backend=backend,  # type: ignore[arg-type]
+        minimum_driver="525.60.13" if backend == "cuda" else "", archives=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("gpus", "names"),
+    [((NVIDIA,), ["cuda", "vulkan"]), ((AMD,), ["rocm", "vulkan"]), ((IRIS,), ["vulkan"]), ((), [])],
+)
+def test_packs_for_the_vendors_of_the_gpus_are_listed_best_first(
+    gpus: tuple[GpuReading, ...], names: list[str]
+) -> None:
+    states = [PackState(pack(backend)) for backend in ("cpu", "vulkan", "rocm", "cuda")]
+    assert [each.pack.name for each in packs_for(states, gpus)] == names
+
+
+def test_too_old_driver_is_reported_before_the_download() -> None:
+    old = GpuReading(name="RTX 3090", vendor="nvidia", driver="470.99")
+    assert "470.99" in obstacle(pack("cuda"), (old,))
+    windows = GpuReading(name="RTX 3090", vendor="nvidia", driver="31.0.15.2802")
+    for gpus in ((NVIDIA,), (windows,), ()):
+        assert obstacle(pack("cuda"), gpus) == ""
+    assert obstacle(pack("cuda"), (AMD,)) == "This PC has no graphics card that it could use."
+
+
+def test_gpu_is_unserved_only_if_the_engine_lists_none() -> None:
+    cpu = DeviceInfo("CPU", "CPU", "cpu", "CPU")
+    gpu = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA")
+    assert unserved((NVIDIA, IRIS), ()) == ()
+    assert unserved((NVIDIA, IRIS), (cpu,)) == (NVIDIA,)
+    assert unserved((NVIDIA,), (gpu, cpu)) == ()

@@ -1,0 +1,315 @@
+"""The inspector as a person uses it: a slider reprices, what cannot be is told, a reload keeps the chat."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit, QSlider
+
+from qwendesk.app.parts import build
+from qwendesk.core import paths
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Generate, Load
+from qwendesk.engine.state import Phase
+from qwendesk.engines.load_decision import decide
+from qwendesk.widgets.actions import installed
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from qwendesk.widgets.vram_bar import VramBar
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
+from tests.window_desk import Desk
+from tools.hollow_model import write_hollow
+
+MODEL = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A header of real dimensions; its data takes no room."""
+    return write_hollow(tmp_path_factory.mktemp("inspector") / MODEL, "35b")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test changes for the model is not another's profile."""
+    for name in ("config", "data", "cache"):
+        monkeypatch.setattr(paths, f"{name}_folder", lambda name=name: tmp_path / name)
+
+
+class InspectorDesk(Desk):
+    """The window on a PC with one 24 GB card, or with none, where the planner decides."""
+
+    def __init__(self, *, has_gpu: bool = True) -> None:
+        client = FakeEngineClient()
+        card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+        client.devices = (card, *client.devices) if has_gpu else client.devices
+        super().__init__(build(client, decide=decide), client)
+        self.window.show()
+        self.window.activateWindow()
+
+    @property
+    def loads(self) -> list[Load]:
+        return [request for request in self.client.requests if isinstance(request, Load)]
+
+    async def load(self, model: Path) -> None:
+        before = self.parts.engine.state.report
+        self.parts.window.load_model(str(model))
+        await self.until(lambda: self.parts.engine.state.report is not before)
+        await self.until(lambda: self.parts.services.pending_load.pending.plan is not None)
+
+    def toggle(self) -> None:
+        """What Ctrl+. does; an offscreen window is not always the active one, which a shortcut needs."""
+        action = self.window.findChild(QAction, "action.inspector")
+        assert action is not None
+        assert action.shortcut().toString() == "Ctrl+."
+        action.trigger()
+
+    async def open(self, model: Path) -> None:
+        await self.load(model)
+        self.toggle()
+        await self.until(lambda: self.is_shown("inspector.load"))
+
+    def slide(self, name: str, stop: int) -> None:
+        self.find(name, QSlider).setValue(stop)
+
+    async def estimated(self, amount_before: str) -> None:
+        await self.until(lambda: self.text_of("inspector.memory.0.amount") != amount_before)
+
+
+@pytest.fixture
+def make(qt_loop: asyncio.Runner, keeper: ThemeKeeper) -> Iterator[Callable[..., InspectorDesk]]:
+    desks: list[InspectorDesk] = []
+
+    def make(*, has_gpu: bool = True) -> InspectorDesk:
+        desks.append(InspectorDesk(has_gpu=has_gpu))
+        return desks[-1]
+
+    yield make
+    for desk in desks:
+        qt_loop.run(desk.parts.close())
+
+
+async def test_load_options_are_closed_at_first_and_show_the_memory(make: Callable[[], InspectorDesk]) -> None:
+    desk = make()
+    assert not desk.is_shown("inspector")
+    desk.toggle()
+    assert desk.is_shown("inspector.load.nothing")
+    assert not desk.is_shown("inspector.load.reload")
+    desk.click("inspector.close")
+    assert not desk.is_shown("inspector")
+
+
+async def test_slider_updates_the_memory_bar(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    assert not desk.is_shown("inspector.load.reload"), "what is loaded is what was asked for"
+    amount, segments = desk.text_of("inspector.memory.0.amount"), desk.find("inspector.memory.0.bar", VramBar).segments
+    desk.slide("inspector.load.context.n_ctx.slider", 0)
+    await desk.estimated(amount)
+    assert desk.find("inspector.memory.0.bar", VramBar).segments != segments
+    assert desk.text_of("inspector.memory.0.fit") == "fits"
+    assert desk.find("inspector.load.context.n_ctx", QLineEdit).text() == "4096"
+    assert desk.is_shown("inspector.load.context.n_ctx.mark")
+    assert "Estimated" in desk.text_of("inspector.memory.source")
+    assert desk.is_shown("inspector.load.reload")
+
+
+async def test_values_decided_for_auto_are_shown(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    desk.click("inspector.load.advanced")
+    decided = desk.parts.engine.state.report.options
+    assert desk.text_of("inspector.load.gpu.n_cpu_moe.auto") == f"Auto: {decided.n_cpu_moe} of 40"
+    assert desk.text_of("inspector.load.context.n_ctx.auto") == f"Auto: {decided.n_ctx // 1024}K"
+    assert desk.text_of("inspector.load.memory.type_k") == f"Auto: {decided.type_k}"
+    assert desk.text_of("inspector.load.gpu.n_cpu_moe.flag") == "--n-cpu-moe"
+
+
+async def test_conflicting_options_are_shown_and_cannot_be_loaded(
+    make: Callable[[], InspectorDesk], model: Path
+) -> None:
+    desk = make()
+    await desk.open(model)
+    service = desk.parts.services.pending_load
+    service.change({"type_v": "q8_0"})
+    desk.click("inspector.load.advanced")
+    desk.find("inspector.load.memory.flash_attn.off", QAbstractButton).click()
+    assert "needs flash attention" in desk.text_of("inspector.load.memory.type_v.error")
+    assert not desk.is_shown("inspector.load.sentence"), "the reason is shown once"
+    assert not desk.find("inspector.load.reload", QAbstractButton).isEnabled()
+    n_loads = len(desk.loads)
+    desk.parts.tasks.start(service.reload())
+    service.reset("flash_attn")
+    await desk.until(lambda: desk.find("inspector.load.reload", QAbstractButton).isEnabled())
+    assert len(desk.loads) == n_loads
+
+
+@pytest.mark.parametrize("length", ["2000000", "20000000"])
+async def test_an_impossible_context_length_is_named_once_and_has_no_estimate(
+    make: Callable[[], InspectorDesk], model: Path, length: str
+) -> None:
+    desk = make()
+    await desk.open(model)
+    field = desk.find("inspector.load.context.n_ctx", QLineEdit)
+    field.setFocus()
+    QTest.keyClicks(field, length)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert desk.is_shown("inspector.load.context.n_ctx.error")
+    assert not desk.is_shown("inspector.load.sentence")
+    assert "Context length" in desk.text_of("inspector.memory.source")
+    assert not desk.is_shown("inspector.memory.0.fit")
+    assert not desk.is_shown("inspector.memory.ask")
+    assert not desk.find("inspector.load.reload", QAbstractButton).isEnabled()
+    desk.click("inspector.load.context.n_ctx.auto")
+    assert not desk.is_shown("inspector.load.context.n_ctx.error")
+    assert field.text() == ""
+    await desk.until(lambda: desk.is_shown("inspector.memory.0.fit"))
+
+
+async def test_options_that_do_not_fit_show_the_missing_memory(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    service = desk.parts.services.pending_load
+    for key, value in (("n_gpu_layers", "all"), ("n_cpu_moe", 0), ("type_k", "f32"), ("n_ctx", 262_144)):
+        service.change({key: value})
+    await desk.until(lambda: desk.text_of("inspector.memory.0.fit").endswith("GB over"))
+    assert not desk.find("inspector.load.reload", QAbstractButton).isEnabled()
+    desk.click("inspector.load.reset")
+    await desk.until(lambda: desk.text_of("inspector.memory.0.fit") == "fits")
+    assert not desk.is_shown("inspector.load.reload"), "nothing is left to apply"
+
+
+async def test_the_memory_card_follows_the_reserve(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    amount = desk.text_of("inspector.memory.0.amount")
+    desk.slide("inspector.load.memory.reserve_gb.slider", 8)
+    assert desk.parts.services.settings.options.reserve_gb == 8
+    await desk.estimated(amount)
+    assert desk.text_of("inspector.memory.0.amount").endswith("of 16.0 GB")
+    assert desk.is_shown("inspector.load.reload"), "less fits, so other options would be loaded"
+
+
+async def test_what_needs_a_gpu_cannot_be_chosen_without_one(make: Callable[..., InspectorDesk]) -> None:
+    for has_gpu in (False, True):
+        desk = make(has_gpu=has_gpu)
+        await desk.load_demo()
+        desk.toggle()
+        assert desk.find("inspector.load.pictures.vision.gpu", QAbstractButton).isEnabled() is has_gpu
+        assert desk.find("inspector.load.pictures.vision.cpu", QAbstractButton).isEnabled()
+        assert desk.find("inspector.load.memory.reserve_gb.slider", QSlider).isEnabled() is has_gpu
+        for option in ("pictures.vision", "memory.reserve_gb"):
+            assert desk.is_shown(f"inspector.load.{option}.remark") is not has_gpu
+
+
+async def test_a_reload_waits_for_the_answer_and_keeps_the_chat(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    desk.slide("inspector.load.context.n_ctx.slider", 2)
+    await desk.until(lambda: desk.find("inspector.load.reload", QAbstractButton).isEnabled())
+    desk.client.answers.append(ScriptedAnswer(text="One two three.", tokens_per_second=20.0))
+    desk.send("Count")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
+    before = desk.parts.engine.state.report
+    desk.click("inspector.load.reload")
+    await desk.until(lambda: "after the current answer" in desk.text_of("inspector.load.sentence"))
+    assert desk.parts.chat.busy
+    await desk.until(lambda: desk.parts.engine.state.report not in (before, None))
+    assert desk.loads[-1].options.n_ctx == 16_384
+    (turn,) = desk.parts.chat.conversation.turns
+    assert turn.answer.text == "One two three."
+    await desk.until(lambda: not desk.is_shown("inspector.load.reload"))
+
+
+async def test_changed_options_are_kept_after_a_restart(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    desk.slide("inspector.load.context.n_ctx.slider", 1)
+    await desk.until(lambda: "n_ctx" in desk.parts.services.pending_load.pending.changed)
+    await desk.parts.services.profiles.close()
+    again = make()
+    await again.load(model)
+    assert again.loads[-1].options.n_ctx == 8_192
+    assert again.parts.services.pending_load.pending.changed == {"n_ctx"}
+
+
+async def test_a_saved_context_length_is_used_whatever_loads_the_model(make: Callable[[], InspectorDesk]) -> None:
+    """At the first start, from the menu, from the banner, with another vision file, and after an idle unload."""
+    desk = make()
+    desk.parts.begin()
+    await desk.until(lambda: desk.is_shown("start.demo"))
+    desk.click("start.demo")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    desk.parts.services.pending_load.change({"n_ctx": 4_096})
+    await desk.parts.services.profiles.close()  # it is in the file
+
+    desk = make()
+    desk.parts.begin()
+    await desk.until(lambda: desk.is_shown("start.demo"))
+    desk.click("start.demo")
+    await desk.until(lambda: len(desk.loads) == 1)
+    desk.parts.services.pending_load.change({"n_ctx": 5_120})
+    installed(desk.window)["demo"].trigger()
+    await desk.until(lambda: len(desk.loads) == 2)
+    desk.parts.services.pending_load.change({"n_ctx": 6_144})
+    desk.parts.window.load_mmproj(str(paths.demo_mmproj()))
+    await desk.until(lambda: len(desk.loads) == 3)
+    desk.client.load_result = LoadFailure("out_of_vram", "Not enough video memory", "It needs 21.4 GB.")
+    desk.parts.window.load_demo()
+    await desk.until(lambda: desk.is_shown("banner.restart"))
+    desk.client.load_result = None
+    desk.parts.services.pending_load.change({"n_ctx": 7_168})
+    desk.click("banner.restart")
+    await desk.until(lambda: len(desk.loads) == 5 and desk.parts.engine.state.phase is Phase.READY)
+    await desk.parts.services.idle_unload._engine.unload_idle()
+    desk.parts.services.pending_load.change({"n_ctx": 8_192})
+    await desk.ask("Still there?")
+    assert [load.options.n_ctx for load in desk.loads] == [4_096, 5_120, 6_144, 6_144, 7_168, 8_192]
+
+
+async def test_command_is_copied_and_shown_on_the_engine_page(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    desk.parts.services.pending_load.change({"n_ctx": 16_384})
+    text = desk.find("inspector.command.text", QPlainTextEdit)
+    await desk.until(lambda: "--ctx-size 16384" in text.toPlainText())
+    desk.find("inspector.command.copy", QAbstractButton).click()
+    assert QGuiApplication.clipboard().text() == text.toPlainText()
+    assert text.toPlainText() == desk.find("engine.command.text", QPlainTextEdit).toPlainText()
+    desk.find("inspector.command.ollama", QAbstractButton).click()
+    assert "PARAMETER num_ctx 16384" in text.toPlainText()
+
+
+async def test_search_finds_a_flag_by_its_llama_cpp_name(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    assert not desk.has("inspector.load.gpu.tensor_split")
+    desk.find("inspector.load.search", QLineEdit).setText("tensor-split")
+    assert desk.is_shown("inspector.load.gpu.tensor_split.row")
+    assert not desk.is_shown("inspector.load.memory.aim.row")
+    desk.find("inspector.load.search", QLineEdit).clear()
+    assert desk.is_shown("inspector.load.memory.aim.row")
+    assert not desk.is_shown("inspector.load.gpu.tensor_split.row")
+
+
+async def test_sampling_is_changed_for_this_chat_alone(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await desk.open(model)
+    desk.click("inspector.tab.sampling")
+    field = desk.find("inspector.sampling.sampling.temperature", QLineEdit)
+    usual = field.text()
+    field.selectAll()
+    QTest.keyClicks(field, "0.3")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert desk.is_shown("inspector.sampling.sampling.temperature.mark")
+    await desk.ask("Hi")
+    asked = [request for request in desk.client.requests if isinstance(request, Generate)]
+    assert asked[-1].options.temperature == 0.3
+    desk.click("inspector.sampling.sampling.temperature.reset")
+    assert field.text() == usual
+    assert desk.parts.chat.settings.overrides == {}

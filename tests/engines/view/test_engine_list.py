@@ -1,0 +1,363 @@
+"""The list of engines in the window: choose, try again, get, pause, delete, on made-up engines and a server of ours."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QAbstractButton, QRadioButton
+
+from qwendesk.app.parts import build
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Load
+from qwendesk.engine.state import Phase
+from qwendesk.engines.engine_choice import EngineChoiceService
+from qwendesk.engines.packs import this_platform
+from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
+from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hardware.snapshot_reader import SnapshotReader
+from qwendesk.meters.services import MeterSource
+from qwendesk.settings.service import SettingsService
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
+from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
+from tests.window_desk import Desk
+
+CARD = GpuReading(pci="0000:01:00.0", name="RTX 3090", vendor="nvidia", driver="575.64", total_bytes=24 * GIB)
+
+
+class OneCard:
+    """A probe that sees an NVIDIA card."""
+
+    def read(self, _request: ProbeRequest) -> ProbeResult:
+        return ProbeResult(gpus=(CARD,))
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+class EnginesDesk(Desk):
+    """A window on engine folders in `place`; `tries` says which of them run."""
+
+    def __init__(self, client: FakeEngineClient, place: Path, tries: Tries, packs: tuple[EnginePack, ...]) -> None:
+        self.place, self.tries = place, tries
+        self.engines = EngineChoiceService(
+            (place.with_name("app"), place), VERSION, has_installed=False, try_one=tries,
+            features=lambda: ("avx2", "sse4_2"), crash_file=place.with_name("crashes.json"),
+        )  # fmt: skip
+        parts = build(
+            client,
+            decide=decide_by_default,
+            engines=self.engines,
+            packs=packs,
+            meter_source=MeterSource(reader=SnapshotReader((OneCard(),))),
+            settings=SettingsService(place.with_name("settings.json")),
+        )
+        super().__init__(parts, client)
+        self.window.show()
+        self.window.activateWindow()
+
+    @property
+    def loads(self) -> int:
+        return sum(isinstance(each, Load) for each in self.client.requests)
+
+    async def begin(self) -> None:
+        """As the app does at its start."""
+        await self.engines.choose(self.parts.services.settings.options.engine)
+        await self.parts.services.meters.service.sample()
+        self.window.show_page("engine")
+
+    def state_of(self, name: str) -> str:
+        return self.text_of(f"engine.list.{name}.state")
+
+    def is_wanted(self, name: str) -> bool:
+        return self.find(f"engine.list.{name}.use", QRadioButton).isChecked()
+
+    def answer_box(self, name: str) -> None:
+        """Press one of the buttons of the question that is open."""
+        self.find(name, QAbstractButton).click()
+
+    async def until_quiet(self) -> None:
+        await self.until(lambda: not self.engines.engines.trying and not self.parts.tasks._running)
+
+
+MakeDesk = Callable[..., EnginesDesk]
+
+
+@pytest.fixture
+def make_engines_desk(
+    qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient, tmp_path: Path
+) -> Iterator[MakeDesk]:
+    desks: list[EnginesDesk] = []
+
+    def make(tries: Tries, *packs: EnginePack) -> EnginesDesk:
+        desks.append(EnginesDesk(client, tmp_path / "own", tries, packs))
+        return desks[-1]
+
+    yield make
+    for desk in desks:
+        qt_loop.run(desk.parts.close())
+
+
+@pytest.fixture
+def server() -> Iterator[PackServer]:
+    with running_pack_server() as server:
+        yield server
+
+
+async def test_choosing_another_engine_reloads_the_model(make_engines_desk: MakeDesk, tmp_path: Path) -> None:
+    make_engine(tmp_path / "own", "cuda-12", "cuda")
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu-avx2", needs=("avx2",))
+    desk = make_engines_desk(Tries(cuda_12="The graphics driver is too old for it."))
+    await desk.begin()
+    await desk.load_demo()
+    assert [desk.text_of(f"engine.list.{name}.use") for name in ("cuda-12", "vulkan", "cpu-avx2")] == [
+        "NVIDIA CUDA 12", "Vulkan", "CPU, AVX2",
+    ]  # fmt: skip
+    assert [desk.state_of(name) for name in ("cuda-12", "vulkan", "cpu-avx2")] == [
+        "Can't run here", "In use", "Not tried",
+    ]  # fmt: skip
+    assert "too old" in desk.text_of("engine.list.cuda-12.sentence")
+    assert not desk.find("engine.list.cuda-12.use", QRadioButton).isEnabled()
+    assert desk.is_wanted("best")
+    assert "Now: Vulkan" in desk.text_of("engine.list.best.details")
+
+    desk.click("engine.list.cpu-avx2.use")
+    await desk.until(lambda: desk.loads == 2)
+    await desk.until_quiet()
+    assert (desk.state_of("cpu-avx2"), desk.state_of("vulkan")) == ("In use", "Runs here")
+    assert desk.is_wanted("cpu-avx2")
+    assert not desk.is_wanted("best")
+    assert desk.engines.environment()["LLAMA_CPP_LIB_PATH"] == str(tmp_path / "app" / "cpu-avx2")
+    assert desk.parts.services.settings.options.engine == "cpu-avx2"
+    assert desk.parts.engine.state.report is not None, "the demo was loaded again"
+
+
+async def test_failing_engine_is_replaced_with_a_note(make_engines_desk: MakeDesk, tmp_path: Path) -> None:
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    desk.parts.services.settings.change({"engine": "cpu"})
+    await desk.begin()
+    assert desk.state_of("vulkan") == "Not tried"
+    desk.tries.runs["vulkan"] = "crash"
+    desk.click("engine.list.vulkan.use")
+    await desk.until(lambda: desk.state_of("vulkan") == "Crashed")
+    await desk.until_quiet()
+    assert desk.state_of("cpu") == "In use"
+    assert desk.text_of("engine.note") == "Vulkan doesn't run here right now, so CPU is used."
+    desk.click("engine.list.vulkan.try")
+    await desk.until(lambda: desk.tries.started.count("vulkan") == 2)
+    await desk.until_quiet()
+    desk.tries.runs.clear()
+    desk.click("engine.list.vulkan.try")
+    await desk.until(lambda: desk.state_of("vulkan") == "In use")
+    await desk.until_quiet()
+    assert not desk.is_shown("engine.note")
+
+
+@pytest.mark.parametrize("button", ["after", "now", "keep"])
+async def test_changing_the_engine_during_an_answer_asks_first(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, tmp_path: Path, button: str
+) -> None:
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    await desk.begin()
+    await desk.load_demo()
+    desk.window.show_page("chat")
+    client.answers = [ScriptedAnswer(text="one two three", tokens_per_second=0.001)]
+    desk.send("count")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
+    desk.window.show_page("engine")
+    desk.click("engine.list.cpu.use")
+    desk.answer_box(f"engine.when.{button}")
+    if button == "after":
+        await desk.until(lambda: desk.text_of("engine.note").startswith("The engine changes after the current answer"))
+    if button != "now":
+        assert desk.loads == 1
+        await desk.parts.chat.stop()
+    await desk.until(lambda: not desk.parts.chat.busy)
+    await desk.until_quiet()
+    assert (desk.engines.engines.chosen == "cpu") is (button != "keep")
+    assert desk.loads == (1 if button == "keep" else 2)
+
+
+async def test_change_waits_for_an_answer_that_began_during_trials(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu")
+    tries, driver_is_awake = Tries(), asyncio.Event()
+    tries.wait_for["cpu"] = driver_is_awake
+    desk = make_engines_desk(tries)
+    await desk.begin()
+    await desk.load_demo()
+    desk.click("engine.list.cpu.use")
+    await desk.until(lambda: desk.engines.engines.trying == "cpu")
+    client.answers = [ScriptedAnswer(text="one two three", tokens_per_second=0.001)]
+    desk.window.show_page("chat")
+    desk.send("count")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
+    driver_is_awake.set()
+    presenter = desk.parts.engines_view.presenter
+    assert presenter is not None
+    await desk.until(lambda: presenter._switch.is_waiting.value)
+    assert desk.engines.engines.chosen == "cpu"
+    assert desk.parts.engine.state.phase is Phase.ANSWERING
+    assert desk.loads == 1
+    await desk.parts.chat.stop()
+    await desk.until(lambda: desk.loads == 2)
+    await desk.until_quiet()
+
+
+async def test_idle_unloaded_model_stays_unloaded_on_another_engine(
+    make_engines_desk: MakeDesk, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "own", "vulkan", "vulkan")
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    await desk.begin()
+    await desk.load_demo()
+    await desk.parts.engine.unload_idle()
+    desk.click("engine.list.cpu.use")
+    await desk.until(lambda: desk.engines.engines.chosen == "cpu")
+    await desk.until_quiet()
+    assert desk.parts.engine.state.idle_unloaded is not None
+    assert desk.loads == 1
+
+
+async def test_pack_is_installed_used_and_deleted(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, server: PackServer, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries(), pack_of(server, package_version=VERSION, platform=this_platform()))
+    await desk.begin()
+    await desk.load_demo()
+    details = desk.text_of("engine.pack.cuda-12.details")
+    assert "licence: MIT" in details
+    assert "compute capability 8.6" in details
+    assert "driver 525" in details
+    desk.click("engine.pack.cuda-12.get")
+    await desk.until(lambda: desk.has("engine.list.cuda-12") and desk.state_of("cuda-12") == "In use")
+    await desk.until_quiet()
+    assert not desk.is_shown("engine.pack.cuda-12")
+    assert desk.loads == 2
+    assert "gpu" in desk.text_of("engine.list.cuda-12.details").lower()
+
+    desk.click("engine.list.cuda-12.delete")
+    desk.answer_box("engine.deletion.no")
+    assert desk.state_of("cuda-12") == "In use"
+    desk.click("engine.list.cuda-12.delete")
+    desk.answer_box("engine.deletion.yes")
+    await desk.until(lambda: desk.engines.engines.chosen == "cpu")
+    await desk.until_quiet()
+    assert not (tmp_path / "own" / "cuda-12").exists()
+    assert desk.is_shown("engine.pack.cuda-12.get")
+    assert desk.loads == 3
+
+
+async def test_pack_download_can_be_paused_resumed_and_fail(
+    make_engines_desk: MakeDesk, server: PackServer, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries(), pack_of(server, package_version=VERSION, platform=this_platform()))
+    await desk.begin()
+    desk.parts.services.settings.change({"offline": True})
+    desk.click("engine.pack.cuda-12.get")
+    await desk.until(lambda: desk.is_shown("engine.pack.cuda-12.problem"))
+    assert desk.text_of("engine.pack.cuda-12.problem") == "QwenDesk is set to offline, so no engine is downloaded."
+    server.hold_after = 1000
+    desk.click("engine.pack.cuda-12.online")
+    await desk.until(lambda: desk.text_of("engine.pack.cuda-12.state") == "Downloading")
+    desk.click("engine.pack.cuda-12.pause")
+    await desk.until(lambda: desk.text_of("engine.pack.cuda-12.state") == "Paused")
+    await desk.until_quiet()
+    assert not desk.parts.services.settings.options.offline
+    whole = dict(server.archives)
+    server.archives.clear()
+    assert desk.text_of("engine.pack.cuda-12.get") == "Resume"
+    desk.click("engine.pack.cuda-12.get")
+    await desk.until(lambda: desk.text_of("engine.pack.cuda-12.state") == "Failed")
+    assert "no longer has this file" in desk.text_of("engine.pack.cuda-12.problem")
+    server.archives |= whole
+    await desk.until_quiet()
+    desk.click("engine.pack.cuda-12.get")
+    await desk.until(lambda: desk.engines.engines.chosen == "cuda-12")
+    await desk.until_quiet()
+    assert "bytes=1000-" in server.ranges
+
+
+async def test_gpu_without_an_engine_is_shown_with_advice(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    await desk.begin()
+    sentence = desk.text_of("engine.unserved")
+    assert "RTX 3090" in sentence
+    assert "ENGINE=cuda" in sentence
+    assert str(tmp_path / "own") in sentence
+    desk.click("engine.folder")
+    await desk.until(lambda: bool(opened))
+    assert [Path(each) for each in opened] == [tmp_path / "own"]
+    assert (tmp_path / "own").is_dir()
+
+
+async def test_first_start_installs_the_engine_and_plans_for_the_gpu(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, server: PackServer, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries(), pack_of(server, package_version=VERSION, platform=this_platform()))
+    client.devices = (CPU,)
+    await desk.begin()
+    desk.window.show_page("chat")
+    desk.parts.begin()
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.is_shown("start.pack.get"))
+    assert desk.text_of("start.gpu").startswith("RTX 3090 needs a separate engine")
+    assert "NVIDIA (CUDA 12)" in desk.text_of("start.pack.title")
+    assert not desk.is_shown("start.gpu.help")
+    client.devices = (DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB), CPU)
+    desk.click("start.pack.get")
+    await desk.until(lambda: desk.engines.engines.chosen == "cuda-12" and not desk.is_shown("start.gpu"))
+    await desk.until_quiet()
+    assert not desk.is_shown("start.pack.get")
+    assert desk.parts.models.services.offers.state.value.pc.gpus, "the offers were made again, for the card"
+
+
+async def test_installed_engine_that_does_not_run_says_why_at_the_first_start(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, server: PackServer, tmp_path: Path
+) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    tries = Tries(cuda_12="The graphics driver is too old for it: install the newest one.")
+    desk = make_engines_desk(tries, pack_of(server, package_version=VERSION, platform=this_platform()))
+    client.devices = (CPU,)
+    await desk.begin()
+    desk.window.show_page("chat")
+    desk.parts.begin()
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.is_shown("start.pack.get"))
+    desk.click("start.pack.get")
+    await desk.until(lambda: "driver is too old" in desk.text_of("start.gpu"))
+    await desk.until_quiet()
+    assert desk.is_shown("start.gpu.help")
+    assert desk.engines.engines.chosen == "cpu"
+
+
+async def test_settings_link_to_the_engine_list(make_engines_desk: MakeDesk, tmp_path: Path) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    await desk.begin()
+    desk.window.show_page("settings")
+    desk.click("settings.advanced")
+    assert desk.text_of("settings.engine.engine") == "Automatic (recommended)…"
+    desk.click("settings.engine.engine")
+    assert desk.is_shown("engine.list")

@@ -1,0 +1,108 @@
+"""The memory formulas against numbers that llama.cpp printed for real models."""
+
+import msgspec
+import pytest
+
+from qwendesk.core import paths
+from qwendesk.core.model_facts import ModelFacts, TensorFacts
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.units import MIB
+from qwendesk.hardware.model_memory import (
+    kv_bytes,
+    recurrent_bytes,
+    split_weights,
+    vision_bytes,
+    weights_bytes,
+)
+from qwendesk.hub.gguf import read_facts
+from tests.gguf_files import dense_27b, mmproj_facts, moe_35b
+
+OPTIONS = LoadOptions(model="m.gguf")
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_ctx", "mib"),
+    [
+        (moe_35b(), 32_768, 640),
+        (moe_35b(), 54_784, 1070),
+        (moe_35b(), 65_536, 1280),
+        (dense_27b(), 32_768, 2048),
+    ],
+)
+def test_kv_cache_in_f16_has_2_bytes_for_each_number(facts: ModelFacts, n_ctx: int, mib: int) -> None:
+    assert kv_bytes(facts, n_ctx) == mib * MIB
+
+
+def test_kv_cache_in_q8_0_has_34_bytes_for_32_numbers() -> None:
+    only_k = msgspec.structs.replace(dense_27b(), value_length=0, embedding_length=0)
+
+    assert kv_bytes(only_k, 65_536, "q8_0", "q8_0") == 1088 * MIB
+
+
+def test_kv_cache_may_have_different_types() -> None:
+    halves = (kv_bytes(moe_35b(), 8192, "f16", "f16") + kv_bytes(moe_35b(), 8192, "q4_0", "q4_0")) // 2
+
+    assert kv_bytes(moe_35b(), 8192, "f16", "q4_0") == halves
+
+
+def test_the_context_is_rounded_up_as_the_engine_does() -> None:
+    assert kv_bytes(moe_35b(), 1) == kv_bytes(moe_35b(), 256)
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_sequences", "mib"), [(moe_35b(), 1, 62.81), (dense_27b(), 1, 149.62), (dense_27b(), 3, 448.88)]
+)
+def test_recurrent_state_has_the_engines_size(facts: ModelFacts, n_sequences: int, mib: float) -> None:
+    assert recurrent_bytes(facts, n_sequences) / MIB == pytest.approx(mib, abs=0.01)
+
+
+def test_a_model_without_recurrent_layers_has_no_such_state() -> None:
+    dense = msgspec.structs.replace(dense_27b(), full_attention_interval=0, ssm_state_size=0)
+
+    assert recurrent_bytes(dense) == 0
+    assert kv_bytes(dense, 1024) == 64 * kv_bytes(dense_27b(), 1024) // 16
+
+
+def test_next_token_layer_takes_no_memory() -> None:
+    extra = TensorFacts("blk.40.attn_q.weight", "Q4_K", (1,), 10**9)
+    with_mtp = moe_35b(block_count=41, nextn_layers=1, tensors=(*moe_35b().tensors, extra))
+
+    assert weights_bytes(with_mtp) == weights_bytes(moe_35b())
+    assert kv_bytes(with_mtp, 32_768) == 640 * MIB
+    assert recurrent_bytes(with_mtp) == recurrent_bytes(moe_35b())
+
+
+def test_mmproj_takes_its_weights_and_a_buffer() -> None:
+    assert vision_bytes(None) == 0
+    assert vision_bytes(mmproj_facts()) == 900_000_000 + 560 * MIB
+
+
+def test_the_parts_of_the_weights_add_up() -> None:
+    facts = read_facts(paths.demo_model())
+
+    parts = split_weights(facts)
+
+    inside = sum(layer.experts + layer.rest for layer in parts.layers)
+    assert inside + parts.output + parts.always_in_ram == weights_bytes(facts)
+    assert [layer.has_kv for layer in parts.layers] == [False, False, False, True] * 2
+    assert parts.expert_layers == 8
+
+
+def test_a_shared_output_matrix_is_counted_twice() -> None:
+    embeddings = TensorFacts("token_embd.weight", "Q6_K", (8, 8), 1000)
+    facts = msgspec.structs.replace(dense_27b(), tensors=(embeddings,))
+
+    parts = split_weights(facts)
+
+    assert (parts.always_in_ram, parts.output) == (1000, 1000)
+
+
+def test_tensors_the_user_puts_on_the_cpu_are_in_ram() -> None:
+    everything = split_weights(moe_35b())
+
+    moved = split_weights(moe_35b(), (r"blk\.[0-9]\.ffn_.*_exps=CPU",))
+
+    experts = sum(layer.experts for layer in everything.layers[:10])
+    assert moved.always_in_ram - everything.always_in_ram == experts
+    assert moved.layers[9].experts == 0
+    assert moved.layers[10].experts == everything.layers[10].experts

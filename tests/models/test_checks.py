@@ -1,0 +1,217 @@
+"""Files are looked at when they appear, read to the last byte when asked, and compared with a Hub on the loopback."""
+
+import asyncio
+import threading
+
+import pytest
+import pytest_asyncio
+
+from qwendesk.hub import file_hashes
+from qwendesk.hub.file_hashes import hash_file
+from qwendesk.hub.network import Network
+from qwendesk.hub.remote import Hub
+from qwendesk.models import checks as checks_module
+from tests.hub.conftest import fake_hub
+from tests.hub.verified import lay_record, mmproj, mxfp4, qwen, split, unsloth
+from tests.models.library import make_model_home
+
+__all__ = ["fake_hub"]
+REPO, NAME = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-Q4_K_M.gguf"
+
+
+@pytest.fixture
+def model_home(tmp_path, monkeypatch):
+    async def make():
+        return make_model_home(tmp_path, monkeypatch)
+
+    return asyncio.run(make())
+
+
+@pytest_asyncio.fixture
+async def checks(model_home):
+    service = model_home.checks()
+    yield service
+    await service.close()
+
+
+def codes(check) -> set[str]:
+    return {finding.code for finding in check.findings} - {"no-mmproj"}
+
+
+def sound(model_home, repo=REPO, name=NAME, **changes):
+    path = unsloth(model_home.ours / repo / name, **changes)
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    return path
+
+
+@pytest.mark.asyncio
+async def test_new_files_are_checked(model_home, checks):
+    path = sound(model_home)
+    await model_home.wait_for_checks(checks)
+    assert checks.state.value.checks[str(path)].findings == ()
+
+    cut = model_home.ours / "a" / "b-GGUF" / "half.gguf"
+    cut.parent.mkdir(parents=True)
+    cut.write_bytes(path.read_bytes()[:-40])
+    await model_home.wait_for_checks(checks)
+
+    assert codes(checks.state.value.checks[str(cut)]) == {"truncated"}
+
+
+@pytest.mark.asyncio
+async def test_changed_file_is_checked_again_and_missing_one_forgotten(model_home, checks):
+    path = sound(model_home)
+    await model_home.wait_for_checks(checks)
+    path.write_bytes(path.read_bytes()[:-40])
+    await model_home.wait_for_checks(checks)
+    assert codes(checks.state.value.checks[str(path)]) == {"truncated"}
+
+    path.unlink()
+    await model_home.wait_for_checks(checks)
+    assert str(path) not in checks.state.value.checks
+
+
+@pytest.mark.asyncio
+async def test_new_mmproj_changes_the_findings_of_its_model(model_home, checks):
+    path = unsloth(model_home.ours / REPO / NAME)
+    await model_home.wait_for_checks(checks)
+    assert "no-mmproj" in {finding.code for finding in checks.state.value.checks[str(path)].findings}
+
+    mmproj(path.with_name("mmproj-F16.gguf"))
+    await model_home.wait_for_checks(checks)
+
+    assert checks.state.value.checks[str(path)].findings == ()
+
+
+@pytest.mark.asyncio
+async def test_early_quants_are_recognised_by_their_header(model_home, checks):
+    wrong = [mxfp4("blk.0.attn_qkv.weight")]
+    path = unsloth(model_home.lm_studio / REPO / "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", wrong)
+
+    await model_home.wait_for_checks(checks)
+
+    assert "mxfp4-attention" in codes(checks.state.value.checks[str(path)])
+
+
+@pytest.mark.asyncio
+async def test_a_full_check_confirms_what_the_download_recorded_and_is_remembered(model_home, checks):
+    path = sound(model_home)
+    lay_record(path, hash_file(path))
+    await model_home.wait_for_checks(checks)
+    assert not checks.state.value.checks[str(path)].is_hashed
+
+    assert await checks.verify(str(path)) == ()
+    assert checks.state.value.checks[str(path)].is_confirmed
+
+    next_start = model_home.checks()
+    await next_start.wait_until_settled()
+    assert next_start.state.value.checks[str(path)].is_confirmed
+    await next_start.close()
+
+
+@pytest.mark.asyncio
+async def test_full_check_finds_wrong_bytes(model_home, checks):
+    path = sound(model_home)
+    lay_record(path, "0" * 64)
+    await model_home.wait_for_checks(checks)
+
+    await checks.verify(str(path))
+
+    assert "hash-mismatch" in codes(checks.state.value.checks[str(path)])
+
+
+@pytest.mark.asyncio
+async def test_full_check_reports_progress(model_home, checks, monkeypatch):
+    parts = split(model_home.ours / "o" / "n-GGUF" / "Q4_K_M")
+    await model_home.wait_for_checks(checks)
+    monkeypatch.setattr(file_hashes, "_PROGRESS_BYTES", 1)
+    told = []
+    checks.state.subscribe(lambda state: told.extend(state.running.values()))
+
+    await checks.verify(str(parts[0]))
+    await asyncio.sleep(0)
+
+    total = sum(part.stat().st_size for part in parts)
+    assert told[0].n_done == 0
+    assert [each.n_done for each in told] == sorted(each.n_done for each in told)
+    assert {each.n_bytes for each in told} == {total}
+    assert str(parts[0]) not in checks.state.value.running
+
+
+@pytest.mark.asyncio
+async def test_a_full_check_can_be_cancelled(model_home, checks, monkeypatch):
+    path = sound(model_home)
+    await model_home.wait_for_checks(checks)
+    loop, begun, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def slow(path, cancelled, progress):
+        loop.call_soon_threadsafe(begun.set)
+        go_on.wait()
+        return hash_file(path, cancelled, progress)
+
+    monkeypatch.setattr(checks_module, "hash_file", slow)
+    running = asyncio.create_task(checks.verify(str(path)))
+    await begun.wait()
+    checks.cancel(str(path))
+    go_on.set()
+    await running
+
+    assert not checks.state.value.checks[str(path)].is_hashed
+    assert str(path) not in checks.state.value.running
+
+
+@pytest.mark.asyncio
+async def test_duplicates_are_reported_for_both_files(model_home, checks):
+    one = qwen(model_home.ours / "o" / "one-GGUF" / "a.gguf")
+    two = qwen(model_home.ours / "o" / "two-GGUF" / "b.gguf")
+    await model_home.wait_for_checks(checks)
+    await checks.verify(str(one))
+    assert "duplicate" not in codes(checks.state.value.checks[str(one)])
+
+    await checks.verify(str(two))
+    assert "duplicate" in codes(checks.state.value.checks[str(one)]) & codes(checks.state.value.checks[str(two)])
+
+    two.unlink()
+    await model_home.wait_for_checks(checks)
+    await checks.verify(str(one))
+    assert "duplicate" not in codes(checks.state.value.checks[str(one)])
+
+
+@pytest.mark.asyncio
+async def test_hub_is_asked_on_request_and_its_answer_is_saved(model_home, fake_hub):
+    path = sound(model_home)
+    fake_hub.add(REPO, NAME, b"another upload")
+    checks = model_home.checks(lambda: Hub(Network(endpoint=fake_hub.endpoint)))
+    await model_home.wait_for_checks(checks)
+    assert fake_hub.seen == []
+    assert checks.state.value.checks[str(path)].findings == ()
+
+    assert await checks.compare_with_hub() == ()
+    assert codes(checks.state.value.checks[str(path)]) == {"outdated-upstream"}
+    await checks.close()
+
+
+@pytest.mark.asyncio
+async def test_offline_check_makes_no_request_and_says_so(model_home, fake_hub):
+    path = sound(model_home)
+    fake_hub.add(REPO, NAME, b"another upload")
+    model_home.settings.change({"offline": True})
+    checks = model_home.checks(lambda: Hub(Network(endpoint=fake_hub.endpoint)))
+    await model_home.wait_for_checks(checks)
+
+    assert await checks.compare_with_hub() == ("QwenDesk is offline, so Hugging Face wasn't asked.",)
+    assert await checks.verify(str(path)) == ("QwenDesk is offline, so Hugging Face wasn't asked.",)
+    assert fake_hub.seen == []
+    assert checks.state.value.checks[str(path)].is_hashed
+    await checks.close()
+
+
+@pytest.mark.asyncio
+async def test_remembered_hash_confirms_a_file(model_home, checks):
+    path = sound(model_home)
+    lay_record(path, hash_file(path))
+    await model_home.wait_for_checks(checks)
+
+    await checks.remember([(path, hash_file(path))])
+
+    assert checks.state.value.checks[str(path)].is_confirmed

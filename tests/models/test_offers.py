@@ -1,0 +1,281 @@
+"""What a PC is told to run: by the catalog that ships, on PCs of many sizes."""
+
+import datetime
+
+import msgspec
+import pytest
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.units import GIB
+from qwendesk.hardware.planner import best_plan
+from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
+from qwendesk.hub.catalog_schema import WithdrawnFile
+from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
+from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
+from qwendesk.models.ranking import Offer
+from qwendesk.settings.service import SettingsService
+from tests.service_desk import Desk
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+def gpu(total_gb: float, name: str = "CUDA0") -> DeviceInfo:
+    return DeviceInfo(name, "A card", "gpu", "CUDA", int(total_gb * GIB), None)
+
+
+def a_pc(vram_gb: float, ram_gb: float) -> Pc:
+    return Pc(gpus=(gpu(vram_gb),) if vram_gb else (), ram_bytes=int(ram_gb * GIB))
+
+
+def hero_of(catalog: Catalog, pc: Pc, *, with_pictures: bool = True) -> Offer:
+    offers = make_offers(catalog, pc, with_pictures=with_pictures)
+    (hero,) = (offer for offer in offers if offer.is_hero)
+    assert hero is offers[0]
+    return hero
+
+
+@pytest.mark.parametrize(
+    ("vram_gb", "ram_gb", "model", "quant", "kind"),
+    [
+        (24, 64, "Qwen3.5-35B-A3B", "UD-Q4_K_L", "vram"),
+        (32, 64, "Qwen3.5-35B-A3B", "Q6_K", "vram"),
+        (48, 64, "Qwen3.5-35B-A3B", "Q8_0", "vram"),
+        (16, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (12, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (8, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (0, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "cpu"),
+        (0, 16, "Qwen3.5-4B", "Q4_K_M", "cpu"),
+    ],
+)
+def test_recommended_model_and_quant(
+    catalog: Catalog, vram_gb: float, ram_gb: float, model: str, quant: str, kind: str
+) -> None:
+    hero = hero_of(catalog, a_pc(vram_gb, ram_gb))
+    assert hero.recommended is not None
+    assert (hero.id, hero.recommended.quant, hero.recommended.fit.kind) == (model, quant, kind)
+
+
+@pytest.mark.parametrize(
+    ("vram_gb", "ram_gb", "lighter"),
+    [(0, 64, []), (0, 32, ["Qwen3.5-9B"]), (0, 16, ["Qwen3.5-2B"]), (0, 8, ["Qwen3.5-2B"]), (24, 32, [])],
+)
+def test_recommendation_that_leaves_little_ram_has_a_lighter_alternative(
+    catalog: Catalog, vram_gb: float, ram_gb: float, lighter: list[str]
+) -> None:
+    offers = make_offers(catalog, a_pc(vram_gb, ram_gb), with_pictures=True)
+    assert [offer.id for offer in offers if offer.is_lighter] == lighter
+    assert [offer.id for offer in offers[1:] if offer.is_lighter] == lighter[:1], "it follows the recommended one"
+
+
+def test_little_memory_gets_a_smaller_model(catalog: Catalog) -> None:
+    hero = hero_of(catalog, a_pc(8, 16))
+    assert hero.model.params_b < 10
+    assert hero.recommended is not None
+    assert hero.recommended.fit.kind == "vram"
+
+
+def test_fit_includes_the_mmproj_and_the_reserve(catalog: Catalog) -> None:
+    with_pictures = hero_of(catalog, a_pc(24, 64))
+    without = hero_of(catalog, a_pc(24, 64), with_pictures=False)
+    assert with_pictures.recommended is not None
+    fit = with_pictures.recommended.fit
+    assert fit.gpu_room_bytes == 23 * GIB
+    assert fit.gpu_bytes <= fit.gpu_room_bytes
+    plain = next(each for each in without.quants if each.quant == with_pictures.recommended.quant)
+    assert fit.with_pictures
+    assert not plain.fit.with_pictures
+    assert with_pictures.total_bytes(with_pictures.recommended) - with_pictures.mmproj_bytes == plain.n_bytes
+    assert with_pictures.mmproj_bytes > GIB // 2
+    assert without.mmproj_bytes == 0
+
+
+def test_expert_layers_on_the_cpu_match_reported_numbers(catalog: Catalog) -> None:
+    """About 36, 28 and 19 of 40 for 8, 12 and 16 GB cards, with pictures (shared facts of the project)."""
+    model = catalog.model("Qwen3.5-35B-A3B")
+    assert model is not None
+    for vram_gb, layers in ((8, 36), (12, 28), (16, 19)):
+        fit, _ = estimate_fit(model, 22_016_023_168, 899_283_648, a_pc(vram_gb, 32))
+        assert fit.kind == "experts"
+        assert abs(fit.on_cpu - layers) <= 2
+        assert fit.of_layers == 40
+
+
+def test_every_offer_matches_the_plan_of_a_load(catalog: Catalog) -> None:
+    """The short way through the planner's steps ends where the planner ends."""
+    mmproj_bytes = 899_283_648
+    for model in catalog.models:
+        for n_bytes, pc in ((6 * GIB, a_pc(8, 16)), (16 * GIB, a_pc(16, 32)), (20 * GIB, a_pc(0, 32))):
+            fit, speed = estimate_fit(model, n_bytes, mmproj_bytes, pc)
+            facts, pictures = estimate_model(model, n_bytes), estimate_mmproj(mmproj_bytes)
+            plan = best_plan(facts, pictures, machine_memory(pc), LoadOptions(model=""))
+            assert plan.fits == fit.fits
+            if plan.fits:
+                assert fit == fit_label(plan, facts.block_count, pc, with_pictures=True)
+                assert speed == plan.speed
+
+
+def test_offer_that_does_not_fit_says_how_much_it_needs(catalog: Catalog) -> None:
+    model = catalog.model("Qwen3.5-122B-A10B")
+    assert model is not None
+    for pc in (a_pc(0, 32), a_pc(24, 32)):
+        fit, speed = estimate_fit(model, 70 * GIB, 0, pc)
+        assert (fit.kind, speed) == ("too_large", None)
+        assert 70 * GIB < fit.ram_bytes < 75 * GIB, "with a GPU and without"
+
+
+def test_a_flagged_file_is_listed_with_its_reason_and_never_recommended(catalog: Catalog) -> None:
+    repo = "unsloth/Qwen3.5-35B-A3B-GGUF"
+    usual = hero_of(catalog, a_pc(24, 64)).recommended
+    assert usual is not None
+    deletion = WithdrawnFile(repo=repo, path=usual.path, noticed="2026-03-12")
+    changed = Catalog(msgspec.structs.replace(catalog.contents, deletions=(*catalog.contents.deletions, deletion)))
+    hero = hero_of(changed, a_pc(24, 64))
+    assert hero.recommended is not None
+    assert hero.recommended.quant != usual.quant
+    flagged = next(each for each in hero.quants if each.quant == usual.quant)
+    assert "uploader deleted" in flagged.flag
+
+
+def test_a_file_from_before_the_fix_is_not_recommended(catalog: Catalog) -> None:
+    early = tuple(
+        msgspec.structs.replace(each, seen="2026-02-26") if each.repo == "unsloth/Qwen3.5-35B-A3B-GGUF" else each
+        for each in catalog.repositories
+    )
+    changed = Catalog(msgspec.structs.replace(catalog.contents, repositories=early))
+    offers = make_offers(changed, a_pc(24, 64), with_pictures=True)
+    offer = next(each for each in offers if each.id == "Qwen3.5-35B-A3B")
+    assert offer.recommended is None
+    assert not offer.is_hero
+
+
+def test_a_quant_with_a_better_one_is_not_recommended_but_explained(catalog: Catalog) -> None:
+    hero = hero_of(catalog, a_pc(24, 64))
+    q4_k_s = next(each for each in hero.quants if each.quant == "Q4_K_S")
+    assert "UD-Q4_K_L" in q4_k_s.flag
+    best = next(each for each in hero.quants if each.quant == "UD-Q4_K_XL")
+    assert not best.flag
+    assert any("2026-02-27" in note.text for note in best.notes)
+
+
+def test_tiny_pc_has_no_recommendation_and_says_so(catalog: Catalog) -> None:
+    offers = make_offers(catalog, a_pc(0, 1), with_pictures=True)
+    assert not any(offer.is_hero for offer in offers)
+    assert all(each.fit.kind == "too_large" for offer in offers for each in offer.quants)
+
+
+def test_a_gpu_that_shares_ram_or_hides_its_memory_does_not_count() -> None:
+    shared = DeviceInfo("Vulkan0", "An integrated one", "igpu", "Vulkan", 16 * GIB, None)
+    silent = DeviceInfo("CUDA1", "A silent one", "gpu", "CUDA", None, None)
+    cpu = DeviceInfo("CPU", "A CPU", "cpu", "CPU")
+    assert make_pc((cpu, shared, silent), 32 * GIB, GIB).gpus == ()
+    assert make_pc((cpu, shared, gpu(24)), 32 * GIB, GIB).vram_room_bytes == 23 * GIB
+
+
+async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
+    return OffersService(desk.engine, SettingsService(), ram_bytes=lambda: ram_gb * GIB)
+
+
+@pytest.mark.asyncio
+async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> None:
+    desk.client.devices = (gpu(24), *desk.client.devices)
+    service = await make_service(desk)
+    told: list[str] = []
+    service.state.subscribe(lambda offers: told.append(offers.state))
+    offers = await service.update()
+    assert told == ["ready"]
+    assert offers.hero is not None
+    assert offers.hero.recommended is not None
+    assert offers.hero.recommended.quant == "UD-Q4_K_L"
+    speed = offers.speed(offers.hero)
+    assert speed is not None
+    assert speed.start[0] <= 100 <= speed.start[1]
+    assert offers.quick is not None
+    assert offers.quick.id == "Qwen3.5-2B"
+    assert datetime.date.fromisoformat(offers.catalog_date)
+
+
+@pytest.mark.asyncio
+async def test_pictures_can_be_declined(desk: Desk) -> None:
+    service = await make_service(desk)
+    assert (await service.update()).hero is not None
+    offers = await service.set_pictures(with_pictures=False)
+    assert not offers.with_pictures
+    assert all(offer.mmproj_bytes == 0 for offer in offers.offers)
+
+
+@pytest.mark.asyncio
+async def test_offers_without_a_working_engine_assume_the_cpu(desk: Desk) -> None:
+    desk.client.start_result = EngineExit(1, "The engine did not start.")
+    service = await make_service(desk)
+    offers = await service.update()
+    assert offers.pc.problem == "The engine did not start."
+    assert offers.hero is not None
+    desk.client.start_result = None
+    desk.client.devices = (gpu(24), *desk.client.devices)
+    again = await service.update()
+    assert again.pc.gpus
+
+
+@pytest.mark.asyncio
+async def test_damaged_catalog_is_reported(desk: Desk) -> None:
+    def damaged() -> Catalog:
+        raise BadCatalog("The model catalog is damaged", "Install QwenDesk again.")
+
+    service = OffersService(desk.engine, SettingsService(), catalog=damaged)
+    offers = await service.update()
+    assert (offers.state, offers.problem) == ("failed", "Install QwenDesk again.")
+
+
+def test_a_model_that_the_first_uploader_lacks_is_offered_from_another(catalog: Catalog) -> None:
+    model = "Qwen3.5-9B"
+    rest = tuple(each for each in catalog.repositories if each.model != model or each.uploader != "unsloth")
+    lacking = Catalog(msgspec.structs.replace(catalog.contents, repositories=rest))
+    offers = {offer.id: offer for offer in make_offers(lacking, a_pc(24, 64), with_pictures=True)}
+    assert {quant.repo for quant in offers[model].quants} == {"bartowski/Qwen_Qwen3.5-9B-GGUF"}
+    assert offers[model].recommended is not None
+    assert all(quant.repo.startswith("unsloth/") for quant in offers["Qwen3.5-4B"].quants)
+
+
+UNSEEN_CARD = GpuReading(name="GeForce RTX 3090", vendor="nvidia", total_bytes=24 * GIB)
+WITHOUT = Offers(state="ready", pc=Pc(ram_bytes=32 * GIB))
+
+
+def seen(*gpus: GpuReading) -> Snapshot:
+    return Snapshot(at_s=1.0, gpus=gpus)
+
+
+def test_gpu_unknown_to_the_engine_is_named() -> None:
+    radeon = GpuReading(vendor="amd", total_bytes=16 * GIB)
+
+    assert unused_gpus(WITHOUT, seen(UNSEEN_CARD, radeon)) == ("GeForce RTX 3090", "amd")
+
+
+def test_used_gpu_is_not_named_as_unused() -> None:
+    gpu = DeviceInfo("CUDA0", "GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 22 * GIB)
+
+    assert unused_gpus(Offers(state="ready", pc=Pc(gpus=(gpu,), ram_bytes=32 * GIB)), seen(UNSEEN_CARD)) == ()
+
+
+@pytest.mark.parametrize(
+    "gpu",
+    [
+        GpuReading(name="Radeon 780M", vendor="amd", unified=True, total_bytes=16 * GIB),
+        GpuReading(name="GeForce GT 710", vendor="nvidia", total_bytes=GIB),
+        GpuReading(name="Iris Xe", vendor="intel", total_bytes=8 * GIB),
+    ],
+)
+def test_gpu_too_small_for_models_is_not_named(gpu: GpuReading) -> None:
+    assert unused_gpus(WITHOUT, seen(gpu)) == ()
+
+
+def test_unused_gpus_are_unknown_before_the_engine_answers() -> None:
+    assert unused_gpus(WITHOUT, None) == ()
+    assert unused_gpus(Offers(), seen(UNSEEN_CARD)) == ()
+    broken = Offers(state="ready", pc=Pc(ram_bytes=GIB, is_probed=False, problem="It did not start."))
+    assert unused_gpus(broken, seen(UNSEEN_CARD)) == ()

@@ -1,0 +1,316 @@
+"""The first start, driven as a user does: on a good PC, without room, without a network, without a GPU."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
+
+from qwendesk.app.parts import build
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.units import GIB
+from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
+from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hardware.snapshot_reader import SnapshotReader
+from qwendesk.hub.download_state import DownloadItem, QueueFile, SavedDownload
+from qwendesk.hub.remote import RemoteFile
+from qwendesk.meters.services import MeterSource
+from qwendesk.models.library_service import free_on_drive
+from qwendesk.models.ranking import Offer
+from qwendesk.widgets.actions import installed
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient
+from tests.gguf_files import model_values, tensor, write_model
+from tests.models.view.start_desk import CARD, first_start, with_folder
+from tests.window_desk import Desk
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    client.devices = (CARD, *client.devices)
+    return client
+
+
+def a_download(offer: Offer, n_done: int) -> DownloadItem:
+    """The offer's file on its way."""
+    quant = offer.recommended
+    assert quant is not None
+    file = RemoteFile(quant.repo, quant.path, "0" * 40, 20 * GIB, "a" * 64, "a" * 64, None)
+    return DownloadItem(SavedDownload("one", (QueueFile(file, "/models/x.gguf"),), "running"), n_done, "downloading")
+
+
+async def test_card_names_pc_model_size_folder_and_time(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    assert desk.text_of("start.pc").startswith("Your PC: RTX 3090, 24 GB VRAM")
+    assert desk.text_of("start.name") == "Qwen3.5-35B-A3B, sees pictures"
+    assert (desk.text_of("start.model"), desk.text_of("start.model.size")) == ("UD-Q4_K_L", "18.8 GB")
+    assert desk.text_of("start.mmproj") == "mmproj-F16"
+    assert desk.text_of("start.folder.size") == "500.0 GB free"
+    expect = desk.text_of("start.expect")
+    assert "minutes at 50 MB/s (assumed)" in expect
+    assert "55–80 in long chats" in expect
+    assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
+    assert not desk.is_shown("composer.text")
+
+
+async def test_composer_has_no_focus_until_the_demo_is_loaded(
+    make_desk: Callable[[], Desk],
+) -> None:
+    desk = make_desk()
+    desk.window.hide()  # as one that opens behind others: its composer has the keys when the first start covers it
+    desk.parts.begin()
+    desk.window.show()
+    desk.window.activateWindow()
+    await desk.until(desk.window.isActiveWindow)
+    assert desk.window.focusWidget() is not desk.composer_text
+    installed(desk.window)["demo"].trigger()
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    assert desk.composer_text.hasFocus()
+
+
+async def test_demo_is_labelled_and_opens_the_chat(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    assert "knows a few topics" in desk.text_of("start.demo")
+    assert desk.parts.engine.state.requested is None, "nobody asked for the demo yet"
+    desk.click("start.demo")
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    assert not desk.is_shown("start.demo")
+    await desk.ask("Hello")
+    assert "You said: Hello" in desk.message(1).answer_view.markdown
+
+
+async def test_pictures_can_be_left_out(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    desk.click("start.pictures")
+    await desk.until(lambda: desk.text_of("start.mmproj") == "None")
+    assert desk.text_of("start.name") == "Qwen3.5-35B-A3B"
+
+
+async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
+    make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    desk = await first_start(make_desk, free_bytes=3 * GIB)
+    assert not desk.find("start.download", QPushButton).isEnabled()
+    assert "Not enough space: 17." in desk.text_of("start.problem")
+    desk.parts.models.services.first_start._free_bytes = lambda _folder: 100 * GIB
+    desk.click("start.change")
+    dialog = desk.find("start.folderdialog", QFileDialog)
+    before = desk.parts.models.services.library.folders
+    try:
+        dialog.fileSelected.emit(str(tmp_path))
+        dialog.close()
+        await desk.until(lambda: desk.text_of("start.folder") == str(tmp_path))
+        await desk.until(lambda: desk.find("start.download", QPushButton).isEnabled())
+        assert desk.parts.models.services.library.folders.models[0] == str(tmp_path)
+    finally:
+        await desk.parts.models.services.library.set_folders(before)
+
+
+async def test_offline_first_start_keeps_the_other_choices(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    desk.parts.services.settings.change({"offline": True})
+    try:
+        desk.click("start.download")
+        await desk.until(lambda: desk.is_shown("start.problem"))
+        assert "offline" in desk.text_of("start.problem")
+        assert "or the demo" in desk.text_of("start.problem")
+        desk.click("start.files")
+        assert desk.is_shown("models.tabs")
+        assert desk.parts.models.page.shown_tab == "mine"
+    finally:
+        desk.parts.services.settings.change({"offline": False})
+
+
+async def test_first_start_without_gpu_says_so(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    client.devices = client.devices[1:]
+    desk = await first_start(make_desk)
+    assert "no usable GPU" in desk.text_of("start.pc")
+    desk.parts.models.services.offers._ram_bytes = lambda: 64 * GIB
+    await desk.parts.models.services.offers.refresh()
+    assert desk.text_of("start.fit").startswith("Fits in RAM")
+
+
+async def test_lighter_model_is_offered_if_the_recommended_one_leaves_little_ram(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    client.devices = client.devices[1:]
+    desk = await first_start(make_desk)
+    desk.parts.models.services.offers._ram_bytes = lambda: 32 * GIB
+    await desk.parts.models.services.offers.refresh()
+    assert desk.text_of("start.lighter").startswith("Lighter: Qwen3.5-9B, ")
+    assert "Qwen3.5-9B is lighter." in desk.text_of("start.expect")
+    desk.parts.models.services.offers._ram_bytes = lambda: 64 * GIB
+    await desk.parts.models.services.offers.refresh()
+    assert not desk.is_shown("start.lighter")
+    assert "lighter" not in desk.text_of("start.expect")
+
+
+async def test_first_start_without_engine_offers_demo_and_own_files(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    client.start_result = EngineExit(1, "A library is missing.")
+    desk = await first_start(make_desk)
+    assert "A library is missing." in desk.text_of("start.pc")
+    assert desk.is_shown("start.demo")
+    assert desk.is_shown("start.files")
+
+
+async def test_failed_load_returns_to_the_first_start(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    client.load_result = LoadFailure("other", "It failed", "For a test.")
+    desk = await first_start(make_desk)
+    desk.parts.window.load_model("/models/x.gguf")
+    await desk.until(lambda: desk.is_shown("banner"))
+    assert desk.is_shown("start.demo")
+
+
+async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"x")
+    desk = make_desk()
+    desk.parts.window.load_model(str(model))
+    await desk.until(lambda: desk.parts.models.services.last_model.read() is not None)
+    again = make_desk()
+    try:
+        again.parts.begin()
+        await again.until(lambda: again.parts.engine.state.requested is not None)
+        wanted = again.parts.engine.state.requested
+        assert wanted is not None
+        assert wanted.model == str(model)
+        assert not again.is_shown("start.demo")
+        await again.until(lambda: again.parts.engine.state.report is not None)
+    finally:
+        model.unlink()
+
+
+async def test_last_model_does_not_replace_one_chosen_meanwhile(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make_desk()
+    last_model, engine = desk.parts.models.services.last_model, desk.parts.engine
+    monkeypatch.setattr(last_model, "read", lambda: LoadOptions(model="/models/last.gguf"))
+    async with engine._load_lock:  # as while the devices are asked for
+        desk.parts.tasks.start(engine.load(LoadOptions(model="/models/chosen.gguf")))
+        desk.parts.begin()
+        await desk.until(lambda: len(desk.parts.tasks._running) < 2)
+    await desk.until(lambda: engine.state.report is not None)
+    assert engine.state.report is not None
+    assert engine.state.report.options.model == "/models/chosen.gguf"
+
+
+def test_free_space_is_known_for_a_folder_to_be_created(tmp_path: Path) -> None:
+    free = free_on_drive(tmp_path / "not" / "yet")
+    assert free is not None
+    assert free > 0
+
+
+async def test_card_shows_progress(make_desk: Callable[[], Desk]) -> None:
+    """A download on its way: percent, a bar, and a button that pauses."""
+    desk = await first_start(make_desk)
+    hero = desk.parts.models.services.first_start.state.value.offers.hero
+    assert hero is not None
+    item = a_download(hero, n_done=2 * GIB)
+    service = desk.parts.models.services.first_start
+    service.state.update(downloads=(item,))
+    assert desk.is_shown("start.progress")
+    assert desk.text_of("start.download") == "Pause"
+    assert "10%" in desk.text_of("start.expect")
+    stopped = msgspec.structs.replace(item.saved, state="failed", sentence="The connection broke.")
+    service.state.update(downloads=(msgspec.structs.replace(item, saved=stopped),))
+    assert desk.text_of("start.download") == "Try again"
+    assert desk.text_of("start.problem") == "The connection broke."
+
+
+async def test_present_model_is_offered_first(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
+    folder = tmp_path / "someone" / "Model-GGUF"
+    folder.mkdir(parents=True)
+    write_model(folder / "Model-Q4_K_M.gguf", model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+    desk = await first_start(make_desk)
+    before = await with_folder(desk, tmp_path)
+    try:
+        await desk.until(lambda: desk.is_shown("start.use"))
+        assert "Model-Q4_K_M" in desk.text_of("start.found")
+        desk.click("start.use")
+        await desk.until(lambda: desk.parts.engine.state.report is not None)
+        wanted = desk.parts.engine.state.requested
+        assert wanted is not None
+        assert wanted.model == str(folder / "Model-Q4_K_M.gguf")
+    finally:
+        await desk.parts.models.services.library.set_folders(before)
+
+
+async def test_network_failure_is_shown_and_can_be_retried(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    desk = await first_start(make_desk)
+    desk.click("start.download")
+    await desk.until(lambda: desk.is_shown("start.problem"))
+    assert desk.text_of("start.problem").startswith("No connection to 127.0.0.1:9")
+    assert "or the demo" in desk.text_of("start.problem")
+    assert desk.find("start.download", QPushButton).isEnabled()
+    assert desk.is_shown("start.quick")
+
+
+class OneCard:
+    """A probe that sees a card which the engine of these tests, one for the processor, cannot use."""
+
+    def read(self, _request: ProbeRequest) -> ProbeResult:
+        card = GpuReading(pci="0000:01:00.0", name="Radeon RX 7800 XT", vendor="amd", total_bytes=16 * GIB)
+        return ProbeResult(gpus=(card,))
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+async def test_unusable_gpu_is_named_with_what_to_do(
+    qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient
+) -> None:
+    client.devices = client.devices[1:]
+    parts = build(client, meter_source=MeterSource(reader=SnapshotReader((OneCard(),))))
+    desk = Desk(parts, client)
+    try:
+        desk.window.show()
+        parts.begin()
+        parts.tasks.start(parts.models.services.offers.update())
+        await desk.until(lambda: parts.models.services.first_start.state.value.offers.state == "ready")
+        assert not desk.is_shown("start.gpu"), "nobody has looked yet"
+        await parts.services.meters.service.sample()
+        assert desk.text_of("start.gpu").startswith("This PC has Radeon RX 7800 XT")
+        desk.click("start.gpu.help")
+        guide = parts.help.shown
+        assert guide is not None
+        assert guide.page == "engine"
+        assert "make run ENGINE=vulkan" in guide.view.toPlainText()
+    finally:
+        await parts.close()
+
+
+async def test_used_gpu_is_not_mentioned(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    await desk.parts.services.meters.service.sample()
+    assert not desk.is_shown("start.gpu")
+
+
+async def test_old_chat_without_a_model_offers_the_recommended_one(
+    make_desk: Callable[[], Desk], keeper: ThemeKeeper, client: FakeEngineClient
+) -> None:
+    desk = await first_start(make_desk)
+    await desk.load_demo()
+    await desk.ask("hello")
+    assert not desk.is_shown("nomodel")
+
+    strip = desk.parts.models.no_model_strip
+    desk.parts.models.services.first_start.state.update(has_model=False)
+    assert desk.is_shown("nomodel")
+    asked: list[bool] = []
+    strip.all_asked.connect(lambda: asked.append(True))
+    words = strip.findChild(QLabel, "nomodel.words")
+    get, every = (strip.findChild(QPushButton, name) for name in ("nomodel.download", "nomodel.all"))
+    assert not strip.isHidden()
+    assert "Qwen3.5-35B-A3B (19.6 GB)" in words.text()
+    assert not get.isHidden()
+    every.click()
+    assert asked == [True]

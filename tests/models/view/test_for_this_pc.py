@@ -1,0 +1,283 @@
+"""The tab For this PC, driven as a user does."""
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.translation import unbroken
+from qwendesk.core.units import GIB, show_rate
+from qwendesk.engine.state import Phase
+from qwendesk.models.model_list import FileStatuses
+from qwendesk.models.view.for_this_pc import ForThisPc
+from qwendesk.widgets.theme_keeper import ThemeChoice, app_theme, current_theme
+from tests.app.test_languages import settle
+from tests.fakes.engine import FakeEngineClient
+from tests.window_desk import Desk
+
+HERO = "Qwen3.5-35B-A3B"
+REPO = f"unsloth/{HERO}-GGUF"
+PATH = f"{HERO}-UD-Q4_K_L.gguf"
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    client.devices = (card, *client.devices)
+    return client
+
+
+def tab_of(desk: Desk) -> ForThisPc:
+    tab = desk.window.findChild(ForThisPc)
+    assert tab is not None
+    return tab
+
+
+async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
+    desk = make_desk()
+    desk.click("rail.models")
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.is_shown(f"models.download.{HERO}"))
+    return desk
+
+
+async def test_one_card_is_recommended_with_its_fit(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    assert desk.find(f"models.card.{HERO}", QFrame).property("kind") == "hero"
+    fit = desk.text_of(f"models.fit.{HERO}")
+    assert fit.startswith("Fits in VRAM with vision: ")
+    assert "of 23.0 GB at 128K" in fit
+    assert desk.text_of("models.machine").startswith("RTX 3090, 24 GB (1.0 GB reserved)")
+    cards = [each for each in desk.window.findChildren(QFrame) if each.property("kind") == "hero"]
+    assert len([each for each in cards if each.objectName().startswith("models.card.")]) == 1
+
+
+async def test_download_button_downloads_with_the_vision_file_if_chosen(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = await open_tab(make_desk)
+    services = desk.parts.models.services
+    added: list[tuple[str, str, bool]] = []
+
+    async def add(repo: str, path: str, *, with_mmproj: bool) -> str:
+        added.append((repo, path, with_mmproj))
+        return ""
+
+    monkeypatch.setattr(services.downloads, "add", add)
+    desk.click(f"models.download.{HERO}")
+    desk.click("models.pictures")
+    await desk.until(lambda: not services.offers.state.value.with_pictures)
+    offer = services.offers.state.value.find(HERO)
+    assert offer is not None
+    assert offer.recommended is not None
+    desk.click(f"models.download.{HERO}")
+    await desk.until(lambda: len(added) == 2)
+    assert added == [(REPO, PATH, True), (REPO, offer.recommended.path, False)]
+
+
+async def test_why_names_quality_and_sources(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    assert not desk.is_shown(f"models.reasons.{HERO}")
+    desk.click(f"models.why.{HERO}")
+    text = desk.text_of(f"models.reasons.{HERO}")
+    assert "6.589" in text
+    assert "r/LocalLLaMA" in text
+    assert REPO in text
+    desk.click(f"models.why.{HERO}")
+    assert not desk.is_shown(f"models.reasons.{HERO}")
+
+
+async def test_table_has_every_quant_and_reasons_against_it(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.click(f"models.open.{HERO}")
+    offer = desk.parts.models.services.offers.state.value.find(HERO)
+    assert offer is not None
+    assert all(desk.has(f"models.get.{HERO}.{quant.quant}") for quant in offer.quants)
+    labels = [label.text() for label in desk.find(f"models.card.{HERO}", QFrame).findChildren(QLabel)]
+    assert any("UD-Q4_K_L is 0.5 GB smaller" in text for text in labels)
+    desk.click(f"models.open.{HERO}")
+    assert not desk.is_shown(f"models.get.{HERO}.Q8_0")
+
+
+async def test_measured_speed_replaces_the_estimate(make_desk: Callable[[], Desk], tmp_path: Path) -> None:
+    desk = await open_tab(make_desk)
+    desk.click(f"models.open.{HERO}")
+    assert "(user reports)" in desk.text_of(f"models.about.{HERO}")
+    desk.click("rail.chat")
+    desk.window.load_model(str(tmp_path / PATH))
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.READY)
+    await desk.ask(" ".join(f"word{number}" for number in range(40)))
+    measured = desk.parts.models.services.speeds.value[PATH]
+    desk.click("rail.models")
+    assert desk.text_of(f"models.about.{HERO}").endswith(unbroken(f"Measured here: {show_rate(measured)} tok/s"))
+    labels = [label.text() for label in desk.find(f"models.quants.{HERO}", QWidget).findChildren(QLabel)]
+    assert len([label for label in labels if "Measured" in label]) == 1
+    desk.click(f"models.why.{HERO}")
+    assert "Speed: measured on this PC" in desk.text_of(f"models.reasons.{HERO}")
+
+
+async def test_fit_that_leaves_little_ram_is_shown_as_tight(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    client.devices = client.devices[1:]
+    desk = await open_tab(make_desk)
+    desk.parts.models.services.offers._ram_bytes = lambda: 24 * GIB
+    offers = await desk.parts.models.services.offers.refresh()
+    assert offers.hero is not None
+    assert offers.lighter is not None
+    desk.click(f"models.open.{offers.hero.id}")
+    for offer, is_tight in ((offers.hero, True), (offers.lighter, False)):
+        assert offer.recommended is not None
+        assert offer.recommended.fit.is_tight is is_tight
+        card = desk.find(f"models.card.{offer.id}", QFrame)
+        chip = desk.find(f"models.fit.{offer.id}", QLabel)
+        start, tone = ("Tight: leaves ", "warn") if is_tight else ("Fits in RAM: ", "good")
+        chips = [label for label in card.findChildren(QLabel) if label.text() == chip.text()]
+        assert len(chips) == (2 if is_tight else 1), "the table says the same as the card"
+        assert all(each.text().startswith(start) and each.property("chip") == tone for each in chips)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+async def test_download_buttons_of_the_table_look_like_buttons_unless_disabled(
+    make_desk: Callable[[], Desk], theme: ThemeChoice
+) -> None:
+    desk = await open_tab(make_desk)
+    app_theme().choose(theme)
+    desk.click(f"models.open.{HERO}")
+    await settle()
+    button = desk.find(f"models.get.{HERO}.UD-Q4_K_XL", QPushButton)
+    card = current_theme()["field"].lower()
+    enabled = button.grab().toImage()
+    assert enabled.pixelColor(6, enabled.height() // 2).name() == current_theme()["card"].lower() != card
+    button.setEnabled(False)
+    disabled = button.grab().toImage()
+    assert disabled.pixelColor(6, disabled.height() // 2).alpha() == 0
+
+
+async def test_quants_that_do_not_fit_are_folded_below_those_that_do(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.parts.models.services.offers._ram_bytes = lambda: 8 * GIB
+    desk.click("models.pc.again")
+    await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.ram_bytes == 8 * GIB)
+    offer = desk.parts.models.services.offers.state.value.find(HERO)
+    assert offer is not None
+    too_large = [quant.quant for quant in offer.quants if not quant.fit.fits]
+    fitting = [quant.quant for quant in offer.quants if quant.fit.fits]
+    desk.click(f"models.open.{HERO}")
+    await settle()
+    fold = f"models.quants.{HERO}.fold"
+    assert desk.text_of(fold) == f"Show {len(too_large)} that don't fit"
+    assert all(desk.is_shown(f"models.get.{HERO}.{quant}") for quant in fitting)
+    assert not any(desk.is_shown(f"models.get.{HERO}.{quant}") for quant in too_large)
+    desk.click(fold)
+    assert all(desk.is_shown(f"models.get.{HERO}.{quant}") for quant in too_large)
+    desk.click(fold)
+    assert not any(desk.is_shown(f"models.get.{HERO}.{quant}") for quant in too_large)
+
+
+async def test_the_table_begins_with_the_quants_that_are_fastest_here(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.click(f"models.open.{HERO}")
+    await settle()
+    offer = desk.parts.models.services.offers.state.value.find(HERO)
+    assert offer is not None
+    tops = {quant.quant: desk.find(f"models.get.{HERO}.{quant.quant}", QPushButton).y() for quant in offer.quants}
+    in_vram = [tops[quant.quant] for quant in offer.quants if quant.fit.kind == "vram"]
+    with_experts_in_ram = [tops[quant.quant] for quant in offer.quants if quant.fit.kind == "experts"]
+    assert max(in_vram) < min(with_experts_in_ram)
+
+
+async def test_present_file_is_loaded_instead_of_downloaded(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    tab_of(desk).show_statuses(FileStatuses({(REPO, PATH): "/models/x.gguf"}, frozenset()))
+    assert desk.text_of(f"models.download.{HERO}") == "Load"
+    desk.click(f"models.download.{HERO}")
+    await desk.until(lambda: desk.parts.engine.state.requested is not None)
+    wanted = desk.parts.engine.state.requested
+    assert wanted is not None
+    assert PurePosixPath(wanted.model).name == "x.gguf"
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+
+
+async def test_button_of_a_running_download_is_disabled(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    tab_of(desk).show_statuses(FileStatuses({}, frozenset({(REPO, PATH)})))
+    assert not desk.find(f"models.download.{HERO}", QPushButton).isEnabled()
+
+
+async def test_status_without_gpu_says_so(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    client.devices = client.devices[1:]
+    desk = make_desk()
+    desk.click("rail.models")
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.parts.models.services.offers.state.value.state == "ready")
+    assert "No usable GPU" in desk.text_of("models.pc.status")
+    cards = [card for card in desk.window.findChildren(QFrame) if card.objectName().startswith("models.card.")]
+    texts = [label.text() for card in cards for label in card.findChildren(QLabel)]
+    assert texts
+    assert not [text for text in texts if "VRAM" in text or "video memory" in text or "GPUs" in text]
+
+
+async def test_engine_failure_is_shown_and_can_be_retried(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    client.start_result = EngineExit(1, "A library is missing.")
+    desk = make_desk()
+    desk.click("rail.models")
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.parts.models.services.offers.state.value.state == "ready")
+    assert "A library is missing." in desk.text_of("models.pc.status")
+    client.start_result = None
+    desk.click("models.pc.again")
+    await desk.until(lambda: bool(desk.parts.models.services.offers.state.value.pc.gpus))
+    assert "missing" not in desk.text_of("models.pc.status")
+
+
+async def test_download_that_cannot_start_says_why(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.parts.services.settings.change({"offline": True})
+    try:
+        desk.click(f"models.download.{HERO}")
+        await desk.until(lambda: desk.is_shown("models.pc.problem"))
+    finally:
+        desk.parts.services.settings.change({"offline": False})
+    assert "offline" in desk.text_of("models.pc.problem")
+
+
+async def test_download_without_a_connection_can_be_retried(
+    make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = await open_tab(make_desk)
+    before = desk.parts.services.settings.options.hub_endpoint
+    desk.parts.services.settings.change({"hub_endpoint": "http://127.0.0.1:9"})
+    try:
+        desk.click(f"models.download.{HERO}")
+        await desk.until(lambda: desk.is_shown("models.pc.problem"))
+    finally:
+        desk.parts.services.settings.change({"hub_endpoint": before})
+    assert desk.text_of("models.pc.problem") == "No connection to 127.0.0.1:9. Check your internet connection."
+    assert desk.is_shown(f"models.card.{HERO}"), "the catalog needs no network"
+    added: list[tuple[str, str, bool]] = []
+
+    async def add(repo: str, path: str, *, with_mmproj: bool) -> None:
+        added.append((repo, path, with_mmproj))
+
+    monkeypatch.setattr(desk.parts.models.services.downloads, "add", add)
+    desk.click("models.pc.problem.retry")
+    await desk.until(lambda: not desk.is_shown("models.pc.problem"))
+    assert added == [(REPO, PATH, True)]
+
+
+async def test_changed_reserve_updates_the_offers(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    assert "of 23.0 GB" in desk.text_of(f"models.fit.{HERO}")
+    desk.parts.services.settings.change({"reserve_gb": 4.0})
+    try:
+        await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.reserve_bytes == 4 * GIB)
+        assert "4.0 GB reserved" in desk.text_of("models.machine")
+    finally:
+        desk.parts.services.settings.change({"reserve_gb": 1.0})
+    await desk.until(lambda: desk.parts.models.services.offers.state.value.pc.reserve_bytes == GIB)

@@ -1,0 +1,202 @@
+"""The tab Hugging Face, driven as a user does, against a Hub of our own."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
+from qwendesk.hub import download_part
+from tests.fakes.engine import FakeEngineClient
+from tests.gguf_files import header_of, model_values, tensor
+from tests.hub.hub_server import FakeHub, running_hub
+from tests.window_desk import Desk
+
+REPO = "someone/Model-4B-GGUF"
+HUGE = "someone/Model-397B-abliterated-GGUF"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    from huggingface_hub.utils import close_session
+
+    with running_hub() as hub:
+        header = header_of(model_values(), [tensor("blk.0.attn_q.weight", 64, 64)])
+        hub.add(REPO, "Model-4B-Q4_K_M.gguf", header + bytes(40_000))
+        hub.add(REPO, "Model-4B-Q8_0-00001-of-00002.gguf", header + bytes(50_000))
+        hub.add(REPO, "Model-4B-Q8_0-00002-of-00002.gguf", header + bytes(50_000))
+        hub.add(REPO, "mmproj-F16.gguf", b"m" * 2_000)
+        hub.add(HUGE, "Model-397B-Q4_K_M.gguf", b"x")
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+        close_session()
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    client.devices = (card, *client.devices)
+    return client
+
+
+async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
+    desk = make_desk()
+    desk.click("rail.models")
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.parts.models.services.offers.state.value.state == "ready")
+    desk.click("models.tab.hub")
+    return desk
+
+
+async def search(desk: Desk, words: str) -> None:
+    query = desk.find("hub.query", QLineEdit)
+    query.setText(words)
+    QTest.keyClick(query, Qt.Key.Key_Return)
+    await desk.until(lambda: desk.parts.models.services.search.state.value.state in ("done", "failed"))
+
+
+async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "model")
+    assert desk.is_shown(f"hub.hit.{REPO}")
+    desk.click(f"hub.open.{REPO}")
+    await desk.until(lambda: desk.has("hub.fit.Model-4B-Q4_K_M") and desk.is_shown("hub.fit.Model-4B-Q4_K_M"))
+    assert "Fits in VRAM with vision" in desk.text_of("hub.fit.Model-4B-Q4_K_M")
+    assert desk.is_shown("hub.get.Model-4B-Q8_0")
+    texts = [label.text() for label in desk.window.findChildren(QLabel) if label.isVisible()]
+    assert any("2 shards" in text for text in texts)
+    assert "layers" in desk.text_of("hub.repo.facts")
+    desk.click("hub.back")
+    assert desk.is_shown(f"hub.hit.{REPO}")
+
+
+async def test_models_that_do_not_fit_can_be_hidden(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "model")
+    row = desk.find(f"hub.hit.{HUGE}", QFrame)
+    texts = [label.text() for label in row.findChildren(QLabel)]
+    assert "abliterated" in texts
+    assert "Too large for this PC" in texts
+    desk.click("hub.fits")
+    assert not desk.is_shown(f"hub.hit.{HUGE}")
+    assert desk.is_shown(f"hub.hit.{REPO}")
+
+
+async def test_exact_name_opens_the_repository(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    query = desk.find("hub.query", QLineEdit)
+    query.setText(REPO)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.get.Model-4B-Q4_K_M"))
+    assert desk.text_of("hub.repo.name") == REPO
+
+
+async def test_missing_repository_is_reported(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    query = desk.find("hub.query", QLineEdit)
+    query.setText("someone/nothing-here")
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.repo.problem"))
+    assert "no repository someone/nothing-here" in desk.text_of("hub.repo.problem")
+    desk.click("hub.back")
+    assert desk.find("hub.search", QAbstractButton).isVisible()
+
+
+async def test_models_of_the_catalog_are_shown_before_anything_is_typed(
+    hub: FakeHub, make_desk: Callable[[], Desk]
+) -> None:
+    desk = await open_tab(make_desk)
+    await desk.until(lambda: desk.is_shown("hub.hit.unsloth/Qwen3.5-9B-GGUF"))
+    texts = [label.text() for label in desk.find("hub.hit.unsloth/Qwen3.5-9B-GGUF", QFrame).findChildren(QLabel)]
+    assert any(text.startswith("9B dense") for text in texts)
+    assert not hub.requests("GET"), "the catalog needs no network"
+
+
+async def test_search_without_a_connection_can_be_retried(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.parts.services.settings.change({"offline": True})
+    try:
+        await search(desk, "model")
+        await desk.until(lambda: desk.is_shown("hub.retry"))
+        assert desk.is_shown("hub.hit.unsloth/Qwen3.5-9B-GGUF"), "there is something to look at"
+        desk.click("hub.open.unsloth/Qwen3.5-9B-GGUF")
+        await desk.until(lambda: desk.is_shown("hub.repo.retry"))
+        assert desk.is_shown("hub.get.Qwen3.5-9B-Q4_K_M"), "the catalog knows the files"
+        desk.click("hub.back")
+    finally:
+        desk.parts.services.settings.change({"offline": False})
+    desk.click("hub.retry")
+    await desk.until(lambda: desk.is_shown(f"hub.hit.{REPO}"))
+    assert not desk.is_shown("hub.retry")
+
+
+async def test_offline_message_says_what_still_works(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.parts.services.settings.change({"offline": True})
+    try:
+        await search(desk, "model")
+    finally:
+        desk.parts.services.settings.change({"offline": False})
+    assert "offline" in desk.text_of("hub.status")
+    assert "For this PC" in desk.text_of("hub.status")
+
+
+async def test_search_without_results_says_so(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "zebra")
+    assert "No GGUF models" in desk.text_of("hub.status")
+    assert "zebra" in desk.text_of("hub.status")
+
+
+async def test_download_from_a_repository_joins_the_queue(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.find("hub.query", QLineEdit).setText(REPO)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.get.Model-4B-Q4_K_M"))
+    desk.click("hub.get.Model-4B-Q4_K_M")
+    queue = desk.parts.models.services.downloads._queue
+    await desk.until(lambda: bool(queue.items))
+    item = queue.items[0]
+    assert [each.file.path for each in item.saved.files] == ["Model-4B-Q4_K_M.gguf", "mmproj-F16.gguf"]
+    queue.cancel(item.saved.id)
+
+
+async def test_button_shows_failed_downloads_and_flagged_files(
+    hub: FakeHub, make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = await open_tab(make_desk)
+    models, get = desk.parts.models, "hub.get.Model-4B-Q4_K_M"
+    models.services.downloads.start()
+    desk.find("hub.query", QLineEdit).setText(REPO)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown(get))
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(download_part, "free_bytes", lambda _folder: 1000)
+        desk.click(get)
+        await desk.until(lambda: desk.text_of(get) == "Retry")
+        assert "are missing" in desk.find(get, QAbstractButton).toolTip()
+    desk.click(get)
+    await desk.until(lambda: desk.text_of(get) == "Load")
+    (model,) = (each for each in models.services.library.current.models if each.repo == REPO)
+    os.truncate(model.path, 17_000)
+    await models.services.library.refresh()
+    await desk.until(lambda: desk.text_of(get) == "Fix")
+    desk.click(get)
+    await desk.until(lambda: desk.is_shown("models.my.1"))
+
+
+async def test_changed_sort_order_searches_again(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    await search(desk, "model")
+    action = desk.window.findChild(QAction, "hub.sort.likes")
+    assert action is not None
+    action.trigger()
+    await desk.until(lambda: desk.parts.models.services.search.state.value.sort == "likes")
+    await desk.until(lambda: desk.parts.models.services.search.state.value.state == "done")
+    assert desk.text_of("hub.sort") == "Most liked"
+    assert [path for path in hub.requests("GET") if "sort=likes" in path]

@@ -1,0 +1,79 @@
+"""The words of the window, from values."""
+
+import msgspec
+
+from qwendesk.core.conversation import Answer
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_model
+from qwendesk.core.stats import AnswerStats
+from qwendesk.engine.protocol import Allocation, PictureCost
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.widgets import display_texts
+from tests.fakes.engine import DEMO_REPORT
+
+REAL = msgspec.structs.replace(
+    DEMO_REPORT, name="Qwen3.5-35B-A3B", n_ctx=65536, options=LoadOptions(model="/m/Qwen3.5-35B-A3B-UD-Q4_K_L.gguf")
+)
+
+
+def test_model_button_shows_name_quant_and_context() -> None:
+    assert display_texts.model_label(EngineState(phase=Phase.READY, report=REAL)) == "Qwen3.5-35B-A3B · UD-Q4_K_L · 64K"
+    demo = msgspec.structs.replace(DEMO_REPORT, options=LoadOptions(model=str(demo_model())))
+    assert display_texts.model_label(EngineState(phase=Phase.READY, report=demo)) == "Built-in demo · Q8_0 · 32K"
+    loading = EngineState(phase=Phase.LOADING, requested=REAL.options, load_fraction=0.344)
+    assert display_texts.model_label(loading) == "Loading Qwen3.5-35B-A3B-UD-Q4_K_L · 34%"
+    assert display_texts.model_label(EngineState()) == "Choose a model"
+
+
+def test_stats_of_an_answer() -> None:
+    stats = AnswerStats(
+        prompt_tokens=12_340,
+        reread_tokens=36,
+        reasoning_tokens=431,
+        answer_tokens=130,
+        ttft_s=0.21,
+        decode_s=5.0,
+        cache_note="A picture was removed from the chat.",
+    )
+    answer = Answer(stats=stats, stop_reason="eos")
+    assert display_texts.stats_text(answer) == "112 tok/s · 0.2 s"
+    tooltip = display_texts.stats_tooltip(answer)
+    assert "Re-read 36 of 12,340 prompt tokens" in tooltip
+    assert "A picture was removed from the chat." in tooltip
+    full = msgspec.structs.replace(answer, stop_reason="context_full")
+    assert display_texts.stats_text(full).endswith("Stopped because the context is full")
+
+
+def test_texts_about_thinking_and_pictures() -> None:
+    assert display_texts.thought_text(12.2, 431) == "Thought for 12 s · 431 tokens"
+    assert display_texts.thought_text(0.5, 0) == "Thought for 0.5 s"
+    assert display_texts.thought_text(0.01, 9) == "Thought for <0.1 s · 9 tokens"
+    assert (
+        display_texts.picture_text(PictureCost("x", 1024, 768, 788), 65_536) == "1024×768 → 788 tokens, 1.2% of context"
+    )
+
+
+def test_context_is_that_of_the_last_answer() -> None:
+    stats = AnswerStats(prompt_tokens=1000, reasoning_tokens=200, answer_tokens=28)
+    assert display_texts.context_text(stats.total_tokens, 32_768) == "Context 1.2K / 32K"
+    assert display_texts.context_text(0, 32_768) == "Context 0 / 32K"
+    assert display_texts.context_text(0, 0) == "Context –"
+
+
+def test_full_context_has_the_tone_of_a_problem() -> None:
+    tones = [display_texts.context_tone(used, 10_000)[0] for used in (0, 8_000, 9_000, 9_990, 10_001)]
+    assert tones == ["", "", "warn", "bad", "bad"]
+    assert display_texts.context_tone(500, 0)[0] == "", "no model is loaded"
+
+
+def test_where_the_model_is() -> None:
+    gpu = DeviceInfo(name="CUDA0", description="NVIDIA GeForce RTX 3090", kind="gpu", backend="CUDA")
+    allocations = (Allocation("CUDA0", weights_bytes=9), Allocation("CPU", weights_bytes=1), Allocation("CUDA_Host"))
+    state = EngineState(
+        phase=Phase.READY, devices=(gpu,), report=msgspec.structs.replace(REAL, allocations=allocations)
+    )
+    assert display_texts.device_text(state) == "On NVIDIA GeForce RTX 3090 and CPU"
+    only_cpu = msgspec.structs.replace(REAL, allocations=(Allocation("CPU", weights_bytes=1),))
+    assert display_texts.device_text(EngineState(phase=Phase.READY, report=only_cpu)) == "On CPU"
+    assert display_texts.device_text(EngineState()) == ""

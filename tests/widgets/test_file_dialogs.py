@@ -1,0 +1,67 @@
+"""File dialogs begin in the user's Documents folder, and then where the user was last."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QStandardPaths
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
+
+from qwendesk.widgets.file_dialogs import ask_for_file, ask_for_folder, ask_where_to_save
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+
+
+@pytest.fixture
+def holder(app: QApplication, keeper: ThemeKeeper) -> Iterator[QWidget]:
+    app.setProperty("qwendesk_last_folder", None)
+    holder = QWidget()
+    holder.show()
+    yield holder
+    holder.deleteLater()
+    app.setProperty("qwendesk_last_folder", None)
+
+
+def opened(holder: QWidget, name: str) -> QFileDialog:
+    dialog = holder.findChild(QFileDialog, name)
+    assert dialog is not None
+    return dialog
+
+
+def test_dialogs_begin_in_documents_and_then_in_the_last_folder(holder: QWidget, tmp_path: Path) -> None:
+    documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
+    documents.mkdir(parents=True, exist_ok=True)
+    chosen: list[str] = []
+    (tmp_path / "chats.json").write_text("")
+    ask_for_file(holder, "file", "Import", ["All files (*)"], chosen.append)
+    dialog = opened(holder, "file")
+    assert Path(dialog.directory().path()) == documents
+
+    dialog.setDirectory(str(tmp_path))
+    dialog.selectFile("chats.json")
+    dialog.accept()
+    assert chosen == [str(tmp_path / "chats.json")]
+
+    ask_where_to_save(holder, "save", "Export", "presets.json", chosen.append)
+    saving = opened(holder, "save")
+    assert Path(saving.directory().path()) == tmp_path
+    assert saving.selectedFiles() == [str(tmp_path / "presets.json")]
+    saving.reject()
+
+
+def test_missing_folder_is_not_typed_into_the_name_field(
+    holder: QWidget, app: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = str(tmp_path / "missing")
+    monkeypatch.setattr(QStandardPaths, "writableLocation", lambda _kind: missing)
+    app.setProperty("qwendesk_last_folder", missing)
+    ask_for_file(holder, "file", "Attach", ["All files (*)"], lambda _file: None)
+    dialog = opened(holder, "file")
+    name = dialog.findChild(QLineEdit, "fileNameEdit")
+    assert name is not None
+    assert name.text() == ""
+    assert Path(dialog.directory().path()) == Path.home()
+
+
+def test_a_folder_that_a_dialog_is_about_comes_first(holder: QWidget, tmp_path: Path) -> None:
+    ask_for_folder(holder, "folder", "Models", lambda _folder: None, begin_in=str(tmp_path))
+    assert Path(opened(holder, "folder").directory().path()) == tmp_path

@@ -1,0 +1,105 @@
+"""A window on a scripted engine. Tests that are coroutines run on Qt's own event loop."""
+
+import asyncio
+import inspect
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from qwendesk.app.parts import build
+from qwendesk.core import paths
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+from tests.fakes.engine import FakeEngineClient, decide_by_default
+from tests.window_desk import Desk
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test that asks for `qt_loop` (as `desk` does) on it."""
+    runner = pyfuncitem.funcargs.get("qt_loop")
+    if not isinstance(runner, asyncio.Runner) or not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.fixture(scope="session")
+def app() -> Iterator[QApplication]:
+    existing = QApplication.instance()
+    app = existing if isinstance(existing, QApplication) else QApplication(["qwendesk-tests"])
+    app.setQuitOnLastWindowClosed(False)
+    yield app
+    # Python's own data would be freed after Python is gone, and the process would end by a crash.
+    app.clipboard().clear()
+
+
+class Loop(qasync.QEventLoop):
+    """Runs what goes on in the background only while it runs itself.
+
+    qasync handles events once more after the test has ended; a task that goes on then finds no running loop.
+    """
+
+    def run_until_complete(self, future: Any) -> Any:
+        task = asyncio.ensure_future(future, loop=self)
+
+        def stop(_task: object) -> None:
+            self.stop()
+
+        task.add_done_callback(stop)
+        try:
+            self.run_forever()
+        finally:
+            task.remove_done_callback(stop)
+        return task.result()
+
+
+@pytest.fixture
+def qt_loop(app: QApplication) -> Iterator[asyncio.Runner]:
+    with asyncio.Runner(loop_factory=lambda: Loop(app)) as runner:
+        yield runner
+
+
+@pytest.fixture
+def keeper(app: QApplication) -> Iterator[ThemeKeeper]:
+    keeper = ThemeKeeper(app, "dark")
+    yield keeper
+    keeper.deleteLater()
+
+
+@pytest.fixture
+def client(qt_loop: asyncio.Runner) -> FakeEngineClient:
+    return FakeEngineClient()
+
+
+@pytest.fixture
+def make_desk(qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient) -> Iterator[Callable[[], Desk]]:
+    """Makes the window without a model, for a test that says itself when to load."""
+    desks: list[Desk] = []
+
+    def make() -> Desk:
+        parts = build(client, decide=decide_by_default)
+        desk = Desk(parts, client)
+        desks.append(desk)
+        desk.window.show()
+        desk.window.activateWindow()
+        return desk
+
+    yield make
+    for desk in desks:
+        qt_loop.run(desk.parts.close())
+        assert desk.client.closed
+    # What was downloaded would be found by the window of a test that comes later.
+    shutil.rmtree(paths.data_folder() / "models", ignore_errors=True)
+
+
+@pytest.fixture
+def desk(qt_loop: asyncio.Runner, make_desk: Callable[[], Desk]) -> Desk:
+    """The window with the demo loaded."""
+    desk = make_desk()
+    qt_loop.run(desk.load_demo())
+    return desk

@@ -1,0 +1,34 @@
+"""How long the first set-up takes, said before it begins."""
+
+import math
+from typing import Literal
+
+from tools.setup.backends import Backend
+
+EngineSource = Literal["kept", "prebuilt", "build"]
+"""Whether the engine is in .engine already, is downloaded ready-made, or is compiled here."""
+
+_LIBRARIES_MINUTES = 2
+"""On a connection of about 50 Mbit/s."""
+_CORE_MINUTES = {"cpu": 18, "metal": 18, "vulkan": 60, "cuda": 240}
+"""Minutes of work for one core. CPU and Vulkan were measured on two cores; CUDA and Metal are guesses from reports."""
+_MOST_USED_CORES = 16
+"""More cores than this wait for the largest files."""
+
+
+def build_minutes(backend: Backend, cores: int) -> int:
+    """Return about how many minutes it takes to compile an engine, at least 1."""
+    work = _CORE_MINUTES[backend.split("-")[0]]
+    return math.ceil(work / min(max(cores, 1), _MOST_USED_CORES))
+
+
+def first_setup_text(backend: Backend, source: EngineSource, cores: int) -> str:
+    """Return what a newcomer reads first: that this happens once, and how long it takes."""
+    building = build_minutes(backend, cores) if source == "build" else 0
+    text = (
+        "Setting up QwenDesk in this folder. This is done once and takes about "
+        f"{building + _LIBRARIES_MINUTES} minutes; after that, QwenDesk starts at once."
+    )
+    if building:
+        text += f" Compiling the engine takes about {building} of them."
+    return text + " You can stop with Ctrl+C and start again later."

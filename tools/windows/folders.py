@@ -1,0 +1,37 @@
+"""Where the Windows environment lies, outside and inside its Debian folder."""
+
+from pathlib import Path
+
+from tools.setup.project import ROOT
+
+WINDOWS = ROOT / ".windows"
+DEBIAN = WINDOWS / "debian"
+"""Debian 13 with Wine and the compiler for Windows."""
+SHARED = WINDOWS / "shared"
+"""All that programs in the Debian folder see of this machine. It lies at INSIDE there."""
+DOWNLOADS = WINDOWS / "downloads"
+LOGS = WINDOWS / "logs"
+STAMPS = WINDOWS / "stamps"
+LOCK = WINDOWS / "lock"
+
+PYTHON = SHARED / "python"
+SITE_PACKAGES = PYTHON / "Lib" / "site-packages"
+ENGINE = SHARED / "engine"
+PREFIX = SHARED / "prefix"
+"""Wine's drive C: and registry."""
+TREE = SHARED / "tree"
+"""The copy of this checkout that the tests run in."""
+REPORTS = SHARED / "reports"
+
+INSIDE = "/desk"
+
+
+def inside(path: Path) -> str:
+    """Return the place that a file or folder below SHARED has for programs in the Debian folder."""
+    relative = path.relative_to(SHARED).as_posix()
+    return INSIDE if relative == "." else f"{INSIDE}/{relative}"
+
+
+def for_windows(path: Path) -> str:
+    """Return the place that a file or folder below SHARED has for Windows programs, where Wine's Z: is the root."""
+    return "Z:" + inside(path).replace("/", "\\")
