@@ -57,7 +57,7 @@ bench: environment-test
 	@$(VENV_PYTHON) -m bench.store
 
 soak: environment-test
-	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600
+	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600 -o faulthandler_timeout=4000
 
 format: environment-test
 	@$(VENV_PYTHON) -m ruff check --fix-only --quiet .

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -39,13 +39,16 @@ def app() -> Iterator[QApplication]:
 
 
 class Loop(qasync.QEventLoop):
-    """Runs what goes on in the background only while it runs itself.
+    """Runs what goes on in the background only while it runs itself, and no test or fixture for longer than `limit_s`.
 
-    qasync handles events once more after the test has ended; a task that goes on then finds no running loop.
+    qasync handles events once more after the test has ended; a task that goes on then finds no running loop. The
+    limit of pytest-timeout has no effect on this loop: it raises inside of a Qt callback, which loses the exception.
     """
 
+    limit_s: float | None = None
+
     def run_until_complete(self, future: Any) -> Any:
-        task = asyncio.ensure_future(future, loop=self)
+        task = asyncio.ensure_future(_within(self.limit_s, future), loop=self)
 
         def stop(_task: object) -> None:
             self.stop()
@@ -58,10 +61,27 @@ class Loop(qasync.QEventLoop):
         return task.result()
 
 
+async def _within(limit_s: float | None, future: Awaitable[Any]) -> Any:
+    async with asyncio.timeout(limit_s):
+        return await future
+
+
 @pytest.fixture
-def qt_loop(app: QApplication) -> Iterator[asyncio.Runner]:
-    with asyncio.Runner(loop_factory=lambda: Loop(app)) as runner:
+def qt_loop(app: QApplication, request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    def make() -> Loop:
+        loop = Loop(app)
+        loop.limit_s = _limit_s(request)
+        return loop
+
+    with asyncio.Runner(loop_factory=make) as runner:
         yield runner
+
+
+def _limit_s(request: pytest.FixtureRequest) -> float:
+    """A bit less than the limit of pytest-timeout."""
+    marker = request.node.get_closest_marker("timeout")
+    limit = marker.args[0] if marker else request.config.getoption("timeout") or request.config.getini("timeout")
+    return 0.75 * float(limit)
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ class Desk:
             await asyncio.sleep(0.002)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Let the window live until `condition` holds; a test's time limit ends a wait for ever."""
+        """Let the window live until `condition` holds; the time limit of tests/window.py ends a wait for ever."""
         # Most conditions are about widgets, which tell nobody when they change.
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.002)

@@ -94,25 +94,19 @@ class DownloadsService:
             # From a download's thread; none runs after `close`, which waits for them.
             loop.call_soon_threadsafe(self._changed.set)
 
-        self._unsubscribes = [
-            self._queue.subscribe(on_change),
-            self._network.connections.subscribe(self._on_connection),
-        ]
-        self._queue.limit.set(self._connection.limit_bytes_per_s)
+        self._unsubscribes = [self._queue.subscribe(on_change)]
         self._follower = loop.create_task(self._follow())
-        if not self._connection.is_offline and not self._is_elsewhere:
-            self._queue.start()
 
     async def close(self) -> None:
         """Stop all downloads; they resume at the next start."""
-        for unsubscribe in self._unsubscribes:
-            unsubscribe()
-        await asyncio.to_thread(self._queue.close)
-        self._lock.close()
         if self._follower is not None:
             self._follower.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._follower
+        for unsubscribe in self._unsubscribes:
+            unsubscribe()
+        await asyncio.to_thread(self._queue.close)
+        self._lock.close()
 
     async def plan(self, repo: str, path: str, *, with_mmproj: bool = True) -> DownloadPlan:
         """Return what a download would contain: all shards, and the vision projector. Raises HubError."""
@@ -203,20 +197,31 @@ class DownloadsService:
         self._changed.set()
 
     async def _follow(self) -> None:
-        """Update the state after every change, and a few times a second while a download runs."""
-        is_first = True
+        """Run the queue, and update the state after every change, and a few times a second while a download runs."""
+        # The queue runs only once its first state is known: a download that finished earlier would be announced as
+        # finished, or one that finishes at once would not.
+        await self._read_queue()
+        self._connection = self._network.connection
+        self._unsubscribes.append(self._network.connections.subscribe(self._on_connection))
+        self._queue.limit.set(self._connection.limit_bytes_per_s)
+        if not self._connection.is_offline and not self._is_elsewhere:
+            self._queue.start()
         while True:
+            is_moving = any(item.saved.state == "running" for item in self.state.value.items)
+            with contextlib.suppress(TimeoutError):
+                # Not wait_for: it ignores a cancellation that comes together with what it waits for.
+                async with asyncio.timeout(_POLL_S if is_moving else None):
+                    await self._changed.wait()
             self._changed.clear()
-            items, total = await asyncio.to_thread(lambda: (self._queue.items, self._queue.total))
             before = self.state.value
-            self.state.set(DownloadsState(items, total, self._connection.is_offline, self._is_elsewhere))
-            finished = [] if is_first else _finished_between(before, self.state.value)
-            is_first = False
+            await self._read_queue()
+            finished = _finished_between(before, self.state.value)
             if finished:
                 await self._announce_finished(finished)
-            is_moving = any(item.saved.state == "running" for item in items)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), _POLL_S if is_moving else None)
+
+    async def _read_queue(self) -> None:
+        items, total = await asyncio.to_thread(lambda: (self._queue.items, self._queue.total))
+        self.state.set(DownloadsState(items, total, self._connection.is_offline, self._is_elsewhere))
 
     async def _announce_finished(self, items: list[DownloadItem]) -> None:
         await self._library.refresh()

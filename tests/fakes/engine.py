@@ -235,7 +235,8 @@ class FakeEngineClient:
             return
         self._pauses.add(interrupt)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(interrupt.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await interrupt.wait()
         self._pauses.discard(interrupt)
 
     def _end_pauses(self) -> None:

@@ -103,6 +103,24 @@ async def test_finished_download_is_in_the_library_with_its_mmproj(desk):
 
 
 @pytest.mark.asyncio
+async def test_download_that_finishes_at_once_is_announced(desk, monkeypatch):
+    queue = desk.downloads._queue
+    start = queue.start
+
+    def start_and_finish():
+        start()
+        for run in tuple(queue._runs.values()):
+            run.thread.join()
+
+    monkeypatch.setattr(queue, "start", start_and_finish)
+    finished = []
+    desk.downloads.subscribe_finished(finished.append)
+    await desk.downloads.add(REPO, "small-4B.gguf", with_mmproj=False)
+    desk.downloads.start()
+    await asyncio.wait_for(desk.until(lambda: bool(finished)), 30)
+
+
+@pytest.mark.asyncio
 async def test_mmproj_can_be_declined_and_another_folder_chosen(desk, tmp_path):
     desk.downloads.start()
     await desk.downloads.add(REPO, "small-4B.gguf", with_mmproj=False, models_folder=tmp_path / "second")
