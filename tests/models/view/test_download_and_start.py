@@ -10,6 +10,7 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.paths import is_demo
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.hub.download_state import DownloadItem
 from qwendesk.hub.model_folders import read_folders, write_folders
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
@@ -126,17 +127,27 @@ async def test_download_and_start_ends_in_a_loaded_model(
 
 @pytest.mark.usefixtures("folders_again")
 async def test_downloaded_model_replaces_the_demo_after_its_answer(
-    hub: FakeHub, make_desk: Callable[[], Desk], client: FakeEngineClient, tmp_path: Path
+    hub: FakeHub,
+    make_desk: Callable[[], Desk],
+    client: FakeEngineClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     desk = await asked_for(hub, make_desk, tmp_path)
     await desk.load_demo()
     client.answers.append(ScriptedAnswer(text="one two three", tokens_per_second=0.01))
     desk.send("Count")
     await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
-    service = desk.parts.engine
-    listeners = len(service.observed._callbacks)
+    looked: list[EngineService] = []
+    wait_until_settled = EngineService.wait_until_settled
+
+    async def wait_and_note(engine: EngineService) -> None:
+        await wait_until_settled(engine)
+        looked.append(engine)
+
+    monkeypatch.setattr(EngineService, "wait_until_settled", wait_and_note)
     await arrived(desk)
-    await desk.until(lambda: len(service.observed._callbacks) > listeners)
+    await desk.until(lambda: bool(looked))
     assert is_demo(loaded(desk)), "its answer is not cut off"
     await desk.parts.chat.stop()
     await desk.until(lambda: loaded(desk) == str(tmp_path / REPO / PATH))
