@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup import command, engine, environment, system_packages
+from tools.setup import backends, command, engine, environment, system_packages
 from tools.setup.project import ROOT, SetupError
 from tools.setup.system_packages import Need
 
@@ -177,3 +177,48 @@ def test_old_python_is_refused_with_a_message() -> None:
 
     assert run.returncode == 1
     assert run.stderr.strip().startswith("QwenDesk needs Python 3.11 to 3.14, and this is 3.9.6")
+
+
+def gaming_pc_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PC with a driver and no toolkit, whose ready Vulkan engine can't be downloaded."""
+    pc = backends.Machine("Windows", has_nvidia_gpu=True, has_gpu=True, has_vulkan=True)
+    monkeypatch.setattr(backends, "look_at_machine", lambda *, prebuilt: pc)
+    monkeypatch.setattr(engine, "kept_wheel", lambda backend, version: None)
+
+
+def test_pc_without_a_ready_engine_for_its_gpu_starts_on_the_cpu(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaming_pc_on_windows(monkeypatch)
+    fetched: list[str] = []
+
+    def fetch(backend: str, version: str, python: Path) -> Path:
+        fetched.append(backend)
+        if backend == "vulkan":
+            raise SetupError("There is no ready-made vulkan engine for this machine.")
+        return parts.wheel
+
+    monkeypatch.setattr(engine, "fetch_prebuilt", fetch)
+
+    assert command.main(["--prebuilt"]) == 0
+
+    said = capsys.readouterr().out
+    assert fetched == ["vulkan", "cpu"]
+    assert "There is no ready-made vulkan engine for this machine." in said
+    assert "set ENGINE=vulkan" in said
+    assert parts.take()[-1] == "engine and libraries"
+
+
+def test_an_engine_that_was_asked_for_is_never_replaced(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaming_pc_on_windows(monkeypatch)
+
+    def fetch(backend: str, version: str, python: Path) -> Path:
+        raise SetupError(f"There is no ready-made {backend} engine for this machine.")
+
+    monkeypatch.setattr(engine, "fetch_prebuilt", fetch)
+
+    assert command.main(["--prebuilt", "--engine", "vulkan"]) == 1
+
+    assert "no ready-made vulkan engine" in capsys.readouterr().err

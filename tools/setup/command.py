@@ -65,11 +65,25 @@ def _installed(now: environment.Note, old: environment.Note | None) -> environme
     _say(f"Step 1 of 3: Python {platform.python_version()} environment in .venv")
     fresh = environment.create(moved=old is not None and old.root != now.root)
     _say(f"Step 2 of 3: engine for {choice.backend} ({choice.reason})")
-    wheel = kept or _new_wheel(choice.backend, source)
+    wheel = kept or _wheel_for(choice.backend, source, is_chosen_here=now.wanted_engine == "auto")
     mark = environment.wheel_mark(wheel)
     _say("Step 3 of 3: libraries")
     environment.install(wheel, new_engine=fresh or old is None or old.wheel != mark, with_tests=with_tests)
     return dataclasses.replace(now, wheel=mark)
+
+
+def _wheel_for(backend: backends.Backend, source: EngineSource, *, is_chosen_here: bool) -> Path:
+    """A new wheel. A ready engine that only `auto` asked for and that can't be had gives way to the CPU's."""
+    try:
+        return _new_wheel(backend, source)
+    except SetupError as error:
+        if source != "prebuilt" or backend == "cpu" or not is_chosen_here:
+            raise
+        _say(
+            f"{error}\n\nQwenDesk takes the CPU's engine for now, which is slower. To try {backend} again later, enter "
+            f"set ENGINE={backend} and start run.cmd from there."
+        )
+    return engine.kept_wheel("cpu", engine_version()) or _new_wheel("cpu", source)
 
 
 def _new_wheel(backend: backends.Backend, source: EngineSource) -> Path:
