@@ -66,6 +66,8 @@ class ChecksService:
         self._stamps: dict[str, _Stamp] = {}
         self._full_checks: dict[str, _FullCheck] = {}
         self._one_full_check = asyncio.Lock()
+        self._one_batch = asyncio.Lock()
+        """Held while files are checked, so that no result replaces one that was read later."""
         self._quick_checks: asyncio.Task[None] | None = None
         self._is_closing = False
         self._unsubscribe = library.state.subscribe_field(lambda state: state.library, self._on_library)
@@ -189,10 +191,11 @@ class ChecksService:
             if self._is_closing:
                 return
             batch = models[start : start + _BATCH]
-            found = await asyncio.to_thread(self._checker.check, [file_set(each) for each in batch])
-            present = {each.path for each in self._library.current.everything}
-            fresh = {check.path: check for check in found if check.path in present}
-            self.state.update(checks={**self.state.value.checks, **fresh})
+            async with self._one_batch:
+                found = await asyncio.to_thread(self._checker.check, [file_set(each) for each in batch])
+                present = {each.path for each in self._library.current.everything}
+                fresh = {check.path: check for check in found if check.path in present}
+                self.state.update(checks={**self.state.value.checks, **fresh})
 
     def _on_library(self, library: Library) -> None:
         present = {model.path for model in library.everything}
@@ -204,23 +207,26 @@ class ChecksService:
         self._checker.forget(gone)
         if self._quick_checks is None and not self._is_closing:
             self._quick_checks = asyncio.get_running_loop().create_task(self._check_what_changed())
-            self._quick_checks.add_done_callback(self._on_quick_checks_done)
+            self._quick_checks.add_done_callback(self._report_error)
 
     async def _check_what_changed(self) -> None:
         """Run quick checks until no model has changed since its last one."""
-        while not self._is_closing:
-            library = self._library.current
-            stamps = _stamps(library)
-            changed = [each for each in library.everything if self._stamps.get(each.path) != stamps[each.path]]
-            if not changed:
-                return
-            for start in range(0, len(changed), _BATCH):
-                batch = changed[start : start + _BATCH]
-                await self._check(batch)
-                self._stamps.update((model.path, stamps[model.path]) for model in batch)
+        try:
+            while not self._is_closing:
+                library = self._library.current
+                stamps = _stamps(library)
+                changed = [each for each in library.everything if self._stamps.get(each.path) != stamps[each.path]]
+                if not changed:
+                    return
+                for start in range(0, len(changed), _BATCH):
+                    batch = changed[start : start + _BATCH]
+                    await self._check(batch)
+                    self._stamps.update((model.path, stamps[model.path]) for model in batch)
+        finally:
+            # At once: what changes before the loop has told of the task's end needs another task.
+            self._quick_checks = None
 
-    def _on_quick_checks_done(self, task: asyncio.Task[None]) -> None:
-        self._quick_checks = None
+    def _report_error(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             # An unexpected error: the loop's handler reports it.
             asyncio.get_running_loop().call_exception_handler(

@@ -72,6 +72,52 @@ async def test_changed_file_is_checked_again_and_missing_one_forgotten(model_hom
 
 
 @pytest.mark.asyncio
+async def test_a_slow_check_does_not_replace_a_later_one(model_home, checks, monkeypatch):
+    path = sound(model_home)
+    await model_home.wait_for_checks(checks)
+    check = checks._checker.check
+    is_read, later_is_done = threading.Event(), threading.Event()
+
+    def check_slowly(files):
+        found = check(files)
+        if is_read.is_set():
+            later_is_done.set()
+        else:
+            is_read.set()
+            later_is_done.wait(0.5)  # the later one waits for this one, as it should, or is done by then
+        return found
+
+    monkeypatch.setattr(checks._checker, "check", check_slowly)
+    slow = asyncio.create_task(checks.remember([(path, hash_file(path))]))
+    await asyncio.to_thread(is_read.wait)
+    path.write_bytes(path.read_bytes()[:-40])
+    await model_home.wait_for_checks(checks)
+    await slow
+    assert codes(checks.state.value.checks[str(path)]) == {"truncated"}
+
+
+@pytest.mark.asyncio
+async def test_file_that_changes_at_the_end_of_a_check_is_checked(model_home, checks, monkeypatch):
+    path = sound(model_home)
+    check = checks._check
+
+    def cut_off():
+        path.write_bytes(path.read_bytes()[:-40])
+        _, library, _ = model_home.models._scan(model_home.models.folders)
+        model_home.models.state.update(library=library)
+
+    async def check_and_change(models):
+        await check(models)
+        monkeypatch.setattr(checks, "_check", check)
+        asyncio.get_running_loop().call_soon(cut_off)  # runs before the loop tells that the task has ended
+
+    monkeypatch.setattr(checks, "_check", check_and_change)
+    await model_home.models.refresh()
+    await checks.wait_until_settled()
+    assert codes(checks.state.value.checks[str(path)]) == {"truncated"}
+
+
+@pytest.mark.asyncio
 async def test_new_mmproj_changes_the_findings_of_its_model(model_home, checks):
     path = unsloth(model_home.ours / REPO / NAME)
     await model_home.wait_for_checks(checks)
