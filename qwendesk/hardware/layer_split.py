@@ -49,6 +49,10 @@ def shares_ram(gpu: DeviceInfo) -> bool:
     return gpu.kind == "igpu" or gpu.backend.upper() in ("METAL", "MTL")
 
 
+def is_nvidia(gpu: DeviceInfo) -> bool:
+    return gpu.backend.upper() == "CUDA" or "NVIDIA" in gpu.description.upper()
+
+
 def planned_gpus(machine: MachineMemory, options: LoadOptions) -> tuple[Gpu, ...]:
     """Return the GPUs that `options` may use on `machine`, in the engine's order."""
     engine, drift, unplanned = dict(machine.engine_bytes), dict(machine.drift), dict(machine.unplanned_bytes)
@@ -73,8 +77,7 @@ def _gpu(device: DeviceInfo, reserve_bytes: int, engine_bytes: int, other_bytes:
 
 
 def _usual_drift(device: DeviceInfo) -> int:
-    is_nvidia = device.backend.upper() == "CUDA" or "NVIDIA" in device.description.upper()
-    return NVIDIA_DRIFT_BYTES if is_nvidia else 0
+    return NVIDIA_DRIFT_BYTES if is_nvidia(device) else 0
 
 
 class LayerSplit:

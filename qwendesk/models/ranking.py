@@ -8,6 +8,7 @@ import msgspec
 from qwendesk.core.file_names import model_name
 from qwendesk.core.plan import SpeedEstimate
 from qwendesk.core.translation import mark, tr
+from qwendesk.hardware.layer_split import is_nvidia
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Note, Quality, Repository
 from qwendesk.models.fit import FitLabel, Pc
@@ -147,17 +148,21 @@ def choose_hero(offers: Sequence[Offer]) -> str:
         # A dense model that is partly in RAM is slower than the next smaller one that fits in video memory.
         is_slow = offer.recommended.fit.kind in ("layers", "cpu") and not offer.model.hyperparameters.expert_count
         is_coarse = offer.recommended.quant in _COARSE and offer.recommended.fit.kind != "vram"
+        # With a browser open, its load would be refused after a long download.
+        is_crowded = offer.recommended.fit.kind == "experts" and offer.recommended.fit.is_tight
         smaller = [each for each in _HERO_MODELS[_HERO_MODELS.index(name) + 1 :] if each in by_id]
-        if (is_slow and offer.model.params_b > 5 and smaller) or (is_coarse and _any_fits_vram(by_id, smaller)):
+        if is_slow and offer.model.params_b > 5 and smaller:
+            continue
+        if (is_coarse or is_crowded) and _any_fits_well(by_id, smaller, offer.recommended.fit):
             continue
         return name
     return next(iter(by_id), "")
 
 
 def choose_lighter(offers: Sequence[Offer], hero: str) -> str:
-    """Return the id of a smaller model if the recommended one runs on the CPU and fits tightly; "" otherwise."""
+    """Return the id of a smaller model if the recommended one leaves little RAM; "" otherwise."""
     fits = {offer.id: offer.recommended.fit for offer in offers if offer.recommended is not None}
-    if hero not in fits or fits[hero].kind != "cpu" or not fits[hero].is_tight:
+    if hero not in fits or not fits[hero].is_tight:
         return ""
     smaller = [name for name in _HERO_MODELS[_HERO_MODELS.index(hero) + 1 :] if name in fits]
     light = (name for name in smaller if not fits[name].is_tight)
@@ -188,9 +193,11 @@ def sort_offers(offers: Sequence[Offer], hero: str) -> tuple[Offer, ...]:
     return tuple(sorted(offers, key=key))
 
 
-def _any_fits_vram(by_id: dict[str, Offer], names: Sequence[str]) -> bool:
+def _any_fits_well(by_id: dict[str, Offer], names: Sequence[str], instead_of: FitLabel) -> bool:
+    """Return whether a good quant of these models is in video memory, or in RAM as `instead_of` is."""
     found = (by_id[name].recommended for name in names)
-    return any(quant is not None and quant.fit.kind == "vram" and quant.quant not in _COARSE for quant in found)
+    kinds = {"vram", "cpu"} if instead_of.kind == "cpu" else {"vram"}
+    return any(quant is not None and quant.fit.kind in kinds and quant.quant not in _COARSE for quant in found)
 
 
 class ExpectedSpeed(msgspec.Struct, frozen=True):
@@ -227,7 +234,12 @@ def _round_rates(pair: tuple[float, float]) -> tuple[int, int]:
 
 
 def _reported_speed(model: CatalogModel, fit: FitLabel, pc: Pc) -> ExpectedSpeed | None:
+    """Return what users report of PCs like this one. The reports are of one NVIDIA card, or of a CPU alone."""
     if model.id != "Qwen3.5-35B-A3B":
+        return None
+    if fit.kind == "cpu":
+        return ExpectedSpeed((5, 6), None, _CPU_REPORTS)
+    if len(pc.gpus) != 1 or not is_nvidia(pc.gpus[0]):
         return None
     vram_gb = pc.vram_bytes / 2**30
     if fit.kind == "vram" and 23 <= vram_gb < 30:
@@ -236,6 +248,4 @@ def _reported_speed(model: CatalogModel, fit: FitLabel, pc: Pc) -> ExpectedSpeed
         return ExpectedSpeed((116, 185), (97, 97), _REPORTS)
     if fit.kind == "experts" and 15 <= vram_gb < 23:
         return ExpectedSpeed((51, 70), (32, 32), _REPORTS)
-    if fit.kind == "cpu":
-        return ExpectedSpeed((5, 6), None, _CPU_REPORTS)
     return None

@@ -8,6 +8,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
@@ -16,6 +17,7 @@ from qwendesk.hub.catalog_schema import WithdrawnFile
 from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
 from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
 from qwendesk.models.ranking import Offer
+from qwendesk.models.view.offer_texts import welcome_pc_text
 from qwendesk.settings.service import SettingsService
 from tests.service_desk import Desk
 
@@ -49,6 +51,7 @@ def hero_of(catalog: Catalog, pc: Pc, *, with_pictures: bool = True) -> Offer:
         (16, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
         (12, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
         (8, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
+        (12, 16, "Qwen3.5-9B", "Q8_0", "vram"),
         (0, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "cpu"),
         (0, 16, "Qwen3.5-4B", "Q4_K_M", "cpu"),
     ],
@@ -71,6 +74,57 @@ def test_recommendation_that_leaves_little_ram_has_a_lighter_alternative(
     offers = make_offers(catalog, a_pc(vram_gb, ram_gb), with_pictures=True)
     assert [offer.id for offer in offers if offer.is_lighter] == lighter
     assert [offer.id for offer in offers[1:] if offer.is_lighter] == lighter[:1], "it follows the recommended one"
+
+
+@pytest.mark.parametrize(("vram_gb", "ram_gb"), [(12, 15.7), (0, 7.7)])
+def test_recommended_model_loads_while_a_browser_is_open(catalog: Catalog, vram_gb: float, ram_gb: float) -> None:
+    """Nothing is worse than a download of 17 GB whose load is refused."""
+    pc = a_pc(vram_gb, ram_gb)
+    hero = hero_of(catalog, pc)
+    assert hero.recommended is not None
+    facts = estimate_model(hero.model, hero.recommended.n_bytes)
+    in_use = MachineMemory(
+        devices=tuple(msgspec.structs.replace(gpu, free_bytes=int((vram_gb - 1.2) * GIB)) for gpu in pc.gpus),
+        ram_total_bytes=pc.ram_bytes,
+        ram_available_bytes=int(ram_gb / 2 * GIB),
+        reserve_bytes=GIB,
+    )
+
+    assert best_plan(facts, estimate_mmproj(hero.mmproj_bytes), in_use, LoadOptions(model="")).fits
+
+
+RTX_3090, RTX_5090 = (
+    DeviceInfo("CUDA0", "NVIDIA GeForce RTX 3090", "gpu", "CUDA", int(23.7 * GIB), None),
+    DeviceInfo("CUDA0", "NVIDIA GeForce RTX 5090", "gpu", "CUDA", int(31.8 * GIB), None),
+)
+TWO_3090 = RTX_3090, msgspec.structs.replace(RTX_3090, name="CUDA1")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "is_reported"),
+    [
+        ((RTX_3090,), True),
+        ((RTX_5090,), True),
+        (TWO_3090, False),
+        ((DeviceInfo("Vulkan0", "AMD Radeon RX 7900 XTX", "gpu", "Vulkan", 24 * GIB, None),), False),
+        ((DeviceInfo("MTL0", "Apple M1 Max", "gpu", "MTL", 48 * GIB, None),), False),
+    ],
+)
+def test_reports_of_one_nvidia_card_are_not_shown_for_other_pcs(
+    catalog: Catalog, gpus: tuple[DeviceInfo, ...], *, is_reported: bool
+) -> None:
+    """A PC with two 3090s was promised what users report of one 5090."""
+    pc = Pc(gpus=gpus, ram_bytes=64 * GIB)
+    offers = Offers(state="ready", pc=pc, offers=make_offers(catalog, pc, with_pictures=True))
+    assert offers.hero is not None
+    speed = offers.speed(offers.hero)
+
+    assert speed is not None
+    assert speed.is_reported == is_reported
+
+
+def test_two_cards_have_the_memory_that_is_printed_on_their_boxes() -> None:
+    assert "48 GB VRAM" in welcome_pc_text(Pc(gpus=TWO_3090, ram_bytes=64 * GIB))
 
 
 def test_little_memory_gets_a_smaller_model(catalog: Catalog) -> None:

@@ -192,8 +192,8 @@ def pc_text(pc: Pc) -> str:
     if not pc.gpus:
         return tr("No usable GPU · {0}", ram)
     names = " + ".join(_short_name(gpu) for gpu in pc.gpus)
-    reserved = tr("{0} ({1} reserved)", _round_gb(pc.vram_bytes), show_bytes(pc.reserve_bytes * len(pc.gpus)))
-    return tr("{0}, {1} · {2}", names, reserved if pc.reserve_bytes else _round_gb(pc.vram_bytes), ram)
+    reserved = tr("{0} ({1} reserved)", _vram_gb(pc), show_bytes(pc.reserve_bytes * len(pc.gpus)))
+    return tr("{0}, {1} · {2}", names, reserved if pc.reserve_bytes else _vram_gb(pc), ram)
 
 
 def welcome_pc_text(pc: Pc) -> str:
@@ -201,7 +201,7 @@ def welcome_pc_text(pc: Pc) -> str:
     ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
     if pc.gpus:
         names = " + ".join(gpu.description.strip() or gpu.name for gpu in pc.gpus)
-        return tr("Your PC: {0}, {1} VRAM · {2}. Everything stays on this PC.", names, _round_gb(pc.vram_bytes), ram)
+        return tr("Your PC: {0}, {1} VRAM · {2}. Everything stays on this PC.", names, _vram_gb(pc), ram)
     return tr("Your PC: {0}, no usable GPU. Everything stays on this PC.", ram)
 
 
@@ -233,6 +233,11 @@ def _short_name(gpu: DeviceInfo) -> str:
 
 def _billions(params_b: float) -> str:
     return f"{show_decimal(params_b, 0 if params_b >= 1.95 else 1)}B"
+
+
+def _vram_gb(pc: Pc) -> str:
+    """Return the video memory of all GPUs, each rounded: two cards of 24 GB are 48 GB, though drivers report 47.4."""
+    return tr("{0} GB", sum(round((gpu.total_bytes or 0) / GIB) for gpu in pc.gpus))
 
 
 def _round_gb(n_bytes: int) -> str:
