@@ -10,6 +10,10 @@ from qwendesk.core.units import show_bytes
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """Without O_NONBLOCK, opening a named pipe blocks until another process writes to it."""
+_RECALL = 0x0004_0000 | 0x0040_0000
+"""FILE_ATTRIBUTE_RECALL_ON_OPEN and FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS of Windows, set by OneDrive and others."""
+_DATALESS = 0x4000_0000
+"""SF_DATALESS of macOS, set by iCloud Drive."""
 _KINDS = (
     (stat.S_ISDIR, "it is a folder"),
     (stat.S_ISFIFO, "it is a pipe, not a file"),
@@ -33,6 +37,25 @@ class FileTooLarge(OSError):
         super().__init__(errno.EFBIG, f"it has {found}, and the limit is {limit}", str(path))
         self.size_bytes = size_bytes
         self.limit_bytes = limit_bytes
+
+
+class OnlineOnlyFile(OSError):
+    """Raised for a file whose content is only in the cloud: reading it would download all of it and may take hours."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.ENODATA, "it is only in the cloud", str(path))
+
+
+def is_online_only(status: os.stat_result) -> bool:
+    """Return whether a file is a placeholder whose content the system downloads when it is read."""
+    return bool(getattr(status, "st_file_attributes", 0) & _RECALL or getattr(status, "st_flags", 0) & _DATALESS)
+
+
+def open_local(path: Path) -> io.FileIO:
+    """Open a regular file for reading if its content is on this PC. Raises OnlineOnlyFile, and as `open_regular`."""
+    if is_online_only(path.stat()):
+        raise OnlineOnlyFile(path)
+    return open_regular(path)
 
 
 def open_regular(path: Path, limit_bytes: int | None = None) -> io.FileIO:

@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.file_names import Shard, is_mmproj_name
-from qwendesk.core.input_files import open_regular
+from qwendesk.core.input_files import open_local
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.translation import tr
 from qwendesk.hub.file_origin import FileOrigin, origin_of
@@ -176,7 +176,7 @@ def _is_model_name(path: Path) -> bool:
 
 
 def _head(path: Path) -> bytes:
-    with open_regular(path) as file:
+    with open_local(path) as file:
         return file.read(_HEAD_BYTES)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from qwendesk.core.errors import BadModelFile
-from qwendesk.core.input_files import NotRegularFile, open_regular
+from qwendesk.core.input_files import NotRegularFile, OnlineOnlyFile, open_local
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.finding_texts import FINDINGS, FindingCode, Value, fill
@@ -60,15 +60,30 @@ class FileSource:
 
 @contextmanager
 def open_file(path: Path) -> Iterator[FileSource]:
-    """Open `path` as a source. Raises OSError, and BadModelFile for a pipe or device, whose reading might never end."""
+    """Open `path` as a source.
+
+    Raises OSError, and BadModelFile for a pipe or device, whose reading might never end, and for a file that is only in
+    the cloud.
+    """
     try:
-        file = open_regular(path)
+        file = open_local(path)
+    except OnlineOnlyFile as error:
+        raise BadModelFile(tr("Only in the cloud"), online_only_text(path), "other") from error
     except NotRegularFile as error:
         raise BadModelFile(
             tr("Not a file"), tr("{0} can't be used: {1}.", path.name, error.strerror), "other"
         ) from error
     with file:
         yield FileSource(file.fileno(), path.name, os.fstat(file.fileno()).st_size)
+
+
+def online_only_text(path: Path) -> str:
+    """Return what to do about a model file that OneDrive, iCloud or another service has not downloaded."""
+    return tr(
+        "{0} is only in the cloud, not on this PC. Download it first: right-click it in File Explorer and choose "
+        "“Always keep on this device” (in Finder: “Keep Downloaded”). Or move it out of the synced folder.",
+        path.name,
+    )
 
 
 class BadHeader(BadModelFile):

@@ -15,6 +15,7 @@ import msgspec
 
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.input_files import OnlineOnlyFile
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_updates import joined, load_updated_catalog, read_updates, update_of, updated, write_updates
@@ -22,6 +23,7 @@ from qwendesk.hub.evidence import Evidence, FileEvidence, Upstream, gather, mode
 from qwendesk.hub.file_hashes import HashMemory
 from qwendesk.hub.file_origin import origin_of
 from qwendesk.hub.findings import Finding
+from qwendesk.hub.gguf_source import online_only_text
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import LibraryModel
 from qwendesk.hub.verify import verify
@@ -233,6 +235,8 @@ def file_sets_at(wanted: Iterable[Path]) -> list[FileSet]:
 
 def unreadable(path: str, error: OSError) -> QwenDeskError:
     """Return the error to show when the file at `path` can't be read."""
+    if isinstance(error, OnlineOnlyFile):
+        return QwenDeskError(tr("Only in the cloud"), online_only_text(Path(path)))
     reason = error.strerror or str(error)
     return QwenDeskError(
         tr("Can't read the file"),

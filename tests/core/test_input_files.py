@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core.input_files import FileTooLarge, NotRegularFile, open_regular, read_bounded
+from qwendesk.core.input_files import FileTooLarge, NotRegularFile, is_online_only, open_regular, read_bounded
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="named pipes and devices of POSIX")
 
@@ -62,3 +62,26 @@ def test_path_replaced_by_a_pipe_after_the_check_is_refused(tmp_path: Path, monk
 def test_missing_file_raises_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_bounded(tmp_path / "missing", 10)
+
+
+class Status:
+    """What the system says of a file; only Windows and macOS say this much."""
+
+    def __init__(self, **fields: int) -> None:
+        self.__dict__.update(fields)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_in_the_cloud"),
+    [
+        (Status(st_file_attributes=0x0040_0020), True),
+        (Status(st_file_attributes=0x0004_0020), True),
+        (Status(st_file_attributes=0x0008_0420), False),
+        (Status(st_flags=0x4000_0000), True),
+        (Status(st_flags=0), False),
+        (Status(), False),
+    ],
+    ids=["OneDrive, online-only", "recalled when opened", "OneDrive, kept here", "iCloud", "Mac", "Linux"],
+)
+def test_placeholders_of_cloud_drives_are_told_from_files(status: os.stat_result, *, is_in_the_cloud: bool) -> None:
+    assert is_online_only(status) == is_in_the_cloud

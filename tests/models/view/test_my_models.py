@@ -1,6 +1,7 @@
 """The tab "My models" on real files: what is said of them, and what the buttons do."""
 
 import asyncio
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton, QDialog, QLineEdit, QMenu, QWidget
 
+from qwendesk.core import input_files
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import Phase
@@ -139,6 +141,29 @@ async def test_model_that_cannot_be_loaded_says_why(desk: LibraryDesk) -> None:
     load = desk.find(desk.name(path, "load"))
     assert not load.isEnabled()
     assert load.toolTip()
+
+
+async def test_a_model_that_onedrive_keeps_in_the_cloud_is_never_opened_and_says_what_to_do(
+    desk: LibraryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading one byte of it would start a download of gigabytes, and keep the scan waiting for it."""
+    path, local = sound(desk), sound(desk, "a/a-GGUF", "here.gguf")
+    recalled = path.stat().st_ino
+    really_open = input_files.open_regular
+
+    def open_others(file: Path, limit_bytes: int | None = None) -> io.FileIO:
+        assert file != path
+        return really_open(file, limit_bytes)
+
+    monkeypatch.setattr(input_files, "is_online_only", lambda status: status.st_ino == recalled)
+    monkeypatch.setattr(input_files, "open_regular", open_others)
+    await desk.open()
+
+    sentence = desk.text(desk.name(path, "sentence"))
+    assert "only in the cloud, not on this PC" in sentence
+    assert "“Always keep on this device”" in sentence
+    assert not desk.find(desk.name(path, "load")).isEnabled()
+    assert desk.find(desk.name(local, "load")).isEnabled()
 
 
 async def test_alerts_are_shown_above_every_tab_but_my_models(desk: LibraryDesk) -> None:
