@@ -8,8 +8,6 @@ app would: planned, checked with the engine, loaded by a worker. Without a card 
 
 import argparse
 import asyncio
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,12 +22,11 @@ from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.exact_plan import exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import machine_now
+from qwendesk.hardware.nvidia_smi import used_by, used_on_cards
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hub.gguf import read_facts
 from tools.hollow_model import write_hollow
 from tools.qwen_header import REAL_SIZES
-
-_SMI_LIMIT_S = 30
 
 
 def main() -> int:
@@ -38,7 +35,7 @@ def main() -> int:
         "--size", action="append", choices=list(REAL_SIZES), help="repeatable; without it: 2b, 9b and 35b"
     )
     sizes = parser.parse_args().size or ["2b", "9b", "35b"]
-    if not _cards():
+    if not used_on_cards():
         print("No NVIDIA card was met here (nvidia-smi is missing or lists none): nothing was checked.")
         return 0
     with tempfile.TemporaryDirectory() as folder:
@@ -87,15 +84,15 @@ def _compare(model: Path, plan: Plan, report: LoadReport, pid: int | None) -> in
         seen = reader.read(pid, time.monotonic())
     finally:
         reader.close()
-    smi = _cards()
+    smi = used_on_cards()
     print("| card | planned MiB | meter: worker MiB | nvidia-smi: worker MiB | meter: all MiB | nvidia-smi: all MiB |")
     print("|---|---|---|---|---|---|")
     for index, (row, reading) in enumerate(zip(plan.memory.gpus, seen.gpus, strict=False)):
         held = reading.process(pid)
         metered = (held.dedicated_bytes or 0) / MIB if held is not None else 0
-        everything = smi[index] if index < len(smi) else 0
+        everything = smi[index] / MIB if index < len(smi) else 0
         print(
-            f"| {row.name} | {row.total_bytes / MIB:.0f} | {metered:.0f} | {_held_by(pid):.0f} | "
+            f"| {row.name} | {row.total_bytes / MIB:.0f} | {metered:.0f} | {(used_by(pid) or 0) / MIB:.0f} | "
             f"{(reading.used_bytes or 0) / MIB:.0f} | {everything:.0f} |"
         )
     return 0 if real.fits else 1
@@ -103,26 +100,6 @@ def _compare(model: Path, plan: Plan, report: LoadReport, pid: int | None) -> in
 
 def _off(ours: float, theirs: float) -> str:
     return f"{ours / theirs - 1:+.1%}" if theirs else "-"
-
-
-def _cards() -> list[float]:
-    """MiB in use on each card, as nvidia-smi says; empty without one."""
-    return [float(line) for line in _smi("--query-gpu=memory.used") if line.replace(".", "").isdigit()]
-
-
-def _held_by(pid: int | None) -> float:
-    """MiB that one process holds on all cards together."""
-    rows = (line.split(",") for line in _smi("--query-compute-apps=pid,used_memory") if "," in line)
-    return sum(float(size) for process, size in rows if process.strip() == str(pid) and size.strip().isdigit())
-
-
-def _smi(query: str) -> list[str]:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    command = [program, query, "--format=csv,noheader,nounits"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_LIMIT_S, check=False)
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
 
 if __name__ == "__main__":

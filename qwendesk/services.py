@@ -16,13 +16,13 @@ from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.service import ChatService
 from qwendesk.core.conversation import Answer
 from qwendesk.core.engine_manifest import EnginePack
-from qwendesk.core.options import DecidedOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import Estimated
-from qwendesk.engines.engine_choice import EngineChoiceService, choose_engine
+from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.engines.load_decision import facts_for
@@ -41,6 +41,7 @@ from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
 
 if TYPE_CHECKING:
+    from qwendesk.models.library_service import LibraryService
     from qwendesk.models.services import ModelServices
 
 
@@ -157,6 +158,20 @@ async def preferred_engine(*, try_all: bool = False) -> EngineChoiceService:
 async def preferred_client() -> EngineClient:
     """Return a client for the engine in the settings."""
     return (await preferred_engine()).client()
+
+
+async def every_engine_tried() -> EngineChoice:
+    """Return this PC's engines after trying each. The window's choice of engine doesn't change."""
+    return (await preferred_engine(try_all=True)).engines
+
+
+async def library_models(library: "LibraryService") -> tuple[LoadOptions, ...]:
+    """Scan the model folders and return how to load each model without a known problem, the largest first."""
+    models = (model for model in (await library.refresh()).models if not model.problem and model.facts is not None)
+    return tuple(
+        LoadOptions(model=model.path, mmproj=model.mmproj.path if model.mmproj is not None else "")
+        for model in sorted(models, key=lambda model: model.n_bytes, reverse=True)
+    )
 
 
 def ask_in_new_chat(client: EngineClient, engine: EngineService) -> AskQuestion:

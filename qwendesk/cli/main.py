@@ -1,4 +1,4 @@
-"""The command line: `qwendesk ask`, `plan`, `verify`, `models` and `doctor`, with the same services as the window."""
+"""The command line: `qwendesk ask`, `plan`, `verify`, `models`, `doctor` and `trial`, on the window's services."""
 
 import argparse
 import asyncio
@@ -12,6 +12,7 @@ from qwendesk.cli.models import add_models_commands
 from qwendesk.cli.models_hub import with_next_step
 from qwendesk.cli.plan import add_plan_options, plan
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text, open_missing_streams
+from qwendesk.cli.trial import add_trial_options, trial
 from qwendesk.cli.verify import add_verify_options, verify_files
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.permissions import restrict_own_folders
@@ -50,6 +51,8 @@ def main(arguments: Sequence[str]) -> int:
                 status = asyncio.run(plan(options, terminal, interrupts))
             elif options.command == "models":
                 status = asyncio.run(options.run(options, terminal, interrupts))
+            elif options.command == "trial":
+                status = asyncio.run(trial(options, terminal, interrupts))
             else:
                 status = asyncio.run(doctor(terminal, interrupts, as_json=options.json))
     except QwenDeskError as error:
@@ -85,6 +88,16 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 all tests passed, 3 the demo model can't be loaded, 4 a test or the engine failed.",
     )
     check.add_argument("--json", action="store_true", help="print one JSON object instead")
+    add_trial_options(
+        commands.add_parser(
+            "trial",
+            help="measure every engine on this PC, for a report that you can send",
+            description="Measure every engine on this PC with the demo model and up to two models of yours: answers, "
+            "memory and speed. Takes up to ten minutes. Shows the report, which has no names and no chats, before "
+            "saving it. Nothing is sent.",
+            epilog="Exit status: 0 saved, 1 not saved, 2 bad usage, 130 stopped early.",
+        )
+    )
     add_verify_options(
         commands.add_parser(
             "verify",

@@ -119,6 +119,10 @@ class Interrupts:
         self._stop = stop
         self._loop = asyncio.get_running_loop()
 
+    def stop_is_over(self) -> None:
+        """Let the next Ctrl+C raise KeyboardInterrupt: there is nothing left to stop."""
+        self._stop = None
+
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.is_requested or self._loop is None or self._stop is None:
             raise KeyboardInterrupt

@@ -145,6 +145,10 @@ class Allocation(msgspec.Struct, frozen=True):
     compute_bytes: int = 0
     vision_bytes: int = 0
 
+    @property
+    def total_bytes(self) -> int:
+        return self.weights_bytes + self.kv_bytes + self.recurrent_bytes + self.compute_bytes + self.vision_bytes
+
 
 class TemplateAbilities(msgspec.Struct, frozen=True):
     """The features that the chat template supports, found by rendering it with and without each of them."""
@@ -177,6 +181,18 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     allocations: tuple[Allocation, ...]
     special_tokens: dict[str, int]
     load_s: float
+
+    @property
+    def host_bytes(self) -> int | None:
+        """Bytes in system memory that a driver may count as shared; None if unknown.
+
+        Weights that are read through mmap are not included.
+        """
+        if not self.allocations:
+            return None
+        rows = [row for row in self.allocations if row.device == "CPU"]
+        mapped = self.options.load_mode in ("auto", "mmap")
+        return sum(row.total_bytes - (row.weights_bytes if mapped else 0) for row in rows)
 
 
 class Loaded(Event, frozen=True, kw_only=True, tag="loaded"):

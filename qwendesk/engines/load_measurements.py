@@ -58,10 +58,7 @@ class MeasuredLoads:
 
         Raises QwenDeskError if the file can't be written. The measurement is then used until the app closes.
         """
-        allocated = {
-            row.device: row.weights_bytes + row.kv_bytes + row.recurrent_bytes + row.compute_bytes + row.vision_bytes
-            for row in report.allocations
-        }
+        allocated = {row.device: row.total_bytes for row in report.allocations}
         compared = []
         for gpu in plan.memory.gpus:
             real = held.get(gpu.name)

@@ -9,8 +9,9 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.plan import Comparison, MachineMemory, Plan
 from qwendesk.engine.protocol import LoadReport
+from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.planner import fixed_plan
-from qwendesk.meters.meter_state import MeterState, match_gpus
+from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.remedy_service import MeteredEngine
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.spill_remedies import ReadHeaders

@@ -7,7 +7,7 @@ import msgspec
 from qwendesk.core.devices import DeviceInfo, Segment, SegmentKind
 from qwendesk.engine.protocol import Allocation, LoadReport
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot
-from qwendesk.hardware.spill import GpuAllocation, Sample, SpillState
+from qwendesk.hardware.spill import GpuAllocation, SpillState
 
 HISTORY_S = 300.0
 """How long samples are kept."""
@@ -90,30 +90,14 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, history=(*kept, point))
 
 
-def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dict[str, GpuReading]:
-    """Return the reading of each of the engine's GPUs by device name, matched by product name or else by order."""
-    wanted = [device for device in devices if device.kind in ("gpu", "igpu")]
-    left, found = list(gpus), {}
-    for device in wanted:
-        same = next((gpu for gpu in left if gpu.name and _same_name(gpu.name, device.description)), None)
-        if same is not None:
-            found[device.name] = same
-            left.remove(same)
-    missing = [device for device in wanted if device.name not in found]
-    dedicated = [gpu for gpu in left if not gpu.unified]
-    for device, gpu in zip(missing, dedicated if len(dedicated) >= len(missing) else left, strict=False):
-        found[device.name] = gpu
-    return found
-
-
 def gpu_allocation(report: LoadReport, device: DeviceInfo, gpu: GpuReading, reserve_bytes: int | None) -> GpuAllocation:
     """Return what the spill rules need to know about one GPU with this load."""
     row = next((each for each in report.allocations if each.device == device.name), None)
     shares = device.kind == "igpu" or device.backend.upper() in ("METAL", "MTL") or bool(gpu.unified)
     return GpuAllocation(
         unified=shares,
-        device_bytes=0 if row is None else allocated(row),
-        host_bytes=host_bytes(report),
+        device_bytes=0 if row is None else row.total_bytes,
+        host_bytes=report.host_bytes,
         reserve_bytes=reserve_bytes,
     )
 
@@ -123,44 +107,8 @@ def used_devices(report: LoadReport, devices: Sequence[DeviceInfo]) -> tuple[Dev
     gpus = tuple(device for device in devices if device.kind in ("gpu", "igpu"))
     if not report.allocations:
         return gpus if report.options.n_gpu_layers != 0 and "none" not in report.options.devices else ()
-    by_name = {row.device: allocated(row) for row in report.allocations}
+    by_name = {row.device: row.total_bytes for row in report.allocations}
     return tuple(device for device in gpus if by_name.get(device.name))
-
-
-def allocated(row: Allocation) -> int:
-    return row.weights_bytes + row.kv_bytes + row.recurrent_bytes + row.compute_bytes + row.vision_bytes
-
-
-def host_bytes(report: LoadReport) -> int | None:
-    """Return the bytes in system memory that a driver may count as shared; None if unknown.
-
-    Weights that are read through mmap are not included.
-    """
-    if not report.allocations:
-        return None
-    rows = [row for row in report.allocations if row.device == "CPU"]
-    mapped = report.options.load_mode in ("auto", "mmap")
-    return sum(allocated(row) - (row.weights_bytes if mapped else 0) for row in rows)
-
-
-def spill_sample(gpu: GpuReading, pid: int | None, decode_tok_s: float | None, best_tok_s: float | None) -> Sample:
-    """Return one sample for the spill rules."""
-    ours = gpu.process(pid)
-    shared = ours.shared_bytes if ours is not None else None
-    if shared is not None and ours is not None and ours.evicted_bytes:
-        shared = max(shared, ours.evicted_bytes)
-    return Sample(
-        total_bytes=gpu.total_bytes,
-        used_bytes=gpu.used_bytes,
-        dedicated_bytes=ours.dedicated_bytes if ours is not None else None,
-        shared_bytes=shared,
-        budget_bytes=gpu.budget_bytes,
-        busy_percent=gpu.busy_percent,
-        power_w=gpu.power_w,
-        power_limit_w=gpu.power_limit_w,
-        decode_tok_s=decode_tok_s,
-        best_tok_s=best_tok_s,
-    )
 
 
 def gpu_bar(gpu: GpuReading, row: Allocation | None, pid: int | None, excess_bytes: int = 0) -> GpuBar | None:
@@ -222,8 +170,3 @@ def new_consumer(before: GpuReading, now: GpuReading, pid: int | None) -> VramCo
 def _bytes_of_others(gpu: GpuReading, pid: int | None) -> int:
     ours = gpu.process(pid)
     return (gpu.used_bytes or 0) - ((ours.dedicated_bytes or 0) if ours is not None else 0)
-
-
-def _same_name(one: str, other: str) -> bool:
-    one, other = (" ".join(name.lower().replace("(r)", "").replace("(tm)", "").split()) for name in (one, other))
-    return bool(one and other) and (one in other or other in one)

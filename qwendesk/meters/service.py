@@ -12,6 +12,7 @@ from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
+from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import GpuAllocation, SpillState, SpillTrack, slowdown, start, step, worst
@@ -23,9 +24,7 @@ from qwendesk.meters.meter_state import (
     VramConsumer,
     gpu_allocation,
     gpu_bar,
-    match_gpus,
     new_consumer,
-    spill_sample,
     used_devices,
 )
 from qwendesk.meters.remedy_service import MeteredEngine, RemedyService

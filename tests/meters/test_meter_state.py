@@ -8,9 +8,10 @@ import pytest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation
+from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory
 from qwendesk.meters.measured_speeds import MeasuredSpeed, MeasuredSpeeds, key_of
-from qwendesk.meters.meter_state import gpu_bar, host_bytes, match_gpus, new_consumer, used_devices
+from qwendesk.meters.meter_state import gpu_bar, new_consumer, used_devices
 from tests.fakes.gaming_pc import OPTIONS, REPORT
 
 
@@ -38,10 +39,10 @@ def test_two_cards_of_one_kind_keep_their_order():
 
 
 def test_only_copied_weights_are_host_buffers():
-    assert host_bytes(REPORT) == 300 * MIB
+    assert REPORT.host_bytes == 300 * MIB
     copied = msgspec.structs.replace(REPORT, options=msgspec.structs.replace(OPTIONS, load_mode="none"))
-    assert host_bytes(copied) == 800 * MIB
-    assert host_bytes(msgspec.structs.replace(REPORT, allocations=())) is None
+    assert copied.host_bytes == 800 * MIB
+    assert msgspec.structs.replace(REPORT, allocations=()).host_bytes is None
 
 
 def test_devices_of_a_load_are_found():

@@ -1,0 +1,86 @@
+"""`qwendesk trial`: measures every engine on this PC and writes a report that the user can send."""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB
+from qwendesk.engines.pc_trial.page import report_page
+from qwendesk.engines.pc_trial.saved_report import make_report_folder, save_report
+from qwendesk.engines.pc_trial.service import MOST_MODELS, PcTrial, PcTrialState
+from qwendesk.models.library_service import LibraryService
+from qwendesk.services import every_engine_tried, library_models
+from qwendesk.settings.service import SettingsService
+
+EXIT_SAVED, EXIT_NOT_SAVED = 0, 1
+
+
+def add_trial_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--out", metavar="FOLDER", type=Path, default=Path(), help="where to save the report (default: this folder)")
+    add("--yes", action="store_true", help="save the report without asking")
+    add(
+        "--models",
+        metavar="N",
+        type=int,
+        choices=range(MOST_MODELS + 1),
+        default=MOST_MODELS,
+        help=f"how many of your own models to measure, from 0 to {MOST_MODELS} (default: {MOST_MODELS})",
+    )
+
+
+async def trial(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
+    """Run the trial, print the page, save the report if the user wants that, and return the exit status.
+
+    Raises QwenDeskError if there is no terminal to ask on, or if the folder can't be written.
+    """
+    if not options.yes and not sys.stdin.isatty():
+        raise QwenDeskError(tr("No terminal to ask on"), tr("Add --yes to save the report without asking."))
+    folder = options.out.absolute()
+    make_report_folder(folder)
+    pc_trial = build_pc_trial()
+    terminal.note(
+        tr("This takes up to ten minutes. Close games and other programs that use the GPU. Ctrl+C stops early.")
+    )
+    interrupts.on_request(pc_trial.stop)
+    unsubscribe = pc_trial.state.subscribe(_LineWriter(terminal).show)
+    try:
+        report = await pc_trial.run(options.models)
+    finally:
+        unsubscribe()
+    interrupts.stop_is_over()
+    terminal.write(report_page(report))
+    if not options.yes and not _is_wanted(terminal):
+        terminal.note(tr("Nothing was saved."))
+        return EXIT_NOT_SAVED
+    path, page = save_report(report, folder)
+    terminal.note(tr("Saved {0} and {1}. To help, send the first one.", path, page))
+    return EXIT_SAVED
+
+
+def build_pc_trial() -> PcTrial:
+    """Return a trial of this PC's engines and models."""
+    reserve_bytes = round(SettingsService().options.reserve_gb * GIB)
+    return PcTrial(every_engine_tried, partial(library_models, LibraryService()), reserve_bytes=lambda: reserve_bytes)
+
+
+class _LineWriter:
+    """Prints each line of a trial once."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._n_shown = 0
+
+    def show(self, state: PcTrialState) -> None:
+        for line in state.lines[self._n_shown :]:
+            self._terminal.note(line)
+        self._n_shown = len(state.lines)
+
+
+def _is_wanted(terminal: Terminal) -> bool:
+    terminal.note(tr("Save this page and the same as JSON? Nothing is sent. [y/N]"))
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

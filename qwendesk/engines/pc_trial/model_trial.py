@@ -1,0 +1,224 @@
+"""Measures one model on one engine: plan, load, answers, speeds, memory, and whether unloading gives it back."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import Plan
+from qwendesk.core.translation import tr
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.protocol import Devices, Estimated, LoadReport
+from qwendesk.engines.exact_plan import Ask
+from qwendesk.engines.load_decision import ModelFiles, facts_for, machine_now, plan_of, refusal
+from qwendesk.engines.pc_trial.questions import DEMO_QUESTIONS, PICTURE_QUESTION, ask_question, measure_speed
+from qwendesk.engines.pc_trial.readings import SpillWatch, TrialMeter
+from qwendesk.engines.pc_trial.report import (
+    MEMORY_PARTS,
+    FreedMemory,
+    ModelRun,
+    PlannedPart,
+    TrialAnswer,
+)
+from qwendesk.engines.pc_trial.steps import StepFailed, TrialSteps, or_failed
+
+DEPTHS = (512, 4096, 16384)
+"""Tokens of the prompts whose speed is measured."""
+_HEADER_S, _START_S, _DRY_RUN_S, _LOAD_S, _QUESTION_S, _UNLOAD_S = 20.0, 60.0, 30.0, 120.0, 30.0, 60.0
+_DEMO_SPEED_S, _SPEED_S = 30.0, 75.0
+_FULL_SHARE = 0.8
+"""A speed is left out if its prompt alone would take more than this share of the limit."""
+
+
+class ModelTrial:
+    """Measures one model. `result` has everything measured so far, also if `measure` is cancelled."""
+
+    def __init__(
+        self,
+        options: LoadOptions,
+        *,
+        label: str,
+        is_demo: bool,
+        on_cpu: bool,
+        client: EngineClient,
+        ask: Ask,
+        steps: TrialSteps,
+        meter: TrialMeter,
+        reserve_bytes: int,
+    ) -> None:
+        """`label` names engine and model in lines and problems. `ask` is the engine's dry run."""
+        if on_cpu:
+            options = msgspec.structs.replace(options, devices=("none",), n_gpu_layers=0, vision="cpu")
+        self._options = options
+        self._label = label
+        self._client = client
+        self._ask = ask
+        self._steps = steps
+        self._meter = meter
+        self._reserve_bytes = reserve_bytes
+        self._pid: int | None = None
+        self.result = ModelRun(is_demo=is_demo, on_cpu=on_cpu, architecture="", quant="", file_bytes=0)
+
+    async def measure(self, folder: Path, cpu_answers: Mapping[str, str]) -> None:
+        """Take all steps. `folder` is for a drawn picture, and `cpu_answers` are the CPU's answers by question."""
+        files = await self._run(tr("read the header"), _HEADER_S, self._read_files)
+        devices = await self._run(tr("start the engine"), _START_S, self._start) if files is not None else None
+        if files is None or devices is None:
+            return
+        plan = await self._run(tr("plan"), _HEADER_S, lambda: self._plan(files, devices))
+        if plan is None:
+            return
+        dry_run = await self._run(tr("dry run"), _DRY_RUN_S, lambda: self._dry_run(plan))
+        report = await self._run(tr("load"), _LOAD_S, lambda: self._load(plan))
+        if report is not None:
+            self._compare(plan, dry_run, report)
+            watch = SpillWatch(report, devices.devices, self._reserve_bytes)
+            await self._take_reading("loaded")
+            await self._ask_questions(report, folder, cpu_answers, watch)
+            await self._measure_speeds(report, watch)
+            await self._take_reading("after answers")
+            self._change(spill=watch.signs())
+        await self._run(tr("unload"), _UNLOAD_S, lambda: self._unload(devices))
+
+    async def _read_files(self) -> ModelFiles:
+        facts, mmproj = or_failed(await asyncio.to_thread(facts_for, self._options))
+        self._change(architecture=facts.architecture, quant=facts.quant, file_bytes=facts.file_bytes)
+        return facts, mmproj
+
+    async def _start(self) -> Devices:
+        welcome = or_failed(await self._client.start())
+        self._pid = welcome.pid or None
+        devices = or_failed(await self._client.probe())
+        await self._take_reading("before")
+        return devices
+
+    async def _plan(self, files: ModelFiles, devices: Devices) -> Plan:
+        machine = machine_now(devices, reserve_bytes=self._reserve_bytes)
+        plan = or_failed(await asyncio.to_thread(plan_of, *files, machine, self._options))
+        refused = refusal(plan, self._options)
+        if refused is not None:
+            raise StepFailed(refused.sentence)
+        decided = plan.options
+        self._change(
+            plan_kind=plan.kind,
+            n_ctx=decided.n_ctx,
+            n_gpu_layers=str(decided.n_gpu_layers),
+            n_cpu_moe=decided.n_cpu_moe,
+            kv_type=decided.type_k,
+        )
+        return plan
+
+    async def _dry_run(self, plan: Plan) -> Estimated:
+        answer = await self._ask(plan.options)
+        if answer.problem:
+            raise StepFailed(answer.problem)
+        return answer
+
+    async def _load(self, plan: Plan) -> LoadReport:
+        result = await self._client.load(plan.options)
+        if isinstance(result, LoadFailure):
+            raise StepFailed(" ".join([result.sentence, *result.engine_lines[-3:]]))
+        self._change(load_s=round(result.load_s, 3), n_params=result.n_params, n_ctx=result.n_ctx)
+        return result
+
+    def _compare(self, plan: Plan, dry_run: Estimated | None, report: LoadReport) -> None:
+        if not report.allocations:
+            self._fail(tr("{0}: {1}", self._label, tr("the engine didn't report what it allocated.")))
+            return
+        estimated = {row.device: row for row in dry_run.allocations} if dry_run is not None else {}
+        allocated = {row.device: row for row in report.allocations}
+        rows = []
+        for name, device in (*((gpu.name, gpu) for gpu in plan.memory.gpus), ("CPU", plan.memory.ram)):
+            for part in MEMORY_PARTS:
+                row = PlannedPart(
+                    device=name,
+                    part=part,
+                    planned_bytes=_bytes_of(device, part),
+                    # The dry run leaves the vision encoder out.
+                    dry_run_bytes=_bytes_of(estimated[name], part) if name in estimated and part != "vision" else None,
+                    allocated_bytes=_bytes_of(allocated.get(name), part),
+                )
+                if row.planned_bytes or row.dry_run_bytes or row.allocated_bytes:
+                    rows.append(row)
+        self._change(memory=tuple(rows))
+
+    async def _ask_questions(
+        self, report: LoadReport, folder: Path, cpu_answers: Mapping[str, str], watch: SpillWatch
+    ) -> None:
+        """Ask the demo model all questions, and other models about a picture only."""
+        questions = [*DEMO_QUESTIONS, PICTURE_QUESTION] if self.result.is_demo else [PICTURE_QUESTION]
+        for number, question in enumerate(questions, 1):
+            if question.has_picture and not report.can_see:
+                continue
+            answer = await self._run(
+                tr("picture") if question.has_picture else tr("question {0}", number),
+                _QUESTION_S if self.result.is_demo else _SPEED_S,
+                partial(ask_question, self._client, question, folder),
+            )
+            if answer is not None:
+                self._change(answers=(*self.result.answers, self._compared(answer, cpu_answers)))
+            await self._watch(watch)
+
+    def _compared(self, answer: TrialAnswer, cpu_answers: Mapping[str, str]) -> TrialAnswer:
+        if not self.result.is_demo:
+            # What a user's own model says is nobody's business; whether it saw the picture is enough.
+            return msgspec.structs.replace(answer, answer="")
+        known = cpu_answers.get(answer.question)
+        return msgspec.structs.replace(answer, is_as_on_cpu=None if known is None else known == answer.answer)
+
+    async def _measure_speeds(self, report: LoadReport, watch: SpillWatch) -> None:
+        limit_s = _DEMO_SPEED_S if self.result.is_demo else _SPEED_S
+        for depth in DEPTHS:
+            name = tr("speed at {0} tokens", depth)
+            last = self.result.speeds[-1].prefill_tok_s if self.result.speeds else None
+            if last is not None and depth / last > _FULL_SHARE * limit_s:
+                self._fail(tr("{0}, {1}: left out, because it would take too long.", self._label, name))
+                continue
+            measured = await self._run(name, limit_s, partial(measure_speed, self._client, report, depth))
+            if measured is not None:
+                self._change(speeds=(*self.result.speeds, measured))
+            await self._watch(watch)
+
+    async def _unload(self, before: Devices) -> None:
+        """Stop the worker, and ask a fresh one how much memory is free again."""
+        await self._client.unload()
+        if self._pid is not None:
+            self._change(worker_has_exited=not psutil.pid_exists(self._pid))
+        after = or_failed(await self._client.probe())
+        await self._take_reading("unloaded")
+        free_after = {device.name: device.free_bytes for device in after.devices}
+        self._change(
+            freed=tuple(
+                FreedMemory(device=device.name, free_before_bytes=device.free_bytes, free_after_bytes=free)
+                for device in before.devices
+                if device.free_bytes is not None and (free := free_after.get(device.name)) is not None
+            )
+        )
+
+    async def _take_reading(self, moment: Any) -> None:
+        reading = await self._meter.reading(moment, self._pid if moment != "unloaded" else None)
+        self._change(readings=(*self.result.readings, reading))
+
+    async def _watch(self, watch: SpillWatch) -> None:
+        watch.take(await self._meter.snapshot(self._pid), self._pid)
+
+    async def _run(self, name: str, limit_s: float, work: Callable[[], Any]) -> Any:
+        return await self._steps.run(f"{self._label}, {name}", limit_s, work, self._fail)
+
+    def _fail(self, sentence: str) -> None:
+        self._change(problems=(*self.result.problems, sentence))
+
+    def _change(self, **changes: object) -> None:
+        self.result = msgspec.structs.replace(self.result, **changes)
+
+
+def _bytes_of(device: object, part: str) -> int:
+    """Return the bytes of one part of a planned or allocated device; 0 if the device isn't there."""
+    value: int = getattr(device, f"{part}_bytes", 0)
+    return value

@@ -1,0 +1,102 @@
+"""Readings of the meter during a trial, and what the spill rules say of them."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.engines.pc_trial.report import GpuMemory, MemoryReading, SpillSign
+from qwendesk.hardware import nvidia_smi, spill
+from qwendesk.hardware.engine_gpus import match_gpus, spill_sample
+from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.hardware.snapshot_reader import SnapshotReader
+from qwendesk.hardware.spill import GpuAllocation, SpillTrack
+
+
+class TrialMeter:
+    """Reads the probes on another thread. Close it after the last reading."""
+
+    def __init__(self, reader: SnapshotReader) -> None:
+        self._reader = reader
+        self._lock = threading.Lock()
+        """A reading may go on after the step that asked for it was cancelled."""
+
+    async def snapshot(self, pid: int | None) -> Snapshot:
+        return await asyncio.to_thread(self._read, pid)
+
+    async def reading(
+        self, moment: Literal["before", "loaded", "after answers", "unloaded"], pid: int | None
+    ) -> MemoryReading:
+        """Return the memory of the PC now; `pid` is the engine's process."""
+        found = await self.snapshot(pid)
+        nvidia = [gpu for gpu in found.gpus if gpu.vendor == "nvidia"]
+        used, by_worker = (
+            await asyncio.to_thread(lambda: (nvidia_smi.used_on_cards(), nvidia_smi.used_by(pid)))
+            if nvidia
+            else ([], None)
+        )
+        by_key = {gpu.key: n_bytes for gpu, n_bytes in zip(nvidia, used, strict=False)}
+        return MemoryReading(
+            moment=moment,
+            ram_available_bytes=found.system.ram_available_bytes,
+            worker_ram_bytes=found.system.engine_ram_bytes,
+            nvidia_smi_worker_bytes=by_worker,
+            gpus=tuple(_gpu_memory(gpu, pid, by_key.get(gpu.key)) for gpu in found.gpus),
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            self._reader.close()
+
+    def _read(self, pid: int | None) -> Snapshot:
+        with self._lock:
+            return self._reader.read(pid, time.monotonic())
+
+
+class SpillWatch:
+    """Applies the spill rules to the GPUs that a loaded model uses."""
+
+    def __init__(self, report: LoadReport, devices: Sequence[DeviceInfo], reserve_bytes: int) -> None:
+        rows = {row.device: row.total_bytes for row in report.allocations}
+        self._devices = [device for device in devices if device.kind in ("gpu", "igpu") and rows.get(device.name)]
+        self._loaded = {
+            device.name: GpuAllocation(
+                unified=device.kind == "igpu",
+                device_bytes=rows[device.name],
+                host_bytes=report.host_bytes,
+                reserve_bytes=reserve_bytes,
+            )
+            for device in self._devices
+        }
+        self._tracks: dict[str, SpillTrack] = {name: spill.start(loaded) for name, loaded in self._loaded.items()}
+        self._most_bytes: dict[str, int] = {}
+
+    def take(self, snapshot: Snapshot, pid: int | None) -> None:
+        """Take one more reading into account."""
+        for name, gpu in match_gpus(self._devices, snapshot.gpus).items():
+            track = spill.step(self._tracks[name], spill_sample(gpu, pid, None, None), self._loaded[name])
+            self._tracks[name] = track
+            self._most_bytes[name] = max(self._most_bytes.get(name, 0), track.excess_bytes)
+
+    def signs(self) -> tuple[SpillSign, ...]:
+        return tuple(
+            SpillSign(device=name, state=str(track.state), excess_bytes=self._most_bytes.get(name, 0))
+            for name, track in self._tracks.items()
+        )
+
+
+def _gpu_memory(gpu: GpuReading, pid: int | None, nvidia_smi_bytes: int | None) -> GpuMemory:
+    ours = gpu.process(pid)
+    return GpuMemory(
+        name=gpu.name or str(gpu.vendor or "GPU"),
+        driver=gpu.driver or "",
+        total_bytes=gpu.total_bytes,
+        used_bytes=gpu.used_bytes,
+        shared_used_bytes=gpu.shared_used_bytes,
+        worker_dedicated_bytes=ours.dedicated_bytes if ours is not None else None,
+        worker_shared_bytes=ours.shared_bytes if ours is not None else None,
+        nvidia_smi_used_bytes=nvidia_smi_bytes,
+    )

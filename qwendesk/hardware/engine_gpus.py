@@ -1,0 +1,48 @@
+"""Matches the readings of the probes with the engine's devices, and makes samples for the spill rules of them."""
+
+from collections.abc import Sequence
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hardware.spill import Sample
+
+
+def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dict[str, GpuReading]:
+    """Return the reading of each of the engine's GPUs by device name, matched by product name or else by order."""
+    wanted = [device for device in devices if device.kind in ("gpu", "igpu")]
+    left, found = list(gpus), {}
+    for device in wanted:
+        same = next((gpu for gpu in left if gpu.name and _same_name(gpu.name, device.description)), None)
+        if same is not None:
+            found[device.name] = same
+            left.remove(same)
+    missing = [device for device in wanted if device.name not in found]
+    dedicated = [gpu for gpu in left if not gpu.unified]
+    for device, gpu in zip(missing, dedicated if len(dedicated) >= len(missing) else left, strict=False):
+        found[device.name] = gpu
+    return found
+
+
+def spill_sample(gpu: GpuReading, pid: int | None, decode_tok_s: float | None, best_tok_s: float | None) -> Sample:
+    """Return one sample for the spill rules."""
+    ours = gpu.process(pid)
+    shared = ours.shared_bytes if ours is not None else None
+    if shared is not None and ours is not None and ours.evicted_bytes:
+        shared = max(shared, ours.evicted_bytes)
+    return Sample(
+        total_bytes=gpu.total_bytes,
+        used_bytes=gpu.used_bytes,
+        dedicated_bytes=ours.dedicated_bytes if ours is not None else None,
+        shared_bytes=shared,
+        budget_bytes=gpu.budget_bytes,
+        busy_percent=gpu.busy_percent,
+        power_w=gpu.power_w,
+        power_limit_w=gpu.power_limit_w,
+        decode_tok_s=decode_tok_s,
+        best_tok_s=best_tok_s,
+    )
+
+
+def _same_name(one: str, other: str) -> bool:
+    one, other = (" ".join(name.lower().replace("(r)", "").replace("(tm)", "").split()) for name in (one, other))
+    return bool(one and other) and (one in other or other in one)

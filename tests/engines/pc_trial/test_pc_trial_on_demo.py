@@ -1,0 +1,36 @@
+"""A trial with the real engine: the demo model answers as the trial expects, and every figure is there."""
+
+import pytest
+
+from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
+from qwendesk.engines.pc_trial import model_trial
+from qwendesk.engines.pc_trial.page import report_page
+from qwendesk.engines.pc_trial.service import PcTrial
+from qwendesk.engines.trial import Trial
+
+
+async def installed_engine() -> EngineChoice:
+    return EngineChoice((Trial(name=INSTALLED, backend="cpu", usable=True),), INSTALLED)
+
+
+async def no_models() -> tuple[()]:
+    return ()
+
+
+@pytest.mark.asyncio
+async def test_trial_of_the_installed_engine_finds_nothing_wrong(monkeypatch):
+    monkeypatch.setattr(model_trial, "DEPTHS", (64, 128))
+
+    report = await PcTrial(installed_engine, no_models).run()
+
+    assert report.problems == ()
+    (model,) = report.engines[0].models
+    assert model.problems == ()
+    assert [(answer.question, answer.is_expected) for answer in model.answers if not answer.is_expected] == []
+    assert len(model.answers) == 5
+    assert [speed.generated_tokens for speed in model.speeds] == [32, 32]
+    assert all(speed.prefill_tok_s and speed.decode_tok_s for speed in model.speeds)
+    weights = next(row for row in model.memory if row.part == "weights")
+    assert weights.allocated_bytes == pytest.approx(weights.planned_bytes, rel=0.02)
+    assert model.worker_has_exited
+    assert "The engine process exited: yes" in report_page(report)

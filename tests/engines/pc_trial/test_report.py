@@ -1,0 +1,98 @@
+"""The report of a trial: its file, its page, and that it has no name of the user."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.engines.pc_trial.page import report_page
+from qwendesk.engines.pc_trial.report import BadReport, PcTrialReport, from_json, redacted, to_json
+from qwendesk.engines.pc_trial.saved_report import make_report_folder, save_report
+from tests.engines.pc_trial.pc import TrialPc
+
+EMPTY = PcTrialReport(date="2026-11-23", versions={"qwendesk": "0.1.0"}, ram_total_bytes=None, physical_cores=None)
+
+
+@pytest.mark.asyncio
+async def test_file_has_everything_that_the_report_has():
+    report = await TrialPc().trial.run()
+
+    assert from_json(to_json(report)) == report
+
+
+@pytest.mark.asyncio
+async def test_page_shows_engines_answers_speeds_and_memory():
+    page = report_page(await TrialPc().trial.run())
+
+    for words in (
+        "## Engine vulkan",
+        "## Engine cuda",
+        "This PC has no NVIDIA driver.",
+        "| What is 2 + 3? | yes | reference |",
+        "A red circle on a white background.",
+        "| prompt tokens | prompt processing, tok/s |",
+        "| CPU | weights |",
+        "| loaded | Fake Card | 1024.0 | 0.0 | 2048.0 | - |",
+        "The engine process exited: yes",
+    ):
+        assert words in page
+
+
+def test_page_of_a_stopped_trial_says_so_and_lists_what_was_not_measured():
+    stopped = msgspec.structs.replace(EMPTY, was_stopped=True, problems=("look for models: not finished after 60 s.",))
+
+    page = report_page(stopped)
+
+    assert "The trial was stopped early." in page
+    assert "- look for models: not finished after 60 s." in page
+
+
+def test_users_folders_are_not_in_the_report():
+    home = str(Path.home())
+    secret = msgspec.structs.replace(EMPTY, problems=(f"load: {home}/models/mine.gguf could not be found.",))
+
+    text = to_json(redacted(secret)).decode()
+
+    assert home not in text
+    assert "mine.gguf" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a report"),
+        (b'{"format": "something"}', "not a report"),
+        (b'{"format": "qwendesk-pc-trial", "version": 9}', "version 9"),
+        (b'{"format": "qwendesk-pc-trial", "version": 1}', "missing or wrong"),
+        (to_json(EMPTY).replace(b'"problems": []', b'"problems": [1]'), "missing or wrong"),
+    ],
+)
+def test_broken_and_foreign_files_are_refused_with_a_sentence(content: bytes, words: str):
+    with pytest.raises(BadReport, match=words):
+        from_json(content)
+
+
+def test_reports_do_not_replace_each_other(tmp_path: Path):
+    folder = tmp_path / "new"
+    make_report_folder(folder)
+
+    first, page = save_report(EMPTY, folder)
+    second, _ = save_report(EMPTY, folder)
+
+    assert (first.name, page.name) == ("qwendesk-trial-2026-11-23.json", "qwendesk-trial-2026-11-23.md")
+    assert second.name == "qwendesk-trial-2026-11-23-2.json"
+    assert from_json(first.read_bytes()) == EMPTY
+    assert page.read_text(encoding="utf-8") == report_page(EMPTY)
+
+
+def test_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_text("")
+
+    with pytest.raises(QwenDeskError, match="Choose another folder"):
+        make_report_folder(file / "folder")
