@@ -1,4 +1,5 @@
 """The command line: `qwendesk ask`, `plan`, `verify`, `models`, `doctor` and `trial`, on the window's services."""
+"""The command line: `qwendesk ask`, `plan`, `verify`, `models`, `engines` and `doctor`, with the window's services."""
 
 import argparse
 import asyncio
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from qwendesk import __version__
 from qwendesk.cli.ask import add_ask_options, ask, request_of
 from qwendesk.cli.doctor import doctor
+from qwendesk.cli.engines import add_engines_commands
 from qwendesk.cli.models import add_models_commands
 from qwendesk.cli.models_hub import with_next_step
 from qwendesk.cli.plan import add_plan_options, plan
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
                 status = verify_files(options, terminal)
             elif options.command == "plan":
                 status = asyncio.run(plan(options, terminal, interrupts))
-            elif options.command == "models":
+            elif options.command in ("models", "engines"):
                 status = asyncio.run(options.run(options, terminal, interrupts))
             elif options.command == "trial":
                 status = asyncio.run(trial(options, terminal, interrupts))
@@ -114,5 +116,6 @@ def _parser() -> argparse.ArgumentParser:
             epilog="Exit status: 0 it fits, 1 it doesn't fit, 2 bad usage or a file that can't be read.",
         )
     )
+    add_engines_commands(commands.add_parser("engines", help="list, add and remove engines"))
     add_models_commands(commands.add_parser("models", help="list, search, download, import and delete models"))
     return parser

@@ -86,9 +86,22 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
     cpu_needs: tuple[str, ...] = ()
     gpu_architectures: tuple[str, ...] = ()
     minimum_driver: str = ""
-    archives: tuple[PackArchive, ...]
+    archives: tuple[PackArchive, ...] = ()
 
     @property
     def n_bytes(self) -> int:
         """Download size in bytes."""
         return sum(archive.n_bytes for archive in self.archives)
+
+    def manifest(self, files: tuple[EngineFile, ...]) -> EngineManifest:
+        """Return the manifest of this pack's engine with these files."""
+        return EngineManifest(
+            name=self.name,
+            package_version=self.package_version,
+            llama_cpp_commit=self.llama_cpp_commit,
+            backend=self.backend,
+            cpu_needs=self.cpu_needs,
+            gpu_architectures=self.gpu_architectures,
+            minimum_driver=self.minimum_driver,
+            files=files,
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.engine_manifest import BEST_FIRST, Backend, BrokenEngine
+from qwendesk.core.engine_manifest import BEST_FIRST, Backend, BrokenEngine, EngineFolder, EngineManifest
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.links import BehindLink, remove_tree
 from qwendesk.core.observed import Observed
@@ -20,6 +20,7 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.engine_folders import find_engines, library_environment, wrong_files
 from qwendesk.engines.crash_counts import CrashCounts
+from qwendesk.engines.pack_file import recover
 from qwendesk.engines.trial import Trial, reason_not_startable, try_engine
 from qwendesk.hardware.cpu_features import cpu_features
 
@@ -189,6 +190,21 @@ class EngineChoiceService:
                 self._show_trying("")
             return self._publish(EngineChoice(tuple(sorted(done, key=_rank)), chosen, _note(wanted, chosen, done)))
 
+    async def find_engines(self) -> EngineChoice:
+        """Find the engines on this PC without starting any."""
+        async with self._choice_lock:
+            found = [self._earlier_trial(each) for each in await asyncio.to_thread(self._candidates)]
+            trials = tuple(sorted(found, key=_rank))
+            return self._publish(msgspec.structs.replace(self.engines, trials=trials))
+
+    def reason_not_startable(self, manifest: EngineManifest) -> str:
+        """Return a sentence that says why an engine with this manifest must not be started; "" if it may be."""
+        return reason_not_startable(manifest, self._package_version, self._features())
+
+    async def try_unpacked(self, engine: EngineFolder) -> Trial:
+        """Try an engine that is not in one of the folders for engines. Its crashes are not counted."""
+        return await self._try_one(engine.name, engine.manifest.backend, engine)
+
     def forget_crashes(self, name: str) -> None:
         """Forget the crashes of an engine that was replaced by a new one."""
         self._crashes.forget(name)
@@ -271,6 +287,7 @@ class EngineChoiceService:
         return [trial for trial in found if trial.backend == "cpu"] or found
 
     def _find_engines(self) -> list[Trial]:
+        recover(self.user_folder)
         features = self._features()
         found = []
         if self._installed_backend is not None:
@@ -282,7 +299,7 @@ class EngineChoiceService:
                     Trial(name=each.name, backend="cpu", folder=each.path, is_own=is_own, reason=each.sentence)
                 )
             else:
-                reason = reason_not_startable(each, self._package_version, features)
+                reason = reason_not_startable(each.manifest, self._package_version, features)
                 found.append(
                     Trial(
                         name=each.name, backend=each.manifest.backend, engine=each, folder=each.path, is_own=is_own,

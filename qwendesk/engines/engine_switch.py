@@ -5,12 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.engine_manifest import EngineFolder
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.pack_file import PackFile
+from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService
 
 
@@ -35,14 +38,17 @@ class EngineSwitch:
         engine: EngineService,
         settings: AppSettings,
         stop_answer: Callable[[], Awaitable[None]],
+        installer: PackInstaller,
     ) -> None:
         """`stop_answer` stops the answer in progress and keeps its text."""
-        self._stop_answer = stop_answer
+        self._stop_answer, self._installer = stop_answer, installer
         self._engines, self._packs, self._engine, self._settings = engines, packs, engine, settings
         self._change_lock = asyncio.Lock()
         self._n_waiting = 0
         self.is_waiting = Observed(False)
         """Whether a change is waiting for the end of an answer."""
+        self.adding = Observed("")
+        """Name of the engine that is being added from a file; "" if none is."""
         self._switched = Subscribers[str]()
 
     @property
@@ -96,6 +102,25 @@ class EngineSwitch:
         self._settings.change({"offline": False})
         await self.install_pack(name)
 
+    async def add_pack_file(self, pack: PackFile) -> None:
+        """Unpack a pack, try its engine, and keep it if it runs. Raises BadPack otherwise.
+
+        Use it after an answer in progress if the user chose it, or if it is the best one and the user chose none. If
+        it replaces the engine in use, the model is loaded again.
+        """
+        name = pack.manifest.name
+        async with self._change_lock:
+            self.adding.set(name)
+            try:
+                async with self._installer.unpacked(pack) as engine:
+                    await self._put_in_place(engine)
+            finally:
+                self.adding.set("")
+                self._packs.refresh()
+            await self._choose(at_once=False)
+            if self._engines.engines.chosen != name:
+                await self._engines.try_again(name)
+
     async def delete(self, name: str) -> None:
         """Delete an engine in the user's own folder. Raises QwenDeskError if that fails.
 
@@ -115,6 +140,19 @@ class EngineSwitch:
                 if is_used:
                     await self._engines.choose(self.wanted)
                     await self._announce_and_reload(to_reload)
+
+    async def _put_in_place(self, engine: EngineFolder) -> None:
+        """Give an unpacked engine its place. If it replaces the engine in use, load the model again with it."""
+        if self._engines.engines.chosen != engine.name:
+            await self._installer.put_in_place(engine)
+            return
+        await self._wait_for_answer()
+        to_reload = await self._stop_worker()
+        try:
+            await self._installer.put_in_place(engine)
+        finally:
+            await self._engines.choose(self.wanted)
+            await self._announce_and_reload(to_reload)
 
     async def _choose(self, *, at_once: bool) -> None:
         if at_once and self.is_answering:

@@ -22,7 +22,6 @@ from qwendesk.core.engine_manifest import (
     MANIFEST_NAME,
     EngineFile,
     EngineFolder,
-    EngineManifest,
     EnginePack,
     PackArchive,
 )
@@ -47,9 +46,7 @@ _UNPACKING = ".unpacking-"
 """Stands between the pack's name and random letters in the name of a folder that is being unpacked."""
 _MAX_MEMBER_BYTES = 4 * 1024**3
 """Larger files are refused: the largest expected library, cublasLt, has 0.7 GB."""
-
-
-_SCANNER_TIMEOUT_S = 20.0
+SCANNER_TIMEOUT_S = 20.0
 """How long to wait for the virus scanner of Windows, which keeps a new engine's gigabytes of libraries open."""
 
 
@@ -243,20 +240,10 @@ class PacksService:
                 for archive in pack.archives
                 for file in _unpack_archive(downloads / _file_name(archive), archive.keep, fresh, control)
             ]
-            manifest = EngineManifest(
-                name=pack.name,
-                package_version=pack.package_version,
-                llama_cpp_commit=pack.llama_cpp_commit,
-                backend=pack.backend,
-                cpu_needs=pack.cpu_needs,
-                gpu_architectures=pack.gpu_architectures,
-                minimum_driver=pack.minimum_driver,
-                files=tuple(files),
-            )
-            write_whole(fresh / MANIFEST_NAME, msgspec.json.encode(manifest))
+            write_whole(fresh / MANIFEST_NAME, msgspec.json.encode(pack.manifest(tuple(files))))
             with suppress(FileNotFoundError):
                 remove_tree(self._folder / pack.name, self._folder)
-            replace(fresh, self._folder / pack.name, _SCANNER_TIMEOUT_S)
+            replace(fresh, self._folder / pack.name, SCANNER_TIMEOUT_S)
         finally:
             # This is safe even behind a link, because this call made the folder and put everything in it.
             shutil.rmtree(fresh, ignore_errors=True)

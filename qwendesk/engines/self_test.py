@@ -113,7 +113,9 @@ async def examine(
         system_info=welcome.system_info if welcome else "",
         backends=welcome.backends if welcome else (),
         devices=state.devices,
-        engines={trial.name: _use(trial, engines.chosen) for trial in engines.trials} if engines is not None else {},
+        engines={trial.name: engine_use(trial, engines.chosen) for trial in engines.trials}
+        if engines is not None
+        else {},
         cpu_features=state.cpu_features,
         folders={
             "resources": str(paths.resources_folder()),
@@ -157,7 +159,8 @@ async def _self_test(client: EngineClient, ask: AskQuestion) -> list[Check]:
         return checks
 
 
-def _use(trial: Trial, chosen: str) -> str:
+def engine_use(trial: Trial, chosen: str) -> str:
+    """Return whether an engine is in use, runs here, or why it can't be used."""
     if trial.name == chosen:
         return "in use"
     return "runs here" if trial.usable else trial.reason or "not tried"

@@ -10,6 +10,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.engine_switch import AppSettings, EngineSwitch
+from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService, read_packs
 from qwendesk.engines.self_test import AskQuestion, Diagnosis, SelfTest, examine
 from qwendesk.hub.network import Network
@@ -19,10 +20,11 @@ AskWith = Callable[[EngineClient, EngineService], AskQuestion]
 
 
 class InstalledEngines(msgspec.Struct):
-    """The services for installed engines, for engine packs to download, and for switching engines."""
+    """The services for installed engines, for engine packs to download or add, and for switching engines."""
 
     engines: EngineChoiceService
     packs: PacksService
+    installer: PackInstaller
     switch: EngineSwitch
 
 
@@ -40,16 +42,18 @@ def build_installed(
 
     `stop_answer` stops the answer in progress.
     """
+    listed = read_packs() if packs is None else packs
     packs_service = PacksService(
-        read_packs() if packs is None else packs,
+        listed,
         engines.package_version,
         network,
         folder=engines.user_folder,
         limit_bytes_per_s=limit_bytes_per_s,
     )
     closing.push_async_callback(packs_service.close)
-    switch = EngineSwitch(engines, packs_service, engine, settings, stop_answer)
-    return InstalledEngines(engines, packs_service, switch)
+    installer = PackInstaller(engines, listed)
+    switch = EngineSwitch(engines, packs_service, engine, settings, stop_answer, installer)
+    return InstalledEngines(engines, packs_service, installer, switch)
 
 
 def build_self_test(make_client: Callable[[], EngineClient], decide: Decide | None, ask_with: AskWith) -> SelfTest:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.engine_manifest import Backend, EngineFolder
+from qwendesk.core.engine_manifest import Backend, EngineFolder, EngineManifest
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine import exit_codes
@@ -87,12 +87,11 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return any(device.kind in {"gpu", "igpu"} for device in self.devices)
 
 
-def reason_not_startable(engine: EngineFolder, package_version: str, features: Collection[str] | None) -> str:
-    """Return a sentence that says why this engine must not be started; "" if it may be.
+def reason_not_startable(manifest: EngineManifest, package_version: str, features: Collection[str] | None) -> str:
+    """Return a sentence that says why an engine must not be started; "" if it may be.
 
     `features` are those of the CPU. None if they are unknown: only engines that need none may be started then.
     """
-    manifest = engine.manifest
     if manifest.package_version != package_version:
         return tr(
             "It belongs to engine release {0}, but this QwenDesk uses {1}.", manifest.package_version, package_version

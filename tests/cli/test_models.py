@@ -10,6 +10,7 @@ from qwendesk.cli import main as cli
 from qwendesk.core import paths
 from qwendesk.hub import model_deletion
 from qwendesk.hub.model_folders import ModelFolders, write_folders
+from tests.cli.keyboard import Keyboard
 from tests.gguf_files import mmproj_values, model_values, tensor, write_model
 
 
@@ -69,25 +70,12 @@ def test_delete_moves_to_the_trash(ours, capsys, monkeypatch):
 @pytest.mark.parametrize(("answer", "left"), [("y\n", False), ("\n", True), ("n\n", True), ("", True)])
 def test_delete_asks_and_names_the_size(ours, capsys, monkeypatch, answer, left):
     path = model(ours / "a.gguf")
-    monkeypatch.setattr("sys.stdin", Answers(answer))
+    monkeypatch.setattr("sys.stdin", Keyboard(answer))
     assert cli.main(["models", "delete", "a", "--permanently"]) == (1 if left else 0)
     err = capsys.readouterr().err
     assert "Permanently delete" in err
     assert str(path) in err
     assert path.exists() == left
-
-
-class Answers:
-    """A keyboard."""
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-
-    def isatty(self) -> bool:
-        return True
-
-    def readline(self) -> str:
-        return self._line
 
 
 def test_delete_without_a_terminal_needs_yes(ours, capsys):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from qwendesk.core.engine_manifest import MANIFEST_NAME
 from qwendesk.core.paths import guide_folder
 from qwendesk.help.guide import INDEX, GuidePage, read_guide
 from tests.docs.window import is_label, unknown_shortcuts
@@ -105,6 +106,11 @@ def commands() -> Iterator[str]:
     """What may be typed: commands of ours, targets of the Makefile, and lines for Windows."""
     cli = (ROOT / "qwendesk" / "cli" / "main.py").read_text(encoding="utf-8")
     yield from (f"qwendesk {name}" for name in set(re.findall(r"\"(\w+)\"", cli)))
+    engine_commands = (ROOT / "qwendesk" / "cli" / "engines.py").read_text(encoding="utf-8")
+    for variable, name in re.findall(r"(\w+) = commands\.add_parser\(\s*\"(\w+)\"", engine_commands):
+        arguments = re.findall(rf"{variable}\.add_argument\(\"(\w+)\"", engine_commands)
+        yield " ".join(("qwendesk engines", name, *(argument.upper() for argument in arguments)))
+    yield MANIFEST_NAME
     window = (ROOT / "qwendesk" / "app" / "main.py").read_text(encoding="utf-8")
     yield from (f"qwendesk {flag}" for flag in re.findall(r"\"(--[\w-]+)\"", window))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import sys
+import zipfile
 from pathlib import Path
 
 import msgspec
@@ -12,13 +13,15 @@ from qwendesk.core.engine_manifest import Backend, EngineFile, EngineFolder, Eng
 from qwendesk.engines.trial import Trial
 
 VERSION = "0.3.36"
-LIBRARY = "llama.dll" if sys.platform == "win32" else "libllama.so"
+LIBRARY = {"win32": "llama.dll", "darwin": "libllama.dylib"}.get(sys.platform, "libllama.so")
 """What llama_cpp looks for in an engine's folder."""
 GPU = DeviceInfo("CUDA0", "GPU", "gpu", "CUDA")
 CPU = DeviceInfo("CPU", "CPU", "cpu", "CPU")
 
 
-def make_engine(place: Path, name: str, backend: Backend = "cpu", needs: tuple[str, ...] = (), **other: object) -> Path:
+def make_engine(
+    place: Path, name: str, /, backend: Backend = "cpu", needs: tuple[str, ...] = (), **other: object
+) -> Path:
     folder = place / name
     folder.mkdir(parents=True)
     content = b"library of " + name.encode()
@@ -28,6 +31,17 @@ def make_engine(place: Path, name: str, backend: Backend = "cpu", needs: tuple[s
     manifest = msgspec.structs.replace(manifest, **other)
     (folder / "engine.json").write_bytes(msgspec.json.encode(manifest))
     return folder
+
+
+def make_pack_file(folder: Path, name: str, /, backend: Backend = "cpu", **other: object) -> Path:
+    """A zip archive as tools/bundle/pack.py makes it, of a made-up engine."""
+    engine = make_engine(folder / "made", name, backend, **other)  # type: ignore[arg-type]
+    archive = folder / f"{engine.name}.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(engine / "engine.json", "engine.json")
+        packed.write(engine / LIBRARY, f"engine/{LIBRARY}")
+        packed.writestr("licences/llama.cpp.txt", "MIT")
+    return archive
 
 
 class Tries:

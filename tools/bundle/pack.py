@@ -9,12 +9,12 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from qwendesk.core.engine_manifest import EnginePack, PackArchive
+from qwendesk.core.engine_manifest import MANIFEST_NAME, EngineFile, EnginePack, PackArchive
 from qwendesk.engines.packs import this_platform
 from tools.bundle import needed
 from tools.bundle.engines import AVX2, library_names
@@ -41,16 +41,6 @@ def make_pack(wheel: Path, toolkit: Path, release: tuple[int, int], address: str
     name = f"cuda-{major}"
     target.mkdir(parents=True, exist_ok=True)
     archive = target / f"qwendesk-engine-{name}-{version}-{where}.zip"
-    with tempfile.TemporaryDirectory() as folder:
-        libraries = [*_unpacked(wheel, Path(folder)), *runtime_libraries(toolkit, major, where)]
-        needed.refuse_unmet(libraries)
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-            for library in libraries:
-                packed.write(library, f"engine/{library.name}")
-            packed.write(ROOT / "packaging" / "licences" / "llama.cpp.txt", "licences/llama.cpp.txt")
-            packed.write(_eula(toolkit), "licences/NVIDIA-EULA.txt")
-    with archive.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     pack = EnginePack(
         name=name,
         title=f"NVIDIA (CUDA {major})",
@@ -60,11 +50,35 @@ def make_pack(wheel: Path, toolkit: Path, release: tuple[int, int], address: str
         cpu_needs=AVX2,
         gpu_architectures=tuple(each.split("-")[0].rstrip("a") for each in CUDA_ARCHITECTURES),
         minimum_driver=_OLDEST_DRIVER.get((where, major), ""),
-        archives=(PackArchive(f"{address}/{archive.name}", archive.stat().st_size, digest, _LICENCE, ("engine/*",)),),
     )
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = [*_unpacked(wheel, Path(folder)), *runtime_libraries(toolkit, major, where)]
+        needed.refuse_unmet(libraries)
+        licences = {"llama.cpp.txt": ROOT / "packaging/licences/llama.cpp.txt", "NVIDIA-EULA.txt": _eula(toolkit)}
+        write_archive(archive, libraries, pack, licences)
+    digest = sha256_of(archive)
+    download = PackArchive(f"{address}/{archive.name}", archive.stat().st_size, digest, _LICENCE, ("engine/*",))
+    pack = msgspec.structs.replace(pack, archives=(download,))
     entry = archive.with_suffix(".json")
     entry.write_bytes(msgspec.json.format(msgspec.json.encode(pack), indent=1))
     return archive, entry
+
+
+def write_archive(archive: Path, libraries: Sequence[Path], pack: EnginePack, licences: Mapping[str, Path]) -> None:
+    """Writes a pack: libraries, licences, and the manifest with which `qwendesk engines add` takes the archive."""
+    files = tuple(EngineFile(each.name, each.stat().st_size, sha256_of(each)) for each in libraries)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(MANIFEST_NAME, msgspec.json.format(msgspec.json.encode(pack.manifest(files)), indent=1))
+        for library in libraries:
+            packed.write(library, f"engine/{library.name}")
+        for name, licence in licences.items():
+            packed.write(licence, f"licences/{name}")
+
+
+def sha256_of(path: Path) -> str:
+    """The file's SHA-256, in lower-case hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def runtime_libraries(toolkit: Path, major: int, where: str) -> Iterator[Path]:

@@ -21,6 +21,7 @@ class EngineList(QFrame):
     delete_asked = Signal(str)
     pack_asked = Signal(str, str)
     """Name of the pack, and get, online, pause or discard."""
+    add_asked = Signal()
     folder_asked = Signal()
     help_asked = Signal()
 
@@ -62,6 +63,7 @@ class EngineList(QFrame):
         `is_best` tells that the user chose the best one instead of a certain engine. While `is_busy`, an engine is
         being tried or changed, and the user can't choose.
         """
+        self._add.setEnabled(not is_busy)
         self._best.show_best(best, is_wanted=is_best, can_choose=not is_busy)
         self._note.setText(note)
         self._note.setVisible(bool(note))
@@ -103,6 +105,14 @@ class EngineList(QFrame):
             row.deleteLater()
 
     def _foot(self) -> QHBoxLayout:
+        self._add = TextButton(" " + tr("Add engine from file…"), kind="link", icon_name="new")
+        describe(
+            self._add,
+            "engine.add",
+            tr("Add engine from file…"),
+            tr("Add an engine that you have as a zip file or folder"),
+        )
+        self._add.clicked.connect(self.add_asked)
         folder = TextButton(" " + tr("Open engines folder"), kind="link", icon_name="folder")
         tip = tr("Open your engines folder. An engine that you put there is found after a restart.")
         describe(folder, "engine.folder", tr("Open engines folder"), tip)
@@ -112,6 +122,7 @@ class EngineList(QFrame):
         self._help.clicked.connect(self.help_asked)
         row = QHBoxLayout()
         row.setSpacing(12)
+        row.addWidget(self._add)
         row.addWidget(folder)
         row.addWidget(self._help)
         row.addStretch(1)

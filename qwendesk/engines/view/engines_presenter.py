@@ -1,12 +1,13 @@
 """Shows the engines of this PC and the packs to download, and does what the user chooses."""
 
 from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from qwendesk.core.engine_manifest import Backend
+from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_fit import fits, obstacle, packs_for, unserved
@@ -15,10 +16,11 @@ from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view import row_texts
 from qwendesk.engines.view.engine_list import EngineList
 from qwendesk.engines.view.pack_row import PackRow
-from qwendesk.engines.view.questions import ask_deletion, ask_when
+from qwendesk.engines.view.questions import ask_addition, ask_deletion, ask_when
 from qwendesk.engines.view.row_texts import PackLine
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
+from qwendesk.widgets.file_dialogs import ask_for_file
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -33,6 +35,7 @@ class EnginesPresenter(QObject):
         super().__init__(engine_list)
         self.list = engine_list
         self._engines, self._packs, self._switch = installed.engines, installed.packs, installed.switch
+        self._installer = installed.installer
         self._engine, self._tasks = engine, window_tasks()
         self._gpus: tuple[GpuReading, ...] = ()
         self._offered = ""
@@ -41,11 +44,13 @@ class EnginesPresenter(QObject):
         self.list.try_asked.connect(lambda name: self._start(self._switch.try_again(name)))
         self.list.delete_asked.connect(self._ask_delete)
         self.list.pack_asked.connect(self._handle_pack)
+        self.list.add_asked.connect(self._ask_file)
         self.list.folder_asked.connect(lambda: self._start(self._open_folder()))
         self.offer_row.asked.connect(lambda what: self._handle_pack(self._offered, what))
         bind(self, engine.observed, self._show_all)
         bind(self, self._engines.observed, self._show_all)
         bind(self, self._switch.is_waiting, self._show_all)
+        bind(self, self._switch.adding, self._show_all)
         bind(self, self._packs.observed, self._show_all, every_ms=REPAINT_EVERY_MS)
 
     def show_snapshot(self, snapshot: Snapshot | None) -> None:
@@ -55,11 +60,11 @@ class EnginesPresenter(QObject):
 
     def _show_all(self, _state: object = None) -> None:
         engines, wanted = self._engines.engines, self._switch.wanted
-        is_waiting = self._switch.is_waiting.value
+        is_waiting, adding = self._switch.is_waiting.value, self._switch.adding.value
         lines = row_texts.engine_lines(engines, wanted, self._engine.state.devices)
-        note = row_texts.note_text(engines, wanted, waits=is_waiting)
+        note = row_texts.note_text(engines, wanted, waits=is_waiting, adding=adding)
         best = row_texts.best_text(engines)
-        is_busy = bool(engines.trying) or is_waiting
+        is_busy = bool(engines.trying) or is_waiting or bool(adding)
         self.list.show_engines(lines, best, note, is_best=not wanted, is_busy=is_busy)
         packs = self._pack_lines()
         self.list.show_packs(packs, self._unserved_text())
@@ -87,6 +92,19 @@ class EnginesPresenter(QObject):
         if line is not None:
             can_download = any(state.pack.name == name for state in self._packs.states)
             ask_deletion(self.list, line, lambda: self._start(self._switch.delete(name)), can_download=can_download)
+
+    def _ask_file(self) -> None:
+        """Ask for an engine pack. In a folder, its `engine.json` stands for it."""
+        filters = (tr("Engine packs ({0})", f"*.zip {MANIFEST_NAME}"), tr("All files ({0})", "*"))
+        ask_for_file(
+            self.list, "engine.adddialog", tr("Add engine from file"), filters,
+            lambda path: self._start(self._read_file(Path(path))),
+        )  # fmt: skip
+
+    async def _read_file(self, path: Path) -> None:
+        """Read an engine pack and ask whether to add it."""
+        pack = await self._installer.read(path)
+        ask_addition(self.list, pack, lambda: self._start(self._switch.add_pack_file(pack)))
 
     def _handle_pack(self, name: str, what: str) -> None:
         """Do what a button of a pack asks for; `what` is get, online, pause or discard."""

@@ -93,11 +93,13 @@ def best_text(engines: EngineChoice) -> str:
     return tr("No engine runs here yet") if engines.trials and not engines.trying else tr("Checking the engines…")
 
 
-def note_text(engines: EngineChoice, wanted: str, *, waits: bool) -> str:
+def note_text(engines: EngineChoice, wanted: str, *, waits: bool, adding: str = "") -> str:
     """Return why the engine in use is not the one that the user chose; "" if it is.
 
-    `waits` tells that a change is waiting for the end of an answer.
+    `waits` tells that a change is waiting for the end of an answer. `adding` is the engine being added from a file.
     """
+    if adding and not waits:
+        return tr("Adding {0}: it is unpacked and tried…", adding)
     if waits:
         return tr("The engine changes after the current answer.")
     if not engines.trials or engines.trying:

@@ -1,106 +1,21 @@
 """The list of engines in the window: choose, try again, get, pause, delete, on made-up engines and a server of ours."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QAbstractButton, QRadioButton
+from PySide6.QtWidgets import QRadioButton
 
-from qwendesk.app.parts import build
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.units import GIB
-from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
-from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.packs import this_platform
-from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
-from qwendesk.hardware.snapshot import GpuReading
-from qwendesk.hardware.snapshot_reader import SnapshotReader
-from qwendesk.meters.services import MeterSource
-from qwendesk.settings.service import SettingsService
-from qwendesk.widgets.theme_keeper import ThemeKeeper
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.engines.view.engines_desk import MakeDesk
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
 from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
-from tests.window_desk import Desk
-
-CARD = GpuReading(pci="0000:01:00.0", name="RTX 3090", vendor="nvidia", driver="575.64", total_bytes=24 * GIB)
-
-
-class OneCard:
-    """A probe that sees an NVIDIA card."""
-
-    def read(self, _request: ProbeRequest) -> ProbeResult:
-        return ProbeResult(gpus=(CARD,))
-
-    def close(self) -> None:
-        """Nothing stays open."""
-
-
-class EnginesDesk(Desk):
-    """A window on engine folders in `place`; `tries` says which of them run."""
-
-    def __init__(self, client: FakeEngineClient, place: Path, tries: Tries, packs: tuple[EnginePack, ...]) -> None:
-        self.place, self.tries = place, tries
-        self.engines = EngineChoiceService(
-            (place.with_name("app"), place), VERSION, has_installed=False, try_one=tries,
-            features=lambda: ("avx2", "sse4_2"), crash_file=place.with_name("crashes.json"),
-        )  # fmt: skip
-        parts = build(
-            client,
-            decide=decide_by_default,
-            engines=self.engines,
-            packs=packs,
-            meter_source=MeterSource(reader=SnapshotReader((OneCard(),))),
-            settings=SettingsService(place.with_name("settings.json")),
-        )
-        super().__init__(parts, client)
-        self.window.show()
-        self.window.activateWindow()
-
-    @property
-    def loads(self) -> int:
-        return sum(isinstance(each, Load) for each in self.client.requests)
-
-    async def begin(self) -> None:
-        """As the app does at its start."""
-        await self.engines.choose(self.parts.services.settings.options.engine)
-        await self.parts.services.meters.service.sample()
-        self.window.show_page("engine")
-
-    def state_of(self, name: str) -> str:
-        return self.text_of(f"engine.list.{name}.state")
-
-    def is_wanted(self, name: str) -> bool:
-        return self.find(f"engine.list.{name}.use", QRadioButton).isChecked()
-
-    def answer_box(self, name: str) -> None:
-        """Press one of the buttons of the question that is open."""
-        self.find(name, QAbstractButton).click()
-
-    async def until_quiet(self) -> None:
-        await self.until(lambda: not self.engines.engines.trying and not self.parts.tasks._running)
-
-
-MakeDesk = Callable[..., EnginesDesk]
-
-
-@pytest.fixture
-def make_engines_desk(
-    qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient, tmp_path: Path
-) -> Iterator[MakeDesk]:
-    desks: list[EnginesDesk] = []
-
-    def make(tries: Tries, *packs: EnginePack) -> EnginesDesk:
-        desks.append(EnginesDesk(client, tmp_path / "own", tries, packs))
-        return desks[-1]
-
-    yield make
-    for desk in desks:
-        qt_loop.run(desk.parts.close())
 
 
 @pytest.fixture
