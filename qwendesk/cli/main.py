@@ -1,5 +1,4 @@
-"""The command line: `qwendesk ask`, `plan`, `verify`, `models`, `doctor` and `trial`, on the window's services."""
-"""The command line: `qwendesk ask`, `plan`, `verify`, `models`, `engines` and `doctor`, with the window's services."""
+"""The command line: `ask`, `plan`, `verify`, `models`, `engines`, `doctor` and `trial`, on the window's services."""
 
 import argparse
 import asyncio
