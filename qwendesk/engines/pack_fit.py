@@ -35,10 +35,16 @@ def cards(gpus: Sequence[GpuReading]) -> tuple[GpuReading, ...]:
 
 
 def unserved(gpus: Sequence[GpuReading], devices: Sequence[DeviceInfo]) -> tuple[GpuReading, ...]:
-    """Return the cards of this PC if the engine sees no GPU at all; empty while its `devices` are unknown."""
-    if not devices or any(device.kind in {"gpu", "igpu"} for device in devices):
-        return ()
-    return cards(gpus)
+    """Return the cards of this PC if the engine sees none of them; empty while its `devices` are unknown.
+
+    A laptop's integrated GPU may be all that the engine sees: with the card switched off, or with an old driver.
+    """
+    return () if sees_card(devices) else cards(gpus)
+
+
+def sees_card(devices: Sequence[DeviceInfo]) -> bool:
+    """Return whether an engine with these devices sees a graphics card, or hasn't listed its devices yet."""
+    return not devices or any(device.kind == "gpu" for device in devices)
 
 
 def fits(backend: Backend, gpu: GpuReading) -> bool:

@@ -47,3 +47,5 @@ def test_gpu_is_unserved_only_if_the_engine_lists_none() -> None:
     assert unserved((NVIDIA, IRIS), ()) == ()
     assert unserved((NVIDIA, IRIS), (cpu,)) == (NVIDIA,)
     assert unserved((NVIDIA,), (gpu, cpu)) == ()
+    integrated = DeviceInfo("Vulkan0", "Iris", "igpu", "Vulkan")
+    assert unserved((NVIDIA, IRIS), (integrated, cpu)) == (NVIDIA,), "a laptop whose card is switched off"

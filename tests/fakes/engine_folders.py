@@ -52,6 +52,8 @@ class Tries:
         self.started: list[str] = []
         self.wait_for: dict[str, asyncio.Event] = {}
         """Engines whose trial takes until that happens."""
+        self.devices: dict[str, tuple[DeviceInfo, ...]] = {}
+        """What engines see that see something else than one card."""
 
     async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
         self.started.append(name)
@@ -60,5 +62,5 @@ class Tries:
         fate = self.runs.get(name.replace("-", "_"), "")
         if fate == "crash":
             return Trial(name=name, backend=backend, engine=engine, reason="It crashed.", crashed=True)
-        devices = (CPU,) if backend == "cpu" else (GPU, CPU)
+        devices = self.devices.get(name, (CPU,) if backend == "cpu" else (GPU, CPU))
         return Trial(name=name, backend=backend, engine=engine, usable=not fate, reason=str(fate), devices=devices)

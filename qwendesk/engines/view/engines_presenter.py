@@ -10,9 +10,10 @@ from PySide6.QtGui import QDesktopServices
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.pack_fit import fits, obstacle, packs_for, unserved
+from qwendesk.engines.pack_fit import fits, obstacle, packs_for, sees_card, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.engines.services import InstalledEngines
+from qwendesk.engines.trial import Trial
 from qwendesk.engines.view import row_texts
 from qwendesk.engines.view.engine_list import EngineList
 from qwendesk.engines.view.pack_row import PackRow
@@ -136,9 +137,21 @@ class EnginesPresenter(QObject):
         current = self._engines.engines.current
         return unserved(self._gpus, self._engine.state.devices or (current.devices if current is not None else ()))
 
+    def _blind_engine(self) -> Trial | None:
+        """Return the engine that runs, and is for a card of this PC, but doesn't see it; None if there is none."""
+        gpus, engines = self._unserved(), self._engines.engines
+        for trial in engines.trials:
+            devices = self._engine.state.devices if trial.name == engines.chosen else ()
+            is_blind = not sees_card(devices or trial.devices)
+            if is_blind and any(fits(trial.backend, gpu) for gpu in gpus):
+                return trial
+        return None
+
     def _gpu_problem(self) -> str:
         """Return why an installed engine can't use the GPU; "" if no reason is known."""
-        gpus, engines = self._unserved(), self._engines.engines
+        gpus, engines, blind = self._unserved(), self._engines.engines, self._blind_engine()
+        if blind is not None:
+            return row_texts.blind_engine_text(blind)
         backends: dict[str, Backend] = {trial.name: trial.backend for trial in engines.trials}
         for line in row_texts.engine_lines(engines, ""):
             if line.sentence and any(fits(backends[line.name], gpu) for gpu in gpus):
@@ -146,10 +159,12 @@ class EnginesPresenter(QObject):
         return ""
 
     def _unserved_text(self) -> str:
-        gpus = self._unserved()
+        gpus, blind = self._unserved(), self._blind_engine()
+        name = tr(" and ").join(gpu.name or str(gpu.vendor) for gpu in gpus)
+        if blind is not None:
+            return tr("{0} is in this PC. {1}", name, row_texts.blind_engine_text(blind))
         if not gpus or self._packs_to_install() or self._gpu_problem():
             return ""
-        name = tr(" and ").join(gpu.name or str(gpu.vendor) for gpu in gpus)
         build = "cuda" if any(gpu.vendor == "nvidia" for gpu in gpus) else "vulkan"
         return tr(
             "{0} is in this PC, but no engine here can use it, and none for it is published yet. Until then: run "

@@ -115,6 +115,15 @@ def note_text(engines: EngineChoice, wanted: str, *, waits: bool, adding: str = 
     return tr("{0} doesn't run here right now, so {1} is used.", engine_title(asked), used)
 
 
+def blind_engine_text(trial: Trial) -> str:
+    """Return what to do if an engine runs, but doesn't see the graphics card that is in this PC."""
+    return tr(
+        "The engine {0} doesn't see it: install the newest graphics driver, turn off any power-saving mode that "
+        "disables the card (“Eco” or “iGPU only” on laptops), and restart the PC.",
+        engine_title(trial),
+    )
+
+
 def pack_line(state: PackState, hint: str = "") -> PackLine:
     """Return the line of a pack. `hint` says why it would not run on this PC; "" if no reason is known."""
     pack, whole = state.pack, state.pack.n_bytes

@@ -12,10 +12,12 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import Phase
 from qwendesk.engines.packs import this_platform
-from tests.engines.view.engines_desk import MakeDesk
+from tests.engines.view.engines_desk import EnginesDesk, MakeDesk
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.fakes.engine_folders import CPU, VERSION, Tries, make_engine
 from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
+
+IRIS = DeviceInfo("Vulkan0", "Intel(R) Iris(R) Xe Graphics", "igpu", "Vulkan", 8 * GIB, 7 * GIB)
 
 
 @pytest.fixture
@@ -265,6 +267,36 @@ async def test_installed_engine_that_does_not_run_says_why_at_the_first_start(
     await desk.until_quiet()
     assert desk.is_shown("start.gpu.help")
     assert desk.engines.engines.chosen == "cpu"
+
+
+async def hybrid_laptop(make: MakeDesk, client: FakeEngineClient, folder: Path, *seen: DeviceInfo) -> EnginesDesk:
+    """The first start on a laptop with a card of which the Vulkan engine sees only `seen`."""
+    make_engine(folder / "app", "cpu")
+    make_engine(folder / "app", "vulkan", "vulkan")
+    tries = Tries(vulkan="" if seen else "It runs, but finds no graphics card that it can use.")
+    tries.devices["vulkan"] = client.devices = (*seen, CPU)
+    desk = make(tries)
+    await desk.begin()
+    desk.window.show_page("chat")
+    desk.parts.begin()
+    desk.parts.tasks.start(desk.parts.models.services.offers.update())
+    await desk.until(lambda: desk.is_shown("start.gpu"))
+    return desk
+
+
+@pytest.mark.parametrize("seen", [(IRIS,), ()], ids=["only the integrated GPU is seen", "the driver is too old"])
+async def test_card_that_the_engine_does_not_see_is_named_with_what_to_do(
+    make_engines_desk: MakeDesk, client: FakeEngineClient, tmp_path: Path, seen: tuple[DeviceInfo, ...]
+) -> None:
+    desk = await hybrid_laptop(make_engines_desk, client, tmp_path, *seen)
+
+    first_start = desk.text_of("start.gpu")
+    assert first_start.startswith("This PC has RTX 3090, but the installed engine can't use it.")
+    desk.window.show_page("engine")
+    for text in (first_start, desk.text_of("engine.unserved")):
+        assert "install the newest graphics driver" in text
+        assert "“iGPU only”" in text
+        assert "ENGINE=" not in text, "another build would not see it either"
 
 
 async def test_settings_link_to_the_engine_list(make_engines_desk: MakeDesk, tmp_path: Path) -> None:
