@@ -69,6 +69,11 @@ async def ask_question(client: EngineClient, question: TrialQuestion, folder: Pa
     )
 
 
+async def warm_up(client: EngineClient) -> None:
+    """Generate one token. A GPU engine compiles its shaders now, which can take minutes the first time."""
+    await _ask(client, [text_message("user", "Hello")], _greedy(enable_thinking=False, max_tokens=1))
+
+
 async def measure_speed(client: EngineClient, report: LoadReport, depth: int) -> SpeedAtDepth:
     """Measure a prompt of about `depth` tokens and some generated tokens. Raises StepFailed if it can't be done."""
     if report.n_ctx < depth + _GENERATED + _SPARE_TOKENS:

@@ -27,8 +27,9 @@ PID = 4_194_305
 
 
 def right_answers() -> list[ScriptedAnswer]:
-    """The answers to the trial's questions, in their order, and then to its prompts of three depths."""
+    """The first token, the answers to the trial's questions in their order, and those to prompts of three depths."""
     return [
+        ScriptedAnswer(text="Hello"),
         ScriptedAnswer(text="2 + 3 = 5"),
         ScriptedAnswer(reasoning="The sum is 5.", text="2 + 3 = 5"),
         ScriptedAnswer(text="QwenDesk is a desktop app."),

@@ -51,7 +51,7 @@ async def test_gpu_answers_are_compared_with_the_cpus():
 
     def say_otherwise(name: str, client: FakeEngineClient) -> None:
         if name == "vulkan":
-            client.answers[2] = ScriptedAnswer(text="QwenDesk is a desktop app!")
+            client.answers[3] = ScriptedAnswer(text="QwenDesk is a desktop app!")
 
     pc.prepare = say_otherwise
     report = await pc.trial.run()
@@ -139,7 +139,7 @@ async def test_crash_in_an_answer_loses_only_what_came_after_it():
     pc = TrialPc(CPU_ENGINE)
 
     def crash(_name: str, client: FakeEngineClient) -> None:
-        client.answers[1] = ScriptedAnswer(text="2 + 3 = 5", crashes_after=1)
+        client.answers[2] = ScriptedAnswer(text="2 + 3 = 5", crashes_after=1)
 
     pc.prepare = crash
     (model,) = (await pc.trial.run()).engines[0].models
