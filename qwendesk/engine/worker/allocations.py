@@ -4,7 +4,7 @@ llama.cpp logs every buffer as "<who>: <device> <what> buffer size = <n> MiB".
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -25,9 +25,10 @@ _FIELDS = {
 _HOST_NAMES = re.compile(r"^(CPU(_\w+)?|.*_Host|CPU_REPACK|AMX)$")
 
 
-def read_allocations(lines: Iterable[str]) -> tuple[Allocation, ...]:
+def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[Allocation, ...]:
     """Return the bytes allocated on each device, in the order in which the devices first appear.
 
+    `devices` has the names of devices by the names of their buffers. A buffer of another name counts under that name.
     Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer may be logged several
     times: its largest size counts. The buffers of the vision encoder have a field of their own.
     """
@@ -37,7 +38,7 @@ def read_allocations(lines: Iterable[str]) -> tuple[Allocation, ...]:
         if match is None:
             continue
         name = match["device"]
-        device = "CPU" if _HOST_NAMES.match(name) else name
+        device = "CPU" if _HOST_NAMES.match(name) else devices.get(name, name)
         is_vision = "clip" in match["who"] or match["who"].startswith(("reserve_compute_meta", "alloc_compute_meta"))
         field = "vision_bytes" if is_vision else _FIELDS.get(match["what"].strip())
         if field is None:

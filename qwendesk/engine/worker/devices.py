@@ -32,6 +32,7 @@ class _Ggml(Protocol):
     ggml_backend_reg_name: Any
     ggml_backend_dev_buffer_type: Any
     ggml_backend_cpu_buffer_type: Any
+    ggml_backend_buft_name: Any
 
 
 @functools.cache
@@ -44,11 +45,19 @@ def ggml() -> _Ggml:
         library = _WindowsGgml(folder)
     for name in ("dev_get", "dev_backend_reg", "dev_buffer_type", "cpu_buffer_type"):
         getattr(library, f"ggml_backend_{name}").restype = ctypes.c_void_p
-    for name in ("dev_name", "dev_description", "reg_name"):
+    for name in ("dev_name", "dev_description", "reg_name", "buft_name"):
         getattr(library, f"ggml_backend_{name}").restype = ctypes.c_char_p
     library.ggml_backend_dev_count.restype = ctypes.c_size_t
     library.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
-    for name in ("dev_name", "dev_description", "dev_type", "dev_backend_reg", "reg_name", "dev_buffer_type"):
+    for name in (
+        "dev_name",
+        "dev_description",
+        "dev_type",
+        "dev_backend_reg",
+        "reg_name",
+        "dev_buffer_type",
+        "buft_name",
+    ):
         getattr(library, f"ggml_backend_{name}").argtypes = [ctypes.c_void_p]
     library.ggml_backend_cpu_buffer_type.argtypes = []
     library.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p] + [ctypes.POINTER(ctypes.c_size_t)] * 2
@@ -107,6 +116,23 @@ def buffer_type(device_name: str) -> int:
     if device_name.upper() == "CPU":
         return int(library.ggml_backend_cpu_buffer_type())
     return int(library.ggml_backend_dev_buffer_type(device_handle(device_name)))
+
+
+def buffer_names() -> dict[str, str]:
+    """Return the name of each device by the name of its buffers, under which the log has them.
+
+    Most backends use one name for both. RPC counts its devices through ("RPC1"), but names a buffer by the device's
+    number on its server ("RPC0[127.0.0.1:50053]").
+    """
+    library = ggml()
+    names: dict[str, str] = {}
+    for index in range(library.ggml_backend_dev_count()):
+        handle = library.ggml_backend_dev_get(index)
+        buffers = library.ggml_backend_dev_buffer_type(handle)
+        if buffers:
+            name = library.ggml_backend_buft_name(buffers).decode("utf-8", "replace")
+            names.setdefault(name, library.ggml_backend_dev_name(handle).decode("utf-8", "replace"))
+    return names
 
 
 def _describe(library: _Ggml, handle: int) -> DeviceInfo:

@@ -23,6 +23,7 @@ from qwendesk.engine.protocol import Allocation, Estimated, decode_estimate
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations
 from qwendesk.engine.worker.channel import Channel
+from qwendesk.engine.worker.devices import buffer_names
 from qwendesk.engine.worker.log import EngineLog
 
 _MIB = 1024**2
@@ -70,7 +71,7 @@ def estimate(options: DecidedOptions, log: EngineLog) -> tuple[Allocation, ...]:
     lines = log.since(mark)
     if not made:
         raise CannotEstimate(_last_words(lines, "the engine could not plan the context"))
-    return _joined(lines, n_bytes, _reported(options))
+    return _joined(read_allocations(lines, buffer_names()), lines, n_bytes, _reported(options))
 
 
 def _without_data(options: DecidedOptions) -> tuple[params.ModelParams, C.llama_context_params]:
@@ -156,14 +157,16 @@ def _weights_of(name: str, reported: dict[str, tuple[int, int]], not_elsewhere: 
     return max(weights, not_elsewhere) if name == "CPU" and reported else weights
 
 
-def _joined(lines: tuple[str, ...], model_bytes: int, reported: dict[str, tuple[int, int]]) -> tuple[Allocation, ...]:
+def _joined(
+    read: tuple[Allocation, ...], lines: tuple[str, ...], model_bytes: int, reported: dict[str, tuple[int, int]]
+) -> tuple[Allocation, ...]:
     """Combine the log and the fit report into one Allocation per device.
 
     The log has recurrent states and compute buffers by device, but only the total of the KV cache. The report has KV
     cache and recurrent state together, and omits weights that the CPU backend repacks: these are what is left of the
     model after all other devices.
     """
-    logged = {row.device: row for row in read_allocations(lines)}
+    logged = {row.device: row for row in read}
     kv_total = sum(round(float(found[1]) * _MIB) for line in lines if (found := _KV_SIZE.match(line)))
     names = tuple(dict.fromkeys((*logged, *reported))) or ("CPU",)
     recurrent = {name: logged[name].recurrent_bytes if name in logged else 0 for name in names}

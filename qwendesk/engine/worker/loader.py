@@ -22,6 +22,7 @@ from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations, with_vision_weights
 from qwendesk.engine.worker.cache import PromptCache
+from qwendesk.engine.worker.devices import buffer_names
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.model import ContextMemory, LoadedModel
@@ -212,7 +213,7 @@ def _report(
     options: DecidedOptions, model: LoadedModel, vocabulary: Vocabulary, abilities: TemplateAbilities, can_see: bool,
     lines: tuple[str, ...], load_s: float,
 ) -> LoadReport:  # fmt: skip
-    allocations = read_allocations(lines)
+    allocations = read_allocations(lines, buffer_names())
     if can_see:
         device = next((row.device for row in allocations if row.vision_bytes), "CPU")
         allocations = with_vision_weights(allocations, device, Path(options.mmproj).stat().st_size)
