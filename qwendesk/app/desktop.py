@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.app.metered import follow_metered
 from qwendesk.app.window.answer_alert import AnswerAlert
 from qwendesk.app.window.command_menus import CommandMenus
 from qwendesk.app.window.file_opener import FileOpener
@@ -29,10 +30,12 @@ class DesktopIntegration(msgspec.Struct):
     menus: CommandMenus
     chats: ChatView
     tray: Tray
+    models: ModelsView
 
     def start(self) -> None:
-        """Apply the system's setting for animations."""
+        """Apply the system's setting for animations, and tell the first start about a metered connection."""
         window_tasks().start(self._follow_motion())
+        follow_metered(self.models.services.first_start.set_metered)
 
     async def _follow_motion(self) -> None:
         app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))
@@ -72,4 +75,4 @@ def build_desktop(
         tray.tell(tr("{0} is downloaded.", name))
 
     closing.callback(models.services.downloads.subscribe_finished(announce_download))
-    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray)
+    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models)

@@ -39,6 +39,8 @@ class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):
     measured_bytes_per_s: float = 0.0
     """The highest speed of a download since the app started; 0 before the first."""
     is_offline: bool = False
+    is_metered: bool = False
+    """The system says that this connection is metered."""
     has_model: bool = False
     """A model is loaded or being loaded."""
     problem: str = ""
@@ -89,6 +91,10 @@ class FirstStartService:
         )
         self._loads: set[asyncio.Task[None]] = set()
         self._one_load = asyncio.Lock()
+
+    def set_metered(self, is_metered: bool) -> None:
+        """Set whether the connection is metered."""
+        self.state.update(is_metered=is_metered)
 
     async def update(self) -> None:
         """Read the free space on the folder's drive, and take over the library and the downloads."""

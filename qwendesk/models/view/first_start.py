@@ -18,7 +18,7 @@ from qwendesk.core.units import show_bytes
 from qwendesk.models.first_start import FirstStartService, FirstStartState
 from qwendesk.models.offers import OffersService
 from qwendesk.models.ranking import Offer
-from qwendesk.models.view.first_start_texts import button_text, pc_line, problem_text
+from qwendesk.models.view.first_start_texts import button_text, metered_text, pc_line, problem_text
 from qwendesk.models.view.offer_texts import (
     download_text,
     fit_details,
@@ -308,7 +308,11 @@ class FirstStart(QWidget):
         lines = [
             time_text(hero.total_bytes(quant), start.measured_bytes_per_s) if item is None else download_text(item)
         ]
-        lines += [lighter_text(start.offers), speed_text(start.offers.speed(hero))]
+        lines += [
+            metered_text(start, hero.total_bytes(quant)),
+            lighter_text(start.offers),
+            speed_text(start.offers.speed(hero)),
+        ]
         self._expect.setText(" ".join(line for line in lines if line))
         self._bar.setVisible(item is not None)
         if item is not None:

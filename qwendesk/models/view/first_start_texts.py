@@ -33,6 +33,13 @@ def problem_text(start: FirstStartState, missing: int) -> str:
     return ""
 
 
+def metered_text(start: FirstStartState, n_bytes: int) -> str:
+    """Return what a download of `n_bytes` means on a metered connection; "" on any other."""
+    if not start.is_metered:
+        return ""
+    return tr("This connection is metered: the download uses {0} of your data plan.", show_bytes(n_bytes))
+
+
 def button_text(start: FirstStartState, hero: Offer) -> str:
     """Return what the main button does: it starts, pauses or resumes the download."""
     item = start.download_of(hero.recommended) if hero.recommended is not None else None

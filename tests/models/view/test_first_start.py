@@ -109,6 +109,19 @@ async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
         await desk.parts.models.services.library.set_folders(before)
 
 
+async def test_metered_connection_is_named_before_a_download_of_gigabytes(make_desk: Callable[[], Desk]) -> None:
+    desk = await first_start(make_desk)
+    assert "metered" not in desk.text_of("start.expect")
+
+    desk.parts.models.services.first_start.set_metered(True)
+    expect = desk.text_of("start.expect")
+    assert "This connection is metered: the download uses 19.6 GB of your data plan." in expect
+    assert desk.find("start.download", QPushButton).isEnabled(), "it may be what the user wants"
+
+    desk.parts.models.services.first_start.set_metered(False)
+    assert "metered" not in desk.text_of("start.expect")
+
+
 async def test_offline_first_start_keeps_the_other_choices(make_desk: Callable[[], Desk]) -> None:
     desk = await first_start(make_desk)
     desk.parts.services.settings.change({"offline": True})
