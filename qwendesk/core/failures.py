@@ -7,6 +7,8 @@ import msgspec
 LoadFailureKind = Literal[
     "out_of_vram",
     "out_of_ram",
+    "buffer_too_large",
+    "kv_tensor_too_large",
     "unsupported_architecture",
     "not_gguf",
     "truncated",

@@ -1,6 +1,6 @@
 """Turn the lines of the engine's log into a load failure that users can act on.
 
-The sentences name no load options: which option helps is found by engines/load_retry.py.
+The sentences name no load options where many may help: which one does is found by engines/load_retry.py.
 
 llama.cpp reports failures only in its log, so each line is matched with the patterns below. The comment on a pattern
 names the source of the line: a file of llama.cpp (in the version of llama-cpp-python 0.3.36) or a part of the system.
@@ -49,6 +49,10 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     (r"Does this file exist\?", "missing_file"),
     # ggml-cuda.cu: cudaMalloc's own line, or the abort of any call (ggml_cuda_error)
     (r"cudaMalloc failed|(?:CUDA|ROCm|MUSA) error: out of memory", "out_of_vram"),
+    # ggml-backend.cpp: the backend refuses a tensor above maxStorageBufferRange, and ggml aborts
+    (r"pre-allocated tensor \((?P<name>cache_[kv]_\w+).*in a buffer \(.+\) that cannot run", "kv_tensor_too_large"),
+    # ggml-vulkan-buffers.cpp: above maxBufferSize, however much memory is free
+    (r"Requested buffer size exceeds device buffer size limit", "buffer_too_large"),
     # vulkan.hpp's exception text and the spelling of VkResult
     (r"ErrorOutOfDeviceMemory|VK_ERROR_OUT_OF_DEVICE_MEMORY", "out_of_vram"),
     # ggml-vulkan-buffers.cpp
@@ -74,6 +78,8 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     # mtmd.cpp: without a reason in an earlier line, the file is a GGUF file but has no vision encoder
     (r"Failed to load CLIP model from", "mmproj_mismatch"),
 )
+_WARNING = re.compile(r"pinned memory")
+"""Lines of backends that can't pin host memory. The load goes on, only slower, so they are not its failure."""
 _RULES = tuple((re.compile(pattern), kind) for pattern, kind in _TABLE)
 
 _HINTS: tuple[tuple[str, str, str], ...] = (
@@ -133,6 +139,7 @@ def _kind(refused: LoadRefused | EngineExit) -> tuple[LoadFailureKind, str]:
     else:
         last = "other"
         lines = (*refused.engine_lines, refused.message)
+    lines = tuple(line for line in lines if not _WARNING.search(line))
     for pattern, kind in _RULES:
         for line in lines:
             if match := pattern.search(line):
@@ -147,6 +154,18 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
             return tr("Not enough video memory"), tr(
                 "{0} doesn't fit into the free video memory. Close games and other programs that use the GPU, or "
                 "choose a smaller quant.",
+                file,
+            )
+        case "buffer_too_large":
+            return tr("A buffer is too large for the GPU"), tr(
+                "{0} needs a larger piece of video memory than the GPU's driver gives out at once, even if enough is "
+                "free. Use a shorter context or fewer layers on the GPU.",
+                file,
+            )
+        case "kv_tensor_too_large":
+            return tr("The KV cache is too large for the GPU"), tr(
+                "For this context, the KV cache of one layer of {0} is larger than the GPU can use at once. Use a "
+                "shorter context, a quantized KV cache, or the CPU.",
                 file,
             )
         case "out_of_ram":

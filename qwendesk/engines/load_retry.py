@@ -20,6 +20,11 @@ def next_step(options: LoadOptions, failure: LoadFailure, model: ModelShape) -> 
         return _first_step(options, model, ("context",))
     if failure.kind == "out_of_vram":
         return _first_step(options, model, tuple(step.id for step in STEPS if step.id != "cpu"))
+    if failure.kind == "buffer_too_large":
+        return _first_step(options, model, ("kv", "context", "layers"))
+    if failure.kind == "kv_tensor_too_large":
+        # Every layer with attention has such a tensor, so it doesn't help to move some of them to the CPU.
+        return _first_step(options, model, ("kv", "context", "cpu"))
     if failure.kind == "engine_crashed":
         # If no reason is known, the graphics driver is the most likely cause.
         return _first_step(options, model, ("cpu",))

@@ -6,6 +6,10 @@ from qwendesk.engine.exit_codes import describe_exit
 from qwendesk.engine.load_failures import classify_load
 from qwendesk.engine.protocol import LoadRefused
 
+ABOVE_STORAGE_LIMIT = (
+    "ggml-backend.cpp:941: pre-allocated tensor (cache_k_l3 (view)) in a buffer (Vulkan0) that cannot run the "
+    "operation (SET_ROWS)"
+)
 OPTIONS = LoadOptions(model="/models/big.gguf", mmproj="/models/eyes.gguf")
 
 
@@ -25,6 +29,8 @@ def refused(*lines: str, stage: str = "weights", message: str = "the engine coul
         ("llama_model_load: error loading model: unable to allocate CUDA0 buffer", "out_of_vram"),
         ("alloc_tensor_range: failed to allocate CUDA0 buffer of size 99", "out_of_vram"),
         ("vk::Device::allocateMemory: ErrorOutOfDeviceMemory", "out_of_vram"),
+        ("ggml_vulkan: Requested buffer size exceeds device buffer size limit: ErrorOutOfDeviceMemory",
+         "buffer_too_large"),
         ("llama_model_load: error loading model: unable to allocate CPU buffer", "out_of_ram"),
         ("alloc_tensor_range: failed to allocate CUDA_Host buffer of size 99", "out_of_ram"),
         ("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 99", "out_of_ram"),
@@ -61,6 +67,39 @@ def test_full_gpu_is_not_reported_as_full_ram():
         "llama_init_from_model: failed to allocate compute pp buffers",
     )
     assert classify_load(refused(*lines, stage="context"), OPTIONS).kind == "out_of_vram"
+
+
+def test_too_large_buffer_is_not_reported_as_full_memory():
+    lines = (
+        "ggml_vulkan: Device memory allocation of size 5368709120 failed.",
+        "ggml_vulkan: Requested buffer size exceeds device buffer size limit: ErrorOutOfDeviceMemory",
+        "alloc_tensor_range: failed to allocate Vulkan0 buffer of size 5368709120",
+        "llama_init_from_model: failed to initialize the context: failed to allocate buffer for kv cache",
+    )
+    failure = classify_load(refused(*lines, stage="context"), OPTIONS)
+    assert failure.kind == "buffer_too_large"
+    assert "even if enough is free. Use a shorter context or fewer layers" in failure.sentence
+
+
+def test_kv_cache_above_the_storage_limit_names_what_helps():
+    failure = classify_load(EngineExit(-6, describe_exit(-6), (ABOVE_STORAGE_LIMIT,)), OPTIONS)
+    assert failure.title == "The KV cache is too large for the GPU"
+    assert "big.gguf" in failure.sentence
+    assert "Use a shorter context, a quantized KV cache, or the CPU." in failure.sentence
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [
+        "ggml_vulkan: Failed to allocate pinned memory (Requested buffer size exceeds device buffer size limit: "
+        "ErrorOutOfDeviceMemory)",
+        "WARNING: failed to allocate 512.00 MB of pinned memory",
+    ],
+)
+def test_warning_about_pinned_memory_is_not_the_failure(warning):
+    last = "llama_model_load: error loading model: unknown model architecture: 'qwen99'"
+    assert classify_load(refused(warning, last), OPTIONS).kind == "unsupported_architecture"
+    assert classify_load(refused(warning, "something new"), OPTIONS).kind == "other"
 
 
 def test_a_missing_shard_or_adapter_is_named():
@@ -115,6 +154,10 @@ def test_unknown_failure_shows_the_engines_message():
         (0xC000001D - 2**32, (), "illegal_instruction"),
         (-9, (), "out_of_ram"),
         (-6, ("CUDA error: out of memory",), "out_of_vram"),
+        (-6, (ABOVE_STORAGE_LIMIT,), "kv_tensor_too_large"),
+        (3, (ABOVE_STORAGE_LIMIT,), "kv_tensor_too_large"),
+        (-6, ("ggml-backend.cpp:941: pre-allocated tensor (output.weight) in a buffer (Vulkan0) that cannot run the "
+              "operation (NONE)",), "engine_crashed"),
         (-11, (), "engine_crashed"),
         (0xC0000135, (), "missing_library"),
         (1, ("RuntimeError: Failed to load shared library 'libllama.so': libcudart.so.12: cannot open shared object "

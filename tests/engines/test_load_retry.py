@@ -53,6 +53,17 @@ def test_too_little_ram_offers_only_a_shorter_context() -> None:
     ]
 
 
+def test_too_large_buffer_offers_what_makes_buffers_smaller() -> None:
+    found = steps(FULL, "buffer_too_large", MIXTURE)
+    assert list(dict.fromkeys(step.id for step in found)) == ["kv", "context", "layers"]
+
+
+def test_too_large_kv_cache_offers_a_smaller_one_and_then_the_cpu() -> None:
+    found = steps(FULL, "kv_tensor_too_large", MIXTURE)
+    assert list(dict.fromkeys(step.id for step in found)) == ["kv", "context", "cpu"]
+    assert found[-1].options.devices == ("none",)
+
+
 def test_unexplained_crash_offers_the_cpu_once() -> None:
     (only,) = steps(FULL, "engine_crashed", DENSE)
     assert only.id == "cpu"
