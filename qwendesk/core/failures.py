@@ -39,3 +39,5 @@ class EngineExit(msgspec.Struct, frozen=True):
     exit_code: int | None
     sentence: str
     engine_lines: tuple[str, ...] = ()
+    was_started: bool = True
+    """False if the system refused to start its program."""

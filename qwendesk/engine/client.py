@@ -14,7 +14,7 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
-from qwendesk.engine.process import WorkerProcess, worker_command
+from qwendesk.engine.process import WorkerProcess, start_problem, worker_command
 from qwendesk.engine.protocol import (
     LINE_LIMIT_BYTES,
     Acknowledged,
@@ -115,7 +115,7 @@ class WorkerClient:
                     self._command, self._handle_event, self._handle_exit, environment
                 )
             except OSError as error:
-                engine_exit = EngineExit(None, tr("The engine couldn't be started: {0}.", error))
+                engine_exit = EngineExit(None, start_problem(error, self._command), was_started=False)
                 self._subscribers.notify(WorkerExited(engine_exit))
                 return engine_exit
             except asyncio.CancelledError:

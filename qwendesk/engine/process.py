@@ -37,6 +37,23 @@ def worker_command() -> tuple[str, ...]:
     return own_command("--worker")
 
 
+_VIRUS_CODES = (225, 226)
+"""ERROR_VIRUS_INFECTED and ERROR_VIRUS_DELETED of Windows."""
+
+
+def start_problem(error: OSError, command: Sequence[str]) -> str:
+    """Return why the program of `command` could not be started, and what to do, as a sentence."""
+    program = Path(command[0]).name
+    is_gone = getattr(error, "winerror", None) in _VIRUS_CODES or isinstance(error, FileNotFoundError | PermissionError)
+    if not is_gone:
+        return tr("The engine couldn't be started: {0}.", error)
+    return tr(
+        "The engine couldn't be started, because {0} is missing or blocked. An antivirus program may have done that: "
+        "restore it there and allow it, or install QwenDesk again.",
+        program,
+    )
+
+
 SHORT_SPIN = ("GOMP_SPINCOUNT", "1000")
 """How long the engine's threads spin before they sleep when they wait for each other (GNU OpenMP).
 

@@ -159,7 +159,8 @@ async def try_engine(
     if isinstance(devices, EngineExit):
         lack = _first(_MISSING_ON_THIS_PC, devices) or (missing(backend) if _UNNAMED in _words(devices) else "")
         reason = lack or exit_reason(devices)
-        return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=not lack)
+        crashed = not lack and devices.was_started
+        return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=crashed)
     gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
     reason = "" if gpus or backend == "cpu" else tr("It runs, but finds no graphics card that it can use.")
     return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)

@@ -250,6 +250,9 @@ async def test_a_missing_library_is_named_when_loading(make):
 async def test_missing_program_is_an_exit_with_a_reason():
     client = WorkerClient(("/no/such/program",))
     assert isinstance(await client.start(), EngineExit)
+    failure = await client.load(MODEL)
+    assert isinstance(failure, LoadFailure)
+    assert "program is missing or blocked. An antivirus program may have done that" in failure.sentence
     await client.close()
 
 

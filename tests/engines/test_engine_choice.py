@@ -2,11 +2,12 @@
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from qwendesk.core.engine_manifest import BrokenEngine, EngineFile, EngineFolder
+from qwendesk.core.engine_manifest import Backend, BrokenEngine, EngineFile, EngineFolder
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
@@ -20,7 +21,11 @@ pytestmark = pytest.mark.asyncio
 
 
 def service(
-    place: Path, tries: Tries, features: tuple[str, ...] = ("avx2", "sse4_2"), *, is_safe: bool = False
+    place: Path,
+    tries: Callable[..., Awaitable[Trial]],
+    features: tuple[str, ...] = ("avx2", "sse4_2"),
+    *,
+    is_safe: bool = False,
 ) -> EngineChoiceService:
     return EngineChoiceService(
         (place,), VERSION, has_installed=False, try_one=tries, features=lambda: features,
@@ -231,6 +236,24 @@ async def test_missing_driver_is_not_a_crash(tmp_path: Path) -> None:
     trial = await try_engine("vulkan", "vulkan", None, lambda _engine: client)
     assert (trial.usable, trial.crashed) == (False, False)
     assert "libvulkan1" in trial.reason
+
+
+async def test_engine_whose_program_an_antivirus_took_away_is_tried_again_once_it_is_back(tmp_path: Path) -> None:
+    """Two starts without it must not set every engine aside."""
+    make_engine(tmp_path, "cpu")
+    program = tmp_path / "quarantined" / "QwenDeskEngine"
+
+    async def try_quarantined(name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
+        return await try_engine(name, backend, engine, lambda _engine: WorkerClient((str(program), "--worker")))
+
+    for _ in range(3):
+        chosen = await service(tmp_path, try_quarantined).choose()
+        (trial,) = chosen.trials
+        assert not trial.is_set_aside
+        assert "QwenDeskEngine is missing or blocked" in trial.reason
+        assert "antivirus" in trial.reason
+
+    assert (await service(tmp_path, Tries()).choose()).chosen == "cpu"
 
 
 async def test_the_installed_engine_really_runs() -> None:
