@@ -67,6 +67,8 @@ _TABLE: tuple[tuple[str, LoadFailureKind], ...] = (
     (r"failed to allocate buffer of size|std::bad_alloc|\bMemoryError\b|Cannot allocate memory", "out_of_ram"),
     # llama-context.cpp, llama-kv-cache.cpp, llama-memory-recurrent.cpp; an earlier line names the device
     (r"failed to allocate (?:compute \w+ buffers|buffer for (?:kv|rs) cache)", "out_of_ram"),
+    # the loader of Linux and of Windows: these libraries come with NVIDIA's driver and with nothing else
+    (r"(?P<name>libcuda\.so|nvcuda\.dll)", "missing_library"),
     # ctypes and llama_cpp/_ctypes_extensions.py while the package is imported
     (r"Failed to load shared library|cannot open shared object file|Shared library with base name", "missing_library"),
     (r"Library not loaded|DLL load failed|specified module could not be found", "missing_library"),
@@ -197,6 +199,11 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
             )
         case "missing_file":
             return tr("File not found"), tr("{0} could not be found. Choose the file again.", Path(name).name or file)
+        case "missing_library" if name:
+            return tr("No NVIDIA driver"), tr(
+                "This engine needs NVIDIA's driver, which this PC doesn't have. Install the driver, or choose another "
+                "engine on the Engine page."
+            )
         case "missing_library":
             return tr("A library is missing"), tr(
                 "The engine couldn't load one of its libraries, such as the GPU driver's. Update the GPU driver, or "

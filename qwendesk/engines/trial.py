@@ -157,7 +157,7 @@ async def try_engine(
     finally:
         await client.close()
     if isinstance(devices, EngineExit):
-        lack = _first(_MISSING_ON_THIS_PC, devices) or (missing(backend) if _UNNAMED in _words(devices) else "")
+        lack = _first(_MISSING_ON_THIS_PC, devices) or (missing(backend) if _lacks_unnamed(devices) else "")
         reason = lack or exit_reason(devices)
         crashed = not lack and devices.was_started
         return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=crashed)
@@ -174,6 +174,13 @@ def exit_reason(engine_exit: EngineExit) -> str:
     ):
         return tr("It uses instructions that this CPU doesn't have.")
     return _first(_MISSING_ON_THIS_PC, engine_exit) or _first(_BROKEN, engine_exit) or engine_exit.sentence
+
+
+def _lacks_unnamed(engine_exit: EngineExit) -> bool:
+    """Return whether a library was missing that Windows doesn't name."""
+    code = engine_exit.exit_code
+    is_code = code is not None and exit_codes.unsigned(code) in exit_codes.MISSING_LIBRARY_CODES
+    return is_code or _UNNAMED in _words(engine_exit)
 
 
 def _first(reasons: Sequence[tuple[str, str]], engine_exit: EngineExit) -> str:

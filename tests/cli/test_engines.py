@@ -1,9 +1,6 @@
 """`qwendesk engines`: on made-up engines, and once with the real engine as a pack."""
 
-import importlib.util
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from qwendesk.engines.packs import this_platform
 from qwendesk.settings.service import settings_file
 from tests.cli.keyboard import Keyboard
 from tests.fakes.engine_folders import VERSION, Tries, make_engine, make_pack_file
+from tests.real_libraries import real_libraries
 from tools.bundle.pack import sha256_of, write_archive
 from tools.setup.project import ROOT
 
@@ -125,19 +123,6 @@ def test_remove_asks_and_leaves_the_apps_own_engines(
     assert cli.main(["engines", "remove", "--yes", "cuda-12"]) == 2
     assert "`qwendesk engines list` shows their names" in capsys.readouterr().err
     assert tries.started == [], "nothing is started to delete it"
-
-
-def real_libraries() -> Sequence[Path]:
-    """What llama-cpp-python's engine here needs: on Linux without its three copies of each library."""
-    package = importlib.util.find_spec("llama_cpp")
-    assert package is not None
-    assert package.origin is not None
-    found = sorted(Path(package.origin).parent.joinpath("lib").iterdir())
-    if not sys.platform.startswith("linux"):
-        return [path for path in found if path.suffix in {".dll", ".dylib"}]
-    opened = ("libllama.so", "libmtmd.so")
-    needed = [path for path in found if path.suffix == ".0" and path.name.removesuffix(".0") not in opened]
-    return [*(path for path in found if path.name in opened), *needed]
 
 
 def test_real_engine_is_added_from_a_pack_and_answers(

@@ -88,6 +88,14 @@ def test_kv_cache_above_the_storage_limit_names_what_helps():
     assert "Use a shorter context, a quantized KV cache, or the CPU." in failure.sentence
 
 
+@pytest.mark.parametrize("library", ["libcuda.so.1", "nvcuda.dll"])
+def test_missing_nvidia_driver_is_named(library):
+    line = f"RuntimeError: Failed to load shared library 'libllama.so': {library}: cannot open shared object file"
+    failure = classify_load(EngineExit(1, describe_exit(1), (line,)), OPTIONS)
+    assert (failure.kind, failure.title) == ("missing_library", "No NVIDIA driver")
+    assert "Install the driver, or choose another engine" in failure.sentence
+
+
 @pytest.mark.parametrize(
     "warning",
     [
