@@ -227,6 +227,7 @@ async def test_download_stays_paused_offline_after_restart(desk, hub, connects, 
     hub.always = "stall"
     await desk.downloads.add(REPO, NAME)
     desk.settings.change({"offline": True})
+    await desk.settings.close()
     await desk.downloads.close()
     connects.clear()
     again = Desk(tmp_path)

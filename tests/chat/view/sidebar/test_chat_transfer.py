@@ -29,7 +29,7 @@ async def test_a_chat_is_exported_and_imported_again(qt_loop: object, chats: Cha
     dialog.close()
     await chats.desk.until(lambda: chats.titles == ["One"])
 
-    assert "Imported 1 chat with 2 messages." in note.text()
+    await chats.desk.until(lambda: "Imported 1 chat with 2 messages." in note.text())
 
 
 async def test_a_file_that_is_no_export_is_refused(qt_loop: object, chats: ChatsDesk, tmp_path: Path) -> None:
