@@ -28,6 +28,7 @@ from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.engines.load_decision import facts_for
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.self_test import AskQuestion, SelfTest
 from qwendesk.engines.services import InstalledEngines, build_installed, build_self_test
@@ -61,6 +62,7 @@ class Services(msgspec.Struct):
     pending_load: PendingLoadService
     idle_unload: IdleUnload
     privacy: PrivacyService
+    pc_trial: PcTrial
 
 
 def build_services(
@@ -73,11 +75,12 @@ def build_services(
     decide: Decide | None = None,
     make_client: Callable[[], EngineClient] | None = None,
     meter_source: MeterSource | None = None,
+    pc_trial: PcTrial | None = None,
 ) -> Services:
     """Build all services; nothing runs yet. Needs a running event loop.
 
     Without `engines` there is no choice of engine. `decide` replaces the planner. `make_client` starts the worker of
-    the self-test.
+    the self-test. `pc_trial` replaces the trial of the engines and models of this PC.
     """
     # Imported here because the Hub's library takes half a second to import and some commands don't need it.
     from qwendesk.models.library_service import LibraryService  # noqa: PLC0415
@@ -144,9 +147,14 @@ def build_services(
     closing.push_async_callback(idle_unload.close)
     make_client = make_client or (engines.client if engines is not None else WorkerClient)
     self_test = build_self_test(make_client, decide, ask_in_new_chat)
+    pc_trial = pc_trial or PcTrial(
+        every_engine_tried,
+        partial(library_models, library),
+        reserve_bytes=lambda: round(settings.options.reserve_gb * GIB),
+    )
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load, idle_unload,
-        PrivacyService(),
+        PrivacyService(), pc_trial,
     )  # fmt: skip
 
 

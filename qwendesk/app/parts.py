@@ -26,6 +26,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.view.wiring import EnginesView
 from qwendesk.help.view.wiring import GuideOpener
 from qwendesk.meters.service import MeterService
@@ -101,6 +102,7 @@ def build(
     engines: EngineChoiceService | None = None,
     settings: SettingsService | None = None,
     packs: tuple[EnginePack, ...] | None = None,
+    pc_trial: PcTrial | None = None,
 ) -> Parts:
     """Build the services and the window; nothing is loaded or shown yet. Needs a running event loop."""
     services_closing, closing = AsyncExitStack(), AsyncExitStack()
@@ -113,6 +115,7 @@ def build(
         decide=decide,
         make_client=make_client,
         meter_source=meter_source,
+        pc_trial=pc_trial,
     )
     tasks = Tasks()
     engine, chat, meters = services.engine, services.chat.chat, services.meters
@@ -136,6 +139,7 @@ def build(
         services.installed,
         services.pending_load,
         services.settings,
+        services.pc_trial,
         chat.options,
     )
     window.add_page("engine", "engine", tr("Engine"), COMMANDS["page_engine"].shortcut, engines_view.page)

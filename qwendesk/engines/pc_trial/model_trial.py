@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 import psutil
 
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.file_names import model_name
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr
@@ -213,6 +214,10 @@ class ModelTrial:
         return await self._steps.run(f"{self._label}, {name}", limit_s, work, self._fail)
 
     def _fail(self, sentence: str) -> None:
+        """Note a problem, without the names of the user's own files."""
+        if not self.result.is_demo:
+            for name in (PurePath(path).name for path in (self._options.model, self._options.mmproj) if path):
+                sentence = sentence.replace(name, "FILE").replace(model_name(name), "FILE")
         self._change(problems=(*self.result.problems, sentence))
 
     def _change(self, **changes: object) -> None:

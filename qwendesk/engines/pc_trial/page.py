@@ -6,6 +6,14 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes, show_duration
 from qwendesk.engines.pc_trial.report import EngineRun, MemoryReading, ModelRun, PcTrialReport
 
+_VERSIONS = (
+    ("qwendesk", "QwenDesk"),
+    ("system", "System"),
+    ("python", "Python"),
+    ("llama-cpp-python", "llama-cpp-python"),
+)
+"""The versions that the page shows, each with its name."""
+
 
 def report_page(report: PcTrialReport) -> str:
     """Return the report as Markdown, in the user's language."""
@@ -31,9 +39,9 @@ def _pc(report: PcTrialReport) -> Iterator[str]:
     yield f"## {tr('This PC')}"
     yield ""
     yield f"- {tr('Date')}: {report.date}, {tr('measured for {0}', show_duration(report.seconds))}"
-    for key in ("qwendesk", "system", "python", "llama-cpp-python"):
+    for key, name in _VERSIONS:
         if key in report.versions:
-            yield f"- {key}: {report.versions[key]}"
+            yield f"- {name}: {report.versions[key]}"
     if report.ram_total_bytes is not None:
         yield f"- {tr('RAM')}: {show_bytes(report.ram_total_bytes)}"
     if report.physical_cores is not None:
@@ -169,10 +177,17 @@ def _problems(problems: Sequence[str]) -> Iterator[str]:
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     if rows:
-        yield f"| {' | '.join(header)} |"
-        yield f"|{'---|' * len(header)}"
-        yield from (f"| {' | '.join(row)} |" for row in rows)
+        # Columns are aligned, because the page is also read as plain text; only the last may be of any length.
+        *widths, _ = (max(map(len, column)) for column in zip(header, *rows, strict=True))
+        yield _table_line(header, widths)
+        yield "|-" + "-|-".join("-" * width for width in (*widths, 3)) + "-|"
+        yield from (_table_line(row, widths) for row in rows)
         yield ""
+
+
+def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
+    return f"| {' | '.join([*padded, cells[-1]])} |"
 
 
 def _yes_or_no(value: bool) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from qwendesk.engines.trial import Trial, trial_client
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 
+_logger = logging.getLogger(__name__)
 MOST_MODELS = 2
 """How many of the user's own models are measured at most."""
 _FIND_ENGINES_S, _FIND_MODELS_S, _READ_S = 240.0, 60.0, 30.0
@@ -91,12 +93,16 @@ class PcTrial:
             await self._work
         except asyncio.CancelledError:
             if not self._is_stopped:
+                self.state.set(PcTrialState())
                 raise
+        except Exception as error:
+            # Between two steps, such as no space for the folder of the picture: what was measured is kept.
+            _logger.exception("The trial ended early")
+            measured.problems.append(f"{type(error).__name__}: {error}")
         finally:
             measured.meter.close()
-            self.state.update(is_running=False)
         report = redacted(measured.report(was_stopped=self._is_stopped))
-        self.state.update(report=report)
+        self.state.update(is_running=False, report=report)
         return report
 
     def stop(self) -> None:

@@ -28,6 +28,7 @@ class EnginePage(QScrollArea):
     """Shows values and asks for tests. `versions` returns the versions of the libraries for copied diagnostics."""
 
     test_asked = Signal()
+    measure_asked = Signal()
 
     def __init__(self, versions: Callable[[], dict[str, str]]) -> None:
         super().__init__()
@@ -50,6 +51,14 @@ class EnginePage(QScrollArea):
         self._copy = TextButton(" " + tr("Copy diagnostics"), icon_name="copy")
         describe(self._copy, "engine.copy", tr("Copy diagnostics"), tr("Copy all of this, without any message text"))
         self._copy.clicked.connect(self.copy_all)
+        self._measure = TextButton(tr("Measure this PC…"))
+        describe(
+            self._measure,
+            "engine.measure",
+            tr("Measure this PC…"),
+            tr("Measure answers, memory and speed of every engine, for a report that you can send"),
+        )
+        self._measure.clicked.connect(self.measure_asked)
         self._result = QLabel()
         self._result.setObjectName("engine.result")
         self._result.setWordWrap(True)
@@ -108,6 +117,7 @@ class EnginePage(QScrollArea):
         head.addStretch(1)
         buttons = FlowLayout()
         buttons.setAlignment(Qt.AlignmentFlag.AlignVCenter)
+        buttons.addWidget(self._measure)
         buttons.addWidget(self._copy)
         buttons.addWidget(self._test)
         head.addLayout(buttons)

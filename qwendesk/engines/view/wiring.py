@@ -8,6 +8,7 @@ from qwendesk.core.options import GenerationOptions
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.self_test import SelfTest, SelfTestState, versions
 from qwendesk.engines.services import InstalledEngines
@@ -15,6 +16,7 @@ from qwendesk.engines.view.engine_page import EnginePage
 from qwendesk.engines.view.engines_presenter import EnginesPresenter
 from qwendesk.engines.view.load_options.command_card import engine_card
 from qwendesk.engines.view.load_options.load_part import LoadPart
+from qwendesk.engines.view.pc_trial_presenter import PcTrialPresenter
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.layouts import LazyPage
@@ -40,6 +42,7 @@ class EnginesView(QObject):
         installed: InstalledEngines | None,
         pending_load: PendingLoadService,
         settings: AppSettings,
+        pc_trial: PcTrial,
         answer_options: Callable[[], GenerationOptions],
     ) -> None:
         """`installed` is None if the window uses one given engine, without a choice.
@@ -54,6 +57,7 @@ class EnginesView(QObject):
         self.presenter: EnginesPresenter | None = None
         self.load_tab = LazyPage(self._build_load_tab)
         page.test_asked.connect(self._run_test)
+        page.measure_asked.connect(PcTrialPresenter(page, pc_trial, engine).open)
         bind(page, engine.observed, page.show_state)
         bind(page, engine.observed, lambda _state: page.show_plan(planner.latest))
         bind(page, self_test.state, self._show_test)

@@ -162,6 +162,18 @@ async def test_unexpected_error_is_a_sentence(monkeypatch, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
+async def test_full_disk_is_a_sentence(monkeypatch, caplog):
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("qwendesk.engines.pc_trial.service.tempfile.TemporaryDirectory", full)
+    report = await TrialPc(CPU_ENGINE).trial.run()
+
+    assert report.problems == ("OSError: [Errno 28] No space left on device",)
+    assert report.engines[0].models == ()
+    assert "The trial ended early" in caplog.text
+
+
 async def test_own_models_that_fit_are_measured_without_their_names_and_words(tmp_path: Path):
     pc = TrialPc(CPU_ENGINE)
     mine = [tmp_path / f"my-secret-{number}.gguf" for number in range(3)]
@@ -178,6 +190,25 @@ async def test_own_models_that_fit_are_measured_without_their_names_and_words(tm
     assert [model.is_demo for model in own] == [False, False]
     assert [model.architecture for model in own] == ["qwen35moe", "qwen35moe"]
     assert {answer.answer for model in own for answer in model.answers} == {""}
+    assert "secret" not in repr(report)
+
+
+async def test_names_of_own_files_are_not_in_a_failure(tmp_path: Path):
+    pc = TrialPc(CPU_ENGINE)
+    secret = tmp_path / "my-secret-00001-of-00002.gguf"
+    shutil.copy(paths.demo_model(), secret)
+    pc.models = [LoadOptions(model=str(secret))]
+
+    def refuse(_name: str, client: FakeEngineClient) -> None:
+        line = f"failed to open {secret.with_name('my-secret-00002-of-00002.gguf')}"
+        if pc.clients:  # not for the demo model, which comes first
+            client.load_result = LoadFailure("other", "Not loaded", f"{secret.name} is incomplete.", (line,))
+
+    pc.prepare = refuse
+    report = await pc.trial.run()
+
+    (problem,) = report.engines[0].models[1].problems
+    assert problem.startswith("cpu-avx2: own model 1, load: FILE is incomplete. failed to open ")
     assert "secret" not in repr(report)
 
 
