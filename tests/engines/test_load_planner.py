@@ -15,6 +15,7 @@ from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation, Devices, Estimated
 from qwendesk.engines.load_decision import facts_for, machine_now
 from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.planner import fixed_plan
 from tools.hollow_model import write_hollow
 
@@ -113,3 +114,22 @@ async def test_dry_run_is_skipped_if_it_cannot_change_the_plan(hollow: LoadOptio
     assert engine.asked == []
     assert isinstance(gone, LoadFailure)
     assert gone.kind == "missing_file"
+
+
+async def test_load_beside_a_game_leaves_the_game_its_video_memory(hollow: LoadOptions) -> None:
+    """What the game uses is not free, so part of the model goes to the RAM instead of pushing the game out."""
+    beside_a_game = msgspec.structs.replace(CARD, free_bytes=4 * GIB)
+    here = msgspec.structs.replace(HERE, devices=(beside_a_game, *HERE.devices[1:]))
+
+    async def refuse(_options: LoadOptions, _environment: object) -> Estimated:
+        return Estimated(id=0, problem="it was not asked.")
+
+    planner = planner_with(refuse)
+    result = await asyncio.to_thread(planner.decide, hollow, here)
+
+    assert isinstance(result, LoadOptions), result
+    assert planner.latest is not None
+    (card,) = planner.latest.memory.gpus
+    assert 0 < card.total_bytes <= 4 * GIB - HEADROOM_BYTES
+    assert planner.latest.options.n_gpu_layers != "all"
+    assert any("layers are on the GPU" in sentence for sentence in planner.latest.why)
