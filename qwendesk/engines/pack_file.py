@@ -102,6 +102,8 @@ def read_pack_file(path: Path, listed: Sequence[EnginePack], stopped: Stopped = 
     path = path.parent if path.name == MANIFEST_NAME else path
     try:
         if path.is_dir():
+            if not os.path.lexists(path / MANIFEST_NAME):
+                raise _not_a_pack(path, tr("It has no file {0}.", MANIFEST_NAME))
             with open_regular(path / MANIFEST_NAME, _MAX_MANIFEST_BYTES) as file:
                 content = file.read(_MAX_MANIFEST_BYTES)
             sha256 = hashlib.sha256(content).hexdigest()

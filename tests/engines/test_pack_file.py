@@ -75,7 +75,7 @@ def test_archive_on_the_apps_list_is_recognized_for_this_system_only(tmp_path: P
     ("make", "says"),
     [
         (lambda path: path / "none.zip", "can't be read"),
-        (lambda path: path, "can't be read"),
+        (lambda path: path, "is not an engine pack. It has no file engine.json"),
         (lambda path: packed(path / "a.zip", readme_dot_txt=b"hello"), "It has no file engine.json"),
         (lambda path: packed(path / "a.zip", engine_dot_json=b"{}", b__engine_dot_json=b"{}"), "engine.json twice"),
         (lambda path: packed(path / "a.zip", engine_dot_json=b"{}"), "Its file engine.json is damaged"),

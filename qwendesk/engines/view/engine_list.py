@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.engines.view.engine_row import EngineRow
 from qwendesk.engines.view.pack_row import PackRow
 from qwendesk.engines.view.row_texts import EngineLine, PackLine
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.layouts import DensitySpacing, FlowLayout
 
 
 class EngineList(QFrame):
@@ -104,7 +104,7 @@ class EngineList(QFrame):
             row.hide()
             row.deleteLater()
 
-    def _foot(self) -> QHBoxLayout:
+    def _foot(self) -> FlowLayout:
         self._add = TextButton(" " + tr("Add engine from file…"), kind="link", icon_name="new")
         describe(
             self._add,
@@ -120,12 +120,9 @@ class EngineList(QFrame):
         self._help = TextButton(tr("How to use your GPU"), kind="link")
         describe(self._help, "engine.help", tr("How to use your GPU"), tr("Open this part of the guide"))
         self._help.clicked.connect(self.help_asked)
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        row.addWidget(self._add)
-        row.addWidget(folder)
-        row.addWidget(self._help)
-        row.addStretch(1)
+        row = FlowLayout()
+        for link in (self._add, folder, self._help):
+            row.addWidget(link)
         return row
 
 

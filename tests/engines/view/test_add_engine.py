@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from PySide6.QtWidgets import QAbstractButton, QFileDialog
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QScrollArea
 
 from tests.engines.view.engines_desk import EnginesDesk, MakeDesk
 from tests.fakes.engine_folders import Tries, make_engine, make_pack_file
@@ -76,3 +76,13 @@ async def test_file_whose_engine_does_not_run_is_refused_with_a_sentence(
     assert not desk.has("engine.list.vulkan")
     assert desk.engines.engines.chosen == "cpu"
     assert desk.find("engine.add", QAbstractButton).isEnabled()
+
+
+async def test_page_fits_a_narrow_window_with_every_link(make_engines_desk: MakeDesk, tmp_path: Path) -> None:
+    make_engine(tmp_path / "app", "cpu")
+    desk = make_engines_desk(Tries())
+    desk.window.resize(560, 700)
+    await desk.begin()
+    await desk.until(lambda: desk.is_shown("engine.help"))
+    page = desk.find("engine.page", QScrollArea)
+    assert page.widget().width() <= page.viewport().width()
