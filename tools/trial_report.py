@@ -127,10 +127,11 @@ def _answers(runs: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
             continue
         compared = [each.is_as_on_cpu for each in answers if each.is_as_on_cpu is not None]
         picture = next((each for each in answers if each.has_picture), None)
+        same = "reference" if run.model.is_demo and run.model.on_cpu else "-"
         yield (
             *run.cells,
             f"{sum(each.is_expected for each in answers)} of {len(answers)}",
-            f"{sum(compared)} of {len(compared)}" if compared else "reference",
+            f"{sum(compared)} of {len(compared)}" if compared else same,
             "-" if picture is None else f"{'right' if picture.is_expected else 'wrong'}, {picture.seconds:.1f} s",
         )
 

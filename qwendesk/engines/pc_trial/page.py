@@ -14,6 +14,9 @@ _VERSIONS = (
 )
 """The versions that the page shows, each with its name."""
 
+_WIDEST = 30
+"""Characters to which the columns of a table are aligned at most."""
+
 
 def report_page(report: PcTrialReport) -> str:
     """Return the report as Markdown, in the user's language."""
@@ -95,7 +98,7 @@ def _answers(model: ModelRun) -> Iterator[str]:
         (
             each.question,
             _yes_or_no(each.is_expected),
-            tr("reference") if each.is_as_on_cpu is None else _yes_or_no(each.is_as_on_cpu),
+            _same_as_on_cpu(each.is_as_on_cpu, is_reference=model.is_demo and model.on_cpu),
             show_duration(each.seconds),
             " ".join(each.answer.replace("|", "\\|").split()) or "-",
         )
@@ -177,17 +180,22 @@ def _problems(problems: Sequence[str]) -> Iterator[str]:
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     if rows:
-        # Columns are aligned, because the page is also read as plain text; only the last may be of any length.
-        *widths, _ = (max(map(len, column)) for column in zip(header, *rows, strict=True))
+        # Columns are aligned, because the page is also read as plain text; a long answer may stand out at the end.
+        widths = [min(max(map(len, column)), _WIDEST) for column in zip(header, *rows, strict=True)]
         yield _table_line(header, widths)
-        yield "|-" + "-|-".join("-" * width for width in (*widths, 3)) + "-|"
+        yield "|-" + "-|-".join("-" * width for width in widths) + "-|"
         yield from (_table_line(row, widths) for row in rows)
         yield ""
 
 
 def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
-    return f"| {' | '.join([*padded, cells[-1]])} |"
+    return f"| {' | '.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))} |"
+
+
+def _same_as_on_cpu(is_same: bool | None, *, is_reference: bool) -> str:
+    if is_same is None:
+        return tr("reference") if is_reference else "-"
+    return _yes_or_no(is_same)
 
 
 def _yes_or_no(value: bool) -> str:

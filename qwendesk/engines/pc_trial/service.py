@@ -136,7 +136,7 @@ class PcTrial:
             )
             for number, options in enumerate(chosen or (), 1):
                 label = tr("{0}: own model {1}", best.name, number)
-                await self._measure_one(measured, best, options, label, Path(name), on_cpu=False)
+                await self._measure_one(measured, best, options, label, Path(name), on_cpu=best.backend == "cpu")
 
     async def _measure_one(
         self, measured: "_Measured", trial: Trial, options: LoadOptions, label: str, folder: Path, *, on_cpu: bool

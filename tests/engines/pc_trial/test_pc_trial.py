@@ -187,7 +187,7 @@ async def test_own_models_that_fit_are_measured_without_their_names_and_words(tm
     loaded = [request.options.model for request in pc.requests("cpu-avx2") if isinstance(request, Load)]
     assert loaded[1:] == [str(mine[0]), str(mine[1])]
     own = report.engines[0].models[1:]
-    assert [model.is_demo for model in own] == [False, False]
+    assert [(model.is_demo, model.on_cpu) for model in own] == [(False, True), (False, True)]
     assert [model.architecture for model in own] == ["qwen35moe", "qwen35moe"]
     assert {answer.answer for model in own for answer in model.answers} == {""}
     assert "secret" not in repr(report)

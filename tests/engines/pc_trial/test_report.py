@@ -1,15 +1,19 @@
 """The report of a trial: its file, its page, and that it has no name of the user."""
 
+import re
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_model
 from qwendesk.engines.pc_trial.page import report_page
 from qwendesk.engines.pc_trial.report import BadReport, PcTrialReport, from_json, redacted, to_json
 from qwendesk.engines.pc_trial.saved_report import make_report_folder, save_report
-from tests.engines.pc_trial.pc import TrialPc
+from tests.engines.pc_trial.pc import CPU_ENGINE, GPU_ENGINE, TrialPc
 
 EMPTY = PcTrialReport(date="2026-11-23", versions={"qwendesk": "0.1.0"}, ram_total_bytes=None, physical_cores=None)
 
@@ -23,17 +27,17 @@ async def test_file_has_everything_that_the_report_has():
 
 @pytest.mark.asyncio
 async def test_page_shows_engines_answers_speeds_and_memory():
-    page = report_page(await TrialPc().trial.run())
+    page = re.sub(" +", " ", report_page(await TrialPc().trial.run()))
 
     for words in (
         "## Engine vulkan",
         "## Engine cuda",
         "This PC has no NVIDIA driver.",
-        "| What is 2 + 3?            | yes         | reference ",
+        "| What is 2 + 3? | yes | reference |",
         "A red circle on a white background.",
-        "| prompt tokens | prompt processing, tok/s | ",
-        "| weights",
-        "| loaded        | Fake Card | 1024.0      | 0.0                 | 2048.0            | - |",
+        "| prompt tokens | prompt processing, tok/s |",
+        "| CPU | weights |",
+        "| loaded | Fake Card | 1024.0 | 0.0 | 2048.0 | - |",
         "The engine process exited: yes",
     ):
         assert words in page
@@ -96,3 +100,18 @@ def test_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path):
 
     with pytest.raises(QwenDeskError, match="Choose another folder"):
         make_report_folder(file / "folder")
+
+
+@pytest.mark.asyncio
+async def test_own_model_is_compared_with_no_cpu(tmp_path: Path):
+    own = tmp_path / "own.gguf"
+    shutil.copy(demo_model(), own)
+    pc = TrialPc(GPU_ENGINE, CPU_ENGINE)
+    pc.models = [LoadOptions(model=str(own))]
+
+    page = report_page(await pc.trial.run()).split("### One of your models")[1]
+
+    (line,) = (
+        line for line in page.split("## Engine")[0].splitlines() if line.startswith("| What is in this picture?")
+    )
+    assert [cell.strip() for cell in line.split("|")][3] == "-"
