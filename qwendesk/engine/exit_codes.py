@@ -1,8 +1,13 @@
 """The meaning of a worker process's exit code."""
 
+import re
 import signal
+from collections.abc import Sequence
 
 from qwendesk.core.translation import mark, tr
+
+RUNTIME_ADDRESS = "https://aka.ms/vs/17/release/vc_redist.x64.exe"
+"""Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks."""
 
 _OUT_OF_MEMORY = mark("The engine stopped unexpectedly, probably because memory ran out.")
 _STOPPED = mark("The engine was stopped by another program.")
@@ -44,6 +49,9 @@ _WINDOWS_CODES = {
     0x40010004: _STOPPED,
 }
 
+_MISSING_LIBRARY = re.compile("Failed to load shared library|Could not find module|cannot open shared object file")
+"""What ctypes and llama_cpp/_ctypes_extensions.py say while the package is imported."""
+
 ILLEGAL_INSTRUCTION_CODES = frozenset({-4, 0xC000001D})
 """SIGILL is 4 on every platform with signals."""
 OUT_OF_MEMORY_CODES = frozenset({-9, 0xC0000017, 0xC000012D})
@@ -55,10 +63,19 @@ def unsigned(exit_code: int) -> int:
     return exit_code & 0xFFFFFFFF if exit_code < -1000 else exit_code
 
 
-def describe_exit(exit_code: int | None) -> str:
-    """Return a sentence on why the engine exited. Negative codes are signal numbers, as in Python."""
+def describe_exit(exit_code: int | None, lines: Sequence[str] = ()) -> str:
+    """Return a sentence on why the engine exited. Negative codes are signal numbers, as in Python.
+
+    `lines` are the last ones of its standard error.
+    """
     if exit_code is None:
         return tr("The engine stopped.")
+    if exit_code > 0 and any(_MISSING_LIBRARY.search(line) for line in lines):
+        return tr(
+            "The engine couldn't load one of its libraries. Install the newest graphics driver and, on Windows, "
+            "Microsoft's Visual C++ runtime from {0}.",
+            RUNTIME_ADDRESS,
+        )
     code = unsigned(exit_code)
     if code < 0:
         try:

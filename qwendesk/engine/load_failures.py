@@ -14,7 +14,13 @@ import msgspec
 from qwendesk.core.failures import EngineExit, LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import mark, tr
-from qwendesk.engine.exit_codes import ILLEGAL_INSTRUCTION_CODES, MISSING_LIBRARY_CODES, OUT_OF_MEMORY_CODES, unsigned
+from qwendesk.engine.exit_codes import (
+    ILLEGAL_INSTRUCTION_CODES,
+    MISSING_LIBRARY_CODES,
+    OUT_OF_MEMORY_CODES,
+    RUNTIME_ADDRESS,
+    unsigned,
+)
 from qwendesk.engine.protocol import LoadRefused
 
 _HOST_BUFFER = r"(?:CPU\w*|\w+_Host|AMX|ACCEL|BLAS)"
@@ -206,8 +212,10 @@ def _words(kind: LoadFailureKind, file: str, name: str) -> tuple[str, str]:
             )
         case "missing_library":
             return tr("A library is missing"), tr(
-                "The engine couldn't load one of its libraries, such as the GPU driver's. Update the GPU driver, or "
-                "use the CPU engine. “Test engine” on the Engine page shows which library is missing."
+                "The engine couldn't load one of its libraries. Install the newest graphics driver and, on Windows, "
+                "Microsoft's Visual C++ runtime from {0}. Or use another engine: “Test engine” on the Engine page "
+                "shows which library is missing.",
+                RUNTIME_ADDRESS,
             )
         case "illegal_instruction":
             return tr("The engine doesn't fit this CPU"), tr(

@@ -180,7 +180,7 @@ class WorkerProcess:
         if self._kill_reason:  # QwenDesk killed it, so the exit code says nothing
             return EngineExit(None, self._kill_reason, self.lines)
         exit_code = self._process.returncode
-        return EngineExit(exit_code, describe_exit(exit_code), self.lines)
+        return EngineExit(exit_code, describe_exit(exit_code, self.lines), self.lines)
 
     async def _read_events(self) -> None:
         assert self._process.stdout is not None

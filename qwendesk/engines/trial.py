@@ -57,7 +57,6 @@ _WINDOWS_DRIVERS: dict[Backend, tuple[str, str]] = {
 }
 """The library that a driver puts into Windows' system folder, and what to say if it is missing."""
 _WINDOWS_RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll", "vcomp140.dll")
-_RUNTIME_ADDRESS = "https://aka.ms/vs/17/release/vc_redist.x64.exe"
 _UNNAMED = "one of its dependencies"
 """Part of Python's message on Windows if a library can't load because another one, which isn't named, is missing."""
 
@@ -133,7 +132,9 @@ def missing_libraries(backend: Backend, system: Path, program: Path) -> str:
     if not missing:
         return ""
     return tr(
-        "Microsoft's Visual C++ runtime is missing ({0}): install it from {1}.", ", ".join(missing), _RUNTIME_ADDRESS
+        "Microsoft's Visual C++ runtime is missing ({0}): install it from {1}.",
+        ", ".join(missing),
+        exit_codes.RUNTIME_ADDRESS,
     )
 
 

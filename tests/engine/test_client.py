@@ -231,7 +231,11 @@ async def test_a_load_can_be_cancelled(make):
 
 @pytest.mark.parametrize(
     ("manner", "words"),
-    [("dies at start", "exit code 1"), ("silent", "didn't respond"), ("other version", "Install both again.")],
+    [
+        ("dies at start", "Microsoft's Visual C++ runtime from https://"),
+        ("silent", "didn't respond"),
+        ("other version", "Install both again."),
+    ],
 )
 async def test_worker_that_does_not_start_is_an_exit_with_a_reason(make, manner, words):
     client = make(manner, start_s=0.5 if manner == "silent" else 60.0)

@@ -10,13 +10,16 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
+from qwendesk.engine.exit_codes import describe_exit
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
 from qwendesk.hub.catalog_schema import WithdrawnFile
+from qwendesk.models.first_start import FirstStartState
 from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
 from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
 from qwendesk.models.ranking import Offer
+from qwendesk.models.view.first_start_texts import pc_line
 from qwendesk.models.view.offer_texts import welcome_pc_text
 from qwendesk.settings.service import SettingsService
 from tests.service_desk import Desk
@@ -274,6 +277,21 @@ async def test_offers_without_a_working_engine_assume_the_cpu(desk: Desk) -> Non
     desk.client.devices = (gpu(24), *desk.client.devices)
     again = await service.update()
     assert again.pc.gpus
+
+
+@pytest.mark.asyncio
+async def test_fresh_windows_without_microsofts_runtime_is_told_what_to_install(desk: Desk) -> None:
+    """The ready engine of run.cmd asks for it; games bring it along, a new laptop lacks it."""
+    said = (
+        r"RuntimeError: Failed to load shared library 'C:\llama_cpp\lib\llama.dll': Could not find module "
+        r"'C:\llama_cpp\lib\llama.dll' (or one of its dependencies).",
+    )
+    desk.client.start_result = EngineExit(1, describe_exit(1, said), said)
+    offers = await (await make_service(desk)).update()
+
+    line = pc_line(FirstStartState(offers=offers))
+    assert "Microsoft's Visual C++ runtime from https://" in line
+    assert "exit code" not in line
 
 
 @pytest.mark.asyncio
