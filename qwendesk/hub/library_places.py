@@ -20,6 +20,9 @@ from qwendesk.hub.model_folders import ModelFolders
 _MAX_SETTINGS_BYTES = 16 * MIB
 """Limit for settings files of other apps, whose usual size is a few kilobytes."""
 
+_ONEDRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
+"""Variables with OneDrive's folders, for a personal account and for one of a company."""
+
 Origin = Literal["ours", "lmstudio", "jan", "ollama", "llama.cpp", "huggingface", "folder"]
 System = Literal["win", "mac", "linux"]
 
@@ -92,6 +95,22 @@ def all_places(folders: ModelFolders, machine: HostEnvironment, look: FileLookup
     places += [SearchFolder("ours", Path(path)) for path in folders.models]
     places += [SearchFolder("folder", Path(path)) for path in folders.added]
     return tuple(places)
+
+
+def sync_service(folder: PurePath, machine: HostEnvironment) -> str:
+    """Return the name of the cloud service that uploads what is saved in `folder`; "" if none is known."""
+    kind = type(machine.home)
+    folder = kind(folder)
+    if machine.system == "win":
+        roots = [kind(root) for name in _ONEDRIVE if (root := machine.variables.get(name, "").strip())]
+        return "OneDrive" if any(folder.is_relative_to(root) for root in roots) else ""
+    if machine.system == "mac":
+        library = machine.home / "Library"
+        if folder.is_relative_to(library / "Mobile Documents"):
+            return "iCloud Drive"
+        if folder.is_relative_to(library / "CloudStorage") and folder != library / "CloudStorage":
+            return folder.relative_to(library / "CloudStorage").parts[0].partition("-")[0]
+    return ""
 
 
 def app_places(machine: HostEnvironment, look: FileLookup) -> Iterator[SearchFolder]:

@@ -32,6 +32,8 @@ class FirstStartState(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     free_bytes: int | None = None
     """Free space on the folder's drive; None if unknown."""
+    synced_by: str = ""
+    """The cloud service that would upload what is saved in the folder; "" if none is known."""
     found: tuple[LibraryModel, ...] = ()
     """Models on this PC that can be loaded, largest first."""
     downloads: tuple[DownloadItem, ...] = ()
@@ -100,7 +102,8 @@ class FirstStartService:
         """Read the free space on the folder's drive, and take over the library and the downloads."""
         folder = self._library.folders.models[0]
         free = await asyncio.to_thread(self._free_bytes, Path(folder))
-        self.state.update(folder=folder, free_bytes=free, offers=self._offers.state.value)
+        synced_by = self._library.sync_service(folder)
+        self.state.update(folder=folder, free_bytes=free, synced_by=synced_by, offers=self._offers.state.value)
         self._on_library(self._library.current)
         self._on_downloads(self._downloads.state.value)
 

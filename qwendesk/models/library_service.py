@@ -19,6 +19,7 @@ from qwendesk.hub.library_places import (
     SearchFolder,
     all_places,
     app_places,
+    sync_service,
     this_machine,
 )
 from qwendesk.hub.model_deletion import DeletedFiles, DeletionFailure, ModelDeletion, delete, deletion_of
@@ -56,6 +57,10 @@ class LibraryService:
     @property
     def folders(self) -> ModelFolders:
         return self.state.value.folders
+
+    def sync_service(self, folder: str) -> str:
+        """Return the name of the cloud service that uploads what is saved in `folder`; "" if none is known."""
+        return sync_service(Path(folder), self._machine)
 
     async def refresh(self) -> Library:
         """Scan all folders again. 500 models take about 0.1 s."""

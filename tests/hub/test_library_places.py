@@ -4,7 +4,14 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from qwendesk.hub.library_places import DiskFileLookup, HostEnvironment, SearchFolder, all_places, app_places
+from qwendesk.hub.library_places import (
+    DiskFileLookup,
+    HostEnvironment,
+    SearchFolder,
+    all_places,
+    app_places,
+    sync_service,
+)
 from qwendesk.hub.model_folders import ModelFolders
 
 LINUX, MAC, WIN = PurePosixPath("/h/ann"), PurePosixPath("/U/ann"), PureWindowsPath("C:/U/ann")
@@ -147,3 +154,24 @@ def test_other_apps_can_be_left_out():
         SearchFolder("ours", Path("ours")),
         SearchFolder("folder", Path("more")),
     )
+
+
+ONEDRIVE = {"OneDrive": "C:\\U\\ann\\OneDrive", "OneDriveCommercial": "C:\\U\\ann\\OneDrive - Firm"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "folder", "service"),
+    [
+        (HostEnvironment("win", WIN, ONEDRIVE), WIN / "onedrive" / "Documents" / "models", "OneDrive"),
+        (HostEnvironment("win", WIN, ONEDRIVE), WIN / "OneDrive - Firm", "OneDrive"),
+        (HostEnvironment("win", WIN, ONEDRIVE), WIN / "OneDriveNot" / "models", ""),
+        (HostEnvironment("win", WIN, {"OneDrive": ""}), WIN / "AppData", ""),
+        (HostEnvironment("mac", MAC, {}), MAC / "Library" / "Mobile Documents" / "models", "iCloud Drive"),
+        (HostEnvironment("mac", MAC, {}), MAC / "Library" / "CloudStorage" / "Dropbox" / "models", "Dropbox"),
+        (HostEnvironment("mac", MAC, {}), MAC / "Library" / "CloudStorage" / "OneDrive-Personal", "OneDrive"),
+        (HostEnvironment("mac", MAC, {}), MAC / "models", ""),
+        (HostEnvironment("linux", LINUX, ONEDRIVE), LINUX / "OneDrive", ""),
+    ],
+)
+def test_folders_that_a_cloud_service_uploads(machine: HostEnvironment, folder: PurePath, service: str) -> None:
+    assert sync_service(folder, machine) == service

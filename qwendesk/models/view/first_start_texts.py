@@ -23,13 +23,18 @@ def pc_line(start: FirstStartState) -> str:
 
 
 def problem_text(start: FirstStartState, missing: int) -> str:
-    """Return why the download can't start and what to do, or "". `missing` is how many bytes of free space it lacks."""
+    """Return why the download can't or shouldn't start and what to do, or "".
+
+    `missing` is how many bytes of free space it lacks.
+    """
     if missing:
         return tr("Not enough space: {0} more needed. Choose another folder or free up space.", show_bytes(missing))
     if start.is_offline:
         return tr("QwenDesk is offline. You can use models you have, or the demo.")
     if start.problem:
         return tr("{0} You can use models you have, or the demo.", start.problem)
+    if start.synced_by:
+        return tr("{0} syncs this folder and would upload the model. Choose another folder.", start.synced_by)
     return ""
 
 

@@ -16,6 +16,7 @@ from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hub.download_state import DownloadItem, QueueFile, SavedDownload
+from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.meters.services import MeterSource
 from qwendesk.models.library_service import free_on_drive
@@ -107,6 +108,25 @@ async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
         assert desk.parts.models.services.library.folders.models[0] == str(tmp_path)
     finally:
         await desk.parts.models.services.library.set_folders(before)
+
+
+async def test_folder_that_onedrive_would_upload_is_named_and_another_can_be_chosen(
+    make_desk: Callable[[], Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = await first_start(make_desk)
+    library, start = desk.parts.models.services.library, desk.parts.models.services.first_start
+    laptop = HostEnvironment("win", tmp_path, {"OneDrive": str(tmp_path / "OneDrive")})
+    monkeypatch.setattr(library, "_machine", laptop)
+    before = library.folders
+    try:
+        await start.choose_folder(str(tmp_path / "OneDrive" / "Documents"))
+        assert desk.text_of("start.problem").startswith("OneDrive syncs this folder and would upload the model.")
+        assert desk.find("start.download", QPushButton).isEnabled(), "it may be what the user wants"
+
+        await start.choose_folder(str(tmp_path / "models"))
+        assert not desk.is_shown("start.problem")
+    finally:
+        await library.set_folders(before)
 
 
 async def test_metered_connection_is_named_before_a_download_of_gigabytes(make_desk: Callable[[], Desk]) -> None:
