@@ -1,6 +1,7 @@
 """Reads graphics adapters on Windows through D3DKMT: name, memory size, PCI address of a LUID, and memory budget."""
 
 import ctypes
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,8 @@ _MAX_ADAPTERS = 32
 _SOFTWARE, _HYBRID_INTEGRATED, _RENDER = 1 << 2, 1 << 5, 1
 _MAX_INTEGRATED_BYTES = 512 * 1024**2
 """Integrated GPUs reserve at most this much RAM as dedicated memory; the rest that they use is shared."""
+_OF_AMD_PROCESSOR = re.compile(r"radeon (?:(?:r\d |(?:rx )?vega \d+ )?graphics|[6-8]\d0m|80\d0s)")
+"""Integrated GPUs of AMD by name in lower case, without "(TM)": the PC's firmware often reserves several GB for them."""
 
 
 class Luid(ctypes.Structure):
@@ -103,7 +106,11 @@ def reading_of(adapter: Adapter, budget_bytes: int | None = None) -> GpuReading 
         return None
     unified: bool | None = None
     if adapter.dedicated_bytes is not None:
-        unified = bool(flags and flags & _HYBRID_INTEGRATED) or adapter.dedicated_bytes <= _MAX_INTEGRATED_BYTES
+        unified = (
+            bool(flags and flags & _HYBRID_INTEGRATED)
+            or adapter.dedicated_bytes <= _MAX_INTEGRATED_BYTES
+            or _OF_AMD_PROCESSOR.search(adapter.name.lower().replace("(tm)", "")) is not None
+        )
     return GpuReading(
         luid=f"0x{adapter.high & 0xFFFFFFFF:08x}_0x{adapter.low:08x}",
         pci="{:04x}:{:02x}:{:02x}.{:x}".format(0, *adapter.bus) if adapter.bus is not None else None,

@@ -1,4 +1,7 @@
+import pytest
+
 from qwendesk.core.units import GIB, MIB
+from qwendesk.engines.pack_fit import cards
 from qwendesk.hardware.probes.base import ProbeRequest
 from qwendesk.hardware.probes.windows_d3dkmt import WindowsD3dkmtProbe, vendor_of
 from tests.hardware.dlls import FakeGdi, FakeKernel
@@ -23,6 +26,28 @@ def test_a_hybrid_laptop_has_its_two_gpus_and_no_software_renderer():
     assert big.unified is False
     assert (small.pci, small.vendor, small.unified, small.budget_bytes) == ("0000:00:02.0", "intel", True, None)
     probe.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_integrated"),
+    [
+        ("AMD Radeon(TM) Graphics", True),
+        ("AMD Radeon(TM) 780M Graphics", True),
+        ("AMD Radeon 890M", True),
+        ("AMD Radeon(TM) RX Vega 11 Graphics", True),
+        ("AMD Radeon(TM) 8060S Graphics", True),
+        ("AMD Radeon RX 6800M", False),
+        ("AMD Radeon RX 7900 XT", False),
+        ("Radeon RX Vega", False),
+    ],
+)
+def test_graphics_of_an_amd_processor_with_reserved_ram_are_no_card(name, is_integrated):
+    """The firmware of many PCs reserves 2 to 16 GB for them; the user was told to install a driver for a card."""
+    reserved = {"low": 1, "flags": 1, "bus": (5, 0, 0), "name": name, "dedicated": 4 * GIB, "shared": 14 * GIB}
+    gpus = WindowsD3dkmtProbe(FakeGdi(reserved), FakeKernel()).read(ProbeRequest(None, 0)).gpus
+
+    assert [gpu.unified for gpu in gpus] == [is_integrated]
+    assert bool(cards(gpus)) == (not is_integrated)
 
 
 def test_unreadable_adapter_has_only_its_luid():
