@@ -4,13 +4,15 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.pack_file import PackFile
 
-_GROUP = 16
 
+def pack_facts(pack: PackFile, *, digits_per_group: int = 64) -> tuple[str, ...]:
+    """Return paragraphs: what the pack is, its SHA-256, and whether the app's list knows it.
 
-def pack_facts(pack: PackFile) -> tuple[str, ...]:
-    """Return paragraphs: what the pack is, its SHA-256 in groups of 16 digits, and whose word for it there is."""
+    Spaces between groups of digits let a narrow label wrap; without them the SHA-256 can be searched for.
+    """
     manifest = pack.manifest
-    groups = [pack.sha256[start : start + _GROUP] for start in range(0, len(pack.sha256), _GROUP)]
+    starts = range(0, len(pack.sha256), digits_per_group)
+    groups = [pack.sha256[start : start + digits_per_group] for start in starts]
     trust = (
         tr("This pack is on QwenDesk's list: it is unchanged.")
         if pack.is_listed

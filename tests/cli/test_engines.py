@@ -60,7 +60,7 @@ def test_add_shows_the_hash_and_asks(
     monkeypatch.setattr("sys.stdin", Keyboard(typed))
     assert cli.main(["engines", "add", str(archive)]) == (0 if added else 1)
     said = capsys.readouterr()
-    assert sha256_of(archive) in said.err.replace(" ", "")
+    assert f"SHA-256: {sha256_of(archive)}\n" in said.err
     assert "not on QwenDesk's list. An engine is native code that runs with your user rights" in said.err
     assert ("was added" in said.out) == added
     assert (own / "vulkan").exists() == added

@@ -26,7 +26,7 @@ def ask_when(parent: QWidget, change: Callable[[bool], None]) -> None:
 
 def ask_addition(parent: QWidget, pack: PackFile, add: Callable[[], None]) -> None:
     """Ask whether to add an engine from a file. Enter and Esc don't add one that is not on the app's list."""
-    facts = pack_facts(pack)
+    facts = pack_facts(pack, digits_per_group=16)
     answers = (DialogButton("yes", tr("Add engine"), add), DialogButton("no", tr("Cancel")))
     question = tr("Add the engine {0}?", pack.manifest.name)
     default = "yes" if pack.is_listed else "no"
