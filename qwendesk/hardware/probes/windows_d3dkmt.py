@@ -20,7 +20,7 @@ _SOFTWARE, _HYBRID_INTEGRATED, _RENDER = 1 << 2, 1 << 5, 1
 _MAX_INTEGRATED_BYTES = 512 * 1024**2
 """Integrated GPUs reserve at most this much RAM as dedicated memory; the rest that they use is shared."""
 _OF_AMD_PROCESSOR = re.compile(r"radeon (?:(?:r\d |(?:rx )?vega \d+ )?graphics|[6-8]\d0m|80\d0s)")
-"""Integrated GPUs of AMD by name in lower case, without "(TM)": the PC's firmware often reserves several GB for them."""
+"""Integrated GPUs of AMD by name in lower case, without "(TM)": the firmware often reserves several GB for them."""
 
 
 class Luid(ctypes.Structure):
