@@ -30,6 +30,9 @@ def test_auto_chooses_the_fastest_usable_backend(machine: Machine, backend: str)
 def test_unused_gpu_is_explained() -> None:
     assert "CUDA toolkit" in choose("auto", Machine("Linux", has_nvidia_gpu=True, has_gpu=True)).reason
     assert "Vulkan" in choose("auto", Machine("Linux", has_gpu=True)).reason
+    for nvidia in (True, False):
+        reason = choose("auto", Machine("Linux", has_nvidia_gpu=nvidia, has_gpu=True)).reason
+        assert "ENGINE=vulkan, which names the packages" in reason, "the shorter way to a card"
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda", "vulkan"])

@@ -24,6 +24,7 @@ _CUDA = ("-DGGML_CUDA=ON", "-DGGML_CUDA_NCCL=OFF")
 CUDA_ARCHITECTURES = ("75-real", "80-real", "86-real", "89-real", "90-virtual", "120a-real")
 """GeForce RTX 20, 30, 40, 50 and A100 with code of their own; H100 and its kind compile theirs at the first start."""
 _NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+_NAMES_PACKAGES = "which names the packages it is built with"
 _TOOLS = ("nvidia-smi", "nvcc", "glslc")
 _PREBUILT_CUDA = ("132", "131", "130", "129", "128", "126", "125", "124", "123", "122", "121", "118")
 """CUDA releases that the wheel index may have a folder for, newest first; a folder that is missing is passed over."""
@@ -69,9 +70,10 @@ def choose(wanted: str, machine: Machine) -> Choice:
     if machine.has_gpu and machine.has_vulkan:
         return Choice("vulkan", "a GPU and Vulkan are here")
     if machine.has_nvidia_gpu:
-        return Choice("cpu", "the NVIDIA GPU cannot be used without nvcc: install the CUDA toolkit for full speed")
+        reason = "the NVIDIA GPU cannot be used without nvcc: install the CUDA toolkit for full speed"
+        return Choice("cpu", f"{reason}, or try ENGINE=vulkan, {_NAMES_PACKAGES}")
     if machine.has_gpu:
-        return Choice("cpu", "the GPU cannot be used without Vulkan's SDK: install it for full speed")
+        return Choice("cpu", f"the GPU cannot be used without Vulkan's SDK: try ENGINE=vulkan, {_NAMES_PACKAGES}")
     return Choice("cpu", "no usable GPU is here")
 
 
