@@ -25,8 +25,8 @@ class Inspector(QFrame):
         self.setProperty("kind", "inspector")
         self.setObjectName("inspector")
         self.setAccessibleName(tr("Inspector"))
-        self.setFixedWidth(current_theme().px(WIDTH))
-        app_theme().changed.connect(lambda: self.setFixedWidth(current_theme().px(WIDTH)))
+        self._scale_width()
+        app_theme().changed.connect(self._scale_width)
         self._stack = QStackedWidget()
         self._buttons: dict[Tab, TextButton] = {}
         self._parts: dict[Tab, QWidget] = {"load": load, "sampling": sampling, "system": system}
@@ -59,3 +59,6 @@ class Inspector(QFrame):
         for each, button in self._buttons.items():
             button.setChecked(each == tab)
         self._stack.setCurrentWidget(self._parts[tab])
+
+    def _scale_width(self) -> None:
+        self.setFixedWidth(current_theme().px(WIDTH))
