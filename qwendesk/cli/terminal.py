@@ -1,6 +1,7 @@
 """Output to the terminal or a pipe, and Ctrl+C."""
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -74,12 +75,22 @@ class Terminal:
         try:
             stream.write(text)
             stream.flush()
-        except BrokenPipeError:
+        except OSError as error:
+            if not _is_closed_pipe(error):
+                raise
             self.is_closed = self.is_closed or stream is self._out
             # Python flushes the stream at exit and must not fail then.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
+
+
+def _is_closed_pipe(error: OSError) -> bool:
+    """Return True if a write failed because nobody reads the pipe any more. Windows has no error of its own for that.
+
+    Python's subprocess module treats EINVAL in the same way (bpo-19612).
+    """
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 def _without_control_characters(text: str, stream: TextIO) -> str:

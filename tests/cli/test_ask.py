@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_an_empty_mmproj_loads_without_pictures(engine, capsys):
         (["--set", "n_ctx=many", "hi"], "n_ctx"),
         (["--set", "grammar=root ::= (", "hi"], "Line 1: a bracket"),
         (["--set", "json_schema={}", "--set", 'grammar=root ::= "a"', "hi"], "either a JSON schema or a grammar"),
-        (["--image", "/no/such.png", "hi"], "/no/such.png"),
+        (["--image", "/no/such.png", "hi"], str(Path("/no/such.png"))),
         ([" "], "empty"),
         (["--set", "n_ctx=512", "top_k=3", "hi"], '"top_k=3" looks like an option'),
         (["--set", "n_ctx=512", "stop=two words", "hi"], '"stop=two words" looks like an option'),

@@ -86,7 +86,7 @@ def test_engine_that_does_not_run_is_refused_with_a_next_step(
 
 def test_missing_file_is_reported(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["engines", "add", str(tmp_path / "none.zip")]) == 2
-    assert "none.zip can't be read: No such file" in capsys.readouterr().err
+    assert "none.zip can't be read: " in capsys.readouterr().err
 
 
 def test_list_says_which_engine_is_used_and_why_others_are_not(

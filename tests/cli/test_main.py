@@ -1,7 +1,6 @@
 """The entry as people start it: a process of its own, on the real engine and the demo model."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,6 +19,14 @@ def qwendesk(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-m", "qwendesk", *arguments], capture_output=True, text=True, encoding="utf-8", check=False
     )
+
+
+def worker_of(process: subprocess.Popen[bytes]) -> psutil.Process:
+    """Return its child. On Windows that may be the last of a chain, since python.exe of a virtual environment starts
+    another one, and a process without a window has a conhost.exe.
+    """
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in children if child.name() != "conhost.exe"][-1]
 
 
 def test_version_and_help():
@@ -67,7 +74,7 @@ def test_doctor_passes():
     assert result["system_info"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send another one Ctrl-C there")
 def test_ctrl_c_stops_answer_and_worker():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
@@ -75,14 +82,13 @@ def test_ctrl_c_stops_answer_and_worker():
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout.read(5)
-        (worker,) = psutil.Process(process.pid).children()
+        worker = worker_of(process)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
     assert process.returncode == 130
     assert not worker.is_running()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is different there")
 def test_a_killed_engine_exits_4():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
@@ -90,14 +96,13 @@ def test_a_killed_engine_exits_4():
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout.read(5)
-        (worker,) = psutil.Process(process.pid).children()
-        os.kill(worker.pid, signal.SIGKILL)
+        worker = worker_of(process)
+        worker.kill()
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 4
-    assert b"stopped unexpectedly" in errors
+    assert (b"exit code 15" if sys.platform == "win32" else b"stopped unexpectedly") in errors
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is different there")
 def test_worker_exits_after_the_app_is_killed():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],
@@ -105,13 +110,12 @@ def test_worker_exits_after_the_app_is_killed():
         stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout.read(5)
-        (worker,) = psutil.Process(process.pid).children()
+        worker = worker_of(process)
         process.kill()
     worker.wait(timeout=120)
     assert not worker.is_running()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes end differently there")
 def test_closed_output_pipe_stops_the_answer_quietly():
     with subprocess.Popen(
         [sys.executable, "-m", "qwendesk", "ask", "--no-think", *ENDLESS, "Hello"],

@@ -31,7 +31,9 @@ def hub() -> Iterator[FakeHub]:
 def models(hub: FakeHub, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "qwendesk", "models", *arguments]
     environment = os.environ | {"HF_ENDPOINT": hub.endpoint, "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=120, check=False
+    )
 
 
 def test_get_downloads_all_shards_and_the_mmproj(hub, tmp_path):

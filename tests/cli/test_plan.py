@@ -24,7 +24,9 @@ DEVICE_KEYS = [
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "qwendesk", "plan", *arguments]
     settings = os.environ | {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"} | environment
-    return subprocess.run(command, capture_output=True, text=True, env=settings, timeout=150, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=settings, timeout=150, check=False
+    )
 
 
 def planned(*arguments: str, code: int = 0, **environment: str) -> dict[str, Any]:
