@@ -12,6 +12,11 @@ from tools.windows.folders import REPORTS, TREE, for_windows, inside
 
 TEST_LIMIT_S = 15 * 60
 """A test that takes longer ends the whole run on Windows, so the limit is for one that hangs, not for a slow one."""
+FONTS = r"WINEQT_QPA_FONTDIR=Z:\usr\share\fonts\truetype\dejavu"
+"""Wine's folder of fonts is empty: those of the Debian folder stand in for it (tests/conftest.py).
+
+Wine hides variables that begin with QT_ from Windows programs, and takes WINE off the front of this one.
+"""
 PACKAGE_LIMIT_S = 90 * 60
 """A package of tests that takes longer hangs, and is stopped."""
 
@@ -55,7 +60,7 @@ def _run_one(name: str, what: Sequence[str]) -> Result:
     report = REPORTS / f"{plain}.xml"
     report.unlink(missing_ok=True)
     start = time.monotonic()
-    line = chroot.command(pytest_script([*what, f"--junitxml={for_windows(report)}"]), inside(TREE))
+    line = chroot.command(pytest_script([*what, f"--junitxml={for_windows(report)}"]), inside(TREE), [FONTS])
     limited = ["timeout", "--signal=KILL", str(PACKAGE_LIMIT_S), *line]
     code = chroot.run_to_log(limited, REPORTS / f"{plain}.log", lambda text: print(text, end="", flush=True))
     note = f"pytest ended with code {code}" if code not in {0, 1} else ""
