@@ -69,9 +69,9 @@ def _run_one(name: str, what: Sequence[str]) -> Result:
 
 def pytest_script(arguments: Sequence[str]) -> str:
     """Return the bash script that runs pytest by the Windows Python. Later options win."""
-    return chroot.by_windows_python(
-        ["-m", "pytest", "-p", "no:cacheprovider", "--timeout", str(TEST_LIMIT_S), *arguments]
-    )
+    # The limit of pyproject.toml that ends the process would come first, and end the run.
+    limits = ["--timeout", str(TEST_LIMIT_S), "-o", f"faulthandler_timeout={2 * TEST_LIMIT_S}"]
+    return chroot.by_windows_python(["-m", "pytest", "-p", "no:cacheprovider", *limits, *arguments])
 
 
 def read_report(name: str, report: Path, seconds: float, note: str = "") -> Result:
