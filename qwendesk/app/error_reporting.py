@@ -22,7 +22,7 @@ def log_to_file() -> None:
     """Write warnings and errors of all loggers to a log file that never contains message texts."""
     try:
         make_folder(log_folder())
-        handler: logging.Handler = _LogFile(log_folder() / "window.log", encoding="utf-8", delay=True)
+        handler: logging.Handler = LogFile(log_folder() / "window.log", encoding="utf-8", delay=True)
     except OSError:
         handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -62,8 +62,13 @@ def report_errors(window: MainWindow, stop: Callable[[], None]) -> Callable[[], 
     return restore
 
 
-class _LogFile(logging.FileHandler):
+class LogFile(logging.FileHandler):
     """A log file that only this user can read."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is logging's
+        """Print the line where there is a console, without a traceback: it can't be written, as on a full disk."""
+        if sys.stderr is not None:
+            print(self.format(record), file=sys.stderr)
 
     def _open(self) -> TextIOWrapper:
         touch(Path(self.baseFilename))
