@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tools.setup.pip import without_addresses
 from tools.setup.project import SetupError
-from tools.windows.folders import DEBIAN, INSIDE, LOGS, PREFIX, PYTHON, SHARED, inside
+from tools.windows.folders import COMPILED, DEBIAN, INSIDE, LOGS, PREFIX, PYTHON, SHARED, inside
 
 # Wine counts the processors in /sys, and /dev has a few nodes of its own in memory. The machine's /dev is never mounted
 # here, so deleting this folder can delete nothing else, even while a command runs.
@@ -70,6 +70,7 @@ def command(script: str, folder: str = "/", environment: Sequence[str] = ()) -> 
         "DEBIAN_FRONTEND=noninteractive",
         f"WINEPREFIX={inside(PREFIX)}",
         "WINEDEBUG=-all",
+        f"CCACHE_DIR={inside(COMPILED)}",
         *(f"{name}={os.environ[name]}" for name in _PASSED_ON if name in os.environ),
         *environment,
     ]

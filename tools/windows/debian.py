@@ -13,9 +13,15 @@ SUITE = "trixie"
 """Debian 13: Wine 10 and GCC 14 for Windows with its C runtime UCRT. Debian 12 has neither."""
 PACKAGES = (
     "wine", "wine64",
-    "xvfb", "xdotool", "fonts-dejavu-core",
-    "g++-mingw-w64-ucrt64", "cmake", "ninja-build",
+    "xvfb", "xdotool", "fonts-dejavu-core", "imagemagick", "openbox",
+    "g++-mingw-w64-ucrt64", "cmake", "ninja-build", "ccache",
+    "g++", "python3", "python3-venv", "python3-dev",
+    "glslc", "libvulkan-dev", "spirv-headers", "mesa-vulkan-drivers",
+    "libegl1", "libgl1", "libglib2.0-0t64", "libdbus-1-3", "libfontconfig1", "libxkbcommon-x11-0", "libxcb-cursor0",
+    "libxcb-icccm4", "libxcb-keysyms1", "libxcb-shape0", "libgomp1", "git", "ca-certificates",
 )  # fmt: skip
+"""Wine and a screen; the compilers for Windows and for Debian; the software driver for Vulkan; what the tests need to run
+as a Linux program here."""
 
 
 def make(mirror: str, say: Callable[[str], None]) -> None:
