@@ -55,6 +55,8 @@ _VULKAN = (
 _SDK = "the Vulkan SDK (https://vulkan.lunarg.com)"
 _HEADER_FOLDERS = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
 _LAST_LINES = 25
+_LOCK_LIMIT_S = 300
+"""How long apt-get waits for another that installs something, such as the system's own updates."""
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
 
 
@@ -129,7 +131,7 @@ def _is_root() -> bool:
 
 def _apt(*arguments: str) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    command = ["apt-get", "--quiet", *arguments]
+    command = ["apt-get", "--quiet", "-o", f"DPkg::Lock::Timeout={_LOCK_LIMIT_S}", *arguments]
     done = subprocess.run(
         command,
         env=environment,
