@@ -20,8 +20,8 @@ PACKAGES = (
     "libegl1", "libgl1", "libglib2.0-0t64", "libdbus-1-3", "libfontconfig1", "libxkbcommon-x11-0", "libxcb-cursor0",
     "libxcb-icccm4", "libxcb-keysyms1", "libxcb-shape0", "libgomp1", "git", "ca-certificates",
 )  # fmt: skip
-"""Wine and a screen; the compilers for Windows and for Debian; the software driver for Vulkan; what the tests need to run
-as a Linux program here."""
+"""Wine and a screen; compilers for Windows and for Debian; a software driver for Vulkan; what the app needs to run as a
+Linux program here."""
 
 
 def make(mirror: str, say: Callable[[str], None]) -> None:
