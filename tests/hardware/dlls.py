@@ -7,6 +7,8 @@ from qwendesk.hardware.probes.windows_d3dkmt import Address, Registry, SegmentSi
 from qwendesk.hardware.probes.windows_pdh import COUNTERS, CounterItem
 
 MORE_DATA, NO_DATA, INVALID = 0x800007D2, 0x800007D5, 0xC0000BC6
+MAX_ADAPTERS = 34
+"""What Windows and Wine answer to the question how many there can be."""
 PATH_TO_NAME = {path: name for name, path in COUNTERS.items()}
 
 
@@ -15,6 +17,8 @@ class FakePdh:
 
     def __init__(self, values: dict[str, list[tuple[str, int]] | int] | None = None) -> None:
         self.values = values or {}
+        self.growing: dict[str, tuple[str, int]] = {}
+        """A row that a counter gets after it was asked for its size, by the counter's name."""
         self.collect_status = 0
         self.open_queries = 0
         self.opened = 0
@@ -47,16 +51,22 @@ class FakePdh:
     def PdhGetFormattedCounterArrayW(  # noqa: N802
         self, counter: Any, _format: int, size: Any, count: Any, buffer: Any
     ) -> int:
-        rows = self.values[self._names[counter.value - 1]]
+        name = self._names[counter.value - 1]
+        rows = self.values[name]
         if isinstance(rows, int):
             return ctypes.c_int32(rows).value
         needed = ctypes.sizeof(CounterItem) * len(rows)
-        if buffer is None or size._obj.value < needed:
+        if buffer is None:
             size._obj.value = needed
+            if name in self.growing:
+                self.values[name] = [*rows, self.growing.pop(name)]
+            return ctypes.c_int32(MORE_DATA).value
+        if size._obj.value < needed:
+            size._obj.value = 1  # "you should not rely on the returned size to reallocate the buffer"
             return ctypes.c_int32(MORE_DATA).value
         items = ctypes.cast(buffer, ctypes.POINTER(CounterItem))
-        for index, (name, value) in enumerate(rows):
-            text = ctypes.c_wchar_p(name)
+        for index, (instance, value) in enumerate(rows):
+            text = ctypes.c_wchar_p(instance)
             self._keep.append(text)
             items[index].name = text
             items[index].value.status = 0
@@ -75,6 +85,9 @@ class FakeGdi:
         self.listed = 0
 
     def D3DKMTEnumAdapters2(self, request: Any) -> int:  # noqa: N802
+        if not request._obj.adapters:
+            request._obj.count = MAX_ADAPTERS
+            return 0
         self.listed += 1
         for index, adapter in enumerate(self.adapters):
             info = request._obj.adapters[index]

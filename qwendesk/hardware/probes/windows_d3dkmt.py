@@ -15,7 +15,7 @@ LIST_EVERY_S = 30.0
 """Interval for listing the adapters, which rarely change. The budget is read every time."""
 _SEGMENT_SIZE, _ADDRESS, _REGISTRY, _TYPE = 3, 6, 8, 15
 """Values of KMTQUERYADAPTERINFOTYPE."""
-_MAX_ADAPTERS = 32
+_NEEDED = ("D3DKMTEnumAdapters2", "D3DKMTQueryAdapterInfo", "D3DKMTCloseAdapter")
 _SOFTWARE, _HYBRID_INTEGRATED, _RENDER = 1 << 2, 1 << 5, 1
 _MAX_INTEGRATED_BYTES = 512 * 1024**2
 """Integrated GPUs reserve at most this much RAM as dedicated memory; the rest that they use is shared."""
@@ -166,14 +166,19 @@ class WindowsD3dkmtProbe:
             try:
                 self._library, self._kernel = ctypes.WinDLL("gdi32.dll"), ctypes.WinDLL("kernel32.dll")
                 self._kernel.OpenProcess.restype = ctypes.c_void_p
+                self._kernel.OpenProcess.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_uint32]
                 self._kernel.CloseHandle.argtypes = [ctypes.c_void_p]
             except OSError:
                 self._library = None
-        return self._library is not None and hasattr(self._library, "D3DKMTEnumAdapters2")
+        return self._library is not None and all(hasattr(self._library, name) for name in _NEEDED)
 
     def _list_adapters(self) -> Iterator[tuple[int, Adapter]]:
-        buffer = (AdapterInfo * _MAX_ADAPTERS)()
-        request = EnumAdapters2(_MAX_ADAPTERS, buffer)
+        # Without a buffer the function returns how many adapters there can be.
+        request = EnumAdapters2(0, None)
+        if self._library.D3DKMTEnumAdapters2(ctypes.byref(request)) or not request.count:
+            return
+        buffer = (AdapterInfo * request.count)()
+        request.adapters = buffer
         if self._library.D3DKMTEnumAdapters2(ctypes.byref(request)):
             return
         for info in buffer[: request.count]:

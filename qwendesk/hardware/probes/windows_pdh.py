@@ -24,7 +24,20 @@ _ENGINE = re.compile(r"^pid_\d+_luid_(0x[0-9a-f]+_0x[0-9a-f]+)_phys_(\d+_eng_\d+
 """Instance of "\\GPU Engine": a row for each process on each engine (3D, compute, copy, video) of an adapter."""
 _FORMAT_LARGE = 0x400
 _OK, _MORE_DATA, _NO_DATA = 0, 0x800007D2, 0x800007D5
+_VALID = (0, 1)
+"""PDH_CSTATUS_VALID_DATA and PDH_CSTATUS_NEW_DATA."""
+_ATTEMPTS = 3
+"""Processes may start between asking for the size and reading."""
 _RETRY_AFTER_S = 60.0
+_HANDLE = _POINTER = ctypes.c_void_p
+_FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
+    "PdhOpenQueryW": (ctypes.c_wchar_p, ctypes.c_size_t, _POINTER),
+    "PdhAddEnglishCounterW": (_HANDLE, ctypes.c_wchar_p, ctypes.c_size_t, _POINTER),
+    "PdhCollectQueryData": (_HANDLE,),
+    "PdhGetFormattedCounterArrayW": (_HANDLE, ctypes.c_uint32, _POINTER, _POINTER, _POINTER),
+    "PdhCloseQuery": (_HANDLE,),
+}
+"""Functions of pdh.dll with the types of their arguments. The English one, because Windows translates counters."""
 
 
 def instance_of(name: str) -> tuple[int | None, str] | None:
@@ -158,7 +171,11 @@ class WindowsPdhProbe:
                 self._library = ctypes.WinDLL("pdh.dll")
             except OSError as error:
                 self._note = tr("Windows performance counters can't be opened: {0}.", error)
-        if self._library is None:
+            else:
+                for name, types in _FUNCTIONS.items():
+                    if hasattr(self._library, name):
+                        getattr(self._library, name).argtypes = types
+        if self._library is None or not all(hasattr(self._library, name) for name in _FUNCTIONS):
             return False
         if self._library.PdhOpenQueryW(None, 0, ctypes.byref(self._query)) & 0xFFFFFFFF != _OK:
             self._note = tr("Windows performance counters don't respond.")
@@ -169,25 +186,31 @@ class WindowsPdhProbe:
                 self._counters[name] = handle
         if not self._counters:
             self.close()
-            self._note = tr("GPU memory can't be read: this needs Windows 10 version 1709 or later.")
+            self._note = tr(
+                "Windows' performance counters for GPUs are missing, so the used GPU memory can't be read. "
+                "An administrator can rebuild them with the command lodctr /R."
+            )
         else:
             self._note = ""
         return bool(self._counters)
 
     def _counter_values(self, counter: ctypes.c_void_p) -> list[tuple[str, int]]:
         """Return the instances of a counter with values; empty if it has no data or grows too fast to be read."""
-        size, count = ctypes.c_uint32(0), ctypes.c_uint32(0)
-        buffer: Any = None
-        for _ in range(3):
-            status = self._library.PdhGetFormattedCounterArrayW(
-                counter, _FORMAT_LARGE, ctypes.byref(size), ctypes.byref(count), buffer
-            )
-            status &= 0xFFFFFFFF
-            if status == _OK and buffer is not None:
-                items = ctypes.cast(buffer, ctypes.POINTER(CounterItem))
-                valid = (items[index] for index in range(count.value))
-                return [(str(item.name), int(item.value.large)) for item in valid if item.value.status in (0, 1)]
-            if status != _MORE_DATA:
+        for _ in range(_ATTEMPTS):
+            # Only a call with size 0 returns the size that is needed.
+            size, count = ctypes.c_uint32(0), ctypes.c_uint32(0)
+            if self._read_array(counter, size, count, None) != _MORE_DATA:
                 return []
             buffer = ctypes.create_string_buffer(size.value)
+            status = self._read_array(counter, size, count, buffer)
+            if status == _OK:
+                items = ctypes.cast(buffer, ctypes.POINTER(CounterItem))
+                valid = (items[index] for index in range(count.value))
+                return [(str(item.name), int(item.value.large)) for item in valid if item.value.status in _VALID]
+            if status != _MORE_DATA:
+                return []
         return []
+
+    def _read_array(self, counter: ctypes.c_void_p, size: ctypes.c_uint32, count: ctypes.c_uint32, buffer: Any) -> int:
+        sizes = ctypes.byref(size), ctypes.byref(count)
+        return int(self._library.PdhGetFormattedCounterArrayW(counter, _FORMAT_LARGE, *sizes, buffer)) & 0xFFFFFFFF

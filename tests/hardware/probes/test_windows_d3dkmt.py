@@ -2,7 +2,7 @@ import pytest
 
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engines.pack_fit import cards
-from qwendesk.hardware.probes.base import ProbeRequest
+from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest
 from qwendesk.hardware.probes.windows_d3dkmt import WindowsD3dkmtProbe, vendor_of
 from tests.hardware.dlls import FakeGdi, FakeKernel
 
@@ -81,6 +81,20 @@ def test_adapters_are_listed_regularly_and_closed():
 
 def test_failed_listing_is_empty():
     assert WindowsD3dkmtProbe(FakeGdi(GEFORCE, status=-1), FakeKernel()).read(ProbeRequest(None, 0)).gpus == ()
+
+
+@pytest.mark.parametrize("missing", ["D3DKMTEnumAdapters2", "D3DKMTQueryAdapterInfo", "D3DKMTCloseAdapter"])
+def test_a_library_without_a_function_is_not_used(monkeypatch, missing):
+    monkeypatch.delattr(FakeGdi, missing)
+    probe = WindowsD3dkmtProbe(FakeGdi(GEFORCE), FakeKernel())
+    assert probe.read(ProbeRequest(4711, 0)) == EMPTY_RESULT
+    probe.close()
+
+
+def test_without_budgets_the_rest_is_read(monkeypatch):
+    monkeypatch.delattr(FakeGdi, "D3DKMTQueryVideoMemoryInfo")
+    (gpu,) = WindowsD3dkmtProbe(FakeGdi(GEFORCE), FakeKernel()).read(ProbeRequest(4711, 0)).gpus
+    assert (gpu.total_bytes, gpu.budget_bytes) == (16 * GIB, None)
 
 
 def test_vendor_is_recognised_by_name():
