@@ -26,6 +26,8 @@ from tools.bundle.logo import logo_image, logo_svg
 from tools.bundle.size import report
 from tools.setup import engine as engine_setup
 from tools.setup import system_packages
+from tools.setup.cuda_build import CudaBuild
+from tools.setup.cuda_toolkit import CudaToolkit
 from tools.setup.project import ROOT, SetupError
 from tools.setup.system_packages import Need
 
@@ -198,12 +200,14 @@ def test_cuda_pack_matches_its_manifest_entry(tmp_path: Path, monkeypatch: pytes
         (toolkit / "lib64" / f"lib{part}.so.12").write_bytes(b"library of NVIDIA")
     monkeypatch.setattr(needed, "headers_of", lambda _library: "RUNPATH [$ORIGIN]")
     wheel = make_wheel(tmp_path / "a.whl", "ggml-cuda")
+    build = CudaBuild(CudaToolkit(toolkit, (12, 8)))
     with pytest.raises(SetupError, match=r"none of lib64/libcublasLt\.so\.12"):
-        pack.make_pack(wheel, toolkit, (12, 8), "https://example.org/engines", tmp_path / "out")
+        pack.make_pack(wheel, build, "https://example.org/engines", tmp_path / "out")
     (toolkit / "lib64" / "libcublasLt.so.12").write_bytes(b"library of NVIDIA")
+    old = CudaBuild(CudaToolkit(toolkit, (12, 4)))
     with pytest.raises(SetupError, match="too old"):
-        pack.make_pack(wheel, toolkit, (12, 4), "https://example.org/engines", tmp_path / "out")
-    archive, entry = pack.make_pack(wheel, toolkit, (12, 8), "https://example.org/engines", tmp_path / "out")
+        pack.make_pack(wheel, old, "https://example.org/engines", tmp_path / "out")
+    archive, entry = pack.make_pack(wheel, build, "https://example.org/engines", tmp_path / "out")
     said = msgspec.json.decode(entry.read_bytes(), type=EnginePack)
     assert (said.name, said.minimum_driver, said.gpu_architectures[0]) == ("cuda-12", "525.60.13", "75")
     assert said.gpu_architectures[-1] == "120"

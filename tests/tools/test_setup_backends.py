@@ -4,35 +4,72 @@ import pytest
 
 from tools.setup import backends
 from tools.setup.backends import Machine, choose, cmake_flags, compiler_environment, prebuilt_folders
+from tools.setup.nvidia import NvidiaCard
 from tools.setup.project import SetupError
 
-GAMING_PC = Machine("Linux", has_nvidia_gpu=True, has_nvcc=True, has_gpu=True, has_vulkan=True)
+RTX_3090 = (NvidiaCard("NVIDIA GeForce RTX 3090", "580.65.06", (8, 6)),)
+GTX_1080 = (NvidiaCard("NVIDIA GeForce GTX 1080", "580.65.06", (6, 1)),)
+OLD_DRIVER = (NvidiaCard("NVIDIA GeForce RTX 3090", "550.54.14", (8, 6)),)
+
+
+def nvidia_pc(
+    system: str = "Linux",
+    cards: tuple[NvidiaCard, ...] = RTX_3090,
+    *,
+    toolkit: tuple[int, int] | None = None,
+    has_vulkan: bool = False,
+) -> Machine:
+    """A PC with an NVIDIA card; on Linux the set-up can fetch the compiler of CUDA 13.5."""
+    wheels = (13, 5) if system == "Linux" else None
+    return Machine(system, cards=cards, toolkit=toolkit, wheels=wheels, has_gpu=True, has_vulkan=has_vulkan)
 
 
 @pytest.mark.parametrize(
-    ("machine", "backend"),
+    ("machine", "backend", "may_build_cuda"),
     [
-        (GAMING_PC, "cuda"),
-        (Machine("Linux", has_nvidia_gpu=True, has_gpu=True, has_vulkan=True), "vulkan"),
-        (Machine("Linux", has_gpu=True, has_vulkan=True), "vulkan"),
-        (Machine("Linux", has_nvcc=True), "cpu"),
-        (Machine("Linux", has_vulkan=True), "cpu"),
-        (Machine("Linux", has_nvidia_gpu=True, has_gpu=True), "cpu"),
-        (Machine("Darwin"), "metal"),
-        (Machine("Windows", has_nvidia_gpu=True, has_gpu=True, has_vulkan=True), "vulkan"),
-        (Machine("Windows"), "cpu"),
+        (nvidia_pc(toolkit=(12, 8), has_vulkan=True), "cuda", False),
+        (nvidia_pc(cards=GTX_1080, toolkit=(12, 8), has_vulkan=True), "cuda", False),
+        (nvidia_pc(cards=GTX_1080, toolkit=(13, 0), has_vulkan=True), "vulkan", False),
+        (nvidia_pc(has_vulkan=True), "vulkan", True),
+        (nvidia_pc(cards=(*GTX_1080, *RTX_3090), has_vulkan=True), "vulkan", True),
+        (nvidia_pc(cards=GTX_1080, has_vulkan=True), "vulkan", False),
+        (nvidia_pc(cards=OLD_DRIVER, has_vulkan=True), "vulkan", False),
+        (nvidia_pc(), "cpu", True),
+        (nvidia_pc("Windows", has_vulkan=True), "vulkan", False),
+        (Machine("Linux", wheels=(13, 5), has_gpu=True, has_vulkan=True), "vulkan", False),
+        (Machine("Linux", toolkit=(13, 0), wheels=(13, 5)), "cpu", False),
+        (Machine("Linux", has_vulkan=True), "cpu", False),
+        (Machine("Darwin"), "metal", False),
+        (Machine("Windows"), "cpu", False),
     ],
 )
-def test_auto_chooses_the_fastest_usable_backend(machine: Machine, backend: str) -> None:
-    assert choose("auto", machine).backend == backend
+def test_auto_chooses_what_is_ready_soon_and_knows_whether_cuda_can_be_built(
+    machine: Machine, backend: str, may_build_cuda: bool
+) -> None:
+    choice = choose("auto", machine)
+    assert (choice.backend, choice.may_build_cuda) == (backend, may_build_cuda)
 
 
 def test_unused_gpu_is_explained() -> None:
-    assert "CUDA toolkit" in choose("auto", Machine("Linux", has_nvidia_gpu=True, has_gpu=True)).reason
+    assert "CUDA toolkit" in choose("auto", nvidia_pc("Windows")).reason
     assert "Vulkan" in choose("auto", Machine("Linux", has_gpu=True)).reason
-    for nvidia in (True, False):
-        reason = choose("auto", Machine("Linux", has_nvidia_gpu=nvidia, has_gpu=True)).reason
-        assert "ENGINE=vulkan, which names the packages" in reason, "the shorter way to a card"
+    for machine in (nvidia_pc(), nvidia_pc("Windows"), Machine("Linux", has_gpu=True)):
+        assert "ENGINE=vulkan, which names the packages" in choose("auto", machine).reason, "the shorter way to a card"
+
+
+@pytest.mark.parametrize("has_vulkan", [False, True])
+@pytest.mark.parametrize(
+    ("cards", "why"),
+    [
+        (GTX_1080, "CUDA 13 needs a GeForce GTX 16 or RTX 20 or newer, and this PC has NVIDIA GeForce GTX 1080"),
+        (OLD_DRIVER, "CUDA 13 needs an NVIDIA driver from 580 on, and this one is 550.54.14"),
+    ],
+)
+def test_card_or_driver_that_is_too_old_for_cuda_is_named(
+    cards: tuple[NvidiaCard, ...], why: str, has_vulkan: bool
+) -> None:
+    reason = choose("auto", nvidia_pc(cards=cards, has_vulkan=has_vulkan)).reason
+    assert reason.endswith(f"; no CUDA engine, since {why}")
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda", "vulkan"])

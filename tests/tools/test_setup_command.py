@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tools.setup import backends, command, engine, environment, system_packages
+from tools.setup import backends, command, cuda_toolkit, engine, environment, system_packages
+from tools.setup.cuda_build import CudaBuild
+from tools.setup.cuda_toolkit import CudaToolkit
+from tools.setup.duration import build_minutes
+from tools.setup.nvidia import NvidiaCard
 from tools.setup.project import ROOT, SetupError
 from tools.setup.system_packages import Need
 
+RTX_3060 = NvidiaCard("NVIDIA GeForce RTX 3060", "580.65.06", (8, 6))
 WHEEL = "llama_cpp_python-0.0.0-py3-none-any.whl"
 
 
@@ -181,7 +186,7 @@ def test_old_python_is_refused_with_a_message() -> None:
 
 def gaming_pc_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PC with a driver and no toolkit, whose ready Vulkan engine can't be downloaded."""
-    pc = backends.Machine("Windows", has_nvidia_gpu=True, has_gpu=True, has_vulkan=True)
+    pc = backends.Machine("Windows", cards=(RTX_3060,), has_gpu=True, has_vulkan=True)
     monkeypatch.setattr(backends, "look_at_machine", lambda *, prebuilt: pc)
     monkeypatch.setattr(engine, "kept_wheel", lambda backend, version: None)
 
@@ -222,3 +227,79 @@ def test_an_engine_that_was_asked_for_is_never_replaced(
     assert command.main(["--prebuilt", "--engine", "vulkan"]) == 1
 
     assert "no ready-made vulkan engine" in capsys.readouterr().err
+
+
+def gaming_pc_on_linux(monkeypatch: pytest.MonkeyPatch, kept: dict[str, Path]) -> None:
+    """A PC with a driver, Vulkan and no toolkit, with these engines built before."""
+    pc = backends.Machine("Linux", cards=(RTX_3060,), wheels=(13, 5), has_gpu=True, has_vulkan=True)
+    monkeypatch.setattr(backends, "look_at_machine", lambda *, prebuilt: pc)
+    monkeypatch.setattr(engine, "kept_wheel", lambda backend, version: kept.get(backend))
+    monkeypatch.setattr(command.os, "cpu_count", lambda: 8)
+
+
+def test_auto_takes_vulkan_and_offers_the_cuda_build_with_its_time(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaming_pc_on_linux(monkeypatch, {"vulkan": parts.wheel})
+
+    assert command.main([]) == 0
+
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("NVIDIA GeForce RTX 3060 can have a CUDA engine too")
+    assert last.endswith("make run ENGINE=cuda")
+    minutes = build_minutes("cuda", 8)
+    assert f"about {minutes + 2} minutes, once, and a download of 0.63 GB" in last
+
+
+def test_auto_takes_a_cuda_engine_that_was_built_before(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaming_pc_on_linux(monkeypatch, {"vulkan": parts.wheel, "cuda": parts.wheel})
+
+    assert command.main([]) == 0
+
+    said = capsys.readouterr().out
+    assert "engine for cuda (it was built before)" in said
+    assert "can have" not in said
+
+
+def test_cuda_without_a_toolkit_is_built_with_the_fetched_one_for_this_card(
+    parts: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaming_pc_on_linux(monkeypatch, {})
+    builds: list[CudaBuild | None] = []
+
+    def build(backend: str, version: str, python: Path, cuda: CudaBuild | None) -> Path:
+        assert (backend, python) == ("cuda", parts.python)
+        builds.append(cuda)
+        return parts.wheel
+
+    toolkit = CudaToolkit(tmp_path / "nvidia" / "cu13", (13, 5), is_fetched=True)
+    monkeypatch.setattr(cuda_toolkit, "installed_toolkit", lambda: None)
+    monkeypatch.setattr(cuda_toolkit, "fetched_toolkit", lambda: None)
+    monkeypatch.setattr(cuda_toolkit, "fetch_toolkit", lambda python: toolkit)
+    monkeypatch.setattr(engine, "build", build)
+    monkeypatch.delenv("CMAKE_ARGS", raising=False)
+
+    assert command.main(["--engine", "cuda"]) == 0
+
+    assert builds == [CudaBuild(toolkit, ("86-real",), is_for_this_pc=True)]
+    total = build_minutes("cuda", 8) + 2 + 2
+    assert f"takes about {total} minutes" in capsys.readouterr().out, "the compiler and the libraries are downloaded"
+
+
+def test_nothing_is_downloaded_for_a_card_that_cuda_cannot_use(
+    parts: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaming_pc_on_linux(monkeypatch, {})
+    old = backends.Machine("Linux", cards=(NvidiaCard("NVIDIA GeForce GTX 1080", "580.65.06", (6, 1)),), wheels=(13, 5))
+    monkeypatch.setattr(backends, "look_at_machine", lambda *, prebuilt: old)
+    monkeypatch.setattr(cuda_toolkit, "installed_toolkit", lambda: None)
+    monkeypatch.setattr(cuda_toolkit, "fetch_toolkit", lambda python: pytest.fail("a download"))
+    monkeypatch.delenv("CMAKE_ARGS", raising=False)
+
+    assert command.main(["--engine", "cuda"]) == 1
+
+    said = capsys.readouterr().err
+    assert "A CUDA engine would not run here: CUDA 13 needs a GeForce GTX 16 or RTX 20 or newer" in said
+    assert "ENGINE=vulkan" in said

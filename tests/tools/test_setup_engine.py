@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.setup import engine
+from tools.setup.cuda_toolkit import CudaToolkit
 from tools.setup.project import SetupError, engine_version
 
 PIP = """#!{python}
@@ -77,7 +78,7 @@ def test_interrupted_build_is_restarted(tmp_path: Path) -> None:
 def test_prebuilt_engines_are_tried_newest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "cuda_toolkit_release", lambda: (12, 6))
+    monkeypatch.setattr(engine, "installed_toolkit", lambda: CudaToolkit(tmp_path, (12, 6)))
 
     wheel = engine.fetch_prebuilt("cuda", "1.2.3", interpreter(tmp_path, works="cu124"))
 

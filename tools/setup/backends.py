@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -10,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from tools.setup import system_packages
+from tools.setup import nvidia, system_packages
+from tools.setup.cuda_toolkit import can_fetch, installed_toolkit, wheels_release
+from tools.setup.nvidia import NvidiaCard
 from tools.setup.project import SetupError
 
 Backend = Literal["cpu", "cpu-avx2", "cpu-sse42", "cuda", "cuda-avx2", "vulkan", "vulkan-avx2", "metal"]
@@ -36,8 +37,12 @@ class Machine:
 
     system: str
     """"Linux", "Darwin" or "Windows"."""
-    has_nvidia_gpu: bool = False
-    has_nvcc: bool = False
+    cards: tuple[NvidiaCard, ...] = ()
+    """NVIDIA's cards with a driver."""
+    toolkit: tuple[int, int] | None = None
+    """Release of the CUDA toolkit whose nvcc is on PATH."""
+    wheels: tuple[int, int] | None = None
+    """Release of the CUDA compiler that the set-up can fetch; None where there is none for this PC."""
     has_gpu: bool = False
     has_vulkan: bool = False
     """To build: the compiler glslc and the headers. For a prebuilt engine: the loader, which comes with a driver."""
@@ -49,6 +54,8 @@ class Choice:
 
     backend: Backend
     reason: str
+    may_build_cuda: bool = False
+    """A CUDA engine can be built here without anything installed by hand. `auto` doesn't, because it takes long."""
 
 
 def choose(wanted: str, machine: Machine) -> Choice:
@@ -65,15 +72,25 @@ def choose(wanted: str, machine: Machine) -> Choice:
             return Choice(backend, "as ENGINE says")
     if machine.system == "Darwin":
         return Choice("metal", "this is a Mac")
-    if machine.has_nvidia_gpu and machine.has_nvcc:
+    return _choose_by_card(machine)
+
+
+def _choose_by_card(machine: Machine) -> Choice:
+    """The best backend that is ready at once on a PC with Linux or Windows."""
+    cuda = machine.toolkit or machine.wheels
+    refusal = nvidia.obstacle(machine.cards, cuda[0]) if cuda is not None else ""
+    if machine.cards and machine.toolkit is not None and not refusal:
         return Choice("cuda", "an NVIDIA GPU and nvcc are here")
+    may_build_cuda = bool(machine.cards) and machine.wheels is not None and not refusal
+    because = f"; no CUDA engine, since {refusal}" if refusal else ""
     if machine.has_gpu and machine.has_vulkan:
-        return Choice("vulkan", "a GPU and Vulkan are here")
-    if machine.has_nvidia_gpu:
+        return Choice("vulkan", f"a GPU and Vulkan are here{because}", may_build_cuda)
+    if machine.cards and not refusal and not may_build_cuda:
         reason = "the NVIDIA GPU cannot be used without nvcc: install the CUDA toolkit for full speed"
         return Choice("cpu", f"{reason}, or try ENGINE=vulkan, {_NAMES_PACKAGES}")
-    if machine.has_gpu:
-        return Choice("cpu", f"the GPU cannot be used without Vulkan's SDK: try ENGINE=vulkan, {_NAMES_PACKAGES}")
+    if machine.cards or machine.has_gpu:
+        reason = f"the GPU cannot be used without Vulkan's SDK: try ENGINE=vulkan, {_NAMES_PACKAGES}"
+        return Choice("cpu", reason + because, may_build_cuda)
     return Choice("cpu", "no usable GPU is here")
 
 
@@ -131,7 +148,10 @@ def prebuilt_folders(backend: Backend, cuda_release: tuple[int, int] | None) -> 
     if backend != "cuda":
         return [backend]
     if cuda_release is None:
-        raise SetupError("A CUDA engine needs the CUDA toolkit: install it so that `nvcc --version` works.")
+        raise SetupError(
+            "A ready CUDA engine needs the CUDA toolkit: install it so that `nvcc --version` works, or take "
+            "ENGINE=vulkan, which needs the graphics driver alone."
+        )
     major, minor = cuda_release
     releases = [(int(tag[:2]), int(tag[2:])) for tag in _PREBUILT_CUDA]
     return [f"cu{a}{b}" for a, b in releases if a == major and b <= minor]
@@ -140,17 +160,19 @@ def prebuilt_folders(backend: Backend, cuda_release: tuple[int, int] | None) -> 
 def look_at_machine(*, prebuilt: bool) -> Machine:
     """Asks the system; takes up to a second where there is an NVIDIA driver."""
     system = platform.system()
-    nvidia = _nvidia_gpus() > 0
+    cards = nvidia.nvidia_cards()
+    toolkit = installed_toolkit()
     if prebuilt:
         loader = Path(os.environ.get("SYSTEMROOT", "C:/Windows"), "System32", "vulkan-1.dll").is_file()
         vulkan, any_gpu = loader, loader
     else:
         vulkan = not system_packages.missing(system_packages.needs(["vulkan"], system))
-        any_gpu = nvidia or any(Path("/dev/dri").glob("renderD*"))
+        any_gpu = bool(cards) or any(Path("/dev/dri").glob("renderD*"))
     return Machine(
         system=system,
-        has_nvidia_gpu=nvidia,
-        has_nvcc=shutil.which("nvcc") is not None,
+        cards=cards,
+        toolkit=toolkit.release if toolkit is not None else None,
+        wheels=wheels_release() if can_fetch() and not prebuilt else None,
         has_gpu=any_gpu,
         has_vulkan=vulkan,
     )
@@ -159,24 +181,3 @@ def look_at_machine(*, prebuilt: bool) -> Machine:
 def tool_signature() -> str:
     """Changes when a driver or an SDK comes or goes; costs microseconds, so it is asked on every start."""
     return " ".join(tool for tool in _TOOLS if shutil.which(tool))
-
-
-def cuda_toolkit_release() -> tuple[int, int] | None:
-    """The release of the CUDA toolkit that nvcc belongs to; None without nvcc."""
-    nvcc = shutil.which("nvcc")
-    if nvcc is None:
-        return None
-    text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
-    release = re.search(r"release (\d+)\.(\d+)", text)
-    return (int(release[1]), int(release[2])) if release else None
-
-
-def _nvidia_gpus() -> int:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return 0
-    try:
-        listed = subprocess.run([program, "-L"], capture_output=True, text=True, check=False, timeout=20).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return 0  # a driver that does not answer is no driver to build for
-    return sum(line.startswith("GPU ") for line in listed.splitlines())

@@ -4,12 +4,15 @@ import math
 from typing import Literal
 
 from tools.setup.backends import Backend
+from tools.setup.cuda_toolkit import DOWNLOAD_GB
 
 EngineSource = Literal["kept", "prebuilt", "build"]
 """Whether the engine is in .engine already, is downloaded ready-made, or is compiled here."""
 
 _LIBRARIES_MINUTES = 2
 """On a connection of about 50 Mbit/s."""
+_CUDA_COMPILER_MINUTES = 2
+"""The same for NVIDIA's compiler and libraries."""
 _CORE_MINUTES = {"cpu": 18, "metal": 18, "vulkan": 60, "cuda": 240}
 """Minutes of work for one core. CPU and Vulkan were measured on two cores; CUDA and Metal are guesses from reports."""
 _MOST_USED_CORES = 16
@@ -22,13 +25,26 @@ def build_minutes(backend: Backend, cores: int) -> int:
     return math.ceil(work / min(max(cores, 1), _MOST_USED_CORES))
 
 
-def first_setup_text(backend: Backend, source: EngineSource, cores: int) -> str:
-    """Return what a newcomer reads first: that this happens once, and how long it takes."""
+def first_setup_text(backend: Backend, source: EngineSource, cores: int, *, fetches_cuda: bool = False) -> str:
+    """Return what a newcomer reads first: that this happens once, and how long it takes.
+
+    `fetches_cuda` says that NVIDIA's compiler is downloaded too.
+    """
     building = build_minutes(backend, cores) if source == "build" else 0
+    minutes = building + _LIBRARIES_MINUTES + (_CUDA_COMPILER_MINUTES if fetches_cuda else 0)
     text = (
         "Setting up QwenDesk in this folder. This is done once and takes about "
-        f"{building + _LIBRARIES_MINUTES} minutes; after that, QwenDesk starts at once."
+        f"{minutes} minutes; after that, QwenDesk starts at once."
     )
     if building:
         text += f" Compiling the engine takes about {building} of them."
     return text + " You can stop with Ctrl+C and start again later."
+
+
+def cuda_offer_text(card: str, cores: int) -> str:
+    """Return what somebody reads whose card could have a CUDA engine, which takes longer than the one just set up."""
+    minutes = build_minutes("cuda", cores) + _CUDA_COMPILER_MINUTES
+    return (
+        f"{card} can have a CUDA engine too, which is often faster than Vulkan. Building it takes about {minutes} "
+        f"minutes, once, and a download of {DOWNLOAD_GB} GB. When you have time: make run ENGINE=cuda"
+    )

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.setup.backends import Backend, cmake_flags, compiler_environment, cuda_toolkit_release, prebuilt_folders
+from tools.setup.backends import Backend, cmake_flags, compiler_environment, prebuilt_folders
+from tools.setup.cuda_build import CudaBuild, keep_source
+from tools.setup.cuda_toolkit import installed_toolkit
 from tools.setup.pip import run_pip
 from tools.setup.progress import BuildProgress, ProgressLine
 from tools.setup.project import ENGINE_PACKAGE, ENGINES, PREBUILT_INDEX, WORK, SetupError
@@ -16,40 +18,51 @@ _ALONE = ("--no-cache-dir", "--no-deps")
 """The package without others, and never a wheel that was built for another backend."""
 
 
-def kept_wheel(backend: Backend, version: str) -> Path | None:
-    """The wheel that an earlier run left, or None."""
-    wheels = sorted((ENGINES / f"{backend}-{version}").glob(f"llama_cpp_python-{version}*.whl"))
+def kept_wheel(backend: Backend, version: str, variant: str = "") -> Path | None:
+    """The wheel that an earlier run left, or None. `variant` tells builds of one backend apart."""
+    wheels = sorted((ENGINES / _name(backend, version, variant)).glob(f"llama_cpp_python-{version}*.whl"))
     return wheels[-1] if wheels else None
 
 
-def build(backend: Backend, version: str, python: Path) -> Path:
-    """Compiles the engine; minutes on a CPU, up to half an hour with CUDA. Returns the wheel.
+def build(backend: Backend, version: str, python: Path, cuda: CudaBuild | None = None, variant: str = "") -> Path:
+    """Compiles the engine; minutes on a CPU, an hour and more with CUDA. Returns the wheel.
 
     pip gets the package's own build tools (CMake, ninja) where the system has none or too old ones. Its cache is left
-    out, because it does not tell one backend's wheel from another's. Raises SetupError with the build's last lines.
+    out, because it does not tell one backend's wheel from another's. A build with `cuda` keeps its source and objects
+    in .engine until it is done, so that it goes on where it was interrupted; not on Windows, where paths would become
+    too long for the compiler. Raises SetupError with the build's last lines.
     """
-    flags = [*cmake_flags(backend), *os.environ.get("CMAKE_ARGS", "").split()]
-    extra = {"CMAKE_ARGS": " ".join(flags), **compiler_environment(backend)}
-    arguments = ["wheel", "--verbose", "--no-binary", ENGINE_PACKAGE, f"{ENGINE_PACKAGE}=={version}"]
+    name = _name(backend, version, variant)
+    flags = [*cmake_flags(backend), *(cuda.flags() if cuda is not None else []), os.environ.get("CMAKE_ARGS", "")]
+    extra = {"CMAKE_ARGS": " ".join(flags).strip(), **compiler_environment(backend)}
     line, progress = _progress()
-    with _new_folder(backend, version) as folder:
-        arguments += ["--wheel-dir", str(folder), *_ALONE]
+    source = ["--no-binary", ENGINE_PACKAGE, f"{ENGINE_PACKAGE}=={version}"]
+    kept = ENGINES / f"{name}.build"
+    if cuda is not None:
+        extra |= cuda.environment()
+        if os.name != "nt":
+            source = [str(keep_source(kept, version, python, progress.feed))]
+            extra["SKBUILD_BUILD_DIR"] = str(kept / "objects")
+    with _new_folder(name) as folder:
+        arguments = ["wheel", "--verbose", *source, "--wheel-dir", str(folder), *_ALONE]
         trouble = run_pip(python, arguments, WORK / f"engine-{backend}.log", progress.feed, extra)
         line.finish("the build failed" if trouble else "built")
         if trouble:
             raise SetupError(f"The engine did not build. {trouble}")
-    return _kept(backend, version)
+    shutil.rmtree(kept, ignore_errors=True)
+    return _kept(backend, version, variant)
 
 
 def fetch_prebuilt(backend: Backend, version: str, python: Path) -> Path:
     """Downloads a ready wheel from the engine package's own index. Returns it; raises SetupError if there is none."""
-    folders = prebuilt_folders(backend, cuda_toolkit_release() if backend == "cuda" else None)
+    toolkit = installed_toolkit() if backend == "cuda" else None
+    folders = prebuilt_folders(backend, toolkit.release if toolkit is not None else None)
     line, progress = _progress()
     for name in folders:
         line.show(f"looking for a ready-made one for {name}")
         arguments = ["download", "--only-binary", ":all:", "--progress-bar", "off"]
         arguments += ["--index-url", f"{PREBUILT_INDEX}/{name}", f"{ENGINE_PACKAGE}=={version}"]
-        with _new_folder(backend, version) as folder:
+        with _new_folder(_name(backend, version)) as folder:
             arguments += ["--dest", str(folder), *_ALONE]
             if run_pip(python, arguments, WORK / f"engine-{name}.log", progress.feed) is None:
                 break
@@ -71,10 +84,9 @@ def _progress() -> tuple[ProgressLine, BuildProgress]:
 
 
 @contextlib.contextmanager
-def _new_folder(backend: Backend, version: str) -> Iterator[Path]:
-    """A folder that becomes the backend's own if a wheel lies in it at the end, so that no half-made one is kept."""
-    final = ENGINES / f"{backend}-{version}"
-    folder = ENGINES / f"{final.name}.unfinished"
+def _new_folder(name: str) -> Iterator[Path]:
+    """A folder that gets this name in .engine if a wheel lies in it at the end, so that no half-made one is kept."""
+    final, folder = ENGINES / name, ENGINES / f"{name}.unfinished"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
@@ -86,8 +98,12 @@ def _new_folder(backend: Backend, version: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _kept(backend: Backend, version: str) -> Path:
-    wheel = kept_wheel(backend, version)
+def _name(backend: Backend, version: str, variant: str = "") -> str:
+    return "-".join(part for part in (backend, variant, version) if part)
+
+
+def _kept(backend: Backend, version: str, variant: str = "") -> Path:
+    wheel = kept_wheel(backend, version, variant)
     if wheel is None:
         raise SetupError(f"pip made no wheel of {ENGINE_PACKAGE} {version}.")
     return wheel
