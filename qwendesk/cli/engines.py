@@ -19,6 +19,7 @@ from qwendesk.engines.packs import read_packs
 from qwendesk.engines.self_test import engine_use
 from qwendesk.engines.trial import Trial
 from qwendesk.services import preferred_engine
+from qwendesk.settings.service import SettingsService
 
 Run = Callable[[argparse.Namespace, Terminal], Awaitable[int]]
 
@@ -109,7 +110,20 @@ async def _remove(options: argparse.Namespace, terminal: Terminal) -> int:
         return _EXIT_NOT_DONE
     await engines.delete(trial.name)
     terminal.write(tr("{0} was deleted.", trial.name) + "\n")
+    await _choose_automatically_instead(trial.name, terminal)
     return 0
+
+
+async def _choose_automatically_instead(deleted: str, terminal: Terminal) -> None:
+    """If the user chose the deleted engine in the settings, set that back to automatic, and say so."""
+    settings = SettingsService()
+    if settings.options.engine != deleted:
+        return
+    settings.reset("engine")
+    await settings.close()
+    terminal.note(
+        settings.problem.value or tr("It was the engine chosen in the settings. The best one that runs is used now.")
+    )
 
 
 def _is_agreed(question: str, terminal: Terminal) -> bool:

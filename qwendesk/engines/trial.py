@@ -1,6 +1,7 @@
 """Finds out whether an engine runs on this PC by starting it in a separate process; if not, says why."""
 
 import asyncio
+import ctypes
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -138,6 +139,23 @@ def missing_libraries(backend: Backend, system: Path, program: Path) -> str:
     )
 
 
+def missing_driver(backend: Backend) -> str:
+    """Return what to say if an engine runs without a card because this PC lacks its driver; "" if it has one.
+
+    A CUDA engine that was built without the driver's functions for virtual memory starts without a driver.
+    """
+    if backend != "cuda":
+        return ""
+    if sys.platform == "win32":
+        driver, sentence = _WINDOWS_DRIVERS[backend]
+        return "" if Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", driver).is_file() else tr(sentence)
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return tr(_NO_NVIDIA_DRIVER)
+    return ""
+
+
 async def try_engine(
     name: str,
     backend: Backend,
@@ -163,8 +181,15 @@ async def try_engine(
         crashed = not lack and devices.was_started
         return Trial(name=name, backend=backend, engine=engine, reason=reason, crashed=crashed)
     gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
-    reason = "" if gpus or backend == "cpu" else tr("It runs, but finds no graphics card that it can use.")
+    reason = "" if gpus or backend == "cpu" else missing_driver(backend) or _no_card_reason(engine)
     return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
+
+
+def _no_card_reason(engine: EngineFolder | None) -> str:
+    sentence = tr("It runs, but finds no graphics card that it can use.")
+    if engine is None or not engine.manifest.minimum_driver:
+        return sentence
+    return f"{sentence} {tr('It needs graphics driver {0} or newer.', engine.manifest.minimum_driver)}"
 
 
 def exit_reason(engine_exit: EngineExit) -> str:

@@ -11,7 +11,7 @@ from qwendesk.core import paths
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.engines.engine_choice import EngineChoiceService, package_version
 from qwendesk.engines.packs import this_platform
-from qwendesk.settings.service import settings_file
+from qwendesk.settings.service import SettingsService, settings_file
 from tests.cli.keyboard import Keyboard
 from tests.fakes.engine_folders import VERSION, Tries, make_engine, make_pack_file
 from tests.real_libraries import real_libraries
@@ -123,6 +123,42 @@ def test_remove_asks_and_leaves_the_apps_own_engines(
     assert cli.main(["engines", "remove", "--yes", "cuda-12"]) == 2
     assert "`qwendesk engines list` shows their names" in capsys.readouterr().err
     assert tries.started == [], "nothing is started to delete it"
+
+
+@pytest.mark.parametrize(("chosen", "left"), [("cuda-12", ""), ("cpu", "cpu")])
+def test_removing_the_chosen_engine_sets_the_choice_back_to_automatic(
+    own: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: str,
+    left: str,
+) -> None:
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "config")
+    settings_file().parent.mkdir()
+    settings_file().write_text(json.dumps({"engine": chosen, "language": "de"}), encoding="utf-8")
+    make_engine(own, "cuda-12", "cuda")
+    assert cli.main(["engines", "remove", "--yes", "cuda-12"]) == 0
+    said = capsys.readouterr()
+    assert ("It was the engine chosen in the settings. The best one that runs is used now." in said.err) == (not left)
+    after = SettingsService().options
+    assert (after.engine, after.language) == (left, "de")
+
+
+def test_choice_that_cannot_be_saved_is_reported(
+    own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "config")
+    settings_file().parent.mkdir()
+    settings_file().write_text('{"engine": "cuda-12"}', encoding="utf-8")
+    make_engine(own, "cuda-12", "cuda")
+
+    def refuse(*_arguments: object, **_more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("qwendesk.core.json_file.write_whole", refuse)
+    assert cli.main(["engines", "remove", "--yes", "cuda-12"]) == 0
+    assert "Your settings couldn't be saved: No space left on device" in capsys.readouterr().err
 
 
 def test_real_engine_is_added_from_a_pack_and_answers(

@@ -4,19 +4,23 @@ import ctypes
 import hashlib
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from qwendesk.core.engine_manifest import EngineFile
+from qwendesk.core.engine_manifest import EngineFile, EngineFolder
 from qwendesk.core.failures import EngineExit
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
+from qwendesk.engine.engine_folders import read_engine
+from qwendesk.engine.protocol import Devices
+from qwendesk.engines import trial
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.engine_choice import EngineChoiceService, package_version
 from qwendesk.engines.pack_file import BadPack
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.trial import exit_reason, try_engine
-from tests.fakes.engine_folders import make_engine
+from tests.fakes.engine_folders import CPU, make_engine
 from tests.real_libraries import real_libraries
 
 pytestmark = pytest.mark.asyncio
@@ -39,17 +43,26 @@ real_loader = pytest.mark.skipif(
 
 def cuda_engine(place: Path) -> Path:
     """An engine whose libllama asks the real loader for NVIDIA's driver, as one for CUDA does through libggml-cuda."""
-    folder = place / "cuda-12"
+
+    def ask_for_driver(folder: Path) -> None:
+        llama = folder / "libllama.so"
+        content = llama.read_bytes()
+        assert content.count(b"\0libggml.so.0\0") == 1
+        llama.write_bytes(content.replace(b"\0libggml.so.0\0", b"\0libcuda.so.1\0"))
+
+    return make_real_engine(place, "cuda-12", ask_for_driver)
+
+
+def make_real_engine(place: Path, name: str, change: Callable[[Path], None] = lambda _folder: None) -> Path:
+    """The CPU's engine in a folder that calls it one for CUDA."""
+    folder = place / name
     folder.mkdir(parents=True)
     for library in real_libraries():
         shutil.copy(library, folder)
-    llama = folder / "libllama.so"
-    content = llama.read_bytes()
-    assert content.count(b"\0libggml.so.0\0") == 1
-    llama.write_bytes(content.replace(b"\0libggml.so.0\0", b"\0libcuda.so.1\0"))
+    change(folder)
     found = {path.name: path.read_bytes() for path in folder.iterdir()}
-    files = tuple(EngineFile(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in found.items())
-    made = make_engine(place / "made", "cuda-12", "cuda", package_version=package_version(), files=files)
+    files = tuple(EngineFile(file, len(data), hashlib.sha256(data).hexdigest()) for file, data in found.items())
+    made = make_engine(place / "made", name, "cuda", package_version=package_version(), files=files)
     shutil.move(made / "engine.json", folder)
     shutil.rmtree(place / "made")
     return folder
@@ -69,6 +82,36 @@ async def test_another_engine_is_used_and_no_crash_is_counted(tmp_path: Path) ->
         assert (chosen.chosen, cuda.reason, cuda.crashed, cuda.is_set_aside) == ("installed", NO_DRIVER, False, False)
         assert CrashCounts(crashes).count("cuda-12") == 0
     assert chosen.note == f"cuda-12 can't be used. {NO_DRIVER}"
+
+
+@real_loader
+async def test_engine_that_starts_without_the_driver_is_told_the_same(tmp_path: Path) -> None:
+    """One built with NVIDIA's fetched compiler doesn't ask the loader for the driver: it starts and finds no card."""
+    folder, crashes = make_real_engine(tmp_path / "own", "cuda-13"), tmp_path / "crashes.json"
+    engines = EngineChoiceService(
+        (tmp_path / "own",), package_version(), has_installed=True, features=lambda: (), crash_file=crashes
+    )
+    chosen = await engines.choose("cuda-13")
+    cuda = chosen.find("cuda-13")
+    assert cuda is not None
+    assert cuda.folder == str(folder)
+    assert (chosen.chosen, cuda.reason, cuda.crashed) == ("installed", NO_DRIVER, False)
+    assert CrashCounts(crashes).count("cuda-13") == 0
+
+
+async def test_driver_without_a_usable_card_names_the_driver_that_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class CpuAlone(WorkerClient):
+        async def probe(self) -> Devices:
+            return Devices(id=1, devices=(CPU,), cpu_features=())
+
+    monkeypatch.setattr(trial, "missing_driver", lambda _backend: "")
+    made = read_engine(make_engine(tmp_path, "cuda-13", "cuda", minimum_driver="580.65.06"))
+    assert isinstance(made, EngineFolder)
+    tried = await try_engine("cuda-13", "cuda", made, lambda _engine: CpuAlone())
+    assert (tried.usable, tried.crashed) == (False, False)
+    assert tried.reason.endswith("no graphics card that it can use. It needs graphics driver 580.65.06 or newer.")
 
 
 @real_loader
@@ -101,8 +144,8 @@ async def test_loaders_words_for_a_missing_driver_are_no_crash(tmp_path: Path, w
     script = tmp_path / "exits.py"
     script.write_text(f"import sys\nsys.exit({words!r})\n", encoding="utf-8")
     client = WorkerClient((sys.executable, str(script)), WorkerTimeouts(start_s=60, stop_s=1))
-    trial = await try_engine("cuda-12", "cuda", None, lambda _engine: client, lambda _backend: "")
-    assert (trial.usable, trial.crashed, trial.reason) == (False, False, NO_DRIVER)
+    tried = await try_engine("cuda-12", "cuda", None, lambda _engine: client, lambda _backend: "")
+    assert (tried.usable, tried.crashed, tried.reason) == (False, False, NO_DRIVER)
 
 
 @pytest.mark.parametrize("exit_code", [0xC0000135, 0xC0000135 - 2**32])
@@ -111,8 +154,8 @@ async def test_exit_code_for_a_missing_library_asks_what_windows_lacks(tmp_path:
         async def probe(self) -> EngineExit:
             return EngineExit(exit_code, "The engine couldn't find one of its libraries.")
 
-    trial = await try_engine("cuda-12", "cuda", None, lambda _engine: Exits(), lambda _backend: NO_DRIVER)
-    assert (trial.crashed, trial.reason) == (False, NO_DRIVER)
+    tried = await try_engine("cuda-12", "cuda", None, lambda _engine: Exits(), lambda _backend: NO_DRIVER)
+    assert (tried.crashed, tried.reason) == (False, NO_DRIVER)
 
 
 async def test_missing_cuda_runtime_is_the_engines_own_fault() -> None:
