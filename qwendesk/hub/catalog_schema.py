@@ -6,7 +6,7 @@ import msgspec
 
 from qwendesk.core.model_facts import Hyperparameters
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Increased when older versions can't read the file any more."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?$")]
@@ -14,6 +14,8 @@ Day = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 Time = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?$")]
 Size = Annotated[int, msgspec.Meta(ge=0)]
 FileKind = Literal["model", "mmproj", "draft", "imatrix"]
+SpeedBackend = Literal["cuda", "vulkan", "metal", "rocm", "cpu", ""]
+""""" if the source doesn't name the engine's backend."""
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -133,6 +135,48 @@ class Quality(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Measured on a file that has been replaced since."""
 
 
+class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """The speed of generation that somebody measured on one PC."""
+
+    model: str
+    gpus: tuple[str, ...] = ()
+    """The name of each card, or "24 GB card" where the source names only its memory; empty for a CPU alone."""
+    gpu_gb: float = 0.0
+    """Memory of each card in GiB; where the GPU shares the RAM, all of the RAM."""
+    ram_gb: float = 0.0
+    """0 if the source doesn't say."""
+    backend: SpeedBackend = ""
+    quant: str
+    n_bytes: Size
+    """Size of the file, of all shards: of the catalog's file with this quant where the source names no size."""
+    tok_s: float
+    most_tok_s: float = 0.0
+    """Upper end if the source gives a range; else 0."""
+    depth: int = 0
+    """Tokens in the chat when it was measured. 0 is a new chat."""
+    n_ctx: int = 0
+    """The context that the model was loaded with; 0 if unknown."""
+    cache_type: str = ""
+    """Of the KV cache; "" if unknown."""
+    placement: Literal["vram", "experts", "layers", "cpu", "disk", ""] = ""
+    """Where the weights were, as in `FitLabel.kind`; "" if unknown."""
+    on_cpu: int | None = None
+    """Expert layers, or else layers, in RAM; None if unknown."""
+    mtp_tok_s: float = 0.0
+    """The speed with multi-token prediction; 0 if it wasn't measured."""
+    has_old_engine: bool = False
+    """Measured before the engine computed the recurrent layers on this kind of GPU. Not valid any more."""
+    date: str = ""
+    """As precise as the source gives it."""
+    source: str
+    remark: str = ""
+    """What was assumed, for whoever checks the report."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.tok_s, self.most_tok_s or self.tok_s
+
+
 class Note(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A remark about a quant, with its source."""
 
@@ -168,6 +212,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     models: tuple[CatalogModel, ...] = ()
     presets: dict[str, dict[str, Sampling]] = {}
     quality: tuple[Quality, ...] = ()
+    speeds: tuple[SpeedReport, ...] = ()
     notes: tuple[Note, ...] = ()
     cut_offs: tuple[CutOff, ...] = ()
     superseded: tuple[Superseded, ...] = ()

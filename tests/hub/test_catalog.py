@@ -143,12 +143,12 @@ def test_catalog_has_its_date() -> None:
     ("text", "words"),
     [
         (b"", "damaged"),
-        (b'{"schema_version":1}', "damaged"),
-        (b'{"schema_version":2,"anything":1}', "another version"),
-        (b'{"schema_version":1,"date":"2026-07-29","sources":[],"surprise":1}', "damaged"),
-        (b'{"schema_version":1,"date":"some day","sources":[]}', "damaged"),
+        (b'{"schema_version":2}', "damaged"),
+        (b'{"schema_version":3,"anything":1}', "another version"),
+        (b'{"schema_version":2,"date":"2026-07-29","sources":[],"surprise":1}', "damaged"),
+        (b'{"schema_version":2,"date":"some day","sources":[]}', "damaged"),
         (
-            b'{"schema_version":1,"date":"2026-07-29","sources":[],'
+            b'{"schema_version":2,"date":"2026-07-29","sources":[],'
             b'"superseded":[{"sha256":"xyz","repo":"a/b","path":"c","seen":"2026-03-01"}]}',
             "damaged",
         ),
