@@ -1,7 +1,6 @@
 """Output to the terminal or a pipe, and Ctrl+C."""
 
 import asyncio
-import errno
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 from qwendesk.core.errors import BadOption
+from qwendesk.core.pipes import is_closed_pipe
 from qwendesk.core.translation import tr
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
@@ -76,21 +76,13 @@ class Terminal:
             stream.write(text)
             stream.flush()
         except OSError as error:
-            if not _is_closed_pipe(error):
+            if not is_closed_pipe(error):
                 raise
             self.is_closed = self.is_closed or stream is self._out
             # Python flushes the stream at exit and must not fail then.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
-
-
-def _is_closed_pipe(error: OSError) -> bool:
-    """Return True if a write failed because nobody reads the pipe any more. Windows has no error of its own for that.
-
-    Python's subprocess module treats EINVAL in the same way (bpo-19612).
-    """
-    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 def _without_control_characters(text: str, stream: TextIO) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import signal
+import sys
 from collections.abc import Sequence
 
 from qwendesk.core.translation import mark, tr
@@ -49,6 +50,10 @@ _WINDOWS_CODES = {
     0x40010004: _STOPPED,
 }
 
+_ENDED_FROM_OUTSIDE = frozenset({1, 15})
+"""What Task Manager and `taskkill` (1) and other Python programs (15) name as the exit code of what they end."""
+_TRACEBACK = re.compile(r'Traceback \(most recent call last\)|File ".*", line \d')
+"""What Python writes before it exits with 1 by itself."""
 _MISSING_LIBRARY = re.compile("Failed to load shared library|Could not find module|cannot open shared object file")
 """What ctypes and llama_cpp/_ctypes_extensions.py say while the package is imported."""
 
@@ -85,4 +90,6 @@ def describe_exit(exit_code: int | None, lines: Sequence[str] = ()) -> str:
         return tr(_SIGNALS[name]) if name in _SIGNALS else tr("The engine was stopped by the signal {0}.", name)
     if code in _WINDOWS_CODES:
         return tr(_WINDOWS_CODES[code])
+    if sys.platform == "win32" and code in _ENDED_FROM_OUTSIDE and not any(map(_TRACEBACK.search, lines)):
+        return tr("The engine was ended by another program, such as Task Manager.")
     return tr("The engine stopped with exit code {0}.", code if code < 0x10000 else hex(code))

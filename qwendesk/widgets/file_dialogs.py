@@ -20,7 +20,7 @@ def ask_for_file(
     dialog = _dialog(parent, name, title)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.setNameFilters(filters)
-    dialog.fileSelected.connect(chosen)
+    dialog.fileSelected.connect(_in_own_form(chosen))
     dialog.open()
 
 
@@ -31,7 +31,7 @@ def ask_for_files(
     dialog = _dialog(parent, name, title)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setNameFilters(filters)
-    dialog.filesSelected.connect(chosen)
+    dialog.filesSelected.connect(lambda files: chosen([str(Path(file)) for file in files]))
     dialog.open()
 
 
@@ -41,7 +41,7 @@ def ask_where_to_save(parent: QWidget, name: str, title: str, file_name: str, ch
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(Path(file_name).suffix[1:])
     dialog.selectFile(file_name)
-    dialog.fileSelected.connect(chosen)
+    dialog.fileSelected.connect(_in_own_form(chosen))
     dialog.open()
 
 
@@ -52,7 +52,7 @@ def ask_for_folder(
     dialog = _dialog(parent, name, title, begin_in)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.fileSelected.connect(chosen)
+    dialog.fileSelected.connect(_in_own_form(chosen))
     dialog.open()
 
 
@@ -62,6 +62,11 @@ def _dialog(parent: QWidget, name: str, title: str, begin_in: str = "") -> QFile
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.filesSelected.connect(lambda files: _remember(files[0], is_folder=_asks_for_folder(dialog)))
     return dialog
+
+
+def _in_own_form(chosen: Callable[[str], object]) -> Callable[[str], object]:
+    r"""Return `chosen` for paths as Qt gives them: on Windows C:/models, which is C:\models everywhere else."""
+    return lambda path: chosen(str(Path(path)))
 
 
 def _asks_for_folder(dialog: QFileDialog) -> bool:

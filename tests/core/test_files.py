@@ -9,6 +9,7 @@ import pytest
 
 from qwendesk.core import files
 from qwendesk.core.files import decode_json, is_in_use, replace, write_whole
+from tests.links import skip_without_links
 
 
 def test_a_file_and_its_folder_are_made_and_replaced(tmp_path):
@@ -109,10 +110,8 @@ def test_a_link_planted_at_the_new_file_is_not_followed(tmp_path: Path) -> None:
     diary, path = tmp_path / "diary.txt", tmp_path / "settings.json"
     diary.write_bytes(b"what the user wrote")
     planted = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
-    try:
-        planted.symlink_to(diary)
-    except OSError:
-        pytest.skip("links cannot be made here")
+    skip_without_links(tmp_path)
+    planted.symlink_to(diary)
 
     write_whole(path, b"{}")
 

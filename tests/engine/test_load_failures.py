@@ -13,6 +13,7 @@ ABOVE_STORAGE_LIMIT = (
     "operation (SET_ROWS)"
 )
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="the number of a signal that Windows does not have")
+ENDED = "The engine was ended by another program, such as Task Manager."
 OPTIONS = LoadOptions(model="/models/big.gguf", mmproj="/models/eyes.gguf")
 
 
@@ -179,6 +180,22 @@ def test_unknown_failure_shows_the_engines_message():
 def test_exit_while_loading_is_classified_by_code_and_log(exit_code, lines, kind):
     engine_exit = EngineExit(exit_code, describe_exit(exit_code), lines)
     assert classify_load(engine_exit, OPTIONS).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("platform", "exit_code", "lines", "sentence"),
+    [
+        ("win32", 1, ("llama_kv_cache: size = 12 MiB",), ENDED),
+        ("win32", 15, (), ENDED),
+        ("win32", 1, ('File "service.py", line 3, in run', "ValueError: 7"), "The engine stopped with exit code 1."),
+        ("linux", 1, (), "The engine stopped with exit code 1."),
+    ],
+)
+def test_a_worker_that_task_manager_ended_is_told_from_one_that_failed(
+    monkeypatch, platform, exit_code, lines, sentence
+):
+    monkeypatch.setattr(sys, "platform", platform)
+    assert describe_exit(exit_code, lines) == sentence
 
 
 @pytest.mark.parametrize(

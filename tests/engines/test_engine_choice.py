@@ -16,6 +16,7 @@ from qwendesk.engines import crash_counts
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice, EngineChoiceService, backend_in
 from qwendesk.engines.trial import Trial, exit_reason, try_engine
 from tests.fakes.engine_folders import CPU, LIBRARY, VERSION, Tries, make_engine
+from tests.links import skip_without_links
 
 pytestmark = pytest.mark.asyncio
 
@@ -349,8 +350,8 @@ async def test_only_the_users_own_engines_can_be_deleted(tmp_path: Path) -> None
     assert not (tmp_path / "own" / "vulkan").exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="making links needs rights there")
 async def test_deleting_an_engine_deletes_nothing_through_a_link(tmp_path: Path) -> None:
+    skip_without_links(tmp_path)
     make_engine(tmp_path / "drive", "vulkan", "vulkan")
     make_engine(tmp_path / "elsewhere", "cuda", "cuda")
     (tmp_path / "own").mkdir()

@@ -1,7 +1,6 @@
 """Engines fetched from a server of our own."""
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from qwendesk.engines.packs import PacksService, read_packs, this_platform
 from qwendesk.hub.download import download_file
 from qwendesk.hub.network import Network
 from tests.fakes.pack_server import PackServer, pack_of, running_pack_server
+from tests.links import skip_without_links
 
 pytestmark = pytest.mark.asyncio
 
@@ -23,9 +23,6 @@ pytestmark = pytest.mark.asyncio
 def server() -> Iterator[PackServer]:
     with running_pack_server() as server:
         yield server
-
-
-links = pytest.mark.skipif(sys.platform == "win32", reason="making links needs rights there")
 
 
 def service(tmp_path: Path, *packs: EnginePack, network: Network | None = None) -> PacksService:
@@ -209,11 +206,11 @@ async def test_bundled_pack_list_is_valid_and_pinned() -> None:
     assert this_platform()
 
 
-@links
 async def test_an_engine_behind_a_link_is_not_replaced_and_the_link_is_named(
     server: PackServer, tmp_path: Path
 ) -> None:
     """The user moved the folder of engines to a larger drive, where something else has the pack's name."""
+    skip_without_links(tmp_path)
     thesis = tmp_path / "drive" / "cuda-12" / "thesis.txt"
     thesis.parent.mkdir(parents=True)
     thesis.touch()
@@ -224,8 +221,8 @@ async def test_an_engine_behind_a_link_is_not_replaced_and_the_link_is_named(
     assert sorted(path.name for path in (tmp_path / "drive").iterdir()) == [".fetching", "cuda-12"]
 
 
-@links
 async def test_download_behind_a_link_is_kept_and_named(server: PackServer, tmp_path: Path) -> None:
+    skip_without_links(tmp_path)
     (tmp_path / "drive").mkdir()
     (tmp_path / "engines").symlink_to(tmp_path / "drive", target_is_directory=True)
     packs = service(tmp_path, pack_of(server))
@@ -236,10 +233,10 @@ async def test_download_behind_a_link_is_kept_and_named(server: PackServer, tmp_
     assert "Delete that folder" in packs.states[0].problem
 
 
-@links
 async def test_an_engine_that_is_itself_a_link_is_replaced_and_its_target_stays(
     server: PackServer, tmp_path: Path
 ) -> None:
+    skip_without_links(tmp_path)
     thesis = tmp_path / "drive" / "thesis.txt"
     thesis.parent.mkdir()
     thesis.touch()

@@ -12,6 +12,7 @@ import pytest
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
 from qwendesk.help.crash_reports import MOST_REPORTS, CrashReport, CrashReports
+from tests.links import skip_without_links
 
 ENDLESS = """
 import sys
@@ -133,8 +134,8 @@ def test_folder_that_cannot_be_created_causes_no_error(tmp_path: Path) -> None:
     mine.end()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="making links needs rights there")
 def test_nothing_is_deleted_in_a_linked_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    skip_without_links(tmp_path)
     other = tmp_path / "other app" / "crash-20260101T000000000000-app.json"
     other.parent.mkdir()
     for number in range(MOST_REPORTS + 5):

@@ -14,10 +14,10 @@ from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, LibraryModel, scan
 from qwendesk.hub.library_places import Origin, SearchFolder
 from tests.gguf_files import header_of, mmproj_values, model_values, tensor, write_model
+from tests.links import skip_without_links
 from tools.gguf_writer import write_gguf
 
 COMMIT, OLDER = "c" * 40, "b" * 40
-links = pytest.mark.skipif(sys.platform == "win32", reason="making links needs rights there")
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def hub_file(root: Path, repo: str, commit: str, path: str, content: bytes) -> P
     return link
 
 
-@links
 def test_models_of_the_hugging_face_cache(tmp_path, look):
+    skip_without_links(tmp_path)
     same = whole(model_values(general__name="Same"))
     hub_file(tmp_path, "unsloth/Qwen-GGUF", OLDER, "same.gguf", same)
     current = hub_file(tmp_path, "unsloth/Qwen-GGUF", COMMIT, "same.gguf", same)
@@ -134,8 +134,8 @@ def test_models_of_the_hugging_face_cache(tmp_path, look):
     assert picture_file(library.models[1]) == "mmproj-F16.gguf"
 
 
-@links
 def test_a_split_set_in_a_folder_of_its_repository_finds_the_mmproj_above(tmp_path, look):
+    skip_without_links(tmp_path)
     for number in (1, 2):
         values = model_values(split__count=2) if number == 1 else {"split.count": 2}
         hub_file(tmp_path, "u/Big-GGUF", COMMIT, f"BF16/Big-BF16-0000{number}-of-00002.gguf", whole(values))
@@ -281,8 +281,8 @@ def test_layouts_are_recognised_in_added_folders(tmp_path, look):
     assert only(look("folder")).name == "hf.co/a/b:latest"
 
 
-@links
 def test_circular_links_are_followed_once(tmp_path, look):
+    skip_without_links(tmp_path)
     model(tmp_path / "a" / "m.gguf")
     (tmp_path / "a" / "again").symlink_to(tmp_path)
     (tmp_path / "second.gguf").symlink_to(tmp_path / "a" / "m.gguf")

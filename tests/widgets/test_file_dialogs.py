@@ -44,7 +44,7 @@ def test_dialogs_begin_in_documents_and_then_in_the_last_folder(holder: QWidget,
     ask_where_to_save(holder, "save", "Export", "presets.json", chosen.append)
     saving = opened(holder, "save")
     assert Path(saving.directory().path()) == tmp_path
-    assert saving.selectedFiles() == [str(tmp_path / "presets.json")]
+    assert [Path(file) for file in saving.selectedFiles()] == [tmp_path / "presets.json"]
     saving.reject()
 
 

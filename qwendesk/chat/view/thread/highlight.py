@@ -4,7 +4,6 @@ Only `qwendesk --highlighter` imports this. Pygments' lexers can take minutes fo
 interrupt them (docs/adr/012-highlighter-process.md), so none of them may run in the window's process.
 """
 
-import contextlib
 import faulthandler
 import functools
 import os
@@ -25,6 +24,7 @@ from qwendesk.chat.view.thread.highlight_protocol import (
     is_highlightable,
     plain,
 )
+from qwendesk.core.pipes import is_closed_pipe
 
 _UNSETTLED = 400
 """Number of characters at the end of code whose colours may still change."""
@@ -48,13 +48,13 @@ _ROLES: tuple[tuple[_TokenType, str], ...] = (
 def main() -> int:
     """Serve requests from standard input until it closes. Return the exit status, always 0."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in a terminal is for the app, which closes this process
-    # Opened by descriptor, because a program without a console has no sys.stdin on Windows.
-    with (
-        contextlib.suppress(BrokenPipeError),
-        open(0, "rb", closefd=False) as requests,
-        open(1, "wb", closefd=False) as results,
-    ):
-        _serve(requests, results)
+    try:
+        # Opened by descriptor, because a program without a console has no sys.stdin on Windows.
+        with open(0, "rb", closefd=False) as requests, open(1, "wb", closefd=False) as results:
+            _serve(requests, results)
+    except OSError as error:
+        if not is_closed_pipe(error):  # the app is gone
+            raise
     return 0
 
 
