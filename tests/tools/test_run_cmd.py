@@ -38,6 +38,9 @@ def put_setup(folder: Path, code: str) -> None:
     """Put a set-up that runs `code` where run.cmd looks for the real one."""
     package = folder / "tools" / "setup"
     package.mkdir(parents=True)
+    # Without these, a `tools` of another folder that Python knows comes before this one.
+    for each in (package.parent, package):
+        (each / "__init__.py").touch()
     (package / "__main__.py").write_text(code, encoding="utf-8")
 
 

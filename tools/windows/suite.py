@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.check import TWO_AT_A_TIME
 from tools.setup.progress import elapsed
 from tools.windows import chroot
 from tools.windows.folders import REPORTS, TREE, for_windows, inside
 
 TEST_LIMIT_S = 15 * 60
-"""A test that takes longer ends the whole run on Windows, so the limit is for one that hangs, not for a slow one."""
+"""A test that takes longer ends its process on Windows, so the limit is for one that hangs, not for a slow one."""
 FONTS = r"WINEQT_QPA_FONTDIR=Z:\usr\share\fonts\truetype\dejavu"
 """Wine's folder of fonts is empty: those of the Debian folder stand in for it (tests/conftest.py).
 
@@ -68,10 +69,10 @@ def _run_one(name: str, what: Sequence[str]) -> Result:
 
 
 def pytest_script(arguments: Sequence[str]) -> str:
-    """Return the bash script that runs pytest by the Windows Python. Later options win."""
-    # The limit of pyproject.toml that ends the process would come first, and end the run.
+    """Return the bash script that runs pytest by the Windows Python, as `make test` runs it. Later options win."""
+    # The limit of pyproject.toml that ends the process would come first.
     limits = ["--timeout", str(TEST_LIMIT_S), "-o", f"faulthandler_timeout={2 * TEST_LIMIT_S}"]
-    return chroot.by_windows_python(["-m", "pytest", "-p", "no:cacheprovider", *limits, *arguments])
+    return chroot.by_windows_python(["-m", "pytest", "-p", "no:cacheprovider", *TWO_AT_A_TIME, *limits, *arguments])
 
 
 def read_report(name: str, report: Path, seconds: float, note: str = "") -> Result:
