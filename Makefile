@@ -12,7 +12,8 @@ VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test windows windows-test
+.PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test \
+	windows windows-test windows-bundle windows-bundle-test
 
 help:
 	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
@@ -25,6 +26,7 @@ help:
 	@echo "make deb         the bundle as a Debian package; make appimage: as one file (docs/release.md says what it needs)"
 	@echo "make windows     Wine, Windows Python and the engine for Windows in .windows (Linux, root, half an hour)"
 	@echo "make windows-test  the tests by Windows Python there; PYTEST_ARGS=tests/hub chooses some"
+	@echo "make windows-bundle  the portable zip and the installer for Windows in dist/; windows-bundle-test tries them"
 	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine and .windows"
 	@echo
 	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
@@ -83,6 +85,12 @@ windows:
 
 windows-test:
 	@"$(PYTHON)" -m tools.windows test $(PYTEST_ARGS)
+
+windows-bundle:
+	@"$(PYTHON)" -m tools.windows bundle
+
+windows-bundle-test:
+	@"$(PYTHON)" -m tools.windows bundle-test
 
 clean:
 	rm -rf .venv .work .pytest_cache .mypy_cache .ruff_cache .hypothesis

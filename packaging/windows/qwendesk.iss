@@ -4,6 +4,10 @@
 #ifndef Version
   #error Give the version: /DVersion=1.2.3
 #endif
+; Better is smaller and slower: the trial of an update makes its older version with /DCompression=zip/1.
+#ifndef Compression
+  #define Compression "lzma2"
+#endif
 
 [Setup]
 AppId={{6E0E3B1C-6A37-4B0B-9E0B-2C3E52F9D7A1}
@@ -23,7 +27,7 @@ OutputDir=..\..\dist
 OutputBaseFilename=QwenDesk-{#Version}-windows-x64-setup
 SetupIconFile=..\qwendesk.ico
 UninstallDisplayIcon={app}\QwenDesk.exe
-Compression=lzma2
+Compression={#Compression}
 SolidCompression=yes
 WizardStyle=modern
 ChangesAssociations=yes

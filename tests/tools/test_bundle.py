@@ -4,6 +4,7 @@ import fnmatch
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import pytest
 
 from qwendesk.core.engine_manifest import EngineFolder, EnginePack
 from qwendesk.engine.engine_folders import read_engine, wrong_files
+from tests.tools.dlls import make_dll
 from tools.bundle import needed, pack
-from tools.bundle.__main__ import chosen_engines
+from tools.bundle.__main__ import chosen_engines, compiled_engines
 from tools.bundle.appimage import make_appimage
 from tools.bundle.deb import make_deb
 from tools.bundle.engines import CPU_ENGINES, VULKAN, lacks_matrix_shaders, make_engine_folder, same_files
@@ -92,6 +94,24 @@ def test_cached_vulkan_engine_needs_no_build_tools(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(engine_setup, "kept_wheel", lambda _backend, _version: Path("kept.whl"))
     assert VULKAN in chosen_engines("auto", "0.3.36")
     assert VULKAN not in chosen_engines("no", "0.3.36")
+
+
+def test_compiled_engines_are_taken_from_their_folders(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no folder cpu-avx2"):
+        compiled_engines(tmp_path)
+    for name in ("cpu-avx2", "vulkan"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "llama.dll").write_bytes(name.encode())
+    (tmp_path / "cpu-avx2" / "notes.txt").touch()
+    found = compiled_engines(tmp_path)
+    assert list(found) == [CPU_ENGINES[0], VULKAN]
+
+    manifest = make_engine_folder(found[CPU_ENGINES[0]], tmp_path / "bundle" / "cpu-avx2", CPU_ENGINES[0], "0.3.36")
+    assert [file.name for file in manifest.files] == ["llama.dll"]
+    assert (tmp_path / "bundle" / "cpu-avx2" / "llama.dll").read_bytes() == b"cpu-avx2"
+    engine = read_engine(tmp_path / "bundle" / "cpu-avx2")
+    assert isinstance(engine, EngineFolder)
+    assert wrong_files(engine) == ()
 
 
 def contents(tmp_path: Path, *sources: Path) -> Path:
@@ -238,29 +258,25 @@ def test_pack_that_needs_rare_libraries_is_refused(tmp_path: Path, monkeypatch: 
         needed.refuse_unmet([tmp_path / name for name in asks])
 
 
+@pytest.mark.parametrize(
+    ("runtime", "missing"),
+    [
+        ("MSVCP140.dll", "libstdc++-6.dll"),
+        ("libstdc++-6.dll", "MSVCP140.dll"),
+    ],
+)
 def test_windows_engine_may_need_system_libraries_and_the_bundled_runtime(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runtime: str, missing: str
 ) -> None:
-    said = """
-File Type: DLL
-
-  Image has the following dependencies:
-
-    ggml-base.dll
-    vulkan-1.dll
-    MSVCP140.dll
-    VCOMP140.DLL
-    api-ms-win-crt-heap-l1-1-0.dll
-    KERNEL32.dll
-    libomp140.x86_64.dll
-
-  Summary
-
-        1000 .data
-"""
-    monkeypatch.setattr(needed, "headers_of", lambda library: said if library.name == "ggml-vulkan.dll" else "")
-    libraries = [tmp_path / name for name in ("ggml-base.dll", "ggml-vulkan.dll")]
-    assert needed.unmet(libraries) == {"ggml-vulkan.dll": ["libomp140.x86_64.dll"]}
+    asked = ["ggml-base.dll", "vulkan-1.dll", "api-ms-win-crt-heap-l1-1-0.dll", "KERNEL32.dll", runtime, missing]
+    libraries = [
+        make_dll(tmp_path / "ggml-base.dll", ["KERNEL32.dll"]),
+        make_dll(tmp_path / "ggml-vulkan.dll", asked),
+    ]
+    assert needed.unmet(libraries, [runtime.upper()]) == {"ggml-vulkan.dll": [missing]}
+    with pytest.raises(SetupError, match=rf"ggml-vulkan\.dll asks for {re.escape(missing)}\.$"):
+        needed.refuse_unmet(libraries, [runtime])
+    assert needed.unmet(libraries, [runtime, missing]) == {}
 
 
 @LINUX

@@ -2,13 +2,16 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from qwendesk import __version__
 from tests.tools.test_bundle import contents
 from tools.bundle.licences import collect_licences
-from tools.bundle.windows import RUNTIME, RUNTIME_NAMES, build_path, redistributables, runtime_libraries
+from tools.bundle.portable import make_zip
+from tools.bundle.windows import RUNTIME, RUNTIME_NAMES, build_path, redistributables, runtime_libraries, runtime_of
 from tools.setup.project import SetupError
 
 
@@ -69,3 +72,29 @@ def test_runtime_is_bundled_with_its_notice(tmp_path: Path) -> None:
 
 def test_build_path_contains_only_python_and_the_system(tmp_path: Path) -> None:
     assert build_path(tmp_path, {"SYSTEMROOT": "W"}) == os.pathsep.join([str(tmp_path), str(Path("W", "System32"))])
+
+
+def test_runtime_of_another_compiler_brings_its_licence(tmp_path: Path) -> None:
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    with pytest.raises(SetupError, match="has no libraries of the compiler"):
+        runtime_of(folder)
+    (folder / "libstdc++-6.dll").write_bytes(b"of GCC")
+    (folder / "libstdc++-6.txt").write_text("GPL with the exception for runtime libraries")
+    libraries = runtime_of(folder)
+    assert [path.name for path in libraries] == ["libstdc++-6.dll"]
+
+    parts = collect_licences(contents(tmp_path, *libraries), tmp_path / "licences")
+    assert "libstdc++-6" in parts
+    assert "exception" in (tmp_path / "licences" / "libstdc++-6.txt").read_text(encoding="utf-8")
+
+
+def test_portable_zip_holds_the_folder(tmp_path: Path) -> None:
+    bundle = tmp_path / "QwenDesk"
+    (bundle / "_internal" / "empty").mkdir(parents=True)
+    (bundle / "QwenDesk.exe").write_bytes(b"program")
+    archive = make_zip(bundle, tmp_path)
+    assert archive.name == f"QwenDesk-{__version__}-windows-x64-portable.zip"
+    with zipfile.ZipFile(archive) as packed:
+        assert {"QwenDesk/QwenDesk.exe", "QwenDesk/_internal/empty/"} <= set(packed.namelist())
+        assert packed.read("QwenDesk/QwenDesk.exe") == b"program"

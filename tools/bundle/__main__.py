@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qwendesk.core.engine_manifest import EngineManifest
-from tools.bundle import needed
+from tools.bundle import needed, windows
 from tools.bundle.engines import (
     CPU_ENGINES,
     VULKAN,
@@ -21,7 +21,6 @@ from tools.bundle.engines import (
 )
 from tools.bundle.licences import collect_licences
 from tools.bundle.size import report
-from tools.bundle.windows import build_path
 from tools.setup import engine, system_packages
 from tools.setup.project import ROOT, WORK, SetupError, engine_version
 
@@ -36,8 +35,13 @@ def main(arguments: Sequence[str]) -> int:
         "--vulkan", choices=["auto", "yes", "no"], default="auto",
         help="the engine for graphics cards: auto leaves it out where it cannot be built, yes fails then",
     )  # fmt: skip
+    parser.add_argument(
+        "--engines", type=Path, metavar="FOLDER",
+        help="compiled engines, each in a folder with its name, and in the folder runtime what they need beside them",
+    )  # fmt: skip
+    options = parser.parse_args(arguments)
     try:
-        _make(parser.parse_args(arguments).vulkan)
+        _make(options.vulkan, options.engines)
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
@@ -67,19 +71,30 @@ def chosen_engines(vulkan: str, version: str) -> tuple[BundledEngine, ...]:
     return (*CPU_ENGINES, VULKAN)
 
 
-def _make(vulkan: str) -> None:
+def compiled_engines(folder: Path) -> dict[BundledEngine, Path]:
+    """Return the engines that lie compiled in `folder`, with their folders.
+
+    Raises SetupError if the first one is missing.
+    """
+    found = {each: folder / each.name for each in (*CPU_ENGINES, VULKAN) if (folder / each.name).is_dir()}
+    if CPU_ENGINES[0] not in found:
+        raise SetupError(f"{folder} has no folder {CPU_ENGINES[0].name}.")
+    return found
+
+
+def _make(vulkan: str, compiled: Path | None) -> None:
     shutil.rmtree(BUNDLE, ignore_errors=True)
     version = engine_version()
-    wheels = dict(_wheels(chosen_engines(vulkan, version), version, may_lack_vulkan=vulkan == "auto"))
-    _say("Freezing the app")
-    spec = ROOT / "packaging" / "qwendesk.spec"
-    places = ["--distpath", str(DIST), "--workpath", str(WORK / "bundle")]
-    command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "WARN", *places]
-    path = {"PATH": build_path(Path(sys.base_prefix))} if sys.platform == "win32" else {}
-    if subprocess.run([*command, str(spec)], cwd=ROOT, env={**os.environ, **path}, check=False).returncode:
-        raise SetupError("PyInstaller failed; what it printed is above.")
+    if compiled is not None:
+        sources = compiled_engines(compiled)
+    else:
+        sources = dict(_wheels(chosen_engines(vulkan, version), version, may_lack_vulkan=vulkan == "auto"))
+    runtime: tuple[Path, ...] = ()
+    if sys.platform == "win32":
+        runtime = windows.runtime_of(compiled / "runtime") if compiled else windows.installed_runtime()
+    _freeze(runtime)
     _strip_python()
-    _add_engines(wheels, version)
+    _add_engines(sources, version, [library.name for library in runtime])
     parts = collect_licences(WORK / "bundle" / "contents.json", BUNDLE / "licences")
     _say(f"Licences of {len(parts)} parts")
     sizes, table = report(BUNDLE)
@@ -89,13 +104,24 @@ def _make(vulkan: str) -> None:
     _say(f"The app is in {BUNDLE.relative_to(ROOT)}. Try it: make bundle-test")
 
 
-def _add_engines(wheels: dict[BundledEngine, Path], version: str) -> None:
+def _freeze(runtime: Sequence[Path]) -> None:
+    _say("Freezing the app")
+    spec = ROOT / "packaging" / "qwendesk.spec"
+    places = ["--distpath", str(DIST), "--workpath", str(WORK / "bundle")]
+    command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "WARN", *places, str(spec)]
+    path = {"PATH": windows.build_path(Path(sys.base_prefix))} if sys.platform == "win32" else {}
+    line = [*command, "--", *map(str, runtime)]
+    if subprocess.run(line, cwd=ROOT, env={**os.environ, **path}, check=False).returncode:
+        raise SetupError("PyInstaller failed; what it printed is above.")
+
+
+def _add_engines(sources: dict[BundledEngine, Path], version: str, runtime: Sequence[str]) -> None:
     first: EngineManifest | None = None
-    for each, wheel in wheels.items():
+    for each, source in sources.items():
         folder = _inside() / "engines" / each.name
-        manifest = make_engine_folder(wheel, folder, each, version)
+        manifest = make_engine_folder(source, folder, each, version)
         if sys.platform == "win32":
-            needed.refuse_unmet(sorted(folder.glob("*.dll")))
+            needed.refuse_unmet(sorted(folder.glob("*.dll")), runtime)
         first = first or manifest
         n_bytes = sum(file.n_bytes for file in manifest.files)
         same = sum(file.n_bytes for file in same_files(manifest, first)) if manifest is not first else 0

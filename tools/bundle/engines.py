@@ -1,4 +1,4 @@
-"""Engine folders for the bundle: the libraries out of a wheel of llama-cpp-python, with their manifest."""
+"""Engine folders for the bundle: the libraries of a wheel of llama-cpp-python or of a folder, with their manifest."""
 
 import hashlib
 import re
@@ -41,16 +41,16 @@ _MATRIX_SHADERS = b"SPV_KHR_cooperative_matrix"
 """What a compiled shader for matrix cores asks for by name; an old glslc cannot compile such shaders."""
 
 
-def make_engine_folder(wheel: Path, folder: Path, engine: BundledEngine, package_version: str) -> EngineManifest:
-    """Unpacks the wheel's libraries into `folder` (made new), each once, and writes the manifest."""
+def make_engine_folder(source: Path, folder: Path, engine: BundledEngine, package_version: str) -> EngineManifest:
+    """Put the libraries of `source` into `folder` (made new), each once, and write the manifest.
+
+    `source` is a wheel, or a folder of DLLs.
+    """
     folder.mkdir(parents=True)
     files = []
-    with zipfile.ZipFile(wheel) as archive:
-        for name in library_names(archive):
-            content = archive.read(name)
-            short = PurePosixPath(name).name
-            (folder / short).write_bytes(content)
-            files.append(EngineFile(short, len(content), hashlib.sha256(content).hexdigest()))
+    for name, content in _libraries(source):
+        (folder / name).write_bytes(content)
+        files.append(EngineFile(name, len(content), hashlib.sha256(content).hexdigest()))
     manifest = EngineManifest(
         name=engine.name,
         package_version=package_version,
@@ -60,6 +60,14 @@ def make_engine_folder(wheel: Path, folder: Path, engine: BundledEngine, package
     )
     (folder / MANIFEST_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
     return manifest
+
+
+def _libraries(source: Path) -> Iterator[tuple[str, bytes]]:
+    if source.is_dir():
+        yield from ((path.name, path.read_bytes()) for path in sorted(source.glob("*.dll")))
+        return
+    with zipfile.ZipFile(source) as archive:
+        yield from ((PurePosixPath(name).name, archive.read(name)) for name in library_names(archive))
 
 
 def same_files(manifest: EngineManifest, others: EngineManifest) -> tuple[EngineFile, ...]:

@@ -1,7 +1,8 @@
 """The licences of everything inside the bundle, found by where each file came from.
 
-Python packages carry theirs in their metadata, files of the system in the package manager's records. A file whose
-origin nobody knows fails the bundle: nothing goes out unnamed.
+Python packages carry theirs in their metadata, files of the system in the package manager's records, libraries of a
+compiler for another system in a text beside them. A file whose origin nobody knows fails the bundle: nothing goes out
+unnamed.
 """
 
 import importlib.metadata
@@ -114,6 +115,9 @@ def _field(package: importlib.metadata.Distribution, key: str) -> str:
 
 def _system_text(source: Path) -> tuple[str, str]:
     """The part that a system file belongs to, a Debian package for one, and its licence; ("", "") if nobody knows."""
+    beside = source.with_suffix(".txt")
+    if beside.is_file():
+        return source.stem, beside.read_text(encoding="utf-8", errors="replace")
     if _VISUAL_CPP.fullmatch(source.name):
         return "Microsoft Visual C++ runtime", _VISUAL_CPP_TEXT
     if shutil.which("dpkg") is None:

@@ -1,4 +1,7 @@
-"""What a bundle for Windows needs of Visual Studio: Microsoft's runtime libraries, which the engines ask for."""
+"""What a bundle for Windows needs beside the engines: the runtime libraries of the compiler that made them.
+
+On Windows that is Visual Studio. Engines that GCC made on Linux bring GCC's own libraries (tools/windows).
+"""
 
 import os
 import subprocess
@@ -25,6 +28,22 @@ def runtime_libraries(releases: Iterable[Path]) -> tuple[Path, ...]:
         f"Microsoft's runtime libraries ({', '.join(RUNTIME_NAMES)}) were not found. Install Visual Studio 2022 or its "
         "Build Tools with the C++ compiler, or set the variable VCToolsRedistDir."
     )
+
+
+def installed_runtime() -> tuple[Path, ...]:
+    """Return Microsoft's libraries from this PC's Visual Studio. Raises SetupError without one."""
+    return runtime_libraries(redistributables())
+
+
+def runtime_of(folder: Path) -> tuple[Path, ...]:
+    """Return the libraries of a folder, each of which has its licence beside it as a text with the same name.
+
+    Raises SetupError where there is none.
+    """
+    found = tuple(sorted(folder.glob("*.dll")))
+    if not found:
+        raise SetupError(f"{folder} has no libraries of the compiler.")
+    return found
 
 
 def redistributables(environment: Mapping[str, str] = os.environ) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Entry of `make windows` and `make windows-test`."""
+"""Entry of `make windows`, `make windows-test`, `make windows-bundle` and `make windows-bundle-test`."""
 
 import sys
 

@@ -80,13 +80,20 @@ def command(script: str, folder: str = "/", environment: Sequence[str] = ()) -> 
 
 
 def run(
-    what: str, script: str, log_name: str, *, folder: str = "/", take: Callable[[str], None] = lambda line: None
+    what: str,
+    script: str,
+    log_name: str,
+    *,
+    folder: str = "/",
+    take: Callable[[str], None] = lambda line: None,
+    environment: Sequence[str] = (),
 ) -> None:
     """Run a bash script in the Debian folder. Its output goes to a log and, line by line, to `take`.
 
-    Raises SetupError that says that `what` failed, with the last lines of the output.
+    `environment` has more variables, as "NAME=value". Raises SetupError that says that `what` failed, with the last
+    lines of the output.
     """
-    run_logged(what, command(script, folder), LOGS / f"{log_name}.log", take)
+    run_logged(what, command(script, folder, environment), LOGS / f"{log_name}.log", take)
 
 
 def run_logged(what: str, line: Sequence[str], log: Path, take: Callable[[str], None] = lambda line: None) -> None:

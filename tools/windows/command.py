@@ -1,4 +1,5 @@
-"""The two commands: `setup` makes the Windows environment ready, `test` runs the suite in it."""
+"""The commands: `setup` makes the Windows environment ready, `test` runs the suite in it, `bundle` makes the installer
+and `bundle-test` tries it."""
 
 import argparse
 import fcntl
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from tools.setup.project import ROOT, SetupError
-from tools.windows import chroot, debian, engine, python, stages, suite, tree
+from tools.windows import bundle, bundle_test, chroot, debian, engine, python, stages, suite, tree
 from tools.windows.folders import LOCK, PYTHON, SHARED, STAMPS, TREE, WINDOWS, inside
 from tools.windows.machine import Machine, look_at_machine, refusal
 from tools.windows.stages import Stage
@@ -20,12 +21,19 @@ from tools.windows.stages import Stage
 def main(arguments: Sequence[str]) -> int:
     """Returns the exit code: 0 if the environment is ready or the tests pass, else 1 with a sentence or a table."""
     parser = argparse.ArgumentParser(prog="python3 -m tools.windows", description="Windows on Linux, for the tests.")
-    parser.add_argument("command", choices=["setup", "test"])
+    parser.add_argument("command", choices=["setup", "test", "bundle", "bundle-test"])
     options, rest = parser.parse_known_args(arguments)
     try:
         with _alone():
-            prepare()
-            return suite.run(rest) if options.command == "test" else 0
+            prepare(with_bundle=options.command.startswith("bundle"))
+            match options.command:
+                case "test":
+                    return suite.run(rest)
+                case "bundle":
+                    bundle.make(_say)
+                case "bundle-test":
+                    return bundle_test.run(rest)
+            return 0
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
@@ -33,10 +41,10 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
-def prepare() -> None:
+def prepare(*, with_bundle: bool = False) -> None:
     """Run the stages that are not up to date, then bring the copy of the checkout up to date. Raises SetupError."""
     machine = look_at_machine(ROOT)
-    listed = all_stages(machine)
+    listed = all_stages(machine) + (bundle.stages(machine, _say) if with_bundle else [])
     waiting = stages.outdated(listed, STAMPS)
     trouble = refusal(machine, is_set_up=not waiting)
     if trouble:

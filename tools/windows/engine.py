@@ -1,4 +1,7 @@
-"""The engine for Windows, compiled in the Debian folder from the release that pyproject.toml pins."""
+"""Engines for Windows, compiled in the Debian folder from the release that pyproject.toml pins.
+
+The tests use one of them. The bundle has more (bundle.py), which share most of what ccache keeps.
+"""
 
 import shutil
 import sys
@@ -8,18 +11,18 @@ from pathlib import Path
 from tools.setup.backends import Backend, cmake_flags
 from tools.setup.progress import BuildProgress, ProgressLine
 from tools.setup.project import ENGINE_PACKAGE, engine_version
-from tools.windows import chroot
+from tools.windows import chroot, vulkan
 from tools.windows.folders import ENGINE, SITE_PACKAGES, inside
 from tools.windows.python import download
 
 SHA256 = {"0.3.36": "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"}
 """Of the source archive, by release."""
 BACKEND: Backend = "cpu-avx2"
+"""The engine that the tests use."""
 CMAKE_FILES = tuple(Path(__file__).with_name(name) for name in ("mingw.cmake", "dll_names.cmake"))
 _ALIGNMENT = "-Wa,-muse-unaligned-vector-move"
 """GCC keeps AVX values on a stack that Windows aligns to 16 bytes only, so aligned moves would crash."""
-FLAGS = (
-    *cmake_flags(BACKEND),
+_FLAGS = (
     "-DGGML_OPENMP=OFF",
     *(f"-DLLAMA_BUILD_{part}=OFF" for part in ("TESTS", "EXAMPLES", "SERVER", "TOOLS")),
     "-DCMAKE_BUILD_TYPE=Release",
@@ -40,13 +43,13 @@ def source_hash() -> str:
     return SHA256[engine_version()]
 
 
-def build() -> None:
-    """Compile the engine. What an earlier build that broke off has compiled is used again. Raises SetupError."""
+def build(backend: Backend = BACKEND) -> None:
+    """Compile an engine. What an earlier build that broke off has compiled is used again. Raises SetupError."""
     version = engine_version()
     archive = download(f"{ENGINE_PACKAGE}=={version}", source_hash())
     source, files = ENGINE / "source", ENGINE / "cmake"
     if release_of(source) != version:
-        for folder in (source, ENGINE / "build", ENGINE / "unpacked"):
+        for folder in (source, *ENGINE.glob("build*"), ENGINE / "unpacked"):
             shutil.rmtree(folder, ignore_errors=True)
         with tarfile.open(archive) as tar:
             tar.extractall(ENGINE / "unpacked")
@@ -58,8 +61,8 @@ def build() -> None:
     line = ProgressLine("engine", sys.stdout, terminal=sys.stdout.isatty())
     chroot.run(
         "Compiling the engine",
-        build_script(),
-        "engine",
+        build_script(backend),
+        _named("engine", backend),
         folder=inside(ENGINE),
         take=BuildProgress(line, terminal=sys.stdout.isatty()).feed,
     )
@@ -75,24 +78,38 @@ def release_of(source: Path) -> str:
     return next((line.removeprefix("Version: ") for line in lines if line.startswith("Version: ")), "")
 
 
-def build_script() -> str:
-    """Return the bash script that compiles the engine in ENGINE and gathers its libraries in the folder lib."""
+def libraries(backend: Backend = BACKEND) -> Path:
+    """Return the folder where an engine's libraries are gathered, with those of GCC."""
+    return ENGINE / _named("lib", backend)
+
+
+def _named(stem: str, backend: Backend) -> str:
+    return stem if backend == BACKEND else f"{stem}-{backend}"
+
+
+def build_script(backend: Backend = BACKEND) -> str:
+    """Return the bash script that compiles an engine in ENGINE and gathers its libraries."""
     toolchain, names = (inside(ENGINE / "cmake" / file.name) for file in CMAKE_FILES)
+    folder, lib = _named("build", backend), _named("lib", backend)
+    graphics = backend.startswith("vulkan")
     flags = [
-        *FLAGS,
+        *cmake_flags(backend),
+        *_FLAGS,
+        *(vulkan.FLAGS if graphics else ()),
         f"-DCMAKE_TOOLCHAIN_FILE={toolchain}",
         f"-DCMAKE_PROJECT_llama_cpp_INCLUDE={names}",
         f"-DSKBUILD_PLATLIB_DIR={inside(ENGINE / 'installed')}",
     ]
     return "\n".join(
         [
-            f"cmake -G Ninja -S source -B build {' '.join(flags)}",
-            f"ninja -C build -j $(nproc) {_TARGETS}",
-            "rm -rf lib",
-            "mkdir lib",
-            "find build -name '*.dll' -exec cp {} lib/ ';'",
-            f"cp {' '.join(_RUNTIME)} lib/",
-            "x86_64-w64-mingw32ucrt-strip lib/*.dll",
+            *([vulkan.PREPARE] if graphics else []),
+            f"cmake -G Ninja -S source -B {folder} {' '.join(flags)}",
+            f"ninja -C {folder} -j $(nproc) {_TARGETS}",
+            f"rm -rf {lib}",
+            f"mkdir {lib}",
+            f"find {folder} -name '*.dll' -exec cp {{}} {lib}/ ';'",
+            f"cp {' '.join(_RUNTIME)} {lib}/",
+            f"x86_64-w64-mingw32ucrt-strip {lib}/*.dll",
         ]
     )
 
@@ -106,7 +123,7 @@ def install() -> None:
     for folder in (package, record):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source / "llama_cpp", package)
-    shutil.copytree(ENGINE / "lib", package / "lib", dirs_exist_ok=True)
+    shutil.copytree(libraries(), package / "lib", dirs_exist_ok=True)
     record.mkdir()
     shutil.copy(source / "PKG-INFO", record / "METADATA")
     (record / "RECORD").touch()

@@ -31,7 +31,7 @@ NOT_ON_WINDOWS = frozenset({
     "ruff", "mypy", "mypy-extensions", "librt", "ast-serialize", "pathspec", "types-psutil", "types-pygments",
 })  # fmt: skip
 """Pins of constraints.txt that the tests do not need on Windows."""
-NOT_PINNED = ("colorama==0.4.6", "pefile==2024.8.26", "pywin32-ctypes==0.2.3", "setuptools==80.9.0")
+NOT_PINNED = ("colorama==0.4.6", "pywin32-ctypes==0.2.3", "setuptools==80.9.0")
 """What libraries ask for beside the pins of constraints.txt: on Windows alone, or present in every environment."""
 BECAUSE_OF_WINE = {"numpy": "numpy==2.2.1"}
 """From release 2.3 on numpy calls a function of the C runtime that Wine 10 lacks (crealf)."""

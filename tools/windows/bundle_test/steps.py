@@ -1,0 +1,226 @@
+"""The steps of a user's first days: install, ask, open files, mishaps, another engine, update, remove."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from qwendesk import __version__
+from tools.windows.bundle_test.desktop import Desktop, check
+from tools.windows.bundle_test.records import (
+    Answer,
+    command_for,
+    finished_answers,
+    loaded_engine,
+    registry_value,
+)
+
+_SILENT = ("/VERYSILENT", "/SUPPRESSMSGBOXES", "/NORESTART")
+_PROGRAMS = r"C:\users\root\AppData\Local\Programs\QwenDesk"
+_SHORTCUT = r"C:\users\root\AppData\Roaming\Microsoft\Windows\Start Menu\Programs\QwenDesk\QwenDesk.lnk"
+OPEN_KEY = r"HKCU\Software\Classes\QwenDesk.gguf\shell\open\command"
+_APPS = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Uninstall"
+UNINSTALL_KEY = _APPS + r"\{6E0E3B1C-6A37-4B0B-9E0B-2C3E52F9D7A1}_is1"
+"""The installer's AppId, as packaging/windows/qwendesk.iss has it."""
+_APP, _ENGINE, _COMMAND = "QwenDesk.exe", "QwenDeskEngine.exe", "QwenDeskCommand.exe"
+_QUESTION = ("What is VRAM spill?", "system ram")
+_PICTURE_QUESTION = ("What is in this picture?", "red")
+_NEXT_QUESTION = ("What is a quant?", "")
+"""What is asked, and a word of the demo's answer in lower case."""
+_OTHER_ENGINE = "cpu-sse42"
+_LOAD_IT = (0, 0)
+
+
+class Trial:
+    """One user's drive C: from the first installation to the removal."""
+
+    FIRST_STEPS = 3
+    """Without these nothing can follow."""
+
+    def __init__(self, desktop: Desktop, older: Path, current: Path) -> None:
+        """`older` and `current` are the two installers."""
+        self.desktop = desktop
+        self._older, self._current = older, current
+        local = desktop.home / "AppData" / "Local"
+        self._data = local / "QwenDesk"
+        self._installed = local / "Programs" / "QwenDesk"
+
+    def steps(self) -> list[tuple[str, Callable[[], str]]]:
+        """Return the steps with their titles. A step returns what is worth a word, or raises Failed."""
+        return [
+            ("Install an older version silently", self._install),
+            ("Start it by its shortcut", self._start),
+            ("Ask the demo in the window", self._ask_demo),
+            ("A second start hands over a picture", self._hand_over_picture),
+            ("Open a .gguf file by its association", self._open_model),
+            ("QwenDeskCommand doctor", self._doctor),
+            ("Kill the engine and ask again", self._kill_engine),
+            ("Kill the app and start it again", self._kill_app),
+            ("Close it and choose another engine", self._change_engine),
+            ("Update it silently", self._update),
+            ("Start it after the update", self._start_updated),
+            ("Remove it silently", self._remove),
+        ]
+
+    def _install(self) -> str:
+        self._set_up(self._older)
+        check(self._version() == self._older.name.split("-")[1], f"Windows' list of apps says {self._version()}")
+        check(registry_value(self._registry(OPEN_KEY)) is not None, "the file type .gguf has no command")
+        return f"{sum(path.stat().st_size for path in self._installed.rglob('*') if path.is_file()) / 2**20:.0f} MiB"
+
+    def _set_up(self, installer: Path) -> None:
+        done = self.desktop.run("Z:" + str(installer).replace("/", "\\"), *_SILENT)
+        check(done.returncode == 0, f"the installer ended with {done.returncode}: {done.stdout}{done.stderr}")
+        for program in (_APP, _ENGINE, _COMMAND, "unins000.exe"):
+            check((self._installed / program).is_file(), f"{program} is not there")
+
+    def _start(self) -> str:
+        self.desktop.start("start", _SHORTCUT)
+        self.desktop.wait_for_window()
+        return ""
+
+    def _ask_demo(self) -> str:
+        self.desktop.picture("first-start")
+        self.desktop.key("ctrl+shift+p")
+        self.desktop.type("Load the built-in demo")
+        self.desktop.key("Return")
+        self.desktop.wait("the engine", lambda: bool(self._engine_in_use()))
+        return f"{self._ask(*_QUESTION)} with {self._engine_in_use()}"
+
+    def _hand_over_picture(self) -> str:
+        picture = self.desktop.home / "Pictures" / "Kreis \u8bd5 \u00e4.png"
+        picture.parent.mkdir(exist_ok=True)
+        drawing = ["-size", "256x256", "xc:#f6f6f6", "-fill", "#d62424", "-draw", "circle 128,128 128,36"]
+        subprocess.run(["convert", *drawing, str(picture)], check=True)
+        done = self.desktop.run(rf"{_PROGRAMS}\{_APP}", self._for_windows(picture))
+        check(done.returncode == 0, f"the second start ended with {done.returncode}")
+        check(len(self.desktop.processes(_APP)) == 1, "two windows run")
+        return self._ask(*_PICTURE_QUESTION)
+
+    def _open_model(self) -> str:
+        model = self.desktop.home / "Documents" / "Modell \u00e4 1.gguf"
+        model.parent.mkdir(exist_ok=True)
+        shutil.copy(next(self._installed.glob("_internal/resources/demo/qwendesk-demo*.gguf")), model)
+        template = registry_value(self._registry(OPEN_KEY))
+        check(template is not None, "the file type .gguf has no command")
+        program, *arguments = command_for(template or "", self._for_windows(model))
+        done = self.desktop.run(program, *arguments)
+        check(done.returncode == 0, f"the command ended with {done.returncode}")
+        self.desktop.picture("open-model")
+        self.desktop.click(*_LOAD_IT)
+        self._ask(*_NEXT_QUESTION)
+        used = self._answers()[-1].model
+        check(model.stem in used, f"the answer is from {used}")
+        return used
+
+    def _doctor(self) -> str:
+        done = self.desktop.run(rf"{_PROGRAMS}\{_COMMAND}", "doctor", "--json")
+        check(done.returncode == 0, f"it ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}")
+        said = json.loads(done.stdout)
+        tests = [test["name"] for test in said["self_test"] if not test["passed"]]
+        check(not tests, f"its tests failed: {', '.join(tests)}")
+        return f"release {said['versions']['qwendesk']}, {len(said['self_test'])} tests passed"
+
+    def _kill_engine(self) -> str:
+        before = self._engine_in_use()
+        self._kill(_ENGINE)
+        self.desktop.wait("the banner or a new engine", lambda: True)
+        self.desktop.picture("engine-killed")
+        return f"{self._ask(*_NEXT_QUESTION)} with {before}"
+
+    def _kill_app(self) -> str:
+        before = self._answers()
+        self._kill(_APP)
+        self.desktop.wait_until_gone(_ENGINE)
+        self._start()
+        self._expect(before)
+        return f"{len(before)} answers kept"
+
+    def _change_engine(self) -> str:
+        self._quit()
+        settings = self._data / "settings.json"
+        chosen = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+        settings.write_text(json.dumps({**chosen, "engine": _OTHER_ENGINE}), encoding="utf-8")
+        self._start()
+        self._ask(*_QUESTION)
+        check(self._engine_in_use() == _OTHER_ENGINE, f"the engine is {self._engine_in_use()}")
+        return _OTHER_ENGINE
+
+    def _update(self) -> str:
+        self._quit()
+        (self._installed / "_internal" / "left from an older version.txt").touch()
+        self._set_up(self._current)
+        check(self._version() == __version__, f"Windows' list of apps says {self._version()}")
+        left = list(self._installed.rglob("left from*"))
+        check(not left, "files of the older version are still there")
+        return f"{self._older.name.split('-')[1]} to {__version__}"
+
+    def _start_updated(self) -> str:
+        before = self._answers()
+        self._start()
+        self._expect(before)
+        self._ask(*_QUESTION)
+        return f"{len(before)} answers kept"
+
+    def _remove(self) -> str:
+        self._quit()
+        before = self._answers()
+        self.desktop.run(rf"{_PROGRAMS}\unins000.exe", *_SILENT[:2])
+        # It works on as a copy of itself.
+        self.desktop.wait("the removal", lambda: not (self._installed / _APP).exists())
+        self.desktop.wait("the removal of the folder", lambda: not self._installed.exists())
+        check(not self._on_drive(_SHORTCUT).exists(), "the shortcut is still there")
+        check(registry_value(self._registry(OPEN_KEY)) is None, "the file type .gguf still has its command")
+        check(self._version() == "", "Windows' list of apps still has it")
+        check(self._answers() == before, "the chats went without a question")
+        return f"{len(before)} answers are still in {self._data.name}"
+
+    def _ask(self, question: str, word: str) -> str:
+        before = len(self._answers())
+        self.desktop.activate()
+        self.desktop.type(question)
+        self.desktop.key("Return")
+        self.desktop.wait("the answer", lambda: len(self._answers()) > before)
+        answer = self._answers()[-1].text
+        check(word in answer.lower(), f"the answer has no word {word}: {answer}")
+        return f'"{answer}"'
+
+    def _answers(self) -> list[Answer]:
+        return finished_answers(self._data / "chats.db")
+
+    def _expect(self, before: list[Answer]) -> None:
+        check(self._answers()[: len(before)] == before, "chats are lost")
+
+    def _engine_in_use(self) -> str:
+        found = ""
+        for process in self.desktop.processes(_ENGINE):
+            try:
+                found = loaded_engine(Path(f"/proc/{process}/maps").read_text(encoding="utf-8")) or found
+            except OSError:
+                continue
+        return found
+
+    def _quit(self) -> None:
+        self.desktop.activate()
+        self.desktop.key("ctrl+q")
+        for program in (_APP, _ENGINE):
+            self.desktop.wait_until_gone(program)
+
+    def _kill(self, program: str) -> None:
+        check(bool(self.desktop.processes(program)), f"{program} does not run")
+        killed = self.desktop.processes(program)
+        self.desktop.run("taskkill", "/f", "/im", program)
+        self.desktop.wait(f"the end of {program}", lambda: not set(killed) & set(self.desktop.processes(program)))
+
+    def _version(self) -> str:
+        return registry_value(self._registry(UNINSTALL_KEY), "DisplayVersion") or ""
+
+    def _registry(self, key: str) -> str:
+        return self.desktop.run("reg", "query", key).stdout
+
+    def _for_windows(self, path: Path) -> str:
+        return "C:\\" + str(path.relative_to(self.desktop.drive)).replace("/", "\\")
+
+    def _on_drive(self, path: str) -> Path:
+        return self.desktop.drive / path.removeprefix("C:\\").replace("\\", "/")
