@@ -99,6 +99,14 @@ def _bias(items: tuple[str, ...], _load: LoadOptions, _answer: GenerationOptions
     return args
 
 
+def _rope_scale(value: float) -> Args:
+    """Return the scale as the guides write it: --rope-scale is 1 divided by the frequency scale."""
+    if not value or value == 1:
+        return []
+    factor = round(1 / value, 6)
+    return ["--rope-scale", _text(factor)] if 1 / factor == value else ["--rope-freq-scale", _text(value)]
+
+
 def _closing(text: str) -> Args:
     """Return the message without </think>, which llama-server adds itself."""
     message = text.replace("</think>", "").strip()
@@ -112,6 +120,7 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
         "override_tensor": _each("--override-tensor"),
         "stop": _each("--reverse-prompt"),
         "lora": _lora,
+        "rope_freq_scale": lambda value, _l, _a: _rope_scale(value),
         "logit_bias": _bias,
         "enable_thinking": lambda value, _l, _a: ["--reasoning", "on" if value else "off"],
         "preserve_thinking": lambda value, _l, _a: (

@@ -14,6 +14,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.rope_scaling import longest_context, reached_context, with_rope_scaling
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.translation import tr
 
@@ -158,18 +159,39 @@ def _pictures(options: LoadOptions) -> Iterator[Conflict]:
         )
 
 
-def _of_model(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflict]:
+def _context_length(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield the conflict of a context that the model does not reach, not even with the planner's RoPE scaling."""
     trained = facts.context_length
-    reaches_further = options.rope_scaling in ("yarn", "linear") or options.rope_freq_scale
-    if trained and options.n_ctx > trained and not reaches_further:
+    if not trained or options.n_ctx <= trained:
+        return
+    scaled = with_rope_scaling(options, facts)
+    reached = reached_context(scaled, trained)
+    if options.n_ctx <= reached:
+        return
+    if scaled.rope_freq_scale and reached > trained:
+        yield Conflict(
+            ("n_ctx", "rope_freq_scale"),
+            tr("With these RoPE options, the model reaches {0} tokens. Choose a shorter context.", show_count(reached)),
+        )
+    elif (longest := longest_context(facts.architecture, trained)) > trained:
         yield Conflict(
             ("n_ctx", "rope_scaling"),
             tr(
-                "The model was trained on {0} tokens. Choose a shorter context, or set RoPE scaling to yarn, which "
-                "reaches further but reduces quality in short chats.",
+                "The model was trained on {0} tokens and reaches {1} with YaRN. Choose a shorter context, or set RoPE "
+                "scaling and RoPE frequency scale to their defaults.",
                 show_count(trained),
+                show_count(longest),
             ),
         )
+    else:
+        yield Conflict(
+            ("n_ctx", "rope_scaling"),
+            tr("The model was trained on {0} tokens. Choose a shorter context.", show_count(trained)),
+        )
+
+
+def _of_model(options: LoadOptions, facts: ModelFacts) -> Iterator[Conflict]:
+    yield from _context_length(options, facts)
     heads = (("type_k", options.type_k, facts.key_length, "K"), ("type_v", options.type_v, facts.value_length, "V"))
     for key, kind, length, name in heads:
         if kind not in _UNQUANTISED and length % _CACHE_BLOCK:

@@ -42,8 +42,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int,
         Setting(
             "Context length", "--ctx-size",
-            "How many tokens of text and pictures fit in one chat. Longer needs more memory. 0 uses the model's "
-            "default.",
+            "How many tokens of text and pictures fit in one chat. Longer needs more memory. 0 chooses automatically. "
+            "Beyond the trained length, YaRN is used.",
             _CONTEXT, unit="tokens", low=0, high=4_194_304, basic=True, ollama="num_ctx", vllm="--max-model-len",
         ),
     ] = 0
@@ -157,14 +157,18 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     rope_scaling: Annotated[
         Literal["auto", "none", "linear", "yarn"],
         Setting("RoPE scaling", "--rope-scaling",
-                "yarn extends the context beyond the trained length, but reduces quality in short chats.",
+                "yarn extends the context beyond the trained length, but reduces quality in short chats. Auto uses it "
+                "only for a context that needs it.",
                 _CONTEXT),
     ] = "auto"
     rope_freq_base: Annotated[
         float, Setting("RoPE base frequency", "--rope-freq-base", "0 uses the model's default.", _CONTEXT, low=0)
     ] = 0.0
     rope_freq_scale: Annotated[
-        float, Setting("RoPE frequency scale", "--rope-freq-scale", "0 uses the model's default.", _CONTEXT, low=0)
+        float,
+        Setting("RoPE frequency scale", "--rope-freq-scale",
+                "1 divided by llama.cpp's --rope-scale: 0.25 for YaRN with factor 4. 0 chooses automatically.",
+                _CONTEXT, low=0),
     ] = 0.0
     yarn_ext_factor: Annotated[
         float, Setting("YaRN extrapolation mix", "--yarn-ext-factor", _YARN, _CONTEXT, minus_one="Default")
@@ -180,7 +184,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = -1.0
     yarn_orig_ctx: Annotated[
         int, Setting("YaRN trained context", "--yarn-orig-ctx",
-                     "0 uses the model's default.", _CONTEXT, unit="tokens", low=0)
+                     "The context length that the model was trained on. 0 chooses automatically.", _CONTEXT,
+                     unit="tokens", low=0)
     ] = 0
     numa: Annotated[
         Literal["off", "distribute", "isolate", "numactl"],

@@ -18,6 +18,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.option_rules import Conflict, conflicts, with_linked_changes
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.settings import check, table
 from qwendesk.core.units import GIB
 from qwendesk.engine.dry_run import ask_engine
@@ -37,6 +38,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     n_ctx: int
     """Trained context length in tokens."""
+    longest_ctx: int
+    """The longest context in tokens, with YaRN if the model's card describes it."""
     n_layers: int
     has_experts: bool
     can_see: bool
@@ -318,7 +321,10 @@ class PendingLoadService:
         if isinstance(files, LoadFailure):
             return {"refusal": files.sentence, "plan": None}
         facts, mmproj = files
-        limits = Limits(facts.context_length, facts.block_count, facts.expert_count > 0, bool(requested.mmproj))
+        limits = Limits(
+            facts.context_length, longest_context(facts.architecture, facts.context_length), facts.block_count,
+            facts.expert_count > 0, bool(requested.mmproj),
+        )  # fmt: skip
         found = conflicts(requested, facts)
         if found:
             return {"limits": limits, "conflicts": found, "refusal": ""}

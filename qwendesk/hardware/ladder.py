@@ -14,6 +14,7 @@ import msgspec
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.rope_scaling import without_rope_scaling
 from qwendesk.core.translation import mark, tr, tr_n
 
 SHORTEST_CONTEXT = 4_096
@@ -81,6 +82,7 @@ def _vision_on_cpu(options: LoadOptions, model: ModelShape) -> Iterator[LoadOpti
 
 def _shorter_context(options: LoadOptions, _model: ModelShape) -> Iterator[LoadOptions]:
     n_ctx = _power_of_two_below(options.n_ctx)
+    options = without_rope_scaling(options)  # a shorter context may need a smaller YaRN factor, or none
     while n_ctx >= SHORTEST_CONTEXT:
         yield msgspec.structs.replace(options, n_ctx=n_ctx)
         n_ctx //= 2

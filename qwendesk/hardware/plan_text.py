@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MemoryUse, PlanKind
 from qwendesk.core.translation import mark, tr
@@ -99,6 +100,17 @@ def _placement(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions, m
 
 def _context(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> str:
     length = show_tokens(chosen.n_ctx)
+    trained = facts.context_length
+    if trained and chosen.n_ctx > trained:
+        if chosen.rope_scaling != "yarn":
+            return tr("Context: {0}, by RoPE scaling. The model was trained on {1}.", length, show_tokens(trained))
+        return tr(
+            "Context: {0} by YaRN with factor {1}: the model was trained on {2}. Answers to short prompts get worse, "
+            "so choose this only for chats that need it.",
+            length, show_number(round(1 / chosen.rope_freq_scale, 2)), show_tokens(trained),
+        )  # fmt: skip
+    if requested.rope_scaling == "yarn" and not requested.rope_freq_scale:
+        return tr("Context: {0}. YaRN has no effect: the model reaches this without it.", length)
     if requested.n_ctx:
         return tr("Context: {0}, as you set.", length)
     if chosen.n_ctx >= facts.context_length:

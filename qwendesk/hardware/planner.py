@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
 from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind
+from qwendesk.core.rope_scaling import with_rope_scaling
 from qwendesk.core.units import MIB
 from qwendesk.hardware.ladder import LadderInput, candidates
 from qwendesk.hardware.layer_split import planned_gpus
@@ -160,10 +161,13 @@ def _kind(facts: ModelFacts, options: LoadOptions, memory: MemoryUse) -> PlanKin
 
 
 def _decided(facts: ModelFacts, machine: MachineMemory, options: LoadOptions, memory: MemoryUse) -> DecidedOptions:
-    """Return `options` with threads and load mode decided: experts in RAM beside a GPU are copied, others mapped."""
+    """Return `options` with threads, load mode and YaRN decided.
+
+    Experts in RAM beside a GPU are copied, others mapped.
+    """
     load_mode = options.load_mode
     if load_mode == "auto":
         load_mode = "none" if memory.gpus and options.n_gpu_layers != 0 and memory.experts_in_ram else "mmap"
     is_tiny = facts.file_bytes <= TINY_MODEL_BYTES
     n_threads = options.n_threads or (1 if is_tiny else machine.physical_cores)
-    return decided_options(options, load_mode=load_mode, n_threads=n_threads)
+    return decided_options(with_rope_scaling(options, facts), load_mode=load_mode, n_threads=n_threads)

@@ -14,6 +14,7 @@ from qwendesk.core.settings import table
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"
 FLAGS = frozenset(line for line in _DATA.read_text(encoding="utf-8").splitlines() if line.startswith("--"))
 NO_FLAG = {"aim", "context_overflow"}
+OTHER_FLAGS = {"rope_freq_scale": "--rope-scale"}
 LOAD = LoadOptions(
     model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf", mmproj="/models/mmproj-F16.gguf", n_ctx=65536, n_gpu_layers="all",
     n_cpu_moe=12, type_k="q8_0", type_v="q8_0", load_mode="none", n_ubatch=1024, n_threads=8, vision="gpu",
@@ -54,7 +55,14 @@ def test_command_contains_every_option_that_has_a_flag() -> None:
     assert [flag for flag in flags if flag not in FLAGS] == []
     for options in (LoadOptions, GenerationOptions):
         for key, entry in table(options).items():
-            assert key in NO_FLAG or entry.setting.flag in said, key
+            assert key in NO_FLAG or {entry.setting.flag, OTHER_FLAGS.get(key)} & set(said), key
+
+
+def test_yarn_is_written_as_the_guides_write_it() -> None:
+    load = msgspec.structs.replace(LOAD, rope_scaling="yarn", rope_freq_scale=0.25, yarn_orig_ctx=262_144)
+    assert "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 262144" in command("llama-server", load, ANSWER)
+    odd = msgspec.structs.replace(load, rope_freq_scale=0.3)
+    assert "--rope-freq-scale 0.3 " in command("llama-server", odd, ANSWER)
 
 
 def test_usual_command() -> None:

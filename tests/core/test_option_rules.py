@@ -51,7 +51,10 @@ def test_each_conflict_has_its_reason(changes: dict[str, object], key: str, reas
         {"override_tensor": (r"blk\.\d+\.ffn=CPU",)},
         {"image_min_tokens": 1024},
         {"n_ctx": 262_144},
-        {"n_ctx": 1_000_000, "rope_scaling": "yarn"},
+        {"n_ctx": 262_145},
+        {"n_ctx": 1_010_000},
+        {"n_ctx": 1_010_000, "rope_scaling": "yarn"},
+        {"n_ctx": 500_000, "rope_scaling": "linear", "rope_freq_scale": 0.5},
     ],
 )
 def test_valid_combinations_have_no_conflict(changes: dict[str, object]) -> None:
@@ -59,13 +62,31 @@ def test_valid_combinations_have_no_conflict(changes: dict[str, object]) -> None
 
 
 def test_a_model_adds_conflicts() -> None:
-    long = with_(n_ctx=262_145)
+    long = with_(n_ctx=1_100_000)
     assert conflicts(long) == ()
     (found,) = conflicts(long, moe_35b())
     assert found.keys == ("n_ctx", "rope_scaling")
     assert "262,144" in found.sentence
+    assert "1,010,000" in found.sentence
+    (other,) = conflicts(with_(n_ctx=262_145), moe_35b(architecture="llama"))
+    assert "YaRN" not in other.sentence
     (odd,) = conflicts(with_(type_k="q8_0"), moe_35b(key_length=80))
     assert odd.keys == ("type_k",)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rope_scaling": "none"}, {"rope_scaling": "linear"}, {"rope_scaling": "none", "rope_freq_scale": 0.5}]
+)
+def test_rope_scaling_that_reaches_no_further_is_a_conflict(changes: dict[str, object]) -> None:
+    """llama.cpp takes these values and scales nothing."""
+    (found,) = conflicts(with_(n_ctx=300_000, **changes), moe_35b())
+    assert found.keys == ("n_ctx", "rope_scaling")
+    assert "YaRN" in found.sentence
+
+
+def test_a_scale_set_by_hand_must_reach_the_context() -> None:
+    (found,) = conflicts(with_(n_ctx=800_000, rope_scaling="yarn", rope_freq_scale=0.5), moe_35b())
+    assert "524,288" in found.sentence
 
 
 def test_batch_and_evaluation_batch_are_linked() -> None:

@@ -7,6 +7,7 @@ from qwendesk.chat.context_fill import ContextFill, ContextGauge
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.composer_notice import NoticeAction
+from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field, follow
@@ -80,7 +81,7 @@ class ContextNotices(QObject):
     def _actions(self) -> tuple[NoticeAction, ...]:
         """Return what makes room: skip turns if there are several, and a longer context if the model allows one."""
         report = self._report
-        may_lengthen = report is None or report.n_ctx_train <= 0 or report.n_ctx < report.n_ctx_train
+        may_lengthen = report is None or report.n_ctx_train <= 0 or report.n_ctx < _longest(report)
         skip: tuple[NoticeAction, ...] = ("skip",) if self._gauge.n_sent_turns > 1 else ()
         length: tuple[NoticeAction, ...] = ("length",) if may_lengthen else ()
         return (*skip, *length)
@@ -111,3 +112,7 @@ def _counted_settings(state: ChatState) -> tuple[object, ...]:
         settings.leave_out_reasoning,
         settings.overrides.get("preserve_thinking"),
     )
+
+
+def _longest(report: LoadReport) -> int:
+    return longest_context(report.architecture, report.n_ctx_train)

@@ -209,6 +209,12 @@ def _token_text(model: LoadedModel, which: Callable[[C.llama_vocab_p], int]) -> 
     return text.decode("utf-8", "replace") if text else ""
 
 
+def _trained_context(model: LoadedModel) -> int:
+    """Return the context length in the file's header. llama.cpp replaces its own number when a context uses YaRN."""
+    written = model.meta(f"{model.meta('general.architecture')}.context_length")
+    return int(written) if written.isdecimal() else int(C.llama_model_n_ctx_train(model.handle))
+
+
 def _report(
     options: DecidedOptions, model: LoadedModel, vocabulary: Vocabulary, abilities: TemplateAbilities, can_see: bool,
     lines: tuple[str, ...], load_s: float,
@@ -226,7 +232,7 @@ def _report(
         n_params=C.llama_model_n_params(model.handle),
         weights_bytes=C.llama_model_size(model.handle),
         n_ctx=model.n_ctx,
-        n_ctx_train=C.llama_model_n_ctx_train(model.handle),
+        n_ctx_train=_trained_context(model),
         n_layers=C.llama_model_n_layer(model.handle),
         n_vocab=model.n_vocab,
         is_hybrid=bool(C.llama_model_is_hybrid(model.handle)),

@@ -14,6 +14,7 @@ from llama_cpp import mtmd_cpp
 from qwendesk.core.errors import BadOption
 from qwendesk.core.model_facts import EXPERT_TENSORS
 from qwendesk.core.options import CacheType, DecidedOptions
+from qwendesk.core.rope_scaling import reached_context
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker import devices
 
@@ -82,11 +83,11 @@ def context_params(options: DecidedOptions, n_ctx_train: int) -> C.llama_context
             mark("These options conflict"), mark("A V cache of type {0} needs flash attention."), options.type_v
         )
     n_ctx = options.n_ctx or n_ctx_train
-    if n_ctx > n_ctx_train and options.rope_scaling not in ("yarn", "linear") and not options.rope_freq_scale:
+    if n_ctx > reached_context(options, n_ctx_train):
         raise BadOption(
             mark("Context too long"),
-            mark("The model was trained on {0} tokens. Use a shorter context, or set RoPE scaling to yarn."),
-            f"{n_ctx_train:,}",
+            mark("With these RoPE options, the model reaches {0} tokens. Choose a shorter context."),
+            f"{reached_context(options, n_ctx_train):,}",
         )
     params: C.llama_context_params = C.llama_context_default_params()
     params.n_ctx = n_ctx

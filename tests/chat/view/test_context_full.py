@@ -16,12 +16,14 @@ N_CTX = 70
 LONG = "word " * 42
 
 
-async def full_desk(make_desk: Callable[[], Desk], client: FakeEngineClient, longest: int = 8 * N_CTX) -> Desk:
+async def full_desk(
+    make_desk: Callable[[], Desk], client: FakeEngineClient, longest: int = 8 * N_CTX, architecture: str = "qwen35moe"
+) -> Desk:
     """A chat of three turns, whose last answer stopped because the context is full.
 
-    `longest` is the context length that the model allows.
+    `longest` is the context length that the model was trained on.
     """
-    client.report = msgspec.structs.replace(DEMO_REPORT, n_ctx=N_CTX, n_ctx_train=longest)
+    client.report = msgspec.structs.replace(DEMO_REPORT, n_ctx=N_CTX, n_ctx_train=longest, architecture=architecture)
     desk = make_desk()
     await desk.load_demo()
     for text in ("One.", "Two."):
@@ -70,9 +72,16 @@ async def test_full_chat_says_so_when_it_is_opened(make_desk: Callable[[], Desk]
 async def test_longer_context_is_not_offered_if_the_model_allows_none(
     make_desk: Callable[[], Desk], client: FakeEngineClient
 ) -> None:
-    desk = await full_desk(make_desk, client, longest=N_CTX)
+    desk = await full_desk(make_desk, client, longest=N_CTX, architecture="llama")
     assert desk.is_shown("composer.skip")
     assert not desk.is_shown("composer.length")
+
+
+async def test_longer_context_is_offered_if_yarn_reaches_it(
+    make_desk: Callable[[], Desk], client: FakeEngineClient
+) -> None:
+    desk = await full_desk(make_desk, client, longest=N_CTX)
+    assert desk.is_shown("composer.length")
 
 
 async def test_gauge_shows_the_number_of_the_sheet_before_and_after(desk: Desk) -> None:

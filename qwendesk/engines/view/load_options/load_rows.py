@@ -43,7 +43,7 @@ class LoadRows(QWidget):
         self._column.setSpacing(0)
         self._query, self._shows_advanced = "", False
         entries = table(LoadOptions)
-        self._context = SlidingRow(entries["n_ctx"], _PREFIX, *_stops(_MOST_CONTEXT), auto=0)
+        self._context = SlidingRow(entries["n_ctx"], _PREFIX, *_stops(_MOST_CONTEXT, _MOST_CONTEXT), auto=0)
         self._context.moved.connect(lambda value: self._change("n_ctx", value, keep=False))
         for key in _BASIC:
             if key == "n_ctx":
@@ -78,7 +78,8 @@ class LoadRows(QWidget):
         if not pending.changed <= set(self._rows):
             self._make_advanced()
         if pending.limits is not None and pending.limits.n_ctx:
-            self._context.set_stops(*_stops(pending.limits.n_ctx))
+            self._context.set_stops(*_stops(pending.limits.n_ctx, pending.limits.longest_ctx))
+        self._context.show_remark(load_text.context_remark(pending))
         blamed = {key: conflict.sentence for conflict in pending.conflicts for key in conflict.keys[:1]}
         for key, row in self._rows.items():
             value = getattr(pending.requested, key)
@@ -183,7 +184,7 @@ class LoadRows(QWidget):
         return row
 
 
-def _stops(n_ctx: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return the values of the slider and their labels: powers of two below `n_ctx`, and `n_ctx` itself."""
-    stops = (*(each for each in _CONTEXTS if each < n_ctx), n_ctx)
+def _stops(trained: int, longest: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the values of the slider and their labels: powers of two, and the trained and the longest context."""
+    stops = tuple(sorted({*(each for each in _CONTEXTS if each < longest), trained, longest}))
     return stops, tuple(show_tokens(each) for each in stops)

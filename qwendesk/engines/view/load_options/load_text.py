@@ -11,7 +11,9 @@ from qwendesk.core.units import show_bytes, show_expected, show_tokens
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text
 
-AUTO_VALUES: Mapping[str, Any] = {"n_ctx": 0, "n_threads": 0, "n_threads_batch": 0}
+AUTO_VALUES: Mapping[str, Any] = {
+    "n_ctx": 0, "n_threads": 0, "n_threads_batch": 0, "rope_freq_scale": 0, "yarn_orig_ctx": 0
+}  # fmt: skip
 """Options for which a number means "auto", with that number."""
 
 
@@ -28,6 +30,18 @@ def auto_text(entry: Entry, pending: PendingLoad) -> str:
     if is_auto(entry, value):
         return tr("Auto")
     return tr("Auto: {0}", _chosen_text(entry, value, pending))
+
+
+def context_remark(pending: PendingLoad) -> str:
+    """Return what a context beyond the trained length costs; "" if the context is not that long."""
+    requested, limits = pending.requested, pending.limits
+    if requested is None or limits is None or not limits.n_ctx or requested.n_ctx <= limits.n_ctx:
+        return ""
+    return tr(
+        "Longer than the {0} that the model was trained on. YaRN reaches further, but answers to short prompts get "
+        "worse.",
+        show_tokens(limits.n_ctx),
+    )
 
 
 def _chosen_text(entry: Entry, value: Any, pending: PendingLoad) -> str:

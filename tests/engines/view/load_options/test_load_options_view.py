@@ -313,3 +313,18 @@ async def test_sampling_is_changed_for_this_chat_alone(make: Callable[[], Inspec
     desk.click("inspector.sampling.sampling.temperature.reset")
     assert field.text() == usual
     assert desk.parts.chat.settings.overrides == {}
+
+
+async def test_the_context_slider_reaches_what_yarn_reaches_and_says_the_cost(
+    make: Callable[[], InspectorDesk], model: Path
+) -> None:
+    desk = make()
+    await desk.open(model)
+    slider = desk.find("inspector.load.context.n_ctx.slider", QSlider)
+    assert not desk.is_shown("inspector.load.context.n_ctx.remark")
+    desk.slide("inspector.load.context.n_ctx.slider", slider.maximum())
+    assert desk.find("inspector.load.context.n_ctx", QLineEdit).text() == "1010000"
+    assert "short prompts" in desk.text_of("inspector.load.context.n_ctx.remark")
+    await desk.until(lambda: "--rope-scale 4" in desk.find("inspector.command.text", QPlainTextEdit).toPlainText())
+    desk.slide("inspector.load.context.n_ctx.slider", slider.maximum() - 2)
+    await desk.until(lambda: not desk.is_shown("inspector.load.context.n_ctx.remark"))
