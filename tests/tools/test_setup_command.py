@@ -245,7 +245,7 @@ def test_auto_takes_vulkan_and_offers_the_cuda_build_with_its_time(
     assert command.main([]) == 0
 
     *_, last = capsys.readouterr().out.splitlines()
-    assert last.startswith("NVIDIA GeForce RTX 3060 can have a CUDA engine too")
+    assert last.startswith("NVIDIA GeForce RTX 3060 can also be used by a CUDA engine")
     assert last.endswith("make run ENGINE=cuda")
     minutes = build_minutes("cuda", 8)
     assert f"about {minutes + 2} minutes, once, and a download of 0.63 GB" in last
@@ -260,7 +260,7 @@ def test_auto_takes_a_cuda_engine_that_was_built_before(
 
     said = capsys.readouterr().out
     assert "engine for cuda (it was built before)" in said
-    assert "can have" not in said
+    assert "can also" not in said
 
 
 def test_cuda_without_a_toolkit_is_built_with_the_fetched_one_for_this_card(

@@ -22,8 +22,11 @@ _AVX2 = ("AVX", "AVX2", "FMA", "F16C", "BMI2")
 """What ggml's build calls the instruction sets that came with AVX2; without a native build it turns them all on."""
 _CUDA = ("-DGGML_CUDA=ON", "-DGGML_CUDA_NCCL=OFF")
 """NCCL is only for several cards at once, and where the compiler finds it, the engine does not start without it."""
-CUDA_ARCHITECTURES = ("75-real", "80-real", "86-real", "89-real", "90-virtual", "120a-real")
-"""GeForce RTX 20, 30, 40, 50 and A100 with code of their own; H100 and its kind compile theirs at the first start."""
+CUDA_ARCHITECTURES = ("75-real", "80-real", "86-real", "89-real", "90-real", "120a-real")
+"""GeForce RTX 20, 30, 40, 50, A100 and H100, each with code of its own.
+
+None is left to the driver's compiler ("90-virtual"): that refuses code of a CUDA release newer than the driver's.
+"""
 _NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 _NAMES_PACKAGES = "which names the packages it is built with"
 _TOOLS = ("nvidia-smi", "nvcc", "glslc")

@@ -13,8 +13,11 @@ _LIBRARIES_MINUTES = 2
 """On a connection of about 50 Mbit/s."""
 _CUDA_COMPILER_MINUTES = 2
 """The same for NVIDIA's compiler and libraries."""
-_CORE_MINUTES = {"cpu": 18, "metal": 18, "vulkan": 60, "cuda": 240}
-"""Minutes of work for one core. CPU and Vulkan were measured on two cores; CUDA and Metal are guesses from reports."""
+_CORE_MINUTES = {"cpu": 18, "metal": 18, "vulkan": 60, "cuda": 80}
+"""Minutes of work for one core. CPU and Vulkan were measured on two cores; Metal is a guess from reports.
+
+CUDA for one kind of card: the CPU's 18, and 144 files whose sum was estimated from 17 (docs/measurements.md).
+"""
 _MOST_USED_CORES = 16
 """More cores than this wait for the largest files."""
 
@@ -45,6 +48,6 @@ def cuda_offer_text(card: str, cores: int) -> str:
     """Return what somebody reads whose card could have a CUDA engine, which takes longer than the one just set up."""
     minutes = build_minutes("cuda", cores) + _CUDA_COMPILER_MINUTES
     return (
-        f"{card} can have a CUDA engine too, which is often faster than Vulkan. Building it takes about {minutes} "
+        f"{card} can also be used by a CUDA engine, often faster than by Vulkan. Building it takes about {minutes} "
         f"minutes, once, and a download of {DOWNLOAD_GB} GB. When you have time: make run ENGINE=cuda"
     )
