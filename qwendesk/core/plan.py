@@ -47,6 +47,8 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str = ""
     weights_bytes: int = 0
+    expert_bytes: int = 0
+    """The part of the weights that are experts, of which each token uses a few."""
     kv_bytes: int = 0
     recurrent_bytes: int = 0
     compute_bytes: int = 0
@@ -61,6 +63,10 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the plan may use; None if the device does not report its memory."""
     limit_bytes: int | None = None
     """All free memory including the reserve: the limit for options that the user chose."""
+    layers: int = 0
+    """Layers that are computed here, without the output. Layers that several GPUs share count for the first."""
+    cpu_expert_layers: int = 0
+    """Those of them whose experts are in RAM."""
 
     @property
     def total_bytes(self) -> int:
@@ -81,6 +87,11 @@ class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
     ram_weights_bytes: int
     """The weights in RAM, which mmap may leave on disk."""
     experts_in_ram: bool
+
+    @property
+    def cpu_expert_layers(self) -> int:
+        """Layers on a GPU whose experts are in RAM."""
+        return sum(gpu.cpu_expert_layers for gpu in self.gpus)
 
     @property
     def fits(self) -> bool:

@@ -210,6 +210,9 @@ class LadderInput(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest `n_cpu_moe` that moves all experts; 0 for a dense model."""
     has_gpu: bool
     has_vision: bool
+    is_split: bool = False
+    """True if several GPUs share the layers. n_cpu_moe is then the most expert layers that may leave the GPUs:
+    device_split.py decides how many do, and which."""
 
     @property
     def model(self) -> ModelShape:
@@ -233,7 +236,8 @@ def _gpu_candidates(given: LadderInput) -> Iterator[LoadOptions]:
         yield candidate
         options = candidate  # the steps go on from the last one
     for step in STEPS[1:-1]:  # `_with_all_on_gpu` tries the first, and the last leaves the GPU
-        for lower in step.levels(options, given.model) if _may_choose(given.options, step.key) else ():
+        levels = tuple(step.levels(options, given.model)) if _may_choose(given.options, step.key) else ()
+        for lower in levels[-1:] if step.id == "experts" and given.is_split else levels:
             if lower.n_gpu_layers == 0 or (step.id == "context" and lower.n_ctx < _shortest_context(given.options)):
                 break
             options = lower

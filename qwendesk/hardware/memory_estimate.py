@@ -29,7 +29,8 @@ Python with the engine library was measured with 41 MiB, a vocabulary of 150,000
 """
 _MAX_CHECKPOINTS, _MAX_PICTURES, _PICTURE_TOKENS = 64, 32, 4096
 """What fills the prompt cache in a long chat: one checkpoint per turn, and images of the largest size."""
-_UNQUANTISED = ("auto", "f16", "bf16", "f32")
+UNQUANTIZED = ("auto", "f16", "bf16", "f32")
+"""Cache types that flash attention reads as they are."""
 
 
 def memory_use(
@@ -95,6 +96,7 @@ class _Estimate:
         return MemoryUse(gpus=gpus, ram=ram, ram_weights_bytes=self._ram.weights, experts_in_ram=experts_in_ram)
 
     def _place_layers(self) -> bool:
+        """Place weights, caches and states. Return whether any experts are in RAM."""
         facts, options = self._facts, self._options
         kv = kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
         recurrent = recurrent_bytes(facts) // max(facts.recurrent_layers, 1)
@@ -106,10 +108,17 @@ class _Estimate:
             is_run = index < len(layers) - facts.nextn_layers
             self._add(index if on_gpu else None, layer.rest, "weights")
             self._add(index if experts_on_gpu else None, layer.experts, "weights")
+            self._add(index if experts_on_gpu else None, layer.experts, "experts")
+            self._ram.experts += layer.pinned_experts
             state_on_gpu = index if on_gpu and options.offload_kqv else None
             self._add(state_on_gpu, kv if layer.has_kv else 0, "kv")
             self._add(state_on_gpu, recurrent if is_run and not layer.has_kv else 0, "recurrent")
-            experts_in_ram |= bool(layer.experts) and not experts_on_gpu
+            has_experts_in_ram = bool(layer.pinned_experts or (layer.experts and not experts_on_gpu))
+            experts_in_ram |= has_experts_in_ram
+            if on_gpu and is_run:
+                memory = self._gpu_memory[self._shares.gpu_of(index) if self._shares.whole_layers else 0]
+                memory.layers += 1
+                memory.cpu_expert_layers += has_experts_in_ram
         last = len(layers)
         if last >= self._shares.first:
             self._add(last, self._weights.output, "weights")
@@ -138,7 +147,7 @@ class _Estimate:
         if not self._gpus:
             self._ram.compute += cpu_only_bytes(widths, n_ctx, n_ubatch, flash_attn)
             return
-        first, n_layers = self._shares.first, len(self._weights.layers)
+        first = self._shares.first
         is_pipelined = (
             len(self._gpus) > 1
             and first == 0
@@ -151,11 +160,11 @@ class _Estimate:
             widths, n_ctx, n_ubatch, flash_attn, has_cpu_layers=first > 0, is_pipelined=is_pipelined
         )
         layer_f16 = kv_bytes(self._facts, n_ctx) // max(self._facts.attention_layers, 1)
-        quantised = options.type_k not in _UNQUANTISED or options.type_v not in _UNQUANTISED
+        quantised = options.type_k not in UNQUANTIZED or options.type_v not in UNQUANTIZED
         for index, memory in enumerate(self._gpu_memory):
             ram_copies = self._ram_copies(index)
             copies = (2 if index else 1) if is_pipelined else 0
-            if memory.is_used or ram_copies != RamCopies() or n_layers >= first:
+            if memory.is_used or ram_copies != RamCopies():
                 unpacked_bytes = layer_f16 if quantised else 0
                 memory.compute += gpu_bytes(widths, n_ctx, n_ubatch, flash_attn, unpacked_bytes, ram_copies, copies)
 
@@ -222,7 +231,8 @@ class _DeviceMemory:
     """Adds up the memory of one device."""
 
     def __init__(self) -> None:
-        self.weights = self.kv = self.recurrent = self.compute = self.vision = self.draft = 0
+        self.weights = self.experts = self.kv = self.recurrent = self.compute = self.vision = self.draft = 0
+        self.layers = self.cpu_expert_layers = 0
 
     @property
     def is_used(self) -> bool:
@@ -235,6 +245,7 @@ class _DeviceMemory:
         return DevicePlan(
             name=name,
             weights_bytes=self.weights,
+            expert_bytes=self.experts,
             kv_bytes=self.kv,
             recurrent_bytes=self.recurrent,
             compute_bytes=self.compute,
@@ -242,4 +253,6 @@ class _DeviceMemory:
             draft_bytes=self.draft,
             budget_bytes=budget_bytes,
             limit_bytes=limit_bytes,
+            layers=self.layers,
+            cpu_expert_layers=self.cpu_expert_layers,
         )

@@ -83,6 +83,8 @@ class LayerWeights(msgspec.Struct, frozen=True):
     """The two largest expert tensors. A GPU copies that much temporarily if they are in RAM."""
     pinned_expert_pair: int = 0
     """The same for expert tensors that a placement pattern keeps on the CPU."""
+    pinned_experts: int = 0
+    """All expert tensors that a placement pattern keeps on the CPU. They are not part of `experts`."""
     largest: int = 0
 
 
@@ -171,6 +173,7 @@ class _LayerSums:
             has_kv=has_kv,
             expert_pair=sum(sorted(self.expert_tensors)[-2:]),
             pinned_expert_pair=sum(sorted(self.pinned_tensors)[-2:]),
+            pinned_experts=sum(self.pinned_tensors),
             largest=self.largest,
         )
 

@@ -84,8 +84,7 @@ def _placement(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions, m
         if requested.n_gpu_layers != "auto":
             return tr("{0} of {1} layers are on the GPU, as you set.", chosen.n_gpu_layers, layers)
         return tr("{0} of {1} layers are on the GPU: the most that fit.", chosen.n_gpu_layers, layers)
-    n_expert_layers = split_weights(facts, chosen.override_tensor).expert_layers
-    moved = min(chosen.n_cpu_moe, n_expert_layers) if isinstance(chosen.n_cpu_moe, int) else 0
+    n_expert_layers, moved = split_weights(facts).expert_layers, memory.cpu_expert_layers
     if not moved:
         return tr("All layers are on the GPU.")
     if requested.n_cpu_moe != "auto":

@@ -13,6 +13,7 @@ from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
 from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind
 from qwendesk.core.rope_scaling import with_rope_scaling
 from qwendesk.core.units import MIB
+from qwendesk.hardware.device_split import best_split, can_split
 from qwendesk.hardware.ladder import LadderInput, candidates
 from qwendesk.hardware.layer_split import planned_gpus
 from qwendesk.hardware.memory_estimate import memory_use
@@ -48,7 +49,8 @@ def best_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemo
         )
         gpus = tuple(gpu for gpu in gpus if gpu.budget_bytes is not None)
     search = _Search(facts, mmproj, machine, options)
-    found = search.first_that_fits(_ladder(facts, mmproj, options, has_gpu=bool(gpus)))
+    is_split = can_split(machine, options)
+    found = search.first_that_fits(_ladder(facts, mmproj, options, has_gpu=bool(gpus), is_split=is_split))
     if found is None and gpus and options.n_gpu_layers == "auto" and not options.devices:
         without_gpu = msgspec.structs.replace(options, devices=("none",))
         found = search.first_that_fits(_ladder(facts, mmproj, without_gpu, has_gpu=False))
@@ -62,7 +64,7 @@ def fixed_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMem
 
 
 def _ladder(
-    facts: ModelFacts, mmproj: ModelFacts | None, options: LoadOptions, *, has_gpu: bool
+    facts: ModelFacts, mmproj: ModelFacts | None, options: LoadOptions, *, has_gpu: bool, is_split: bool = False
 ) -> Iterable[LoadOptions]:
     return candidates(
         LadderInput(
@@ -71,8 +73,22 @@ def _ladder(
             expert_layers=split_weights(facts, options.override_tensor).expert_layers,
             has_gpu=has_gpu,
             has_vision=mmproj is not None,
+            is_split=is_split,
         )
     )
+
+
+def placed(
+    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, requested: LoadOptions, options: LoadOptions
+) -> tuple[LoadOptions, MemoryUse]:
+    """Return a configuration of the ladder with its layers dealt to the GPUs, and its memory.
+
+    If no dealing fits on several GPUs, the layers are dealt as llama.cpp does it by default.
+    """
+    if can_split(machine, options):
+        may_move_experts = requested.n_cpu_moe == "auto" and options.n_cpu_moe not in ("auto", 0)
+        options = best_split(facts, mmproj, machine, options, may_move_experts=may_move_experts) or options
+    return options, memory_use(facts, options, machine, mmproj)
 
 
 class _Search:
@@ -85,8 +101,8 @@ class _Search:
         self._nearest: tuple[tuple[bool, int], LoadOptions, MemoryUse] | None = None
 
     def first_that_fits(self, ladder: Iterable[LoadOptions]) -> Plan | None:
-        for options in ladder:
-            memory = memory_use(self._facts, options, self._machine, self._mmproj)
+        for candidate in ladder:
+            options, memory = placed(self._facts, self._mmproj, self._machine, self._asked, candidate)
             missing = missing_bytes(memory, options)
             if not missing:
                 return self._plan(options, memory)
@@ -155,9 +171,8 @@ def _kind(facts: ModelFacts, options: LoadOptions, memory: MemoryUse) -> PlanKin
         return "layers_in_ram"
     if not memory.experts_in_ram:
         return "vram"
-    n_expert_layers = split_weights(facts, options.override_tensor).expert_layers
-    moved = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
-    return "all_experts_in_ram" if moved >= n_expert_layers else "some_experts_in_ram"
+    n_expert_layers = split_weights(facts).expert_layers
+    return "all_experts_in_ram" if memory.cpu_expert_layers >= n_expert_layers else "some_experts_in_ram"
 
 
 def _decided(facts: ModelFacts, machine: MachineMemory, options: LoadOptions, memory: MemoryUse) -> DecidedOptions:

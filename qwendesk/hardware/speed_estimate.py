@@ -5,9 +5,11 @@ The result is two ranges, for the start of a chat and for a long chat. Measureme
 `python -m bench.speeds` checks them against the user reports of the catalog.
 """
 
+import msgspec
+
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import MachineMemory, MemoryUse, SpeedEstimate
+from qwendesk.core.plan import DevicePlan, MachineMemory, MemoryUse, SpeedEstimate
 from qwendesk.hardware.bandwidth import RAM_BANDWIDTH, gpu_bandwidth, pcie_bandwidth
 from qwendesk.hardware.gpu_speed import gpu_speed
 from qwendesk.hardware.layer_split import planned_gpus
@@ -15,7 +17,8 @@ from qwendesk.hardware.model_memory import kv_bytes, split_weights
 
 LONG_TOKENS = 131_072
 """Context of a long chat in the estimate. There are few reports of longer ones."""
-_START_TOKENS = 2_048
+START_TOKENS = 2_048
+"""Context at the start of a chat in the estimate."""
 _RAM_SHARE = (0.55, 0.85)
 _DISK_BANDWIDTH = (1 * 10**9, 5 * 10**9)
 """Bytes/s from an SSD of weights that don't fit in RAM: SATA or a slow one, and a fast one with NVMe.
@@ -26,7 +29,8 @@ _CPU_ALONE_SHARE = (0.22, 0.75)
 """Lower than with a GPU, because the CPU has to compute too: 5-6 tok/s were reported where the RAM would allow 30."""
 _HOP_S = (0.08e-3, 0.02e-3)
 """Seconds lost for synchronization when GPU and CPU share a layer: slowest and fastest."""
-_SLOW, _FAST = 0, 1
+SLOW, FAST = 0, 1
+"""Which end of the ranges counts."""
 
 
 def estimate_speed(
@@ -38,7 +42,7 @@ def estimate_speed(
     n_ctx = options.n_ctx or facts.context_length
     long_tokens = min(n_ctx, LONG_TOKENS)
     return SpeedEstimate(
-        start=speed_at(facts, options, memory, machine, _START_TOKENS),
+        start=speed_at(facts, options, memory, machine, START_TOKENS),
         long=speed_at(facts, options, memory, machine, long_tokens),
         long_tokens=long_tokens,
     )
@@ -49,67 +53,87 @@ def speed_at(
 ) -> tuple[float, float]:
     """Return the lowest and highest likely tokens/s after `depth` tokens, or at the end of a shorter context."""
     tokens = min(depth, options.n_ctx or facts.context_length)
-    slow, fast = (1 / _seconds(facts, options, memory, machine, tokens, bound) for bound in (_SLOW, _FAST))
+    slow, fast = (
+        1 / _seconds(facts, memory, machine, token_rates(facts, options, machine, tokens, bound))
+        for bound in (SLOW, FAST)
+    )
     return slow, fast
 
 
-def _seconds(
-    facts: ModelFacts, options: LoadOptions, memory: MemoryUse, machine: MachineMemory, depth: int, bound: int
-) -> float:
-    """Return the seconds for one token after `depth` tokens. `bound` is _SLOW or _FAST."""
-    active_share = _active_share_in_ram(facts, options)
+class GpuRates(msgspec.Struct, frozen=True, kw_only=True):
+    """What one token costs on one GPU, in seconds."""
+
+    byte_s: float
+    """For each byte that is read."""
+    layer_s: float
+    """For each layer of the model that is on this GPU."""
+    hop_s: float
+    """For each of these layers whose experts are in RAM."""
+
+
+class TokenRates(msgspec.Struct, frozen=True, kw_only=True):
+    """What one token costs."""
+
+    gpus: tuple[GpuRates, ...]
+    """In the engine's order."""
+    ram_byte_s: float
+    """Seconds for each byte that the CPU reads."""
+    disk_byte_s: float
+    """Seconds for each byte that is read from the disk, because it doesn't fit in RAM."""
+    routed_share: float
+    """Share of a layer's experts that one token uses."""
+    kv_share: float
+    """Share of the KV cache that is filled."""
+
+
+def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory, depth: int, bound: int) -> TokenRates:
+    """Return the costs of a token after `depth` tokens. `bound` is SLOW or FAST."""
+    gpus, has_experts = planned_gpus(machine, options), bool(facts.expert_count)
+    is_alone = not gpus or options.n_gpu_layers == 0
+    links = dict(machine.pcie_bandwidth)
+    rates = []
+    for device in (gpu.device for gpu in gpus):
+        bandwidth = gpu_bandwidth(device.description or device.name, device.total_bytes)[bound]
+        kind = gpu_speed(device, has_experts=has_experts)
+        link = links.get(device.name, pcie_bandwidth(None, None))
+        rates.append(
+            GpuRates(
+                byte_s=1 / (bandwidth * kind.share[bound]),
+                layer_s=kind.layer_s[bound],
+                hop_s=_HOP_S[bound] + 8 * facts.embedding_length / link,
+            )
+        )
+    ram_share = (_CPU_ALONE_SHARE if is_alone else _RAM_SHARE)[bound]
     filled = kv_bytes(facts, depth, options.type_k, options.type_v)
     whole = kv_bytes(facts, options.n_ctx or facts.context_length, options.type_k, options.type_v)
-    share = filled / max(whole, 1)
+    return TokenRates(
+        gpus=tuple(rates),
+        ram_byte_s=1 / ((machine.ram_bandwidth or RAM_BANDWIDTH[bound]) * ram_share),
+        disk_byte_s=1 / _DISK_BANDWIDTH[bound],
+        routed_share=facts.expert_used_count / facts.expert_count if has_experts else 1.0,
+        kv_share=filled / max(whole, 1),
+    )
+
+
+def _seconds(facts: ModelFacts, memory: MemoryUse, machine: MachineMemory, rates: TokenRates) -> float:
+    """Return the seconds for one token."""
     seconds = 0.0
-    kinds = [gpu_speed(gpu.device, has_experts=bool(facts.expert_count)) for gpu in planned_gpus(machine, options)]
-    whole_weights = max(sum(row.weights_bytes for row in memory.gpus), 1)
-    for gpu, kind, row in zip(planned_gpus(machine, options), kinds, memory.gpus, strict=True):
-        bandwidth = gpu_bandwidth(gpu.device.description or gpu.device.name, gpu.device.total_bytes)[bound]
-        n_bytes = (
-            row.weights_bytes * _active_share_on_gpu(facts, options) + row.kv_bytes * share + 2 * row.recurrent_bytes
-        )
-        seconds += n_bytes / (bandwidth * kind.share[bound])
-        seconds += facts.block_count * kind.layer_s[bound] * row.weights_bytes / whole_weights
-    ram_bandwidth = machine.ram_bandwidth or RAM_BANDWIDTH[bound]
-    is_alone = not memory.gpus or options.n_gpu_layers == 0
-    bandwidth_share = (_CPU_ALONE_SHARE if is_alone else _RAM_SHARE)[bound]
-    row = memory.ram
-    input_bytes = split_weights(facts, ()).always_in_ram
-    ram_bytes = max(row.weights_bytes - input_bytes, 0) * active_share + row.kv_bytes * share + 2 * row.recurrent_bytes
-    seconds += ram_bytes / (ram_bandwidth * bandwidth_share)
+    for row, gpu in zip(memory.gpus, rates.gpus, strict=True):
+        seconds += _bytes_read(row, row.weights_bytes, rates) * gpu.byte_s
+        seconds += row.layers * gpu.layer_s + row.cpu_expert_layers * gpu.hop_s
+    ram = memory.ram
+    embeddings = split_weights(facts, ()).always_in_ram  # of which a token reads one row
+    ram_bytes = _bytes_read(ram, max(ram.weights_bytes - embeddings, 0), rates)
+    seconds += ram_bytes * rates.ram_byte_s
     if machine.ram_total_bytes:  # else only the GPUs are compared
-        seconds += ram_bytes * min(row.missing_bytes / max(row.weights_bytes, 1), 1) / _DISK_BANDWIDTH[bound]
-    if is_alone:
-        return max(seconds, 1e-6)
-    shared = min(options.n_cpu_moe, facts.block_count) if isinstance(options.n_cpu_moe, int) else 0
-    links = dict(machine.pcie_bandwidth)
-    link = min(links.get(row.name, pcie_bandwidth(None, None)) for row in memory.gpus)
-    seconds += shared * (_HOP_S[bound] + 8 * facts.embedding_length / link)
-    return seconds
+        seconds += ram_bytes * min(ram.missing_bytes / max(ram.weights_bytes, 1), 1) * rates.disk_byte_s
+    return max(seconds, 1e-6)
 
 
-def _active_share_in_ram(facts: ModelFacts, options: LoadOptions) -> float:
-    """Return the share of the weights in RAM that one token reads. If only experts are there, it is the chosen ones."""
-    if not facts.expert_count:
-        return 1.0
-    routed = facts.expert_used_count / facts.expert_count
-    if options.n_gpu_layers in ("auto", "all"):
-        return routed
-    return _mean_share(facts, options, routed)
+def _bytes_read(row: DevicePlan, weights_bytes: int, rates: TokenRates) -> float:
+    """Return the bytes that one token reads on a device: all weights but the experts that it doesn't use, and caches.
 
-
-def _active_share_on_gpu(facts: ModelFacts, options: LoadOptions) -> float:
-    if not facts.expert_count:
-        return 1.0
-    return _mean_share(facts, options, facts.expert_used_count / facts.expert_count)
-
-
-def _mean_share(facts: ModelFacts, options: LoadOptions, routed: float) -> float:
-    """Return the share of weights that one token reads in memory that has experts and other weights."""
-    moved = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
-    weights = split_weights(facts, ())
-    is_all_gpu = options.n_gpu_layers in ("auto", "all")
-    experts = sum(layer.experts for index, layer in enumerate(weights.layers) if not (is_all_gpu and index < moved))
-    rest = sum(layer.rest for layer in weights.layers) + weights.output
-    return (rest + experts * routed) / max(rest + experts, 1)
+    The recurrent state is also written.
+    """
+    unused = row.expert_bytes * (1 - rates.routed_share)
+    return weights_bytes - unused + row.kv_bytes * rates.kv_share + 2 * row.recurrent_bytes

@@ -17,12 +17,13 @@ from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind, SpeedEstimate
 from qwendesk.core.units import GIB
+from qwendesk.hardware.device_split import can_split
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
 from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates
 from qwendesk.hardware.layer_split import usable_gpus
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import split_weights
-from qwendesk.hardware.planner import fixed_plan
+from qwendesk.hardware.planner import fixed_plan, placed
 from qwendesk.hub.catalog_schema import CatalogModel
 
 FitKind = Literal["vram", "experts", "layers", "cpu", "too_large", "unknown"]
@@ -180,8 +181,8 @@ def machine_memory(pc: Pc) -> MachineMemory:
 def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitLabel:
     """Return the label of a plan that fits."""
     kind, options, on_cpu = _KINDS[plan.kind], plan.options, 0
-    if kind == "experts" and isinstance(options.n_cpu_moe, int):
-        on_cpu = min(options.n_cpu_moe, n_layers)
+    if kind == "experts":
+        on_cpu = plan.memory.cpu_expert_layers
     elif kind == "layers" and isinstance(options.n_gpu_layers, int):
         on_cpu = max(n_layers + 1 - options.n_gpu_layers, 0)
     return FitLabel(
@@ -214,9 +215,10 @@ def _first_fitting_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: M
             expert_layers=split_weights(facts, ()).expert_layers,
             has_gpu=has_gpu,
             has_vision=mmproj is not None,
+            is_split=can_split(machine, asked),
         )
         for _, run in itertools.groupby(candidates(start), key=_run_key):
-            found = _bisect(facts, mmproj, machine, tuple(run))
+            found = _bisect(facts, mmproj, machine, asked, tuple(run))
             if found is not None:
                 return fixed_plan(facts, mmproj, machine, found)
     return None
@@ -230,19 +232,23 @@ def _run_key(options: LoadOptions) -> tuple[object, ...]:
 
 
 def _bisect(
-    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, run: Sequence[LoadOptions]
+    facts: ModelFacts,
+    mmproj: ModelFacts | None,
+    machine: MachineMemory,
+    requested: LoadOptions,
+    run: Sequence[LoadOptions],
 ) -> LoadOptions | None:
     """Return the first step of `run` that fits. Each needs less video memory and more RAM than the one before."""
     low, high = 0, len(run)
-    memory: dict[int, MemoryUse] = {}
+    found: dict[int, tuple[LoadOptions, MemoryUse]] = {}
     while low < high:
         middle = (low + high) // 2
-        memory[middle] = memory_use(facts, run[middle], machine, mmproj)
-        if any(gpu.missing_bytes for gpu in memory[middle].gpus):
+        found[middle] = placed(facts, mmproj, machine, requested, run[middle])
+        if any(gpu.missing_bytes for gpu in found[middle][1].gpus):
             low = middle + 1
         else:
             high = middle
-    return run[low] if low < len(run) and memory[low].fits else None
+    return found[low][0] if low < len(run) and found[low][1].fits else None
 
 
 def _too_large_label(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, pc: Pc) -> FitLabel:
