@@ -5,6 +5,7 @@ RAM than is free. The first configuration that fits is taken, so one expert laye
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -176,13 +177,17 @@ def _kind(facts: ModelFacts, options: LoadOptions, memory: MemoryUse) -> PlanKin
 
 
 def _decided(facts: ModelFacts, machine: MachineMemory, options: LoadOptions, memory: MemoryUse) -> DecidedOptions:
-    """Return `options` with threads, load mode and YaRN decided.
+    """Return `options` with threads, load mode, YaRN and expert layers decided.
 
-    Experts in RAM beside a GPU are copied, others mapped.
+    Experts in RAM beside a GPU are copied, others mapped. llama.cpp checks every tensor against a pattern for each
+    expert layer on the CPU, so there are no more of them than layers.
     """
     load_mode = options.load_mode
     if load_mode == "auto":
         load_mode = "none" if memory.gpus and options.n_gpu_layers != 0 and memory.experts_in_ram else "mmap"
     is_tiny = facts.file_bytes <= TINY_MODEL_BYTES
     n_threads = options.n_threads or (1 if is_tiny else machine.physical_cores)
-    return decided_options(with_rope_scaling(options, facts), load_mode=load_mode, n_threads=n_threads)
+    changes: dict[str, Any] = {"load_mode": load_mode, "n_threads": n_threads}
+    if isinstance(options.n_cpu_moe, int) and facts.block_count:
+        changes["n_cpu_moe"] = min(options.n_cpu_moe, facts.block_count)
+    return decided_options(with_rope_scaling(options, facts), **changes)

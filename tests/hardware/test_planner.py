@@ -377,3 +377,8 @@ def test_the_step_to_a_shorter_context_lets_yarn_be_decided_again() -> None:
     shorter = [step.rope_scaling for step in step_levels("context", long, ModelShape(40, 40, has_vision=False))]
     assert shorter
     assert set(shorter) == {"auto"}
+
+
+def test_all_expert_layers_are_no_more_than_the_model_has() -> None:
+    """--cpu-moe is read as a number above that of any model."""
+    assert decided(moe_35b(), gpu(24), n_cpu_moe=10_000).n_cpu_moe == 40

@@ -3,6 +3,7 @@
 import typing
 from typing import Any
 
+from qwendesk.core.flags import spellings
 from qwendesk.core.number_format import show_number
 from qwendesk.core.settings import Entry, lowest_number
 from qwendesk.core.translation import mark, tr
@@ -101,7 +102,7 @@ def search_words(entry: Entry) -> str:
     """Return the text that is searched for an option, in lower case."""
     setting = entry.setting
     choices = (*map(str, entry.choices), *setting.choice_help.values())
-    parts = (setting.label, setting.help, setting.flag, setting.section, entry.key, *choices)
+    parts = (setting.label, setting.help, setting.flag, setting.section, entry.key, *choices, *spellings(entry.key))
     return " ".join(parts).lower()
 
 

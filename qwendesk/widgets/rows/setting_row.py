@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from qwendesk.core.flags import search_flag
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
@@ -232,7 +233,10 @@ class SettingRow(QFrame):
         self.refusal_changed.emit()
 
     def matches(self, query: str) -> bool:
-        """Return True if every word of `query` occurs in the row's texts."""
+        """Return True if `query` is a flag for this option, or if every word of it occurs in the row's texts."""
+        flag = search_flag(query)
+        if flag is not None and (flag.is_only_a_flag or self.entry.key in flag.keys):
+            return self.entry.key in flag.keys
         return all(word in self._words for word in query.lower().split())
 
     def _show(self, value: Any) -> None:

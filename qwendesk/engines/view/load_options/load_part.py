@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
+from qwendesk.core.flags import flag_note
 from qwendesk.core.options import GenerationOptions
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_switch import AppSettings
@@ -40,11 +41,21 @@ class LoadPart(QWidget):
         self._search = QLineEdit()
         self._search.setPlaceholderText(tr("Search options"))
         add_clear_button(self._search)
-        describe(self._search, "inspector.load.search", tr("Search options"), tr("By name, help or llama.cpp's flag"))
+        describe(
+            self._search,
+            "inspector.load.search",
+            tr("Search options"),
+            tr("By name, help, or flag of llama.cpp, Ollama or vLLM"),
+        )
         self._search.textChanged.connect(self._filter)
+        self._flag_note = QLabel()
+        self._flag_note.setProperty("kind", "small")
+        self._flag_note.setWordWrap(True)
+        self._flag_note.setObjectName("inspector.load.search.note")
+        self._flag_note.hide()
         self._advanced = TextButton(tr("Advanced: all {0} flags", self._rows.n_advanced), kind="pill")
         self._advanced.setCheckable(True)
-        describe(self._advanced, "inspector.load.advanced", tr("Advanced"), tr("Show every llama.cpp option"))
+        describe(self._advanced, "inspector.load.advanced", tr("Advanced"), tr("Show all load options"))
         self._advanced.toggled.connect(self._filter)
         self._profiles = ProfileMenu(service)
         self._nothing = QLabel(tr("Load a model to see the memory it needs and to change how it loads."))
@@ -109,7 +120,7 @@ class LoadPart(QWidget):
         column = QVBoxLayout(inner)
         column.setContentsMargins(16, 0, 12, 12)
         column.setSpacing(8)
-        for widget in (self._nothing, self._choose, self._search, self._rows):
+        for widget in (self._nothing, self._choose, self._search, self._flag_note, self._rows):
             column.addWidget(widget)
         column.addWidget(self._advanced, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._profiles)
@@ -145,7 +156,13 @@ class LoadPart(QWidget):
         return self._foot_frame
 
     def _filter(self) -> None:
-        self._rows.filter(self._search.text().strip(), shows_advanced=self._advanced.isChecked())
+        query = self._search.text().strip()
+        self._rows.filter(query, shows_advanced=self._advanced.isChecked())
+        note = flag_note(query)
+        if query and not note and not self._rows.shows_any:
+            note = tr("No option found for “{0}”.", query)
+        self._flag_note.setText(note)
+        self._flag_note.setVisible(bool(note))
 
 
 def _padded(widget: QWidget) -> QWidget:

@@ -63,6 +63,11 @@ class LoadRows(QWidget):
         return len(table(LoadOptions)) - len(_BASIC) - 1
 
     @property
+    def shows_any(self) -> bool:
+        """Whether an option matches what was searched for."""
+        return any(not row.isHidden() for row in (*self._rows.values(), self._reserve))
+
+    @property
     def to_correct(self) -> str:
         """The label of the first option whose value was refused; "" if there is none."""
         rows = (*self._rows.values(), self._reserve)

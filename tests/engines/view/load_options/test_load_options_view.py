@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit, QSlider
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit, QSlider, QWidget
 
 from qwendesk.app.parts import build
 from qwendesk.core import paths
@@ -19,6 +19,7 @@ from qwendesk.engine.protocol import Generate, Load
 from qwendesk.engine.state import Phase
 from qwendesk.engines.load_decision import decide
 from qwendesk.widgets.actions import installed
+from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from qwendesk.widgets.vram_bar import VramBar
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
@@ -328,3 +329,36 @@ async def test_the_context_slider_reaches_what_yarn_reaches_and_says_the_cost(
     await desk.until(lambda: "--rope-scale 4" in desk.find("inspector.command.text", QPlainTextEdit).toPlainText())
     desk.slide("inspector.load.context.n_ctx.slider", slider.maximum() - 2)
     await desk.until(lambda: not desk.is_shown("inspector.load.context.n_ctx.remark"))
+
+
+async def test_search_knows_spellings_of_flags_and_says_why_one_has_no_effect(
+    make: Callable[[], InspectorDesk], model: Path
+) -> None:
+    desk = make()
+    await desk.open(model)
+    search = desk.find("inspector.load.search", QLineEdit)
+
+    def shown() -> set[str]:
+        rows = desk.find("inspector.load", QWidget).findChildren(SettingRow)
+        return {row.entry.key for row in rows if row.isVisible()}
+
+    for query, keys in (
+        ("-c", {"n_ctx"}),
+        ("-ctk q8_0", {"type_k"}),
+        ("-fa", {"flash_attn"}),
+        ("num_ctx", {"n_ctx"}),
+        ("exps=CPU", {"override_tensor", "n_cpu_moe"}),
+        ("--gpu-memory-utilization", {"reserve_gb"}),
+    ):
+        search.setText(query)
+        assert shown() == keys, query
+    search.setText("--parallel 4")
+    assert shown() == set()
+    assert "one chat at a time" in desk.text_of("inspector.load.search.note")
+    search.setText("--top-k")
+    assert "tab Sampling" in desk.text_of("inspector.load.search.note")
+    search.setText("xyzzy")
+    assert "xyzzy" in desk.text_of("inspector.load.search.note")
+    search.setText("threads")
+    assert {"n_threads", "n_threads_batch"} <= shown()
+    assert not desk.is_shown("inspector.load.search.note")
