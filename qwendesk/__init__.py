@@ -1,3 +1,3 @@
-"""QwenDesk: run Qwen 3.5 and 3.6 at home, in a window."""
+"""QwenDesk: run Qwen 3.5, 3.6 and 3.8 at home, in a window."""
 
 __version__ = "0.1.0"

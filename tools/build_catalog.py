@@ -1,7 +1,8 @@
 """Builds resources/catalog.json from a file of collected facts: `python -m tools.build_catalog FACTS.json`.
 
 The facts list files one by one with rounded sizes; the catalog joins split sets, pairs picture files with models,
-and leaves out what is gone. docs/catalog.md describes the result.
+and leaves out what is gone. tools/catalog_qwen38.json, which is in the catalog's own schema, is added to it.
+docs/catalog.md describes the result.
 """
 
 import argparse
@@ -33,12 +34,15 @@ from qwendesk.hub.catalog_schema import (
 from tools.catalog_speeds import SPEEDS
 from tools.catalog_texts import COMMON_PRESETS, NOTES, PRESETS, PURPOSES, QUALITY
 
+ADDED = Path(__file__).with_name("catalog_qwen38.json")
+"""What is newer than the collected facts."""
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
 _FIRST_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _MODEL_NAME = re.compile(r"(?:Qwen_)?(?P<model>Qwen3\.[56]-[\d.]+B(?:-A\d+B)?)(?P<base>-Base)?(?P<mtp>-MTP)?-GGUF$")
 _MMPROJ_ORDER = ("F16", "BF16", "Q8_0", "F32")
 _PRESET_NAMES: Mapping[str, str] = {"instruct_text": "instruct_general", "thinking_text": "thinking_general"}
 _GONE = "GONE"
+_NOT_LISTS = ("schema_version", "date", "presets")
 
 Facts = Mapping[str, Any]
 
@@ -49,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("facts", type=Path, metavar="FACTS.json")
     parser.add_argument("--output", type=Path, default=Path("resources") / FILE_NAME)
     options = parser.parse_args(arguments)
-    contents = build(json.loads(options.facts.read_text(encoding="utf-8")))
+    collected = build(json.loads(options.facts.read_text(encoding="utf-8")))
+    contents = joined(collected, msgspec.json.decode(ADDED.read_bytes(), type=Contents))
     text = encode(contents)
     catalog: Catalog = decode_catalog(text)
     options.output.write_bytes(text)
@@ -78,6 +83,14 @@ def build(facts: Facts) -> Contents:
         deletions=(*withdrawn, *_deletions(facts["repos"])),
         repositories=_with_mmproj(repositories),
     )
+
+
+def joined(first: Contents, second: Contents) -> Contents:
+    """Both catalogs as one, with the later date."""
+    names = [field.name for field in msgspec.structs.fields(Contents)]
+    lists = {name: getattr(first, name) + getattr(second, name) for name in names if name not in _NOT_LISTS}
+    presets = {**first.presets, **second.presets}
+    return Contents(schema_version=SCHEMA_VERSION, date=max(first.date, second.date), presets=presets, **lists)
 
 
 def encode(contents: Contents) -> bytes:

@@ -196,7 +196,7 @@ async def _tour(parts: Parts, screenshot: Path | None) -> int:
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     themes: tuple[ThemeChoice, ...] = ("dark", "light", "contrast", "system")
-    parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5 and 3.6 at home, in a window.")
+    parser = argparse.ArgumentParser(prog="qwendesk", description="Run Qwen 3.5, 3.6 and 3.8 at home, in a window.")
     parser.add_argument("--theme", choices=themes, help="the window's colours (default: as in the settings)")
     parser.add_argument(
         "--demo-tour",

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="qwendesk",
-        description="Run Qwen 3.5 and 3.6 at home.",
+        description="Run Qwen 3.5, 3.6 and 3.8 at home.",
         epilog=_WINDOW,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,7 +1,7 @@
 """Sampling presets of each model family, as its model card recommends them.
 
-The numbers are from the Qwen3.5 and Qwen3.6 model cards; min_p is 0 and the repeat penalty 1 in all of them.
-Without a presence penalty of 1.5 the long reasoning of Qwen3.5 may loop; Qwen3.6-27B does not need the penalty.
+The numbers are from the Qwen3.5, 3.6 and 3.8 model cards; min_p is 0 and the repeat penalty 1 in all of them.
+Without a presence penalty of 1.5 the long reasoning of Qwen3.5 may loop; Qwen3.6-27B and Qwen3.8 do not need it.
 """
 
 import types
@@ -16,8 +16,9 @@ Style = Literal["general", "precise", "custom"]
 """Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as
 Reasoning if it does not; "custom" leaves the options unchanged."""
 
-Family = Literal["demo", "qwen3.5", "qwen3.5-small", "qwen3.6", "qwen3.6-27b", "other"]
-"""Models that share presets. "qwen3.5-small" is 0.8B and 2B; "other" is every model but Qwen3.5, 3.6 and the demo."""
+Family = Literal["demo", "qwen3.5", "qwen3.5-small", "qwen3.6", "qwen3.6-27b", "qwen3.8", "other"]
+"""Models that share presets. "qwen3.5-small" is 0.8B and 2B; "other" is every model that is neither a
+Qwen3.5, 3.6 or 3.8 nor the demo."""
 
 _QWEN_BUDGET_SENTENCE = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now."
@@ -43,6 +44,7 @@ class _Presets(msgspec.Struct, frozen=True):
 
 
 _THINKING = _Sampling(1.0, 0.95, 20, 1.5)
+_CALM_THINKING = _Sampling(1.0, 0.95, 20, 0.0)
 _CODING = _Sampling(0.6, 0.95, 20, 0.0)
 _INSTRUCT = _Sampling(0.7, 0.8, 20, 1.5)
 _REASONING = _Sampling(1.0, 1.0, 40, 2.0)
@@ -59,7 +61,9 @@ _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
         "qwen3.5-small": _Presets(_THINKING, _CODING, _SMALL_INSTRUCT, _SMALL_INSTRUCT),
         # The 3.6 cards have only one preset without thinking.
         "qwen3.6": _Presets(_THINKING, _CODING, _INSTRUCT, _INSTRUCT),
-        "qwen3.6-27b": _Presets(_Sampling(1.0, 0.95, 20, 0.0), _CODING, _INSTRUCT, _INSTRUCT),
+        "qwen3.6-27b": _Presets(_CALM_THINKING, _CODING, _INSTRUCT, _INSTRUCT),
+        # Its card has one preset with thinking and one without.
+        "qwen3.8": _Presets(_CALM_THINKING, _CALM_THINKING, _INSTRUCT, _INSTRUCT),
         "other": _Presets(_LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP),
     }
 )
@@ -70,11 +74,13 @@ def family_of(architecture: str, *names: str) -> Family:
 
     A fine-tune with that architecture counts as Qwen3.5 if its names don't say otherwise.
     """
-    if not architecture.startswith("qwen35"):
+    if not architecture.startswith(("qwen35", "qwen4exp")):
         return "other"
     text = " ".join(names).lower().replace("_", "-").replace(" ", "-")
     if "qwendesk-demo" in text:
         return "demo"
+    if "qwen3.8" in text or architecture == "qwen4exp":
+        return "qwen3.8"
     if "qwen3.6" in text:
         return "qwen3.6-27b" if "27b" in text else "qwen3.6"
     return "qwen3.5-small" if "-0.8b" in text or "-2b" in text else "qwen3.5"
@@ -95,7 +101,7 @@ def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float
 def closing_text(family: Family) -> str:
     """Return the text to insert when the thinking budget is used up or the user chooses Answer now.
 
-    For Qwen3.5 and 3.6 it contains the sentence from their model card. The demo and unknown models don't know the
+    For Qwen3.5, 3.6 and 3.8 it contains the sentence from their model card. The demo and unknown models don't know the
     sentence (the demo answers a different question after it), so they get only the end of the reasoning.
     """
     return _BARE_CLOSE if family in ("demo", "other") else _QWEN_BUDGET_SENTENCE

@@ -1,4 +1,4 @@
-"""The catalog: facts about the Qwen3.5 and 3.6 files on the Hub that are available offline.
+"""The catalog: facts about the Qwen3.5, 3.6 and 3.8 files on the Hub that are available offline.
 
 They are in resources/catalog.json. docs/catalog.md describes the file; tools/build_catalog.py writes it.
 """

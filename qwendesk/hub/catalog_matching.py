@@ -10,7 +10,7 @@ from qwendesk.hub.findings import Detail, FindingFix, detail
 
 UNSLOTH = "unsloth"
 QWEN_ARCHITECTURES = ("qwen35", "qwen35moe")
-"""Qwen3.5 and 3.6. The rules on Unsloth's early files apply to no other models: gpt-oss uses MXFP4 on purpose."""
+"""Of Qwen3.5, 3.6 and Qwen3.8-27B. The rules on early files apply to no others: gpt-oss uses MXFP4 on purpose."""
 _UD_NAME = re.compile(r"(?<![A-Za-z0-9])UD-", re.IGNORECASE)
 
 

@@ -14,7 +14,7 @@ from qwendesk.hub.library_places import Origin, SearchFolder
 from qwendesk.hub.library_walk import FoundFile, VisitedFolders, walk
 from qwendesk.hub.mmproj_pairing import header_names, pair_mmproj
 
-_OLLAMAS_OWN = re.compile(r"qwen3\.[56](?![0-9])", re.IGNORECASE)
+_OLLAMAS_OWN = re.compile(r"qwen3\.[568](?![0-9])", re.IGNORECASE)
 
 
 class LibraryFile(msgspec.Struct, frozen=True):
@@ -181,7 +181,7 @@ def _problem(first: FoundFile, header: HeaderSummary, missing: tuple[str, ...]) 
 
 
 def _is_ollamas_own(first: FoundFile, header: HeaderSummary) -> bool:
-    """Return True for Qwen3.5 or 3.6 of Ollama's own library, which llama.cpp can't load. Files from hf.co are fine."""
+    """Return True for a Qwen of Ollama's own library, which llama.cpp can't load. Files from hf.co are fine."""
     if first.origin != "ollama" or header.facts is None or header.facts.kind != "model":
         return False
     is_qwen = header.facts.architecture.startswith("qwen35")

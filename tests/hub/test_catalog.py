@@ -10,20 +10,20 @@ from qwendesk.core.presets import sampling
 from qwendesk.hub.catalog import BadCatalog, decode_catalog, load_catalog
 from tests.hub.verified import NEW, OTHER, catalog, current_set
 
-TEN = {
+ELEVEN = {
     "Qwen3.5-35B-A3B", "Qwen3.5-27B", "Qwen3.5-122B-A10B", "Qwen3.5-397B-A17B", "Qwen3.5-9B", "Qwen3.5-4B",
-    "Qwen3.5-2B", "Qwen3.5-0.8B", "Qwen3.6-35B-A3B", "Qwen3.6-27B",
+    "Qwen3.5-2B", "Qwen3.5-0.8B", "Qwen3.6-35B-A3B", "Qwen3.6-27B", "Qwen3.8-27B",
 }  # fmt: skip
 SHIPPED = load_catalog()
 
 
-def test_all_ten_models_and_four_uploaders_are_there() -> None:
-    assert {model.id for model in SHIPPED.models} == TEN
+def test_all_eleven_models_and_four_uploaders_are_there() -> None:
+    assert {model.id for model in SHIPPED.models} == ELEVEN
     assert {each.uploader for each in SHIPPED.repositories} == {
         "unsloth", "bartowski", "lmstudio-community", "ggml-org"
     }  # fmt: skip
-    assert {each.model for each in SHIPPED.repositories} == TEN
-    assert len(SHIPPED.repositories) == 45
+    assert {each.model for each in SHIPPED.repositories} == ELEVEN
+    assert len(SHIPPED.repositories) == 49
 
 
 def test_every_repository_has_an_mmproj_that_exists() -> None:
@@ -104,9 +104,26 @@ def test_presets_match_those_of_the_app() -> None:
     assert all(each.presets in SHIPPED.contents.presets for each in SHIPPED.models)
 
 
+def test_first_uploads_of_qwen38_27b_are_replaced_or_withdrawn() -> None:
+    repo = "unsloth/Qwen3.8-27B-GGUF"
+    first_upload = "bee238bbeb3dc0a34bde4d0dedbaee1f98c009e8bb4226f03070054c12fb1372"
+
+    replaced = SHIPPED.superseded(first_upload)
+    withdrawn = SHIPPED.deletion(repo, "Qwen3.8-27B-IQ4_XS.gguf")
+
+    assert replaced is not None
+    assert (replaced.path, replaced.reason) == (
+        "Qwen3.8-27B-UD-Q4_K_XL.gguf", "replaced by a smaller file of like quality"
+    )  # fmt: skip
+    assert SHIPPED.is_current(replaced.replaced_by)
+    assert withdrawn is not None
+    assert SHIPPED.find_file(repo, withdrawn.instead) is not None
+
+
 @pytest.mark.parametrize(
     ("name", "model"),
     [
+        ("Qwen3.8-27B-UD-Q4_K_XL.gguf", "Qwen3.8-27B"),
         ("Qwen3.5-35B-A3B-Q4_K_M.gguf", "Qwen3.5-35B-A3B"),
         ("Qwen_Qwen3.5-2B-Q4_K_M.gguf", "Qwen3.5-2B"),
         ("Qwen3.5 27B", "Qwen3.5-27B"),

@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import load_catalog
-from tools.build_catalog import main
+from qwendesk.hub.catalog_schema import Contents
+from tools.build_catalog import ADDED, main
 from tools.catalog_texts import COMMON_PRESETS, PRESETS, PURPOSES
 
 UNSLOTH, BARTOWSKI = "unsloth/Qwen3.5-9B-GGUF", "bartowski/Qwen_Qwen3.5-9B-GGUF"
@@ -88,7 +90,18 @@ def test_deleted_files_are_not_listed(tmp_path: Path) -> None:
 
     assert catalog.find_file(UNSLOTH, "old.gguf") is None
     assert catalog.deletion(UNSLOTH, "old.gguf").noticed == "2026-07-22"
-    assert catalog.date == "2026-07-22"
+    added = msgspec.json.decode(ADDED.read_bytes(), type=Contents)
+    assert catalog.date == max("2026-07-22", added.date)
+
+
+def test_what_is_newer_than_the_facts_is_added(tmp_path: Path) -> None:
+    catalog = build(tmp_path, {UNSLOTH: [file("mmproj-F16.gguf", "mmproj")]})
+
+    model = catalog.model("Qwen3.8-27B")
+    current = catalog.find_file("unsloth/Qwen3.8-27B-GGUF", "Qwen3.8-27B-UD-Q4_K_XL.gguf")
+    assert (model.released, model.hyperparameters.block_count) == ("2026-08-14", 64)
+    assert current.n_bytes == 17_559_178_144
+    assert set(catalog.contents.presets[model.presets]) == {"thinking_general", "instruct_general"}
 
 
 def test_set_with_a_missing_shard_is_refused(tmp_path: Path) -> None:

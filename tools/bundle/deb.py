@@ -19,7 +19,7 @@ Depends: libc6 (>= {glibc}), libstdc++6, libgcc-s1, libegl1, libgl1, libxkbcommo
 Recommends: fonts-noto-core, libvulkan1
 Section: utils
 Priority: optional
-Description: Run Qwen 3.5 and 3.6 at home
+Description: Run Qwen 3.5, 3.6 and 3.8 at home
  A desktop app that finds the right model file for this PC, plans its memory,
  and is a chat window with pictures. Everything runs on this PC.
 """

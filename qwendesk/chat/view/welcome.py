@@ -115,7 +115,7 @@ class WelcomePage(QWidget):
                 tr(
                     "Everything stays on this PC. The built-in demo model is loaded so that you can try the app"
                     " right away. It is tiny and knows only the topics below and a few more. For real answers, "
-                    "choose a Qwen3.5 or Qwen3.6 GGUF file."
+                    "choose a Qwen3.5, 3.6 or 3.8 GGUF file."
                 )
             )
             self._suggest(DEMO_QUESTIONS)

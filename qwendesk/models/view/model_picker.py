@@ -98,7 +98,7 @@ class ModelPicker(SearchPopover):
     def _buttons(self) -> FlowLayout:
         flow = FlowLayout()
         flow.addWidget(self._button("get", tr("Get models"), tr("See which models fit this PC"), self.offers_asked))
-        tip = tr("Any Qwen3.5 or Qwen3.6 GGUF file on this PC")
+        tip = tr("Any Qwen3.5, 3.6 or 3.8 GGUF file on this PC")
         flow.addWidget(self._button("file", tr("Open a file…"), tip, self.file_asked))
         tip = tr("The vision file of the loaded model, so that it can see")
         self._mmproj = self._button("mmproj", tr("Choose mmproj file…"), tip, self.mmproj_asked)

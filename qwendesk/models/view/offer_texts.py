@@ -20,6 +20,7 @@ _CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
         "Qwen3.5-35B-A3B": mark("The best answers at a usable speed: only 3B of 35B work on each token."),
         "Qwen3.5-27B": mark("Deepest reasoning, but very slow without a GPU."),
         "Qwen3.6-27B": mark("Deepest reasoning, but very slow without a GPU."),
+        "Qwen3.8-27B": mark("Deepest reasoning, but very slow without a GPU."),
         "Qwen3.5-122B-A10B": mark("For a lot of RAM and patience."),
         "Qwen3.5-9B": mark("Better answers than 4B at half the speed."),
         "Qwen3.5-4B": mark("Good answers at a moderate speed."),
