@@ -15,6 +15,7 @@ from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.translation import tr
 
 _BUDGET = "thinking_budget"
+_EFFORT = "reasoning_effort"
 _CHAT_ONLY = ("json_schema", "grammar", "enable_thinking", _BUDGET)
 """Options that are never part of a preset: they depend on the chat's subject, or are set by the Thinking button."""
 
@@ -112,6 +113,19 @@ def with_thinking_budget(settings: ChatSettings, tokens: int) -> ChatSettings:
     overrides = {key: text for key, text in settings.overrides.items() if key != _BUDGET}
     if tokens >= 0:
         overrides[_BUDGET] = str(tokens)
+    return msgspec.structs.replace(settings, overrides=overrides)
+
+
+def reasoning_effort(settings: ChatSettings) -> str:
+    """Return the reasoning effort of the chat; "auto" for the chat template's default."""
+    return settings.overrides.get(_EFFORT, "auto")
+
+
+def with_reasoning_effort(settings: ChatSettings, effort: str) -> ChatSettings:
+    """Return `settings` with this reasoning effort; "auto" for the chat template's default."""
+    overrides = {key: text for key, text in settings.overrides.items() if key != _EFFORT}
+    if effort != "auto":
+        overrides[_EFFORT] = effort
     return msgspec.structs.replace(settings, overrides=overrides)
 
 

@@ -44,7 +44,8 @@ def request_options(settings: ChatSettings, report: LoadReport | None, *, thinki
     """
     thinks = thinking and (report is None or report.can_think)
     family = "other" if report is None else _family(report)
-    options = presets.preset(GenerationOptions(), family, style_of(settings), thinking=thinks)
+    base = GenerationOptions(preserve_thinking=report is not None and report.template.preserves_by_default)
+    options = presets.preset(base, family, style_of(settings), thinking=thinks)
     options = apply_assignments(options, {**settings.preset_values, **settings.overrides})
     if settings.json_schema.strip():
         options = msgspec.structs.replace(options, json_schema=settings.json_schema)

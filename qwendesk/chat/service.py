@@ -141,6 +141,10 @@ class ChatService:
         """Limit thinking to `tokens` tokens; -1 for no limit."""
         self.change_settings(chat_settings.with_thinking_budget(self._chat.settings, tokens))
 
+    def set_reasoning_effort(self, effort: str) -> None:
+        """Use one of the template's values; "auto" for its default."""
+        self.change_settings(chat_settings.with_reasoning_effort(self._chat.settings, effort))
+
     def change_settings(self, settings: ChatSettings) -> None:
         """Replace the settings of the chat. Raises BadOption or BadRequest if they can't be used for a request."""
         chat_settings.check_settings(settings)

@@ -113,6 +113,15 @@ def _closing(text: str) -> Args:
     return ["--reasoning-budget-message", message] if message else []
 
 
+def _template_variables(answer: GenerationOptions) -> Args:
+    values: dict[str, bool | str] = {}
+    if answer.preserve_thinking:
+        values["preserve_thinking"] = True
+    if answer.reasoning_effort != "auto":
+        values["reasoning_effort"] = answer.reasoning_effort
+    return ["--chat-template-kwargs", json.dumps(values)] if values else []
+
+
 _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = MappingProxyType(
     {
         "mmproj": lambda value, load, _a: ["--mmproj", value] if value and load.vision != "off" else [],
@@ -123,9 +132,8 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
         "rope_freq_scale": lambda value, _l, _a: _rope_scale(value),
         "logit_bias": _bias,
         "enable_thinking": lambda value, _l, _a: ["--reasoning", "on" if value else "off"],
-        "preserve_thinking": lambda value, _l, _a: (
-            ["--chat-template-kwargs", '{"preserve_thinking": true}'] if value else []
-        ),
+        "preserve_thinking": lambda _value, _l, answer: _template_variables(answer),
+        "reasoning_effort": lambda _value, _l, _a: [],  # with preserve_thinking
         "thinking_close": lambda value, _l, answer: _closing(value) if answer.thinking_budget > 0 else [],
     }
 )

@@ -11,6 +11,8 @@ import msgspec
 
 from qwendesk.core.settings import Setting
 
+REASONING_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+"""The values that chat templates know, least effort first. Qwen3.8's takes low, medium and xhigh."""
 CacheType = Literal["f16", "bf16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 
 _MODEL, _GPU, _MEMORY, _CONTEXT, _VISION, _SPEED = "Model", "GPU", "Memory", "Context", "Pictures", "Speed"
@@ -368,9 +370,16 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     preserve_thinking: Annotated[
         bool,
         Setting("Send earlier thinking", "--chat-template-kwargs",
-                "Lets Qwen3.6 see its earlier thinking, which uses up context.",
+                "Lets the model see its earlier thinking, which uses up context. On for Qwen3.8, which expects it.",
                 _THINKING),
     ] = False
+    reasoning_effort: Annotated[
+        Literal["auto", "minimal", "low", "medium", "high", "xhigh", "max"],
+        Setting("Reasoning effort", "--chat-template-kwargs",
+                "How much the model thinks. Only for models whose chat template takes it, such as Qwen3.8. Changing it "
+                "in a chat means that the whole chat is processed again.",
+                _THINKING),
+    ] = "auto"
     thinking_budget: Annotated[
         int,
         Setting("Thinking budget", "--reasoning-budget", "The most tokens to think before answering.",

@@ -157,6 +157,12 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     enable_thinking: bool
     preserve_thinking: bool
     tools: bool
+    preserves_by_default: bool = False
+    """Whether it keeps the reasoning of earlier answers if it isn't told."""
+    reasoning_efforts: tuple[str, ...] = ()
+    """The values of `reasoning_effort` that each give another prompt, least effort first; () if it takes none."""
+    default_effort: str = ""
+    """The one of them that it takes if it isn't told; "" if none of them gives the same prompt."""
     note: str = ""
     """Why the built-in template is used; "" if it is not."""
 

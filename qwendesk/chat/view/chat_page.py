@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QScrollBar, QStackedWidget, QVBoxLayout, QWidget
 
-from qwendesk.chat.chat_settings import is_preset_changed, thinking_budget
+from qwendesk.chat.chat_settings import is_preset_changed, reasoning_effort, thinking_budget
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
@@ -223,6 +223,7 @@ class ChatPage(QWidget):
         composer.style_chosen.connect(self._on_style)
         composer.preset_chosen.connect(lambda name: self._tasks.run(lambda: self._presets.use(name)))
         composer.budget_chosen.connect(self._on_budget)
+        composer.effort_chosen.connect(self._chat.set_reasoning_effort)
         composer.notice_action.connect(self._on_notice_action)
         composer.attachments.opened.connect(self.open_picture)
         self.thread_view.picture_opened.connect(self.open_picture)
@@ -238,6 +239,7 @@ class ChatPage(QWidget):
         report, settings = self._engine.report, self._chat.settings
         self.composer.show_thinking(on=self._chat.thinking, report=report, budget=thinking_budget(settings))
         thinks = self._chat.thinking and (report is None or report.can_think)
+        self.composer.show_effort(report.template if report and thinks else None, reasoning_effort(settings))
         self.composer.show_style(
             self._chat.style, thinking=thinks, preset=settings.preset_name, changed=is_preset_changed(settings)
         )

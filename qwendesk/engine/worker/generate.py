@@ -281,6 +281,7 @@ def prompt_of(
     begun: Begun | None = None,
 ) -> Prompt:
     """Build the prompt of a conversation with `template`. Raise BadRequest if the template refuses it."""
+    abilities = session.report.template
     return build_prompt(
         template,
         session.vocabulary,
@@ -288,6 +289,8 @@ def prompt_of(
         tools_json=tools_json,
         enable_thinking=options.enable_thinking and session.report.can_think,
         preserve_thinking=options.preserve_thinking,
+        # A template may refuse values that it does not know.
+        reasoning_effort=options.reasoning_effort if options.reasoning_effort in abilities.reasoning_efforts else "",
         begun=begun,
     )
 

@@ -85,12 +85,14 @@ def build_prompt(
     tools_json: Sequence[str],
     enable_thinking: bool,
     preserve_thinking: bool,
+    reasoning_effort: str = "",
     begun: Begun | None = None,
 ) -> Prompt:
     """Return the prompt that asks for the next message of a conversation, or for the rest of a partial answer.
 
-    A model that does not have `<think>` and `</think>` as tokens is never asked to think. Raise BadRequest if the
-    template refuses the conversation or leaves out an image, and if a tool definition or call is not a JSON object.
+    The template isn't told an empty `reasoning_effort`. A model that does not have `<think>` and `</think>` as tokens
+    is never asked to think. Raise BadRequest if the template refuses the conversation or leaves out an image, and if a
+    tool definition or call is not a JSON object.
     """
     special = {**vocabulary.user_defined, **vocabulary.control}
     has_think_tokens = "<think>" in special and "</think>" in special
@@ -103,6 +105,7 @@ def build_prompt(
             "enable_thinking": enable_thinking and has_think_tokens,
             "preserve_thinking": preserve_thinking,
             "has_think_tokens": has_think_tokens,
+            **({"reasoning_effort": reasoning_effort} if reasoning_effort else {}),
         },
     )
     assembly = _Assembly(vocabulary, texts_are_hidden=rendered.texts_are_hidden)

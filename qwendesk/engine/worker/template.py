@@ -1,5 +1,6 @@
 """A model's chat template: a Jinja program that turns a conversation into a prompt of the form the model expects."""
 
+import contextlib
 import copy
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any, Literal
 import jinja2
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.options import REASONING_EFFORTS
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.engine.worker.template_builtin import BUILTIN_CHATML
@@ -15,6 +17,10 @@ from qwendesk.engine.worker.template_limits import Meter, TemplateSandboxLimits,
 from qwendesk.engine.worker.template_sandbox import TemplateEnvironment
 
 __all__ = ["BUILTIN_CHATML", "ChatTemplate", "TemplateSandboxLimits", "TemplateTooCostly", "probe_abilities"]
+
+
+_EFFORTS = sorted(REASONING_EFFORTS, key="high".__eq__)
+"""The values in the order in which they are tried: Unsloth's templates take "high" for Qwen's own "xhigh"."""
 
 
 class ChatTemplate:
@@ -108,15 +114,41 @@ def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "bu
         },
     }
 
-    def render(turns: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None, **variables: bool) -> str:
+    def render(
+        turns: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None, **variables: bool | str
+    ) -> str:
         return template.render(turns, tools=tools, add_generation_prompt=True, variables=variables)
 
+    earlier = [*question, answer, *question]
+    preserves = _differ(lambda on: render(earlier, preserve_thinking=on))
+    efforts, default_effort = _efforts(lambda **variables: render(question, enable_thinking=True, **variables))
     return TemplateAbilities(
         source=source,
-        enable_thinking=_differ(lambda on: render(question, None, enable_thinking=on)),
-        preserve_thinking=_differ(lambda on: render([*question, answer, *question], None, preserve_thinking=on)),
+        enable_thinking=_differ(lambda on: render(question, enable_thinking=on)),
+        preserve_thinking=preserves,
+        preserves_by_default=preserves
+        and not _differ(lambda told: render(earlier, preserve_thinking=True) if told else render(earlier)),
         tools=_differ(lambda on: render(question, [tool] if on else None)),
+        reasoning_efforts=efforts,
+        default_effort=default_effort,
     )
+
+
+def _efforts(render: Callable[..., str]) -> tuple[tuple[str, ...], str]:
+    """Return the values of `reasoning_effort` that each give another prompt, and which of them is the default.
+
+    A template may raise an error for a value that it does not know, or take two values for the same.
+    """
+    efforts: dict[str, str] = {}
+    for value in _EFFORTS:
+        with contextlib.suppress(BadRequest):
+            efforts.setdefault(render(reasoning_effort=value), value)
+    if len(efforts) < 2:
+        return (), ""
+    default = ""
+    with contextlib.suppress(BadRequest):
+        default = efforts.get(render(), "")
+    return tuple(value for value in REASONING_EFFORTS if value in efforts.values()), default
 
 
 def _differ(render: Callable[[bool], str]) -> bool:

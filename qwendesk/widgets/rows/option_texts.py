@@ -25,6 +25,12 @@ _CHOICES = {
     "speed": mark("Speed"),
     "balanced": mark("Balanced"),
     "long_context": mark("Long context"),
+    "minimal": mark("Minimal"),
+    "low": mark("Low"),
+    "medium": mark("Medium"),
+    "high": mark("High"),
+    "xhigh": mark("Very high"),
+    "max": mark("Maximum"),
     "stop": mark("Stop"),
     "drop_oldest": mark("Drop the oldest"),
 }

@@ -75,6 +75,24 @@ QWEN_LIKE = """\
 {%- endif -%}
 """
 
+WITH_EFFORT = """\
+{%- set effort = reasoning_effort | default('xhigh') -%}
+{%- if enable_thinking is not defined or enable_thinking -%}
+  {%- if effort == 'high' -%}{%- set effort = 'xhigh' -%}{%- endif -%}
+  {%- if effort not in ['low', 'medium', 'xhigh'] -%}{{- raise_exception('Unknown effort: ' + effort) -}}{%- endif -%}
+  {%- if effort != 'medium' -%}{{- '<|im_start|>system\\nEffort: ' + effort + '<|im_end|>\\n' -}}{%- endif -%}
+{%- endif -%}
+{%- for m in messages -%}
+  {{- '<|im_start|>' + m.role + '\\n' -}}
+  {%- if m.reasoning_content and (preserve_thinking is not defined or preserve_thinking) -%}
+    {{- '<think>\\n' + m.reasoning_content + '\\n</think>\\n\\n' -}}
+  {%- endif -%}
+  {{- m.content + '<|im_end|>\\n' -}}
+{%- endfor -%}
+{{- '<|im_start|>assistant\\n<think>\\n' -}}
+"""
+"""Takes a reasoning effort, refuses values that it doesn't know, and keeps earlier reasoning unless told not to."""
+
 LLAMA_LIKE = """\
 {{- bos_token -}}
 {%- for m in messages -%}

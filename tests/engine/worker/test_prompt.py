@@ -64,6 +64,17 @@ def assert_same_as_whole_text(demo: Demo, template: ChatTemplate, chat: Chat) ->
     assert prompt.pieces == pieces_of_text(demo, whole, images)
 
 
+@pytest.mark.parametrize(("effort", "expected"), [("", "Effort: xhigh"), ("low", "Effort: low")])
+def test_template_is_told_the_reasoning_effort(demo: Demo, effort: str, expected: str) -> None:
+    question = [text_message("user", "Why?")]
+    prompt = build_prompt(
+        ChatTemplate(templates.WITH_EFFORT), demo.vocabulary, question,
+        tools_json=(), enable_thinking=True, preserve_thinking=False, reasoning_effort=effort,
+    )  # fmt: skip
+    wanted = demo.tokenize(f"<|im_start|>system\n{expected}<|im_end|>\n", parse_special=True)
+    assert prompt.pieces[0][: len(wanted)] == tuple(wanted)
+
+
 @settings(max_examples=1500)
 @given(chat=chats(Kind(pictures=True)))
 def test_demo_template_gives_the_tokens_of_the_whole_text(demo: Demo, chat: Chat) -> None:

@@ -130,6 +130,23 @@ def test_template_without_abilities_is_recognised() -> None:
     assert (abilities.enable_thinking, abilities.preserve_thinking, abilities.tools) == (False, False, False)
 
 
+def test_values_of_the_reasoning_effort_are_found_by_rendering_them() -> None:
+    abilities = probe_abilities(ChatTemplate(templates.WITH_EFFORT), "model")
+
+    assert abilities.reasoning_efforts == ("low", "medium", "xhigh")
+    assert abilities.default_effort == "xhigh"
+
+
+def test_template_that_keeps_earlier_reasoning_by_itself_is_recognised() -> None:
+    keeps, drops = (
+        probe_abilities(ChatTemplate(source), "model") for source in (templates.WITH_EFFORT, templates.QWEN_LIKE)
+    )
+
+    assert (keeps.preserve_thinking, keeps.preserves_by_default) == (True, True)
+    assert (drops.preserve_thinking, drops.preserves_by_default) == (True, False)
+    assert drops.reasoning_efforts == ()
+
+
 def test_ability_that_makes_the_template_fail_does_not_count() -> None:
     source = "{{ raise_exception('No tools') if tools else messages[0].content }}"
     assert not probe_abilities(ChatTemplate(source), "model").tools

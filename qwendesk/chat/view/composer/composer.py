@@ -10,14 +10,16 @@ from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
 from qwendesk.chat.view.composer.budget_menu import BudgetMenu
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction
 from qwendesk.chat.view.composer.composer_text import ComposerText
+from qwendesk.chat.view.composer.effort_menu import EffortMenu
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
 from qwendesk.core.translation import tr
-from qwendesk.engine.protocol import LoadReport
+from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.rows.option_texts import choice_text
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _SEND_WIDTH = 36
@@ -45,6 +47,8 @@ class Composer(QFrame):
     """The user wants to save the current values as a preset."""
     budget_chosen = Signal(int)
     """Tokens of thinking, -1 for no limit, CUSTOM_BUDGET to ask for a number."""
+    effort_chosen = Signal(str)
+    """A value of the reasoning effort, "auto" for the chat template's default."""
     attach_asked = Signal()
     pasted = Signal(object)
     """A PastedContent to attach."""
@@ -138,6 +142,15 @@ class Composer(QFrame):
             )
         describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")
+
+    def show_effort(self, abilities: TemplateAbilities | None, chosen: str) -> None:
+        """Show how much the model thinks, where its chat template can be told; None hides the button."""
+        efforts = abilities.reasoning_efforts if abilities is not None else ()
+        self._effort.setVisible(bool(efforts))
+        if abilities is not None and efforts:
+            self._efforts.show_values(efforts, abilities.default_effort, chosen)
+            effort = chosen if chosen in efforts else abilities.default_effort
+            self._effort.setText(tr("Effort: {0}", choice_text(effort or "auto")))
 
     def show_presets(self, names: Sequence[str]) -> None:
         """Show the user's presets in the style menu."""
@@ -264,6 +277,17 @@ class Composer(QFrame):
             tr("How long the model may think before it must answer"),
         )
         self._budget.setMenu(self._budgets)
+        self._efforts = EffortMenu(self)
+        self._efforts.chosen.connect(self.effort_chosen)
+        self._effort = ChevronButton(kind="pill")
+        describe(
+            self._effort,
+            "composer.effort",
+            tr("Reasoning effort"),
+            tr("How much the model thinks. A change processes the whole chat again."),
+        )
+        self._effort.setMenu(self._efforts)
+        self._effort.hide()
         self._preset = ChevronButton(kind="pill")
         describe(
             self._preset,
@@ -284,7 +308,7 @@ class Composer(QFrame):
         self._send = TextButton(kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(_SEND_WIDTH, 34)
         self._send.clicked.connect(self._on_send_clicked)
-        for pill in (self._thinking, self._budget, self._preset, self._answer_now):
+        for pill in (self._thinking, self._budget, self._effort, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -295,6 +319,7 @@ class Composer(QFrame):
         thinking.addWidget(self._budget)
         row.addWidget(attach)
         row.addLayout(thinking)
+        row.addWidget(self._effort)
         row.addWidget(self._preset)
         row.addStretch(1)
         row.addWidget(self._answer_now)

@@ -1,0 +1,69 @@
+"""The button for the reasoning effort, which only some chat templates take."""
+
+import msgspec
+from PySide6.QtGui import QAction
+
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import Generate, LoadReport, TemplateAbilities
+from tests.fakes.engine import DEMO_REPORT
+from tests.window_desk import Desk
+
+WITH_EFFORT = TemplateAbilities(
+    source="model",
+    enable_thinking=True,
+    preserve_thinking=True,
+    tools=True,
+    preserves_by_default=True,
+    reasoning_efforts=("low", "medium", "xhigh"),
+    default_effort="xhigh",
+)
+
+
+async def load(desk: Desk, abilities: TemplateAbilities) -> None:
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=abilities)
+    report = await desk.parts.engine.load(LoadOptions(model="/models/with-effort.gguf"))
+    assert isinstance(report, LoadReport)
+
+
+def sent(desk: Desk) -> Generate:
+    return next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
+
+
+async def test_the_effort_is_chosen_among_the_values_of_the_template(desk: Desk) -> None:
+    assert not desk.is_shown("composer.effort")
+    await load(desk, WITH_EFFORT)
+    assert desk.text_of("composer.effort").strip() == "Effort: Very high"
+
+    desk.window.findChild(QAction, "composer.effort.low").trigger()
+    await desk.ask("Why?")
+
+    assert desk.text_of("composer.effort").strip() == "Effort: Low"
+    assert sent(desk).options.reasoning_effort == "low"
+
+
+async def test_the_default_effort_is_left_to_the_template(desk: Desk) -> None:
+    await load(desk, WITH_EFFORT)
+    desk.window.findChild(QAction, "composer.effort.low").trigger()
+    desk.window.findChild(QAction, "composer.effort.xhigh").trigger()
+    await desk.ask("Why?")
+
+    assert sent(desk).options.reasoning_effort == "auto"
+
+
+async def test_the_effort_is_hidden_without_thinking(desk: Desk) -> None:
+    await load(desk, WITH_EFFORT)
+    desk.parts.chat.set_thinking(False)
+    assert not desk.is_shown("composer.effort")
+
+
+async def test_earlier_thinking_is_sent_where_the_template_keeps_it_by_itself(desk: Desk) -> None:
+    await desk.ask("Why?")
+    assert not sent(desk).options.preserve_thinking
+
+    await load(desk, WITH_EFFORT)
+    await desk.ask("And then?")
+    assert sent(desk).options.preserve_thinking
+
+    desk.parts.chat.set_overrides({"preserve_thinking": "off"})
+    await desk.ask("And now?")
+    assert not sent(desk).options.preserve_thinking
