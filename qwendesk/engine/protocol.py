@@ -151,18 +151,16 @@ class Allocation(msgspec.Struct, frozen=True):
 
 
 class TemplateAbilities(msgspec.Struct, frozen=True):
-    """The features that the chat template supports, found by rendering it with and without each of them."""
+    """The features that the chat template supports, or has by default, found by rendering it with and without."""
 
     source: Literal["model", "file", "builtin"]
     enable_thinking: bool
     preserve_thinking: bool
     tools: bool
     preserves_by_default: bool = False
-    """Whether it keeps the reasoning of earlier answers if it isn't told."""
     reasoning_efforts: tuple[str, ...] = ()
-    """The values of `reasoning_effort` that each give another prompt, least effort first; () if it takes none."""
     default_effort: str = ""
-    """The one of them that it takes if it isn't told; "" if none of them gives the same prompt."""
+    """Of the efforts, which each give another prompt (least first), the one that it takes by itself; "" if unknown."""
     note: str = ""
     """Why the built-in template is used; "" if it is not."""
 
