@@ -376,9 +376,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     reasoning_effort: Annotated[
         Literal["auto", "minimal", "low", "medium", "high", "xhigh", "max"],
         Setting("Reasoning effort", "--chat-template-kwargs",
-                "How much the model thinks. Only for models whose chat template takes it, such as Qwen3.8. Changing it "
-                "in a chat means that the whole chat is processed again.",
-                _THINKING),
+                "How much the model thinks. Only for chat templates that take it, such as Qwen3.8's.", _THINKING),
     ] = "auto"
     thinking_budget: Annotated[
         int,
