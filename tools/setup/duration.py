@@ -16,7 +16,7 @@ _CUDA_COMPILER_MINUTES = 2
 _CORE_MINUTES = {"cpu": 18, "metal": 18, "vulkan": 60, "cuda": 80}
 """Minutes of work for one core. CPU and Vulkan were measured on two cores; Metal is a guess from reports.
 
-CUDA for one kind of card: the CPU's 18, and 144 files whose sum was estimated from 17 (docs/measurements.md).
+CUDA for one kind of card: the CPU's 18, and 144 files whose sum was estimated from 18 (docs/measurements.md).
 """
 _MOST_USED_CORES = 16
 """More cores than this wait for the largest files."""
