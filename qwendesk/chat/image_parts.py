@@ -17,6 +17,7 @@ from PIL import Image
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import file_stamp, is_utf8, write_whole
+from qwendesk.core.links import real_path
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.paths import cache_folder
 from qwendesk.core.translation import tr
@@ -32,13 +33,14 @@ def image_part(path: Path, longest_side: int = 0) -> ImagePart:
 
     Raises BadRequest if it can't be read or is too large. Whether it is an image at all is checked by the engine.
     """
-    if not is_utf8(str(path.resolve())):
+    real = str(real_path(path))
+    if not is_utf8(real):
         sentence = tr("The path of this picture isn't valid UTF-8. Rename the file or its folder, then try again.")
         raise BadRequest(tr("Picture not readable"), sentence)
     with open_image(path) as file:
         stamp = file_stamp(os.fstat(file.fileno()))
         digest = hash_image(path, file)
-    return ImagePart(str(path.resolve()), digest, longest_side, file_stamp=stamp)
+    return ImagePart(real, digest, longest_side, file_stamp=stamp)
 
 
 def current_part(part: ImagePart) -> ImagePart:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from qwendesk.core import paths
 
+_NAME_SURROGATE = 0x2000_0000
+
 
 class BehindLink(OSError):
     """Refusal to delete something because it is reached through a link; `strerror` names the link and its target."""
@@ -19,17 +21,35 @@ class BehindLink(OSError):
 
 
 def is_link(path: Path) -> bool:
-    """Return True for a symbolic link and, on Windows, for a junction or any other reparse point.
+    """Return True for a symbolic link and, on Windows, for a junction or another reparse point that names a place.
 
-    `Path.is_symlink` does not recognise junctions. Return False for a path that does not exist.
+    `Path.is_symlink` does not recognise junctions. Files and folders of OneDrive, and files that Windows has compressed
+    or deduplicated, are reparse points too, but none that lead elsewhere. Return False for a path that does not exist.
     """
     try:
         found = path.lstat()
     except OSError:
         return False
     if sys.platform == "win32":
-        return bool(found.st_file_attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)
+        is_reparse_point = bool(found.st_file_attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)
+        return is_reparse_point and names_another_place(found.st_reparse_tag)
     return stat.S_ISLNK(found.st_mode)
+
+
+def names_another_place(reparse_tag: int) -> bool:
+    """Return whether a reparse point with this tag stands for another file or folder (IsReparseTagNameSurrogate)."""
+    return bool(reparse_tag & _NAME_SURROGATE)
+
+
+def real_path(path: Path) -> Path:
+    """Return `path` as an absolute path without links; with links where the system can't resolve them.
+
+    Windows can't for a network drive that has just gone, nor on drives of some drivers.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return path.absolute()
 
 
 def link_to(path: Path, within: Path) -> Path | None:

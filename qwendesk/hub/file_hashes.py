@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.files import is_utf8
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.json_file import JsonFile
+from qwendesk.core.links import real_path
 
 _CHUNK_BYTES = 1024**2
 """Small enough to stay in the CPU's cache between reading and hashing."""
@@ -68,7 +69,7 @@ class HashMemory:
 
     def recall(self, path: Path) -> str | None:
         """Return the saved hash of the file at `path`; None if it changed since. Raises OSError."""
-        known = self._known.get(str(path.resolve()))
+        known = self._known.get(str(real_path(path)))
         return known.sha256 if known is not None and known == _state(path, known.sha256) else None
 
     def remember(self, path: Path, sha256: str, *, before: os.stat_result) -> None:
@@ -76,7 +77,7 @@ class HashMemory:
         state = _state(path, sha256)
         if state != _record(before, sha256):
             return
-        name = str(path.resolve())
+        name = str(real_path(path))
         self._known.pop(name, None)
         self._known[name] = state
         while len(self._known) > _MAX_REMEMBERED:

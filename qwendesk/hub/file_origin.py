@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.input_files import read_text_bounded
+from qwendesk.core.links import real_path
 from qwendesk.hub.finding_texts import DetailSource
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -55,9 +56,9 @@ def _in_hub_cache(path: Path) -> FileOrigin | None:
         return FileOrigin(repo=repo, sha256=sha256, record="cache blob")
     if parts[at + 1] != "snapshots" or len(parts) < at + 4:
         return None
-    blob = path.resolve()
+    blob = real_path(path)
     # A link may lead to a store that several repositories share, whose files are named by another kind of hash.
-    is_own = blob.parent == Path(*parts[: at + 1]).resolve() / "blobs"
+    is_own = blob.parent == real_path(Path(*parts[: at + 1])) / "blobs"
     return FileOrigin(
         repo=repo,
         path="/".join(parts[at + 3 :]),

@@ -10,6 +10,7 @@ import msgspec
 
 from qwendesk.core.files import decode_json
 from qwendesk.core.input_files import read_bounded
+from qwendesk.core.links import real_path
 from qwendesk.core.translation import tr
 from qwendesk.hub.file_origin import origin_of
 from qwendesk.hub.library_places import Origin, SearchFolder
@@ -84,7 +85,7 @@ class _Walk:
 
     def folder(self, folder: Path, depth: int) -> Iterator[FoundFile]:
         """Yield everything below `folder`. Links are followed, but no folder is entered twice."""
-        real = os.path.realpath(folder)
+        real = str(real_path(folder))
         if real in self._entered:
             return
         self._entered.add(real)
@@ -139,7 +140,7 @@ class _Walk:
             return None
         return FoundFile(
             path=str(path),
-            real_path=os.path.realpath(path),
+            real_path=str(real_path(path)),
             n_bytes=status.st_size,
             mtime_ns=status.st_mtime_ns,
             origin=self._place.origin,

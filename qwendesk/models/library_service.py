@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.links import real_path
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.hub.header_cache import HeaderCache
@@ -178,9 +179,9 @@ class LibraryService:
 
     def _app_place_of(self, path: Path) -> SearchFolder | None:
         """Return the folder of another app that contains `path`, whether or not its models are used."""
-        real = path.resolve()
+        real = real_path(path)
         places = app_places(self._machine, DiskFileLookup())
-        return next((place for place in places if real.is_relative_to(Path(place.path).resolve())), None)
+        return next((place for place in places if real.is_relative_to(real_path(Path(place.path)))), None)
 
     def _save_folders(self, folders: ModelFolders) -> None:
         for each in folders.models:

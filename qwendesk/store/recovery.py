@@ -12,6 +12,7 @@ import msgspec
 
 from qwendesk.core.chats import title_of
 from qwendesk.core.files import replace
+from qwendesk.core.links import real_path
 from qwendesk.core.permissions import make_folder
 from qwendesk.store.attachment_cleaning import own_files
 from qwendesk.store.backups import Backup
@@ -145,7 +146,7 @@ def _find_attachments(target: sqlite3.Connection, folder: Path) -> None:
         WHERE messages.more LIKE '%"image"%' AND json_valid(messages.more)
         AND json_extract(part.value, '$.type') = 'image' AND json_extract(part.value, '$.sha256') IS NOT NULL"""
     )
-    for path in own_files(folder.resolve()):
+    for path in own_files(real_path(folder)):
         found = path.stat()
         target.execute(
             "INSERT OR IGNORE INTO attachments (sha256, file, size_bytes, created_s) VALUES (?, ?, ?, ?)",
