@@ -54,7 +54,8 @@ class DemoTour:
             self._write(f"{failure.title}: {failure.sentence}\n" + "\n".join(failure.engine_lines) + "\n")
             return False
         answered = await self._ask(QUESTION)
-        with tempfile.TemporaryDirectory() as folder:
+        # Windows deletes no file that is open, and the picture may just be copied, or be looked at by a virus scanner.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             picture = draw_picture(Path(folder) / "picture.png")
             self._page.attachments.attach(PastedContent(files=(picture,)))
             await self._until(lambda: bool(self._page.composer.attachments.paths))
