@@ -19,7 +19,6 @@ from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
-from qwendesk.widgets.rows.option_texts import choice_text
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _SEND_WIDTH = 36
@@ -144,13 +143,11 @@ class Composer(QFrame):
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")
 
     def show_effort(self, abilities: TemplateAbilities | None, chosen: str) -> None:
-        """Show how much the model thinks, where its chat template can be told; None hides the button."""
+        """Show how much the model thinks, where its chat template can be told; None hides it."""
         efforts = abilities.reasoning_efforts if abilities is not None else ()
-        self._effort.setVisible(bool(efforts))
+        self._efforts.menuAction().setVisible(bool(efforts))
         if abilities is not None and efforts:
             self._efforts.show_values(efforts, abilities.default_effort, chosen)
-            effort = chosen if chosen in efforts else abilities.default_effort
-            self._effort.setText(tr("Effort: {0}", choice_text(effort or "auto")))
 
     def show_presets(self, names: Sequence[str]) -> None:
         """Show the user's presets in the style menu."""
@@ -279,15 +276,9 @@ class Composer(QFrame):
         self._budget.setMenu(self._budgets)
         self._efforts = EffortMenu(self)
         self._efforts.chosen.connect(self.effort_chosen)
-        self._effort = ChevronButton(kind="pill")
-        describe(
-            self._effort,
-            "composer.effort",
-            tr("Reasoning effort"),
-            tr("How much the model thinks. A change processes the whole chat again."),
-        )
-        self._effort.setMenu(self._efforts)
-        self._effort.hide()
+        self._efforts.menuAction().setVisible(False)
+        self._budgets.addSeparator()
+        self._budgets.addMenu(self._efforts)
         self._preset = ChevronButton(kind="pill")
         describe(
             self._preset,
@@ -308,7 +299,7 @@ class Composer(QFrame):
         self._send = TextButton(kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(_SEND_WIDTH, 34)
         self._send.clicked.connect(self._on_send_clicked)
-        for pill in (self._thinking, self._budget, self._effort, self._preset, self._answer_now):
+        for pill in (self._thinking, self._budget, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -319,7 +310,6 @@ class Composer(QFrame):
         thinking.addWidget(self._budget)
         row.addWidget(attach)
         row.addLayout(thinking)
-        row.addWidget(self._effort)
         row.addWidget(self._preset)
         row.addStretch(1)
         row.addWidget(self._answer_now)

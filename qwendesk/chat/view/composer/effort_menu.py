@@ -1,4 +1,4 @@
-"""The menu that says how much the model thinks, for chat templates that take a reasoning effort."""
+"""The part of the thinking menu that says how much the model thinks, where the chat template takes an effort."""
 
 from collections.abc import Sequence
 
@@ -18,6 +18,7 @@ class EffortMenu(Menu):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("composer.menu.effort")
+        self.setToolTipsVisible(True)
         self._group = QActionGroup(self)
         self._values: tuple[str, ...] = ()
 
@@ -29,6 +30,7 @@ class EffortMenu(Menu):
             for value in values:
                 self._add(value, default)
         wanted = chosen if chosen in values else default
+        self.setTitle(tr("Effort: {0}", choice_text(wanted or "auto")))
         for action in self.actions():
             action.setChecked(action.data() == wanted)
 
@@ -38,6 +40,7 @@ class EffortMenu(Menu):
         action.setObjectName(f"composer.effort.{value}")
         action.setData(value)
         action.setCheckable(True)
+        action.setToolTip(tr("How much the model thinks. A change processes the whole chat again."))
         # The default is not sent, so that another model's default counts after a change of the model.
         action.triggered.connect(lambda _checked=False: self.chosen.emit("auto" if value == default else value))
         self._group.addAction(action)

@@ -1,8 +1,9 @@
-"""The button for the reasoning effort, which only some chat templates take."""
+"""The menu of the reasoning effort, which only some chat templates take."""
 
 import msgspec
 from PySide6.QtGui import QAction
 
+from qwendesk.chat.view.composer.effort_menu import EffortMenu
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport, TemplateAbilities
 from tests.fakes.engine import DEMO_REPORT
@@ -25,19 +26,24 @@ async def load(desk: Desk, abilities: TemplateAbilities) -> None:
     assert isinstance(report, LoadReport)
 
 
+def menu(desk: Desk) -> EffortMenu:
+    return desk.window.findChild(EffortMenu)
+
+
 def sent(desk: Desk) -> Generate:
     return next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
 
 
 async def test_the_effort_is_chosen_among_the_values_of_the_template(desk: Desk) -> None:
-    assert not desk.is_shown("composer.effort")
+    assert not menu(desk).menuAction().isVisible()
     await load(desk, WITH_EFFORT)
-    assert desk.text_of("composer.effort").strip() == "Effort: Very high"
+    assert (menu(desk).menuAction().isVisible(), menu(desk).title()) == (True, "Effort: Very high")
+    assert [action.text() for action in menu(desk).actions()] == ["Low", "Medium", "Very high (default)"]
 
     desk.window.findChild(QAction, "composer.effort.low").trigger()
     await desk.ask("Why?")
 
-    assert desk.text_of("composer.effort").strip() == "Effort: Low"
+    assert menu(desk).title() == "Effort: Low"
     assert sent(desk).options.reasoning_effort == "low"
 
 
@@ -53,7 +59,7 @@ async def test_the_default_effort_is_left_to_the_template(desk: Desk) -> None:
 async def test_the_effort_is_hidden_without_thinking(desk: Desk) -> None:
     await load(desk, WITH_EFFORT)
     desk.parts.chat.set_thinking(False)
-    assert not desk.is_shown("composer.effort")
+    assert not menu(desk).menuAction().isVisible()
 
 
 async def test_earlier_thinking_is_sent_where_the_template_keeps_it_by_itself(desk: Desk) -> None:
