@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.core.options import LoadOptions
+
 LoadFailureKind = Literal[
     "out_of_vram",
     "out_of_ram",
@@ -31,6 +33,8 @@ class LoadFailure(msgspec.Struct, frozen=True):
     sentence: str
     """What happened and what to do next."""
     engine_lines: tuple[str, ...] = ()
+    nearest: LoadOptions | None = None
+    """The same options with the nearest value that fits, if the planner refused a value that the user set."""
 
 
 class EngineExit(msgspec.Struct, frozen=True):

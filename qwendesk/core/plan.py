@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.options import DecidedOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 
 PlanSource = Literal["estimate", "engine"]
 """Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing."""
@@ -28,6 +28,8 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     """Free RAM, including what our own engine uses now."""
     reserve_bytes: int = 1024**3
     """Left free on each GPU for games and other apps."""
+    spends_headroom: bool = False
+    """True for a placement that the user set: it may use what is kept free beside the reserve, or as much of it."""
     engine_bytes: tuple[tuple[str, int], ...] = ()
     """Device name and bytes that our engine uses there now; loading something else frees them."""
     drift: tuple[tuple[str, int], ...] = ()
@@ -124,6 +126,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     """Warning to show with the plan, such as "Reads from disk: slow"; "" for none."""
     source: PlanSource = "estimate"
+    nearest: LoadOptions | None = None
+    """If what the user set doesn't fit: the user's options with the nearest value that does; None if there is none."""
 
     @property
     def devices(self) -> tuple[DevicePlan, ...]:

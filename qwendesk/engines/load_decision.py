@@ -15,6 +15,7 @@ from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.mmproj_pairing import mmproj_mismatch
@@ -91,7 +92,11 @@ def refusal(plan: Plan, requested: LoadOptions) -> LoadFailure | None:
     """
     if plan.fits or (_is_set_by_user(requested) and could_load(plan, requested)):
         return None
-    return _failure(requested, plan)
+    failure = _failure(requested, plan)
+    if plan.nearest is None:
+        return failure
+    sentence = f"{failure.sentence} {nearest_text(requested, plan.nearest)}"
+    return msgspec.structs.replace(failure, sentence=sentence, nearest=plan.nearest)
 
 
 def facts_for(options: LoadOptions, read: Callable[[Path], ModelFacts] = read_facts) -> ModelFiles | LoadFailure:

@@ -16,6 +16,8 @@ def next_step(options: LoadOptions, failure: LoadFailure, model: ModelShape) -> 
 
     `options` are the options of the failed load, if possible without "auto".
     """
+    if failure.nearest is not None and (step := _to_nearest(options, failure.nearest)):
+        return step
     if failure.kind == "out_of_ram":
         return _first_step(options, model, ("context",))
     if failure.kind == "out_of_vram":
@@ -29,6 +31,13 @@ def next_step(options: LoadOptions, failure: LoadFailure, model: ModelShape) -> 
         # If no reason is known, the graphics driver is the most likely cause.
         return _first_step(options, model, ("cpu",))
     return None
+
+
+def _to_nearest(options: LoadOptions, nearest: LoadOptions) -> StepDown | None:
+    """Return the step to the value that the planner found; None if it isn't a step, but the split between GPUs."""
+    if nearest.n_cpu_moe != options.n_cpu_moe:
+        return StepDown("experts", nearest)
+    return StepDown("layers", nearest) if nearest.n_gpu_layers != options.n_gpu_layers else None
 
 
 def _first_step(options: LoadOptions, model: ModelShape, step_ids: tuple[StepId, ...]) -> StepDown | None:

@@ -236,12 +236,19 @@ def _gpu_candidates(given: LadderInput) -> Iterator[LoadOptions]:
         yield candidate
         options = candidate  # the steps go on from the last one
     for step in STEPS[1:-1]:  # `_with_all_on_gpu` tries the first, and the last leaves the GPU
-        levels = tuple(step.levels(options, given.model)) if _may_choose(given.options, step.key) else ()
+        levels = tuple(step.levels(options, given.model)) if _may_take(given, step) else ()
         for lower in levels[-1:] if step.id == "experts" and given.is_split else levels:
             if lower.n_gpu_layers == 0 or (step.id == "context" and lower.n_ctx < _shortest_context(given.options)):
                 break
             options = lower
             yield options
+
+
+def _may_take(given: LadderInput, step: Step) -> bool:
+    """Return True if the planner may take a step. Whole layers don't move if the user set the number of expert layers:
+    that would cost several times the speed to save what a few expert layers save."""
+    are_experts_set = given.expert_layers > 0 and not _may_choose(given.options, "n_cpu_moe")
+    return _may_choose(given.options, step.key) and not (step.id == "layers" and are_experts_set)
 
 
 def _with_all_on_gpu(given: LadderInput, options: LoadOptions) -> Iterator[LoadOptions]:

@@ -12,7 +12,10 @@ from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB, MIB
 
 HEADROOM_BYTES = 512 * MIB
-"""Kept free even without a reserve, because other programs need a little more at times."""
+"""Kept free of what is free now, because other programs need a little more at times.
+
+A smaller reserve lowers it, and a placement that the user set may spend it.
+"""
 NVIDIA_DRIFT_BYTES = round(0.6 * GIB)
 """Memory for the driver, the CUDA context and growth: the difference between estimate and measurement on a 24 GB card.
 
@@ -25,7 +28,10 @@ class Gpu(msgspec.Struct, frozen=True):
 
     device: DeviceInfo
     budget_bytes: int | None
-    """What a plan may use: min(total - reserve, free now + the engine's own - headroom)."""
+    """What a plan may use: min(total - reserve, free now + the engine's own - headroom).
+
+    If the plan spends the headroom, that much more, but no more than is free.
+    """
     limit_bytes: int | None
     """Everything that is free for the engine now, including the reserve and the headroom."""
     other_bytes: int
@@ -59,7 +65,7 @@ def planned_gpus(machine: MachineMemory, options: LoadOptions) -> tuple[Gpu, ...
     return tuple(
         _gpu(
             device,
-            machine.reserve_bytes,
+            machine,
             engine.get(device.name, 0),
             drift.get(device.name, _usual_drift(device)) + unplanned.get(device.name, 0),
         )
@@ -67,13 +73,17 @@ def planned_gpus(machine: MachineMemory, options: LoadOptions) -> tuple[Gpu, ...
     )
 
 
-def _gpu(device: DeviceInfo, reserve_bytes: int, engine_bytes: int, other_bytes: int) -> Gpu:
+def _gpu(device: DeviceInfo, machine: MachineMemory, engine_bytes: int, other_bytes: int) -> Gpu:
+    reserve = machine.reserve_bytes
     if device.free_bytes is None:
-        budget = None if device.total_bytes is None else max(device.total_bytes - reserve_bytes, 0)
+        budget = None if device.total_bytes is None else max(device.total_bytes - reserve, 0)
         return Gpu(device, budget, device.total_bytes, other_bytes)
     limit = device.free_bytes + engine_bytes
     total = device.total_bytes if device.total_bytes is not None else limit
-    return Gpu(device, max(min(total - reserve_bytes, limit - HEADROOM_BYTES), 0), limit, other_bytes)
+    budget = min(total - reserve, limit - min(HEADROOM_BYTES, reserve))
+    if machine.spends_headroom:
+        budget = min(budget + HEADROOM_BYTES, limit)
+    return Gpu(device, max(budget, 0), limit, other_bytes)
 
 
 def _usual_drift(device: DeviceInfo) -> int:

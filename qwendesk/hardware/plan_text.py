@@ -7,8 +7,9 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MemoryUse, PlanKind
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.model_memory import kv_bytes, split_weights
 
 _DEFAULT_UBATCH = 512
@@ -29,10 +30,13 @@ def explanations(
     memory: MemoryUse,
     *,
     fits: bool,
+    spends_headroom: bool = False,
 ) -> tuple[str, ...]:
     """Return a sentence for each choice, the most important first."""
+    headroom = tr("{0} that usually stay free are used for what you set.", show_bytes(HEADROOM_BYTES))
     choices = (
         *_memory(memory, fits=fits),
+        headroom if spends_headroom else "",
         _placement(facts, requested, chosen, memory),
         _context(facts, requested, chosen),
         _cache(facts, requested, chosen),
@@ -40,6 +44,17 @@ def explanations(
         _batch(requested, chosen),
     )
     return tuple(sentence for sentence in choices if sentence)
+
+
+def nearest_text(requested: LoadOptions, nearest: LoadOptions) -> str:
+    """Return a sentence about the value that would fit."""
+    if nearest.n_cpu_moe != requested.n_cpu_moe:
+        n_layers = nearest.n_cpu_moe if isinstance(nearest.n_cpu_moe, int) else 0
+        return tr_n("{0} expert layer on the CPU would fit.", "{0} expert layers on the CPU would fit.", n_layers)
+    if nearest.n_gpu_layers != requested.n_gpu_layers:
+        n_layers = nearest.n_gpu_layers if isinstance(nearest.n_gpu_layers, int) else 0
+        return tr_n("{0} layer on the GPU would fit.", "{0} layers on the GPU would fit.", n_layers)
+    return tr("Without the split shares that you set, it would fit.")
 
 
 def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool) -> str:
@@ -146,6 +161,8 @@ def _vision(mmproj: ModelFacts | None, requested: LoadOptions, chosen: LoadOptio
 
 
 def _batch(requested: LoadOptions, chosen: LoadOptions) -> str:
-    if requested.n_ubatch != "auto" or chosen.n_ubatch in ("auto", _DEFAULT_UBATCH):
+    if requested.n_ubatch != "auto" or not isinstance(chosen.n_ubatch, int) or chosen.n_ubatch == _DEFAULT_UBATCH:
         return ""
+    if chosen.n_ubatch < _DEFAULT_UBATCH:
+        return tr("Prompts are processed {0} tokens at a time to save video memory.", chosen.n_ubatch)
     return tr("Prompts are processed {0} tokens at a time, which is faster with experts in RAM.", chosen.n_ubatch)

@@ -15,11 +15,12 @@ from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind
 from qwendesk.core.rope_scaling import with_rope_scaling
 from qwendesk.core.units import MIB
 from qwendesk.hardware.device_split import best_split, can_split
-from qwendesk.hardware.ladder import LadderInput, candidates
+from qwendesk.hardware.hand_placement import closer_fits, is_placed_by_hand, nearest_that_fits
+from qwendesk.hardware.ladder import LadderInput, ModelShape, candidates
 from qwendesk.hardware.layer_split import planned_gpus
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import split_weights
-from qwendesk.hardware.plan_text import explanations, warning
+from qwendesk.hardware.plan_text import explanations, nearest_text, warning
 from qwendesk.hardware.speed_estimate import estimate_speed
 
 TINY_MODEL_BYTES = 64 * MIB
@@ -50,12 +51,46 @@ def best_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemo
         )
         gpus = tuple(gpu for gpu in gpus if gpu.budget_bytes is not None)
     search = _Search(facts, mmproj, machine, options)
-    is_split = can_split(machine, options)
-    found = search.first_that_fits(_ladder(facts, mmproj, options, has_gpu=bool(gpus), is_split=is_split))
+    found = search.first_that_fits(_ladder(facts, mmproj, machine, options, has_gpu=bool(gpus)))
+    if found is None and gpus and is_placed_by_hand(options):
+        plan = _placed_by_hand(facts, mmproj, machine, options)
+        if plan.fits:
+            return plan
+        nearest = _nearest(facts, mmproj, machine, options)
+        if nearest is not None:
+            return msgspec.structs.replace(plan, nearest=nearest, why=(*plan.why, nearest_text(options, nearest)))
     if found is None and gpus and options.n_gpu_layers == "auto" and not options.devices:
         without_gpu = msgspec.structs.replace(options, devices=("none",))
-        found = search.first_that_fits(_ladder(facts, mmproj, without_gpu, has_gpu=False))
+        found = search.first_that_fits(_ladder(facts, mmproj, machine, without_gpu, has_gpu=False))
     return found or search.nearest()
+
+
+def _placed_by_hand(
+    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, requested: LoadOptions
+) -> Plan:
+    """Return a plan that spends the headroom for what the user set. If that isn't enough, it says what is missing."""
+    search = _Search(facts, mmproj, machine, requested)
+    for generous, options in closer_fits(machine, requested):
+        search = _Search(facts, mmproj, generous, requested)
+        found = search.first_that_fits(_ladder(facts, mmproj, generous, options, has_gpu=True))
+        if found is not None:
+            return found
+    return search.nearest()
+
+
+def _nearest(
+    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, requested: LoadOptions
+) -> LoadOptions | None:
+    """Return the options of the user with the nearest value that fits; None if none does."""
+
+    def fits(options: LoadOptions) -> bool:
+        *_, (generous, smallest) = closer_fits(machine, options)
+        ladder = _ladder(facts, mmproj, generous, smallest, has_gpu=True)
+        return _Search(facts, mmproj, generous, options).first_that_fits(ladder) is not None
+
+    expert_layers = split_weights(facts).expert_layers
+    shape = ModelShape(facts.block_count - facts.nextn_layers, expert_layers, has_vision=mmproj is not None)
+    return nearest_that_fits(requested, shape, fits)
 
 
 def fixed_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, options: LoadOptions) -> Plan:
@@ -65,7 +100,7 @@ def fixed_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMem
 
 
 def _ladder(
-    facts: ModelFacts, mmproj: ModelFacts | None, options: LoadOptions, *, has_gpu: bool, is_split: bool = False
+    facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, options: LoadOptions, *, has_gpu: bool
 ) -> Iterable[LoadOptions]:
     return candidates(
         LadderInput(
@@ -74,7 +109,7 @@ def _ladder(
             expert_layers=split_weights(facts, options.override_tensor).expert_layers,
             has_gpu=has_gpu,
             has_vision=mmproj is not None,
-            is_split=is_split,
+            is_split=can_split(machine, options),
         )
     )
 
@@ -157,7 +192,7 @@ def _plan(
         memory=memory,
         kind=kind,
         speed=estimate_speed(facts, decided, memory, machine),
-        why=explanations(facts, mmproj, requested, decided, memory, fits=fits),
+        why=explanations(facts, mmproj, requested, decided, memory, fits=fits, spends_headroom=machine.spends_headroom),
         label=warning(kind, memory, fits=fits),
     )
 
