@@ -11,6 +11,7 @@ import msgspec
 
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.safe_open import create_own
+from qwendesk.core.translation import tr
 
 T = TypeVar("T")
 
@@ -18,6 +19,8 @@ _LOCKS_OPEN_FILES = sys.platform == "win32"
 """Only Windows refuses to rename, replace or delete a file that a program has open."""
 _USER_MAPPED_FILE = 1224
 """ERROR_USER_MAPPED_FILE of Windows: the file's content is mapped into memory, as that of a loaded model."""
+_LONG_PATH = 248
+"""From this length on Windows may refuse a path: 248 for a folder, 260 for a file, where LongPathsEnabled is off."""
 _PAUSE_S = 0.1
 _TIMEOUT_S = 0.5
 """Short, because small files are written on the window's thread. Code on another thread may wait longer."""
@@ -65,6 +68,19 @@ def is_in_use(error: OSError, path: Path) -> bool:
     is_mapped = getattr(error, "winerror", None) == _USER_MAPPED_FILE
     is_locked = isinstance(error, PermissionError) and (not path.exists() or os.access(path, os.W_OK))
     return _LOCKS_OPEN_FILES and (is_mapped or is_locked)
+
+
+def reason_of(error: OSError, path: Path, *, on_windows: bool = sys.platform == "win32") -> str:
+    """Return why the system refused to use `path`, to be put into a sentence.
+
+    For a path that is too long Windows only says that it does not exist.
+    """
+    if on_windows and isinstance(error, FileNotFoundError) and len(str(path)) >= _LONG_PATH:
+        return tr(
+            "its path has {0} characters, too many for this Windows; use a folder nearer to the drive's root",
+            len(str(path)),
+        )
+    return error.strerror or str(error)
 
 
 def file_stamp(status: os.stat_result) -> tuple[int, int]:

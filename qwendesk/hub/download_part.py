@@ -14,7 +14,7 @@ from typing import BinaryIO
 import msgspec
 import psutil
 
-from qwendesk.core.files import decode_json, is_in_use, replace
+from qwendesk.core.files import decode_json, is_in_use, reason_of, replace
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.safe_open import create_own, open_own
 from qwendesk.core.translation import tr
@@ -201,8 +201,8 @@ def disk_error(error: OSError, target: Path, missing_bytes: int) -> HubError:
     """Return the error for a failed write."""
     if error.errno in _NO_SPACE:
         return no_space(target, missing_bytes)
-    reason = error.strerror or str(error)
-    return HubError("disk", tr("Can't save"), tr("{0} can't be saved in {1}: {2}.", target.name, target.parent, reason))
+    sentence = tr("{0} can't be saved in {1}: {2}.", target.name, target.parent, reason_of(error, target))
+    return HubError("disk", tr("Can't save"), sentence)
 
 
 def _in_use(target: Path) -> HubError:

@@ -7,6 +7,7 @@ import msgspec
 
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.file_names import Shard
+from qwendesk.core.files import reason_of
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.translation import tr
 from qwendesk.hub.gguf_header import GgufHeader, read_header
@@ -61,7 +62,7 @@ def read_file_facts(path: Path) -> ModelFacts:
         sentence = tr("{0} could not be found. It may have been moved or deleted: choose it again.", path)
         raise BadModelFile(tr("Model file not found"), sentence, "missing_file") from error
     except OSError as error:
-        sentence = tr("{0} can't be read: {1}.", path.name, error.strerror or error)
+        sentence = tr("{0} can't be read: {1}.", path.name, reason_of(error, path))
         raise BadModelFile(tr("Model file not readable"), sentence, "other") from error
 
 

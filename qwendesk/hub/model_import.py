@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.file_lock import locked
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import reason_of, write_whole
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.permissions import folder_mode
 from qwendesk.core.safe_open import create_own, open_own
@@ -83,10 +83,10 @@ def import_files(
         return stop.outcome
     except OSError as error:
         work.undo()
-        name = Path(str(error.filename)).name if error.filename else tr("A file")
+        path = Path(str(error.filename or ""))
         if error.errno == errno.ENOSPC:
             return NotImported(tr("The drive is full. Free some space and try again."))
-        return NotImported(tr("{0} couldn't be imported: {1}.", name, error.strerror or error))
+        return NotImported(tr("{0} couldn't be imported: {1}.", path.name or tr("A file"), reason_of(error, path)))
 
 
 class _Import:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from qwendesk.core import files
-from qwendesk.core.files import decode_json, is_in_use, replace, write_whole
+from qwendesk.core.files import decode_json, is_in_use, reason_of, replace, write_whole
 from tests.links import skip_without_links
 
 
@@ -118,3 +118,15 @@ def test_a_link_planted_at_the_new_file_is_not_followed(tmp_path: Path) -> None:
     assert path.read_bytes() == b"{}"
     assert not path.is_symlink()
     assert diary.read_bytes() == b"what the user wrote"
+
+
+@pytest.mark.parametrize("on_windows", [False, True])
+def test_a_path_too_long_for_windows_is_named_as_such(on_windows: bool) -> None:
+    error = FileNotFoundError(2, "No such file or directory")
+    assert reason_of(error, Path("short"), on_windows=on_windows) == "No such file or directory"
+    reason = reason_of(error, Path("x" * 300), on_windows=on_windows)
+    assert ("300 characters" in reason) == on_windows
+
+
+def test_another_reason_counts_for_a_long_path_too() -> None:
+    assert reason_of(PermissionError(13, "Access denied"), Path("x" * 300), on_windows=True) == "Access denied"

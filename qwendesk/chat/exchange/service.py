@@ -27,7 +27,7 @@ from qwendesk.chat.exchange.values import (
 from qwendesk.chat.exchange.web_page import export_web_page
 from qwendesk.chat.tree_edits import copied_tree, new_id
 from qwendesk.core.chats import ChatSummary, Folder
-from qwendesk.core.files import write_whole
+from qwendesk.core.files import reason_of, write_whole
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
 
@@ -64,8 +64,8 @@ class ExchangeService:
         try:
             await asyncio.to_thread(lambda: write_whole(path, _content(chats, state.folders, kind)))
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise BadExchange(tr("Chats not exported"), tr("{0} can't be written: {1}.", path.name, reason)) from error
+            sentence = tr("{0} can't be written: {1}.", path.name, reason_of(error, path))
+            raise BadExchange(tr("Chats not exported"), sentence) from error
         return len(chats)
 
     async def import_from(self, path: Path) -> ImportReport:
