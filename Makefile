@@ -13,7 +13,7 @@ TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
 .PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test \
-	windows windows-test windows-bundle windows-bundle-test
+	windows windows-test windows-bundle windows-bundle-test linux-test gpu-test gpu-soak
 
 help:
 	@echo "make run         open QwenDesk on its built-in demo model (the first time: environment and engine, minutes)"
@@ -27,6 +27,8 @@ help:
 	@echo "make windows     Wine, Windows Python and the engine for Windows in .windows (Linux, root, half an hour)"
 	@echo "make windows-test  the tests by Windows Python there; PYTEST_ARGS=tests/hub chooses some"
 	@echo "make windows-bundle  the portable zip and the installer for Windows in dist/; windows-bundle-test tries them"
+	@echo "make linux-test  everything of make test on Debian 13, in a folder of its own (Linux, root)"
+	@echo "make gpu-test    the Vulkan engine on Mesa's software driver there; make gpu-soak: llama.cpp's tests of its operators"
 	@echo "make clean       remove the environment and the caches; engines that are built stay in .engine and .windows"
 	@echo
 	@echo "ENGINE=auto|cpu|cuda|vulkan|metal chooses the engine build, e.g. make run ENGINE=vulkan"
@@ -91,6 +93,15 @@ windows-bundle:
 
 windows-bundle-test:
 	@"$(PYTHON)" -m tools.windows bundle-test
+
+linux-test:
+	@"$(PYTHON)" -m tools.linux_tests test $(PYTEST_ARGS)
+
+gpu-test:
+	@"$(PYTHON)" -m tools.linux_tests gpu $(PYTEST_ARGS)
+
+gpu-soak:
+	@"$(PYTHON)" -m tools.linux_tests soak
 
 clean:
 	rm -rf .venv .work .pytest_cache .mypy_cache .ruff_cache .hypothesis

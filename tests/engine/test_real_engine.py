@@ -19,6 +19,7 @@ from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService
+from tests.engine.device import placement
 from tests.engine.processes import until_busy_for
 
 pytestmark = pytest.mark.asyncio
@@ -37,8 +38,8 @@ async def client() -> AsyncIterator[WorkerClient]:
 
 
 def decided(**values) -> DecidedOptions:
-    base = {"model": str(demo_model()), "n_threads": 1, "n_gpu_layers": 0, "n_cpu_moe": 0, "load_mode": "mmap"}
-    return DecidedOptions(**(base | values))
+    base = {"model": str(demo_model()), "n_threads": 1, "n_cpu_moe": 0, "load_mode": "mmap"}
+    return DecidedOptions(**(base | placement() | values))
 
 
 def broken_files(folder: Path) -> dict[str, DecidedOptions]:

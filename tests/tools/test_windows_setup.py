@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tools.setup.debian_mirror import debian_mirror
 from tools.setup.project import ROOT, SetupError, engine_version
 from tools.windows import chroot, engine, python, suite, tree
 from tools.windows.folders import SHARED, TREE, for_windows, inside
-from tools.windows.machine import Machine, debian_mirror, refusal
+from tools.windows.machine import Machine, refusal
 from tools.windows.stages import Stage, keys, outdated, read_stamp, run
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -60,13 +60,12 @@ def chosen_engines(vulkan: str, version: str) -> tuple[BundledEngine, ...]:
         return CPU_ENGINES
     missing = system_packages.missing(system_packages.needs(VULKAN.purposes, platform.system()))
     if engine.kept_wheel(VULKAN.build, version) is None and missing:
-        if vulkan == "yes":
+        try:
             system_packages.provide(missing, say=_say)
-        else:
-            names = ", ".join(
-                f"{need.name} ({'too old' if system_packages.is_outdated(need) else 'missing'})" for need in missing
-            )
-            _say(f"Without Vulkan, which cannot be built here: {names}. docs/release.md says what it needs.")
+        except SetupError as error:
+            if vulkan == "yes":
+                raise
+            _say(f"Without Vulkan, which cannot be built here. {error} docs/release.md says what it needs.")
             return CPU_ENGINES
     return (*CPU_ENGINES, VULKAN)
 

@@ -122,9 +122,13 @@ def cmake_flags(backend: Backend) -> list[str]:
 def compiler_environment(backend: Backend) -> dict[str, str]:
     """Variables for the build beside CMake's arguments.
 
+    A Vulkan engine is built with the headers that were fetched, where the system's own are too old.
+
     An engine for this processor leaves AMX out: some virtual machines announce it and then end the program that uses
     it (seen as a general protection fault at ldtilecfg, while the processor's flags named amx_tile).
     """
+    if backend.startswith("vulkan"):
+        return system_packages.vulkan_environment()
     if backend != "cpu" or not _compiler_takes(_NO_AMX):
         return {}
     return {name: f"{os.environ.get(name, '')} {_NO_AMX}".strip() for name in ("CFLAGS", "CXXFLAGS")}

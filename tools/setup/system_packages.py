@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tools.setup import vulkan_headers
 from tools.setup.pip import without_addresses
 from tools.setup.project import SetupError
 
@@ -47,7 +48,7 @@ _TEST = (Need("program", "Xvfb", "xvfb"), Need("program", "xdotool", "xdotool"))
 _BUILD = (Need("program", "c++", "g++"),)
 _VULKAN = (
     Need("program", "glslc", "glslc"),
-    # Newer than Debian 12's: release 1.3.275 of January 2024 is new enough.
+    # Newer than Debian 12's: release 1.3.275 of January 2024 is new enough. See vulkan_headers.py.
     Need("header", "vulkan/vulkan_core.h", "libvulkan-dev", "VK_EXT_layer_settings"),
     Need("header", "spirv/unified1/spirv.hpp", "spirv-headers"),
 )
@@ -79,10 +80,10 @@ def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
 
     Raises SetupError with the exact line to run, or with the names to look for, everywhere else.
     """
+    _replace_old_headers(missing(wanted), say)
     absent = missing(wanted)
     if not absent:
         return
-    _refuse_old_headers(absent)
     packages = " ".join(sorted({need.debian_package for need in absent}))
     if not sys.platform.startswith("linux") and any(need in _VULKAN for need in absent):
         names = ", ".join(need.name for need in absent)
@@ -97,20 +98,24 @@ def provide(wanted: Sequence[Need], *, say: Callable[[str], None]) -> None:
     say(f"Installing from the system's packages (about a minute): {packages}")
     _apt("update")
     _apt("install", "--yes", "--no-install-recommends", *packages.split())
+    _replace_old_headers(missing(absent), say)
     still = missing(absent)
-    _refuse_old_headers(still)
     if still:
         names = ", ".join(need.name for need in still)
         raise SetupError(f"Still missing after installing {packages}: {names}.")
 
 
 def is_outdated(need: Need) -> bool:
-    """Whether this header is here, but in a release that is too old."""
+    """Whether this header is here, but in a release that is too old, and no newer one was fetched."""
     return need.kind == "header" and _header(need.name) is not None and not _present(need)
 
 
-def _refuse_old_headers(wanted: Sequence[Need]) -> None:
+def _replace_old_headers(wanted: Sequence[Need], say: Callable[[str], None]) -> None:
+    """Fetch newer Vulkan headers if the system's are too old. Raises SetupError if that cannot be done."""
     old = [need.name for need in wanted if is_outdated(need)]
+    if old and not _sdk() and vulkan_headers.can_fetch():
+        vulkan_headers.fetch(say)
+        old = [need.name for need in wanted if is_outdated(need)]
     if old:
         raise SetupError(
             f"This system's {', '.join(old)} is too old for this engine. Install {_SDK}, "
@@ -118,9 +123,26 @@ def _refuse_old_headers(wanted: Sequence[Need]) -> None:
         )
 
 
+def vulkan_environment() -> dict[str, str]:
+    """Variables with which a build takes the fetched Vulkan headers, where the system's own are too old."""
+    if _sdk() or not vulkan_headers.FOLDER.is_dir() or all(_is_new_enough(need) for need in _VULKAN):
+        return {}
+    return {"VULKAN_SDK": str(vulkan_headers.FOLDER)}
+
+
+def _sdk() -> str:
+    return os.environ.get("VULKAN_SDK", "")
+
+
+def _is_new_enough(need: Need) -> bool:
+    """Whether the compiler would take a header that is new enough; True for what is no header."""
+    header = _header(need.name) if need.kind == "header" else None
+    return header is None or need.word in header.read_text(encoding="utf-8", errors="replace")
+
+
 def _header(name: str) -> Path | None:
     """The file a compiler would take: of the Vulkan SDK that VULKAN_SDK names, else of the system."""
-    sdk = os.environ.get("VULKAN_SDK")
+    sdk = _sdk()
     folders = [*([Path(sdk, "include")] if sdk else []), *map(Path, _HEADER_FOLDERS)]
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
@@ -156,8 +178,9 @@ def _present(need: Need) -> bool:
         case "module":
             return _imports(need.name)
         case "header":
-            header = _header(need.name)
-            return header is not None and need.word in header.read_text(encoding="utf-8", errors="replace")
+            # Fetched headers stand in for old ones only: their package also brings the library that is linked.
+            fetched = not _sdk() and (vulkan_headers.FOLDER / "include" / need.name).is_file()
+            return _header(need.name) is not None and (fetched or _is_new_enough(need))
         case "font":
             folders = (Path(folder).expanduser() for folder in _FONT_FOLDERS)
             return any(next(folder.rglob("*.[ot]tf"), None) for folder in folders if folder.is_dir())

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", choices=["setup", "test", "bundle", "bundle-test"])
     options, rest = parser.parse_known_args(arguments)
     try:
-        with _alone():
+        with alone():
             prepare(with_bundle=options.command.startswith("bundle"))
             match options.command:
                 case "test":
@@ -64,12 +64,7 @@ def all_stages(machine: Machine) -> list[Stage]:
     stub, checks = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("icu_stub.c", "check.py"))
     cmake = [file.read_text(encoding="utf-8") for file in engine.CMAKE_FILES]
     return [
-        Stage(
-            "debian",
-            "Debian 13 with Wine and a compiler for Windows",
-            (debian.SUITE, *debian.PACKAGES),
-            partial(debian.make, machine.mirror, _say),
-        ),
+        debian_stage(machine.mirror),
         Stage("prefix", "Wine's drive C:", (), debian.make_prefix, ("debian",)),
         Stage("python", "Python for Windows", (python.PACKED_SHA256,), python.make),
         Stage(
@@ -96,6 +91,16 @@ def all_stages(machine: Machine) -> list[Stage]:
     ]
 
 
+def debian_stage(mirror: str) -> Stage:
+    """Return the stage that makes the Debian folder. The tests on Linux use the same folder."""
+    return Stage(
+        "debian",
+        "Debian 13 with Wine and a compiler for Windows",
+        (debian.SUITE, *debian.PACKAGES),
+        partial(debian.make, mirror, _say),
+    )
+
+
 def _check() -> None:
     engine.install()
     _install_app()
@@ -119,15 +124,15 @@ def _show(line: str) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the lock of the environment: two Wine servers must not share a drive C:. Raises SetupError if it is held."""
+def alone() -> Iterator[None]:
+    """Hold the lock of .windows: two Wine servers must not share a drive C:. Raises SetupError if it is held."""
     WINDOWS.mkdir(exist_ok=True)
     SHARED.mkdir(exist_ok=True)
     with LOCK.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SetupError("Another make windows or make windows-test is running in this checkout.") from error
+            raise SetupError("Another make that uses .windows is running in this checkout.") from error
         yield
 
 

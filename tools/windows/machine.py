@@ -2,19 +2,15 @@
 
 import importlib.util
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.setup.debian_mirror import MIRROR_VARIABLE, find_mirror
+
 NEEDED_BYTES = 8 * 1024**3
 """Free space for the first set-up: 5 GB stay, the rest is for unpacking and compiling."""
-MIRROR_VARIABLE = "DEBIAN_MIRROR"
-_SOURCES = Path("/etc/apt")
-_ONE_LINE = re.compile(r"^deb(?:\s+\[[^\]]*\])?\s+(\S+)\s+\S+")
-_URIS = re.compile(r"^URIs:\s*(\S.*)$")
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ def look_at_machine(folder: Path) -> Machine:
         has_debootstrap=any(shutil.which(name) for name in ("debootstrap", "apt-get")),
         has_unshare=shutil.which("unshare") is not None,
         has_ensurepip=importlib.util.find_spec("ensurepip") is not None,
-        mirror=os.environ.get(MIRROR_VARIABLE, "") or debian_mirror(_source_texts()),
+        mirror=find_mirror(),
         free_bytes=shutil.disk_usage(folder).free,
     )
 
@@ -77,23 +73,3 @@ def refusal(machine: Machine, *, is_set_up: bool) -> str | None:
         needed, free = (round(count / 1024**3, 1) for count in (NEEDED_BYTES, machine.free_bytes))
         return f"The Windows environment needs {needed:g} GB of free space, and {free:g} GB are free."
     return None
-
-
-def debian_mirror(texts: Iterable[str]) -> str:
-    """Return the address of the Debian mirror that the system's package sources name; empty if they name none.
-
-    `texts` are the contents of files below /etc/apt, in either format.
-    """
-    for text in texts:
-        for line in text.splitlines():
-            uris, one_line = _URIS.match(line), _ONE_LINE.match(line)
-            addresses = uris[1].split() if uris else [one_line[1]] if one_line else []
-            for address in addresses:
-                if address.rstrip("/").endswith("/debian") and "snapshot" not in address:
-                    return address.rstrip("/")
-    return ""
-
-
-def _source_texts() -> list[str]:
-    files = [_SOURCES / "sources.list", *sorted((_SOURCES / "sources.list.d").glob("*"))]
-    return [file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()]

@@ -78,7 +78,7 @@ def install_libraries(constraints: str) -> None:
     # --no-deps, because pip would judge by Linux what each library asks for. `check.py` judges by Windows afterwards.
     arguments = ["install", "--target", str(SITE_PACKAGES), "--no-deps", "--only-binary", ":all:", "--no-compile"]
     arguments += ["--platform", "win_amd64", "--implementation", "cp", "--python-version", RELEASE]
-    _pip("libraries", [*arguments, *pinned_for_windows(constraints)])
+    pip("libraries", [*arguments, *pinned_for_windows(constraints)])
     source = ENGINE.parent / _ICU_STUB.name
     shutil.copy(_ICU_STUB, source)
     library = inside(SITE_PACKAGES / "PySide6" / "icuuc.dll")
@@ -118,7 +118,7 @@ def download(requirement: str, sha256: str) -> Path:
         # pip checks the hash before it runs anything of the package.
         wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n", encoding="utf-8")
         arguments = ["download", "--no-deps", "--no-binary", ":all:", "--require-hashes", "--requirement", str(wanted)]
-        _pip(name, [*arguments, "--dest", str(DOWNLOADS)])
+        pip(name, [*arguments, "--dest", str(DOWNLOADS)])
     return archive
 
 
@@ -129,7 +129,8 @@ def _has_hash(archive: Path, sha256: str) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
-def _pip(name: str, arguments: list[str]) -> None:
+def pip(name: str, arguments: list[str]) -> None:
+    """Run pip with this machine's own settings, and a log of this name. Raises SetupError."""
     python = venv_python(_TOOLS)
     if not python.exists():
         line = ["python3", "-m", "venv", str(_TOOLS)]

@@ -15,23 +15,23 @@ from qwendesk.core import paths
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.options import DecidedOptions, GenerationOptions
 from qwendesk.engine import protocol as p
+from tests.engine.device import placement
 
 EventT = TypeVar("EventT", bound=p.Event)
 GREEDY = GenerationOptions(temperature=0, presence_penalty=0)
 
 
 def demo_options(**changes: Any) -> DecidedOptions:
-    """The demo model on the CPU, everything decided."""
+    """The demo model on the CPU (or the device of `make gpu-test`), everything decided."""
     defaults: dict[str, Any] = {
         "model": str(paths.demo_model()),
         "mmproj": str(paths.demo_mmproj()),
         "n_ctx": 4096,
-        "n_gpu_layers": 0,
         "n_cpu_moe": 0,
         "load_mode": "mmap",
         "n_threads": 1,
     }
-    return DecidedOptions(**defaults | changes)
+    return DecidedOptions(**defaults | placement() | changes)
 
 
 def greedy(**changes: Any) -> GenerationOptions:
