@@ -88,14 +88,20 @@ def all_stages(place: Place, command: str, machine: Machine) -> list[Stage]:
             (first.name,),
         ),
         Stage(
-            "linux-cpu",
-            "Engine for the CPU, compiled here",
-            (engine.build_script(place, engine.CPU),),
-            partial(_build_for_cpu, place),
-            ("linux-source", "linux-libraries"),
+            "linux-package", "llama-cpp-python", (), environment.install_package, ("linux-source", "linux-libraries")
         ),
     ]
-    if command != "test":
+    if command == "test":
+        listed.append(
+            Stage(
+                "linux-cpu",
+                "Engine for the CPU, compiled here",
+                (engine.build_script(place, engine.CPU),),
+                partial(_build_for_cpu, place),
+                (first.name, "linux-package"),
+            )
+        )
+    else:
         listed.append(
             Stage(
                 "linux-vulkan",

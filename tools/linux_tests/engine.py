@@ -19,7 +19,7 @@ GLSLC = SHARED / "glslc"
 _GLSLC_SCRIPT = Path(__file__).with_name("glslc_without_matrices.sh")
 OPERATOR_TESTS = SHARED / "build-vulkan-avx2" / "bin" / "test-backend-ops"
 """llama.cpp's program that compares each operator of a backend with the CPU's."""
-# The plain "cpu" and "vulkan" would be for this very processor: these two run on more, and share what ccache keeps.
+# The plain "cpu" and "vulkan" would be for this very processor, AMX included: these two run on more.
 CPU: Backend = "cpu-avx2"
 VULKAN: Backend = "vulkan-avx2"
 _TARGETS = "llama mtmd"

@@ -1,4 +1,4 @@
-"""A Python environment of the place: its own Python, the libraries of constraints.txt, the engine for the CPU, the app.
+"""A Python environment of the place: its own Python, the libraries of constraints.txt, llama-cpp-python, the app.
 
 pip runs outside the Debian folder, with this machine's own settings; nothing in the folder needs a network.
 """
@@ -52,18 +52,24 @@ python3 -m venv {venv}
     shutil.rmtree(WHEELS)
 
 
-def install_engine() -> None:
-    """Put the engine for the CPU into the environment, as its wheel would."""
+def install_package() -> None:
+    """Put llama-cpp-python into the environment, as its wheel would, but without libraries."""
     version = engine_version()
     package = site_packages() / "llama_cpp"
     record = site_packages() / f"llama_cpp_python-{version}.dist-info"
     for folder in (package, record):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(engine.SOURCE / "llama_cpp", package)
-    shutil.copytree(engine.libraries(engine.CPU), package / "lib", symlinks=True, dirs_exist_ok=True)
     record.mkdir()
     shutil.copy(engine.SOURCE / "PKG-INFO", record / "METADATA")
     (record / "RECORD").touch()
+
+
+def install_engine() -> None:
+    """Put the libraries of the engine for the CPU into the package. A worker can be told to load others instead."""
+    shutil.copytree(
+        engine.libraries(engine.CPU), site_packages() / "llama_cpp" / "lib", symlinks=True, dirs_exist_ok=True
+    )
 
 
 def install_app(place: Place, tree: Path) -> None:
