@@ -5,8 +5,9 @@ import pytest
 from tests.engine.device import TEST_DEVICE
 
 MOST_RMS = 0.1
-"""Vulkan was measured at 0.04, the CPU with its 8-bit activations at 0.15 (docs/measurements.md)."""
+"""With all layers on the device 0.014 was measured, with experts on the CPU 0.08 (docs/measurements.md)."""
 MOST_ON_CPU = 0.3
+"""The CPU rounds what it multiplies with quantized weights to 8 bits: 0.17 was measured."""
 ONE = {"devices": (TEST_DEVICE,)}
 TWO = {"devices": ("Vulkan0", "Vulkan1"), "tensor_split": (3.0, 1.0)}
 TWICE = {"GGML_VK_VISIBLE_DEVICES": "0,0"}
@@ -28,18 +29,18 @@ def test_cpu_agrees_with_the_truth_in_all_tokens(computations):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("name", "options", "most_rms"),
     [
-        ("all layers", {}),
-        ("4 of 8 layers", {"n_gpu_layers": 4}),
-        ("experts of 4 layers on the CPU", {"n_cpu_moe": 4}),
-        ("flash attention on", {"flash_attn": "on"}),
-        ("flash attention off", {"flash_attn": "off"}),
+        ("all layers", {}, MOST_RMS),
+        ("4 of 8 layers, the others on the CPU", {"n_gpu_layers": 4}, MOST_ON_CPU),
+        ("experts of 4 layers on the CPU", {"n_cpu_moe": 4}, MOST_RMS),
+        ("flash attention on", {"flash_attn": "on"}, MOST_RMS),
+        ("flash attention off", {"flash_attn": "off"}, MOST_RMS),
     ],
 )
-def test_gpu_agrees_with_the_truth(computations, name, options):
+def test_gpu_agrees_with_the_truth(computations, name, options, most_rms):
     difference, _ = computations.compare(name, ONE | options, truth=computations.truth())
-    agrees(difference)
+    agrees(difference, most_rms)
 
 
 @pytest.mark.parametrize("kind", ["q8_0", "q4_0"])

@@ -22,18 +22,19 @@ LONG = 32_768
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("variables", "options"),
+    ("variables", "options", "too_much"),
     [
-        (ONE_DEVICE, {}),
-        (ONE_DEVICE, {"n_cpu_moe": 4}),
-        (ONE_DEVICE, {"n_gpu_layers": 4}),
-        (ONE_DEVICE, {"type_k": "q8_0", "type_v": "q8_0"}),
-        (TWO_DEVICES, {}),
-        (TWO_DEVICES, {"tensor_split": (3.0, 1.0)}),
-        (TWO_DEVICES, {"tensor_split": (3.0, 1.0), "n_cpu_moe": 8}),
+        (ONE_DEVICE, {}, 0.15),
+        (ONE_DEVICE, {"n_cpu_moe": 4}, 0.15),
+        (ONE_DEVICE, {"n_gpu_layers": 4}, 0.25),
+        (ONE_DEVICE, {"type_k": "q8_0", "type_v": "q8_0"}, 0.5),
+        (TWO_DEVICES, {}, 0.15),
+        (TWO_DEVICES, {"tensor_split": (3.0, 1.0)}, 0.15),
+        (TWO_DEVICES, {"tensor_split": (3.0, 1.0), "n_cpu_moe": 8}, 0.15),
     ],
 )
-async def test_buffers_land_where_the_plan_says(variables, options):
+async def test_buffers_land_where_the_plan_says(variables, options, too_much):
+    """`too_much` is the share by which the plan may exceed the real compute buffers: never the other way round."""
     wanted = LoadOptions(model=str(demo_model()), mmproj=str(demo_mmproj()), n_ctx=LONG, n_threads=2, **options)
     async with client_with(variables) as client:
         devices = await client.probe()
@@ -52,7 +53,9 @@ async def test_buffers_land_where_the_plan_says(variables, options):
         assert row.weights_bytes == pytest.approx(planned.weights_bytes, rel=0.02, abs=0.02 * MIB), (planned, row)
         assert row.kv_bytes == pytest.approx(planned.kv_bytes, rel=0.02, abs=0.02 * MIB), (planned, row)
         assert row.recurrent_bytes == pytest.approx(planned.recurrent_bytes, rel=0.02, abs=0.02 * MIB), (planned, row)
-        assert row.compute_bytes == pytest.approx(planned.compute_bytes, rel=0.15, abs=MIB), (planned, row)
+        assert row.compute_bytes <= 1.15 * planned.compute_bytes + MIB, (planned, row)
+        assert planned.compute_bytes <= (1 + too_much) * row.compute_bytes + MIB, (planned, row)
+        assert row.vision_bytes <= planned.vision_bytes, (planned, row)
     assert set(real) == {"CPU", *(gpu.name for gpu in plan.memory.gpus)}
 
 

@@ -87,9 +87,6 @@ def all_stages(place: Place, command: str, machine: Machine) -> list[Stage]:
             partial(environment.install_libraries, place, constraints),
             (first.name,),
         ),
-        Stage(
-            "linux-package", "llama-cpp-python", (), environment.install_package, ("linux-source", "linux-libraries")
-        ),
     ]
     if command == "test":
         listed.append(
@@ -98,7 +95,7 @@ def all_stages(place: Place, command: str, machine: Machine) -> list[Stage]:
                 "Engine for the CPU, compiled here",
                 (engine.build_script(place, engine.CPU),),
                 partial(_build_for_cpu, place),
-                (first.name, "linux-package"),
+                (first.name, "linux-source", "linux-libraries"),
             )
         )
     else:
@@ -107,7 +104,7 @@ def all_stages(place: Place, command: str, machine: Machine) -> list[Stage]:
                 "linux-vulkan",
                 "Engine for Vulkan, compiled here",
                 (engine.build_script(place, engine.VULKAN), engine.glslc_script()),
-                partial(engine.build, place, engine.VULKAN),
+                partial(_build_for_vulkan, place),
                 (first.name, "linux-source"),
             )
         )
@@ -126,7 +123,12 @@ def all_stages(place: Place, command: str, machine: Machine) -> list[Stage]:
 
 def _build_for_cpu(place: Place) -> None:
     engine.build(place, engine.CPU)
-    environment.install_engine()
+    environment.install_engine(engine.CPU, environment.site_packages())
+
+
+def _build_for_vulkan(place: Place) -> None:
+    engine.build(place, engine.VULKAN)
+    environment.install_engine(engine.VULKAN, environment.VULKAN_PACKAGE)
 
 
 def _say(text: str) -> None:

@@ -11,12 +11,15 @@ from pathlib import Path
 
 from tools.linux_tests import engine
 from tools.linux_tests.place import Place
+from tools.setup.backends import Backend
 from tools.setup.project import ROOT, SetupError, engine_version
 from tools.windows.folders import SHARED
 from tools.windows.python import metadata, pip
 
 VENV = SHARED / "venv"
 WHEELS = SHARED / "wheels"
+VULKAN_PACKAGE = SHARED / "package-vulkan"
+"""llama-cpp-python with the engine for Vulkan. Where PYTHONPATH names this folder, it is the installed engine."""
 NOT_ON_LINUX = frozenset({"pywin32"})
 NOT_PINNED = ("setuptools==80.9.0",)
 """What libraries ask for beside the pins of constraints.txt: present in most environments."""
@@ -52,24 +55,17 @@ python3 -m venv {venv}
     shutil.rmtree(WHEELS)
 
 
-def install_package() -> None:
-    """Put llama-cpp-python into the environment, as its wheel would, but without libraries."""
+def install_engine(backend: Backend, folder: Path) -> None:
+    """Put llama-cpp-python with the libraries of an engine into `folder`, as its wheel would."""
     version = engine_version()
-    package = site_packages() / "llama_cpp"
-    record = site_packages() / f"llama_cpp_python-{version}.dist-info"
-    for folder in (package, record):
-        shutil.rmtree(folder, ignore_errors=True)
+    package, record = folder / "llama_cpp", folder / f"llama_cpp_python-{version}.dist-info"
+    for each in (package, record):
+        shutil.rmtree(each, ignore_errors=True)
     shutil.copytree(engine.SOURCE / "llama_cpp", package)
+    shutil.copytree(engine.libraries(backend), package / "lib", symlinks=True, dirs_exist_ok=True)
     record.mkdir()
     shutil.copy(engine.SOURCE / "PKG-INFO", record / "METADATA")
     (record / "RECORD").touch()
-
-
-def install_engine() -> None:
-    """Put the libraries of the engine for the CPU into the package. A worker can be told to load others instead."""
-    shutil.copytree(
-        engine.libraries(engine.CPU), site_packages() / "llama_cpp" / "lib", symlinks=True, dirs_exist_ok=True
-    )
 
 
 def install_app(place: Place, tree: Path) -> None:

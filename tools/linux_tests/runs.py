@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Sequence
 
 from tools.linux_tests import engine
-from tools.linux_tests.environment import VENV
+from tools.linux_tests.environment import VENV, VULKAN_PACKAGE
 from tools.linux_tests.place import SOFTWARE_DRIVER, Place
 from tools.windows.folders import REPORTS, SHARED, TREE
 
@@ -20,10 +20,8 @@ _TEST_LIMIT_S = 20 * 60
 
 def vulkan_environment(place: Place) -> list[str]:
     """Return the variables with which a worker loads the Vulkan engine and sees Mesa's software driver alone."""
-    libraries = place.path(engine.libraries(engine.VULKAN))
     return [
-        f"LLAMA_CPP_LIB_PATH={libraries}",
-        f"MTMD_CPP_LIB={libraries}",
+        f"PYTHONPATH={place.path(VULKAN_PACKAGE)}",
         f"VK_DRIVER_FILES={SOFTWARE_DRIVER}",
         # Without this the engine leaves out devices that are no graphics card.
         "GGML_VK_VISIBLE_DEVICES=0",
