@@ -22,7 +22,8 @@ OPERATOR_TESTS = SHARED / "build-vulkan-avx2" / "bin" / "test-backend-ops"
 # The plain "cpu" and "vulkan" would be for this very processor, AMX included: these two run on more.
 CPU: Backend = "cpu-avx2"
 VULKAN: Backend = "vulkan-avx2"
-_TARGETS = "llama mtmd"
+_TARGETS = "llama mtmd llama-common"
+"""The last one has the report that the dry run reads."""
 
 
 def libraries(backend: Backend) -> Path:
