@@ -32,6 +32,8 @@ be used with this program, and not be changed or taken apart. Microsoft's terms,
 https://visualstudio.microsoft.com/license-terms/
 https://learn.microsoft.com/visualstudio/releases/2022/redistribution
 """
+_SYSTEM_PREFIXES = ("/usr", "/usr/local")
+"""Where a distribution's own Python lies: beside it are the libraries of everybody else."""
 
 
 def collect_licences(contents: Path, target: Path) -> tuple[str, ...]:
@@ -88,7 +90,9 @@ def _is_ours_or_pythons(source: Path) -> bool:
     if source.is_relative_to(ROOT):
         # What PyInstaller makes while it works, and our own files; packages of the environment have owners.
         return not source.is_relative_to(ROOT / ".venv")
-    places = [sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    places = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    if sys.base_prefix not in _SYSTEM_PREFIXES:
+        places.append(sys.base_prefix)
     return any(source.is_relative_to(Path(place).resolve()) for place in places)
 
 

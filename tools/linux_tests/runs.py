@@ -10,7 +10,11 @@ from tools.linux_tests.place import SOFTWARE_DRIVER, Place
 from tools.windows.folders import REPORTS, SHARED, TREE
 
 DEVICE = "Vulkan0"
-ENGINE_TESTS = ("tests/engine/test_real_engine.py",)
+ENGINE_TESTS = (
+    "tests/engine/test_real_engine.py",
+    "tests/engine/worker/test_turns.py",
+    "tests/engine/worker/test_loading.py",
+)
 """Tests of the engine on the CPU that are run on the Vulkan device too: tests/engine/demo_device.py tells them."""
 _SHADER_CACHE = SHARED / "shader-cache"
 """Mesa's own: the first use of each shader takes seconds to compile, so it is kept between runs."""
@@ -67,5 +71,6 @@ def run_gpu_soak(place: Place, arguments: Sequence[str]) -> int:
 
 
 def _run(place: Place, arguments: Sequence[str], environment: Sequence[str] = ()) -> int:
-    script = shlex.join([place.path(VENV / "bin" / "python"), *arguments])
+    # Bash stays as the first process of the folder, and takes note when orphans of the tests end.
+    script = f"code=0\n{shlex.join([place.path(VENV / 'bin' / 'python'), *arguments])} || code=$?\nexit $code"
     return subprocess.run(place.command(script, TREE, environment), stdin=subprocess.DEVNULL, check=False).returncode
