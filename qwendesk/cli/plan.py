@@ -23,7 +23,7 @@ from qwendesk.core.file_names import is_mmproj_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions
-from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
+from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes, show_expected, show_tokens
 from qwendesk.engine.protocol import Devices
@@ -87,7 +87,10 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
     if options.command_of:
-        text = command(options.command_of, made.options, GenerationOptions(), windows=sys.platform == "win32")
+        text = command(
+            options.command_of, made.options, GenerationOptions(), cards=cards_of((), made), kv_bytes=kv_bytes_of(made),
+            windows=sys.platform == "win32",
+        )  # fmt: skip
         terminal.write(text.rstrip("\n") + "\n")
     elif options.json:
         terminal.write_json(as_json(made))

@@ -7,8 +7,7 @@ options. Comments in a Modelfile list the options that Ollama does not have.
 import json
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import PurePath
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ import msgspec
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.settings import Entry, table
+from qwendesk.core.vllm_command import Card, vllm_arguments
 
 CommandKind = Literal["llama-server", "ollama", "vllm"]
 COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm")
@@ -31,15 +31,25 @@ _UNSAID = ("", "auto", ())
 
 
 def command(
-    kind: CommandKind, load: LoadOptions, answer: GenerationOptions, *, base_repo: str = "", windows: bool = False
+    kind: CommandKind,
+    load: LoadOptions,
+    answer: GenerationOptions,
+    *,
+    base_repo: str = "",
+    cards: Sequence[Card] = (),
+    kv_bytes: int = 0,
+    windows: bool = False,
 ) -> str:
     """Return the text to paste. `load` should be decided: an "auto" is left to the other program.
 
-    `base_repo` is the repository of the unquantised model, which vLLM loads. `windows` quotes arguments for Windows.
+    vLLM needs more: `base_repo` is the repository of the unquantised model, and `kv_bytes` the size of the KV cache in
+    16 bit. `windows` quotes arguments for Windows.
     """
     if kind == "ollama":
         return _modelfile(load, answer)
-    args = _llama_server(load, answer) if kind == "llama-server" else _vllm(load, answer, base_repo)
+    if kind == "vllm":
+        return _vllm(load, answer, vllm_arguments(load, answer, base_repo, cards, kv_bytes))
+    args = _llama_server(load, answer)
     return subprocess.list2cmdline(args) if windows else shlex.join(args)
 
 
@@ -153,8 +163,11 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
     unsaid: list[str] = []
     environment: dict[str, str] = {}
     for entry, value in _chosen(load, answer):
+        if entry.key in _OLLAMA_CANNOT or (entry.key == "n_gpu_layers" and _has_experts_in_ram(load)):
+            continue
         if entry.setting.ollama:
-            lines += _parameters(entry, value)
+            is_too_long = entry.key == "n_ctx" and _is_stretched(load)
+            lines += _parameters(entry, load.yarn_orig_ctx if is_too_long else value)
         elif entry.key in _OLLAMA_ENVIRONMENT:
             environment[_OLLAMA_ENVIRONMENT[entry.key]] = _OLLAMA_SWITCH.get(value, str(value))
         elif entry.key not in ("aim", "enable_thinking", "thinking_close", "cache_budget_mib"):
@@ -163,7 +176,42 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
     if not answer.enable_thinking:
         lines.append("# Thinking is switched off with: ollama run NAME --think=false")
     lines += [f"# Ollama has no parameter for: {text}" for text in unsaid]
+    lines += [f"# {sentence}" for sentence in _ollama_costs(load, answer)]
     return "\n".join(lines) + "\n"
+
+
+_OLLAMA_CANNOT = ("n_cpu_moe", "override_tensor", "rope_scaling", "rope_freq_scale", "yarn_orig_ctx")
+"""Options that Ollama lacks, for which `_ollama_costs` has a sentence."""
+
+
+def _ollama_costs(load: LoadOptions, answer: GenerationOptions) -> Iterator[str]:
+    """Yield what Ollama ignores or can't do, and what that costs."""
+    penalties = {
+        "presence_penalty": answer.presence_penalty != 0,
+        "frequency_penalty": answer.frequency_penalty != 0,
+        "repeat_penalty": answer.repeat_penalty != 1,
+    }
+    ignored = [name for name, is_set in penalties.items() if is_set]
+    if ignored:
+        yield (
+            f"Ollama's own engine, which runs Qwen3.5, ignores {' and '.join(ignored)} without a word: thinking may "
+            "repeat itself until the context is full."
+        )
+    if _has_experts_in_ram(load):
+        yield (
+            "Ollama can't keep only experts in RAM. Without num_gpu it moves whole layers to the CPU: 3 to 5 times "
+            "slower by user reports."
+        )
+    if _is_stretched(load):
+        yield f"Ollama has no YaRN, so num_ctx ends at the {load.yarn_orig_ctx} tokens that the model was trained on."
+
+
+def _has_experts_in_ram(load: LoadOptions) -> bool:
+    return bool(load.n_cpu_moe not in ("auto", 0) or load.override_tensor)
+
+
+def _is_stretched(load: LoadOptions) -> bool:
+    return bool(load.rope_scaling == "yarn" and load.rope_freq_scale and 0 < load.yarn_orig_ctx < load.n_ctx)
 
 
 def _parameters(entry: Entry, value: Any) -> list[str]:
@@ -190,8 +238,9 @@ def _chosen(load: LoadOptions, answer: GenerationOptions) -> Iterator[tuple[Entr
                 yield entry, value
 
 
-def _vllm(load: LoadOptions, answer: GenerationOptions, base_repo: str) -> Args:
-    args = ["vllm", "serve", base_repo or load.model]
+def _vllm(load: LoadOptions, answer: GenerationOptions, about_model: tuple[Args, list[str]]) -> str:
+    (repo, *model_args), notes = about_model
+    args = ["vllm", "serve", repo]
     sampling: dict[str, Any] = {}
     for entry, value in _chosen(load, answer):
         name = entry.setting.vllm
@@ -199,16 +248,10 @@ def _vllm(load: LoadOptions, answer: GenerationOptions, base_repo: str) -> Args:
             args += [name, _text(value)]
         elif name:
             sampling[_VLLM_NAMES.get(name, name)] = value
-    if load.vision == "off":
-        args += ["--limit-mm-per-prompt", '{"image": 0, "video": 0}']
-    if len(load.devices) > 1:
-        args += ["--tensor-parallel-size", str(len(load.devices))]
-    if not base_repo and PurePath(load.model).suffix == ".gguf" and load.chat_template_file:
+    if repo == load.model and load.chat_template_file:
         args += ["--chat-template", load.chat_template_file]
-    args += ["--reasoning-parser", "qwen3"]
-    if not answer.enable_thinking:
-        args += ["--default-chat-template-kwargs", '{"enable_thinking": false}']
-    return [*args, "--override-generation-config", json.dumps(sampling)]
+    args += [*model_args, "--override-generation-config", json.dumps(sampling)]
+    return "\n".join([shlex.join(args), *(f"# {note}" for note in notes)])
 
 
 _VLLM_NAMES: Mapping[str, str] = MappingProxyType({"max_tokens": "max_new_tokens"})

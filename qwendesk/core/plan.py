@@ -3,12 +3,14 @@
 hardware/planner.py makes plans from estimates. engines/exact_plan.py replaces the estimates with the engine's figures.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.vllm_command import Card
 
 PlanSource = Literal["estimate", "engine"]
 """Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing."""
@@ -137,6 +139,33 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ram_bytes(self) -> int:
         return self.memory.ram.total_bytes
+
+
+def cards_of(devices: Sequence[DeviceInfo], plan: Plan | None) -> tuple[Card, ...]:
+    """Return the graphics cards for a command, with what the plan may use of each.
+
+    Without `devices`, the cards are those of the plan, and count as large as what is free on them.
+    """
+    if not devices and plan is not None:
+        return tuple(Card(gpu.limit_bytes, gpu.budget_bytes) for gpu in plan.memory.gpus if gpu.limit_bytes)
+    budgets = {gpu.name: gpu.budget_bytes for gpu in plan.memory.gpus} if plan is not None else {}
+    return tuple(
+        Card(device.total_bytes, budgets.get(device.name))
+        for device in devices
+        if device.kind == "gpu" and device.total_bytes
+    )
+
+
+def kv_bytes_of(plan: Plan | None) -> int:
+    """Return the size of the plan's KV cache in 16 bit, which other programs use; 0 without a plan."""
+    if plan is None:
+        return 0
+    n_bytes = sum(device.kv_bytes for device in (*plan.memory.gpus, plan.memory.ram))
+    return round(n_bytes * _BYTES_IN_16_BIT.get(plan.options.type_k, 1.0))
+
+
+_BYTES_IN_16_BIT: Mapping[str, float] = {"f32": 0.5, "q8_0": 64 / 34, "q4_0": 64 / 18, "iq4_nl": 64 / 18}
+"""How much larger a cache of a type is in 16 bit."""
 
 
 class Comparison(msgspec.Struct, frozen=True):

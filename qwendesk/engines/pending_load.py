@@ -6,11 +6,12 @@ Plans are made on another thread, and only for the latest options, so a slider n
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
@@ -28,6 +29,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import Drift, machine_now, plan_of, ram_freed_by_reload, refusal
+from qwendesk.engines.load_profiles import Profiles
 from qwendesk.hardware.planner import fixed_plan
 
 Files = tuple[ModelFacts, ModelFacts | None]
@@ -58,8 +60,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     refusal: str = ""
     """Why `requested` can't be loaded; "" if it can."""
-    has_gpu: bool = True
-    """The engine can use a GPU. True while its devices are unknown."""
+    devices: tuple[DeviceInfo, ...] = ()
+    """The engine's devices; () while they are unknown."""
     is_loaded: bool = False
     needs_reload: bool = False
     """A model is loaded with options other than `requested`."""
@@ -73,34 +75,14 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     base_repo: str = ""
 
     @property
+    def has_gpu(self) -> bool:
+        """Return whether the engine can use a GPU; True while its devices are unknown."""
+        return not self.devices or any(device.kind in {"gpu", "igpu"} for device in self.devices)
+
+    @property
     def decided(self) -> LoadOptions | None:
         """The options without "auto", as the plan decided them; None without a plan."""
         return self.plan.options if self.plan is not None else None
-
-
-class Profiles(Protocol):
-    """The part of the profiles that this module uses. They store the options of each model."""
-
-    def applied(self, options: LoadOptions) -> LoadOptions: ...
-
-    def names(self, model: str) -> tuple[str, ...]: ...
-
-    def save_changes(self, model: str, changes: Mapping[str, Any]) -> None: ...
-
-    def save_as(self, model: str, name: str) -> None: ...
-
-    def use(self, model: str, name: str) -> None: ...
-
-    def delete(self, model: str, name: str) -> None: ...
-
-    async def export(self, model: str, file: Path) -> None: ...
-
-    async def import_file(self, model: str, file: Path) -> None: ...
-
-    def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]: ...
-
-    @property
-    def problem(self) -> Observed[str]: ...
 
 
 class PendingLoadService:
@@ -244,7 +226,7 @@ class PendingLoadService:
         if state.report is not self._report:
             self._report = state.report
             self._set_options(self.pending.requested)
-        self._change(has_gpu=not state.devices or any(device.kind in {"gpu", "igpu"} for device in state.devices))
+        self._change(devices=state.devices)
 
     def _on_settings(self, options: AppOptions) -> None:
         if options.reserve_gb != self._reserve_gb:
@@ -321,10 +303,10 @@ class PendingLoadService:
         if isinstance(files, LoadFailure):
             return {"refusal": files.sentence, "plan": None}
         facts, mmproj = files
+        longest = longest_context(facts.architecture, facts.context_length)
         limits = Limits(
-            facts.context_length, longest_context(facts.architecture, facts.context_length), facts.block_count,
-            facts.expert_count > 0, bool(requested.mmproj),
-        )  # fmt: skip
+            facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj)
+        )
         found = conflicts(requested, facts)
         if found:
             return {"limits": limits, "conflicts": found, "refusal": ""}

@@ -131,15 +131,39 @@ def test_command_for_windows_is_quoted_for_windows() -> None:
 def test_modelfile_has_the_options_that_ollama_knows() -> None:
     lines = command("ollama", LOAD, msgspec.structs.replace(ANSWER, stop=("END",))).splitlines()
     assert lines[:2] == ["FROM /models/Qwen3.5-35B-A3B-Q4_K_M.gguf", "FROM /models/mmproj-F16.gguf"]
-    for line in ("num_ctx 65536", "num_gpu 999", "num_thread 8", "presence_penalty 1.5", 'stop "END"'):
+    for line in ("num_ctx 65536", "num_thread 8", "presence_penalty 1.5", 'stop "END"'):
         assert f"PARAMETER {line}" in lines
     assert "# Set OLLAMA_KV_CACHE_TYPE=q8_0 where ollama serve starts." in lines
-    assert "# Ollama has no parameter for: Expert layers on CPU (--n-cpu-moe)" in lines
+    assert "# Ollama has no parameter for: Evaluation batch size (--ubatch-size)" in lines
+
+
+def test_modelfile_says_what_ollama_ignores_or_cannot_do() -> None:
+    text = command("ollama", LOAD, ANSWER)
+    assert "ignores presence_penalty without a word" in text
+    assert "can't keep only experts in RAM" in text
+    assert "PARAMETER num_gpu" not in text, "all layers with their experts would not fit"
+    assert "--n-cpu-moe" not in text
+    on_gpu = msgspec.structs.replace(LOAD, n_cpu_moe=0)
+    plain = command("ollama", on_gpu, msgspec.structs.replace(ANSWER, presence_penalty=0.0))
+    assert "PARAMETER num_gpu 999" in plain.splitlines()
+    assert "ignores" not in plain
+    assert "experts" not in plain
+
+
+def test_modelfile_has_no_context_that_needs_yarn() -> None:
+    long = msgspec.structs.replace(
+        LOAD, n_ctx=1_000_000, rope_scaling="yarn", rope_freq_scale=0.25, yarn_orig_ctx=262_144
+    )
+    text = command("ollama", long, ANSWER)
+    assert "PARAMETER num_ctx 262144" in text.splitlines()
+    assert "no YaRN" in text
+    assert "rope" not in text
 
 
 def test_vllm_command_names_the_unquantised_model() -> None:
     answer = msgspec.structs.replace(ANSWER, enable_thinking=False)
-    said = shlex.split(command("vllm", LOAD, answer, base_repo="Qwen/Qwen3.5-35B-A3B"))
+    text = command("vllm", LOAD, answer, base_repo="Qwen/Qwen3.5-35B-A3B")
+    said = shlex.split(text, comments=True)
     assert said[:5] == ["vllm", "serve", "Qwen/Qwen3.5-35B-A3B", "--max-model-len", "65536"]
     assert json.loads(said[said.index("--override-generation-config") + 1])["presence_penalty"] == 1.5
     assert json.loads(said[said.index("--default-chat-template-kwargs") + 1]) == {"enable_thinking": False}

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 
 from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
 from qwendesk.core.options import GenerationOptions
+from qwendesk.core.plan import cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.widgets.buttons import TextButton, describe
@@ -78,7 +79,9 @@ class CommandCard(QFrame):
         if pending is not None and pending.requested is not None:
             load = for_commands(pending.requested, pending.decided if not pending.conflicts else None)
             text = command(
-                self._kind, load, self._answer, base_repo=pending.base_repo, windows=sys.platform == "win32"
+                self._kind, load, self._answer, base_repo=pending.base_repo,
+                cards=cards_of(pending.devices, pending.plan), kv_bytes=kv_bytes_of(pending.plan),
+                windows=sys.platform == "win32",
             )  # fmt: skip
         self._copy.setEnabled(has_model)
         if text != self._text.toPlainText():

@@ -362,3 +362,16 @@ async def test_search_knows_spellings_of_flags_and_says_why_one_has_no_effect(
     search.setText("threads")
     assert {"n_threads", "n_threads_batch"} <= shown()
     assert not desk.is_shown("inspector.load.search.note")
+
+
+async def test_the_vllm_command_says_whether_a_format_fits_the_card(
+    make: Callable[[], InspectorDesk], model: Path
+) -> None:
+    desk = make()
+    await desk.open(model)
+    desk.parts.services.pending_load.state.update(base_repo="Qwen/Qwen3.5-35B-A3B")  # as for a file of the catalog
+    desk.click("inspector.command.vllm")
+    text = desk.find("inspector.command.text", QPlainTextEdit)
+    await desk.until(lambda: "Qwen/Qwen3.5-35B-A3B-GPTQ-Int4" in text.toPlainText())
+    assert "No format from Qwen fits" in text.toPlainText()
+    assert "--enable-prefix-caching" in text.toPlainText()

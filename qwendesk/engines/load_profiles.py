@@ -1,0 +1,33 @@
+"""What loading needs of the profiles, which the settings feature keeps."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+
+
+class Profiles(Protocol):
+    """The part of the profiles that this module uses. They store the options of each model."""
+
+    def applied(self, options: LoadOptions) -> LoadOptions: ...
+
+    def names(self, model: str) -> tuple[str, ...]: ...
+
+    def save_changes(self, model: str, changes: Mapping[str, Any]) -> None: ...
+
+    def save_as(self, model: str, name: str) -> None: ...
+
+    def use(self, model: str, name: str) -> None: ...
+
+    def delete(self, model: str, name: str) -> None: ...
+
+    async def export(self, model: str, file: Path) -> None: ...
+
+    async def import_file(self, model: str, file: Path) -> None: ...
+
+    def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]: ...
+
+    @property
+    def problem(self) -> Observed[str]: ...
