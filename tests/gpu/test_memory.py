@@ -55,7 +55,8 @@ async def test_buffers_land_where_the_plan_says(variables, options, too_much):
         assert row.recurrent_bytes == pytest.approx(planned.recurrent_bytes, rel=0.02, abs=0.02 * MIB), (planned, row)
         assert row.compute_bytes <= 1.15 * planned.compute_bytes + MIB, (planned, row)
         assert planned.compute_bytes <= (1 + too_much) * row.compute_bytes + MIB, (planned, row)
-        assert row.vision_bytes <= planned.vision_bytes, (planned, row)
+        # In RAM the vision encoder's share is among the plan's other bytes, of which the engine logs nothing.
+        assert row.vision_bytes <= planned.vision_bytes + planned.other_bytes, (planned, row)
     assert set(real) == {"CPU", *(gpu.name for gpu in plan.memory.gpus)}
 
 
@@ -78,7 +79,7 @@ def test_unloading_gives_the_device_memory_back_while_the_worker_lives():
 
 
 def too_long(n_ctx: int, **options: object) -> DecidedOptions:
-    return demo_options(n_ctx=n_ctx, rope_scaling="yarn", mmproj="", **options)
+    return demo_options(n_ctx=n_ctx, rope_scaling="yarn", rope_freq_scale=1 / 32, mmproj="", **options)
 
 
 @pytest.mark.asyncio
