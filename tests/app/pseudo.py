@@ -29,7 +29,7 @@ _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ACCENTED = str.maketrans(_PLAIN, "àþçðèƒğĥìĵķĺɱñòƥɋŕšţùṽŵẋýžÀßÇÐÈƑĞĤÌĴĶĹṀÑÒƤɊŔŠŢÙṼŴẊÝŽ")
 _KEPT = re.compile(r"(\{\w*\}|&\w+;|<[^<>]*>|\*\.\w+)")
 """Placeholders, tags and file patterns stay as they are."""
-_NO_WORDS = re.compile(r"""<[^<>]*>|--[\w-]+|\{\w+\}|"\w+"|(?<!\w)/\S+|\S+\.(?:png|pdf|gguf|co)(?![a-z])""")
+_NO_WORDS = re.compile(r"""<[^<>]*>|--[\w-]+|\{\w+\}|"\w+"|(?<!\w)/\S+|[A-Z]:\\\S+|\S+\.(?:png|pdf|gguf|co)(?![a-z])""")
 """Tags, flags, places for values, JSON, paths and names of files."""
 _PLAIN_WORD = re.compile(r"[A-Za-z]{2,}")
 LONGER = 0.4
