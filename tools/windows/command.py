@@ -52,7 +52,8 @@ def prepare(*, with_bundle: bool = False) -> None:
     if waiting:
         _say(
             "Setting up Windows Python under Wine in .windows. The first time this takes about half an hour on two "
-            "cores and 5 GB. You can stop with Ctrl+C and start again later."
+            f"cores and 5 GB{', and the engines of the bundle about ten minutes more' if with_bundle else ''}. "
+            "You can stop with Ctrl+C and start again later."
         )
         stages.run(listed, STAMPS, _say)
     _install_app()

@@ -16,6 +16,8 @@ SUITES = (SUITE, "sid")
 """Where the package is looked for: a mirror's list of i386 packages may not match its signature for some days."""
 ENVIRONMENT = (f"WINEDLLPATH={inside(WINE32)}", f"WINEPREFIX={inside(PREFIX32)}")
 """For a Debian folder's command that runs 32-bit Windows programs."""
+_UNIX_SIDE = "/usr/lib/x86_64-linux-gnu/wine/x86_64-unix"
+"""Where Wine's own DLLs have their Linux part, which it looks for beside the folder of the DLL."""
 _DATE_CHECKS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
 
 
@@ -71,6 +73,7 @@ for suite in {" ".join(SUITES)}; do
     if [ "${{version%%~*}}" = "$release" ]; then
       dpkg-deb --extract unpacked/*.deb unpacked
       mv unpacked/usr/lib/i386-linux-gnu/wine/i386-windows .
+      ln -s {_UNIX_SIDE} .
       rm -rf apt unpacked
       echo "Wine's 32-bit DLLs, $version, of Debian $suite"
       exit 0

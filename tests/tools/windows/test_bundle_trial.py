@@ -9,8 +9,11 @@ from tools.windows.bundle_test import steps
 from tools.windows.bundle_test.records import (
     Answer,
     command_for,
+    failure_count,
     finished_answers,
+    has_attachment,
     loaded_engine,
+    question_count,
     registry_value,
 )
 
@@ -48,19 +51,25 @@ def test_only_finished_answers_count_and_the_file_stays_as_it_was(tmp_path: Path
     assert finished_answers(database) == []
     opened = sqlite3.connect(database)
     opened.execute("PRAGMA journal_mode = WAL")
-    opened.execute("CREATE TABLE messages (chat_id, role, text, stop_reason, model, created_s)")
+    opened.execute("CREATE TABLE messages (chat_id, role, text, stop_reason, model, created_s, error)")
+    opened.execute("CREATE TABLE drafts (chat_id, pictures)")
     rows = [
-        ("one", "user", "What?", None, "", 1.0),
-        ("one", "assistant", "That.", "stop", "demo.gguf", 2.0),
-        ("one", "assistant", "Half of", None, "demo.gguf", 3.0),
-        ("two", "assistant", "", "error", "demo.gguf", 4.0),
+        ("one", "user", "What?", None, "", 1.0, ""),
+        ("one", "assistant", "That.", "stop", "demo.gguf", 2.0, ""),
+        ("one", "assistant", "Half of", None, "demo.gguf", 3.0, ""),
+        ("two", "assistant", "", "error", "demo.gguf", 4.0, "No model is loaded."),
     ]
-    opened.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
+    opened.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     opened.commit()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     assert finished_answers(database) == [Answer("one", "That.", "demo.gguf")]
+    assert (question_count(database), failure_count(database)) == (1, 1)
+    assert not has_attachment(database)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    opened.execute("INSERT INTO drafts VALUES ('one', '[]'), ('two', '[\"sha\"]')")
+    opened.commit()
+    assert has_attachment(database)
     opened.close()
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from qwendesk import __version__
 from tools.setup.project import ROOT, WORK, SetupError
@@ -24,9 +25,9 @@ exit $code
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Try the installer that make windows-bundle made. Returns 0 if nothing failed, else 1. Raises SetupError.
+    """Try the installer that make windows-bundle made. Returns 0 if nothing failed, else 1.
 
-    `arguments` name the steps to try, by default all of them.
+    Raises SetupError if there is no installer, and for arguments: it takes none.
     """
     if arguments:
         raise SetupError(f"windows-bundle-test takes no arguments, so {' '.join(arguments)} means nothing.")
@@ -40,12 +41,14 @@ def run(arguments: Sequence[str]) -> int:
     for folder in (BUNDLE_TEST, RESULTS):
         shutil.rmtree(folder, ignore_errors=True)
     tree.update(ROOT, PROGRAM_FILES)
+    # Copies, so that the next bundle can be made meanwhile.
+    installers = [Path(shutil.copy(each, BUNDLE_TEST)) for each in (older, current)]
     prefix = BUNDLE_TEST / "prefix"
-    prefix.mkdir(parents=True)
+    prefix.mkdir()
     PICTURES.mkdir()
     # The last line would put menus and file types of the Windows programs into the Debian folder.
     more = [f"WINEPREFIX={inside(prefix)}", *wine32.ENVIRONMENT[:1], "WINEDLLOVERRIDES=winemenubuilder.exe=d"]
-    files = " ".join(inside(path) for path in (PICTURES, older, current))
+    files = " ".join(inside(path) for path in (PICTURES, *installers))
     line = chroot.command(chroot.SCREEN + _SCRIPT.format(files=files), inside(PROGRAM_FILES), more)
     code = chroot.run_to_log(line, BUNDLE_TEST / "log.txt", lambda text: print(text, end="", flush=True))
     shutil.copytree(PICTURES, RESULTS)

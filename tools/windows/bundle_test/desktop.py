@@ -8,6 +8,8 @@ from pathlib import Path
 LONGEST_S = 600.0
 """For anything that is waited for. A busy machine takes minutes where an idle one takes seconds."""
 _LOOK_AGAIN_S = 0.5
+_MANY_COLOURS = 100
+"""More than an empty screen or an empty window has: letters with soft edges have hundreds."""
 TITLE = "QwenDesk"
 
 
@@ -56,12 +58,18 @@ class Desktop:
         return _said("xdotool", "search", "--onlyvisible", "--name", TITLE).split()
 
     def wait_for_window(self) -> None:
-        """Wait for the app's window, give it the whole screen's width, and make it the active one."""
+        """Wait until the app's window is drawn, at the size of the whole screen, and make it the active one."""
         self.wait("the window", lambda: bool(self.windows()))
         window = self.windows()[-1]
         _said("xdotool", "windowmove", "--sync", window, "0", "0")
         _said("xdotool", "windowsize", window, "1390", "860")
+        self.wait("the window's content", lambda: self._colour_count() > _MANY_COLOURS)
         self.activate()
+
+    def _colour_count(self) -> int:
+        shown = subprocess.run(["import", "-window", "root", "png:-"], capture_output=True, check=False).stdout
+        said = subprocess.run(["identify", "-format", "%k", "-"], input=shown, capture_output=True, check=False).stdout
+        return int(said) if said.isdigit() else 0
 
     def activate(self) -> None:
         """Make the app's window the active one."""

@@ -21,10 +21,29 @@ class Answer(NamedTuple):
 
 
 def finished_answers(database: Path) -> list[Answer]:
-    """Return the answers that are complete, oldest first. A file that does not exist yet has none.
+    """Return the answers that are complete, oldest first. A file that does not exist yet has none."""
+    where = "role = 'assistant' AND stop_reason IS NOT NULL AND text <> ''"
+    rows = _read(database, f"SELECT chat_id, text, model FROM messages WHERE {where} ORDER BY created_s")
+    return [Answer(*row) for row in rows]
 
-    A copy is read, so that the app finds its file as it left it.
-    """
+
+def question_count(database: Path) -> int:
+    """Return how many questions the user has sent."""
+    return len(_read(database, "SELECT chat_id FROM messages WHERE role = 'user'"))
+
+
+def failure_count(database: Path) -> int:
+    """Return how many questions got an error instead of an answer."""
+    return len(_read(database, "SELECT chat_id FROM messages WHERE role = 'assistant' AND error <> ''"))
+
+
+def has_attachment(database: Path) -> bool:
+    """Return whether a question that is not sent yet has a file."""
+    return any(pictures != "[]" for (pictures,) in _read(database, "SELECT pictures FROM drafts"))
+
+
+def _read(database: Path, query: str) -> list[tuple[str, ...]]:
+    """Return rows of a copy of the chats, so that the app finds its file as it left it."""
     if not database.is_file():
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -33,15 +52,11 @@ def finished_answers(database: Path) -> list[Answer]:
                 shutil.copy(source, folder)
         opened = sqlite3.connect(Path(folder, database.name))
         try:
-            rows = opened.execute(
-                "SELECT chat_id, text, model FROM messages WHERE role = 'assistant' AND stop_reason IS NOT NULL "
-                "AND text <> '' ORDER BY created_s"
-            ).fetchall()
+            return opened.execute(query).fetchall()
         except sqlite3.DatabaseError:  # copied in the middle of a write: look again
             return []
         finally:
             opened.close()
-    return [Answer(*row) for row in rows]
 
 
 def registry_value(said: str, name: str = "(Default)") -> str | None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,11 @@ from tools.windows.bundle_test.desktop import Desktop, check
 from tools.windows.bundle_test.records import (
     Answer,
     command_for,
+    failure_count,
     finished_answers,
+    has_attachment,
     loaded_engine,
+    question_count,
     registry_value,
 )
 
@@ -28,8 +32,11 @@ _QUESTION = ("What is VRAM spill?", "system ram")
 _PICTURE_QUESTION = ("What is in this picture?", "red")
 _NEXT_QUESTION = ("What is a quant?", "")
 """What is asked, and a word of the demo's answer in lower case."""
+_SEND_S = 3.0
+"""After this time a click or a key shows what it did, or it is done again."""
 _OTHER_ENGINE = "cpu-sse42"
-_LOAD_IT = (0, 0)
+_LOAD_IT = (400, 150)
+"""Where the button of the notice that offers a model lies in the window, in pixels."""
 
 
 class Trial:
@@ -44,6 +51,7 @@ class Trial:
         self._older, self._current = older, current
         local = desktop.home / "AppData" / "Local"
         self._data = local / "QwenDesk"
+        self._chats = self._data / "chats.db"
         self._installed = local / "Programs" / "QwenDesk"
 
     def steps(self) -> list[tuple[str, Callable[[], str]]]:
@@ -96,6 +104,7 @@ class Trial:
         done = self.desktop.run(rf"{_PROGRAMS}\{_APP}", self._for_windows(picture))
         check(done.returncode == 0, f"the second start ended with {done.returncode}")
         check(len(self.desktop.processes(_APP)) == 1, "two windows run")
+        self.desktop.wait("the picture in the message", lambda: has_attachment(self._chats))
         return self._ask(*_PICTURE_QUESTION)
 
     def _open_model(self) -> str:
@@ -107,12 +116,21 @@ class Trial:
         program, *arguments = command_for(template or "", self._for_windows(model))
         done = self.desktop.run(program, *arguments)
         check(done.returncode == 0, f"the command ended with {done.returncode}")
+        before = self.desktop.processes(_ENGINE)
+
+        def is_loaded() -> bool:
+            self.desktop.click(*_LOAD_IT)
+            time.sleep(_SEND_S)
+            return not set(before) & set(self.desktop.processes(_ENGINE))
+
+        time.sleep(_SEND_S)
         self.desktop.picture("open-model")
-        self.desktop.click(*_LOAD_IT)
-        self._ask(*_NEXT_QUESTION)
-        used = self._answers()[-1].model
-        check(model.stem in used, f"the answer is from {used}")
-        return used
+        self.desktop.wait("the other model", is_loaded)
+        # It has no vision file beside it, so it refuses a chat with a picture.
+        self.desktop.key("ctrl+n")
+        answer = self._ask(*_NEXT_QUESTION)
+        check(any(model.name in maps for maps in self._engine_maps()), f"the engine has not loaded {model.name}")
+        return answer
 
     def _doctor(self) -> str:
         done = self.desktop.run(rf"{_PROGRAMS}\{_COMMAND}", "doctor", "--json")
@@ -125,7 +143,7 @@ class Trial:
     def _kill_engine(self) -> str:
         before = self._engine_in_use()
         self._kill(_ENGINE)
-        self.desktop.wait("the banner or a new engine", lambda: True)
+        time.sleep(_SEND_S)
         self.desktop.picture("engine-killed")
         return f"{self._ask(*_NEXT_QUESTION)} with {before}"
 
@@ -133,6 +151,7 @@ class Trial:
         before = self._answers()
         self._kill(_APP)
         self.desktop.wait_until_gone(_ENGINE)
+        self.desktop.wait("the end of the window", lambda: not self.desktop.windows())
         self._start()
         self._expect(before)
         return f"{len(before)} answers kept"
@@ -178,34 +197,62 @@ class Trial:
 
     def _ask(self, question: str, word: str) -> str:
         before = len(self._answers())
-        self.desktop.activate()
-        self.desktop.type(question)
-        self.desktop.key("Return")
-        self.desktop.wait("the answer", lambda: len(self._answers()) > before)
+        self.desktop.wait("a loaded model", lambda: any(".gguf" in maps for maps in self._engine_maps()))
+        failures = failure_count(self._chats)
+        self._send(question)
+
+        def is_answered() -> bool:
+            nonlocal failures
+            if failure_count(self._chats) > failures:  # sent while the model was not ready yet
+                failures += 1
+                self._send(question)
+            return len(self._answers()) > before
+
+        self.desktop.wait("the answer", is_answered)
         answer = self._answers()[-1].text
         check(word in answer.lower(), f"the answer has no word {word}: {answer}")
         return f'"{answer}"'
 
+    def _send(self, question: str) -> None:
+        before = question_count(self._chats)
+        self.desktop.activate()
+        self.desktop.type(question)
+
+        def is_sent() -> bool:
+            self.desktop.key("Return")
+            time.sleep(_SEND_S)
+            return question_count(self._chats) > before
+
+        self.desktop.wait("the question in the chats", is_sent)
+
     def _answers(self) -> list[Answer]:
-        return finished_answers(self._data / "chats.db")
+        return finished_answers(self._chats)
 
     def _expect(self, before: list[Answer]) -> None:
         check(self._answers()[: len(before)] == before, "chats are lost")
 
     def _engine_in_use(self) -> str:
-        found = ""
+        return next(filter(None, map(loaded_engine, self._engine_maps())), "")
+
+    def _engine_maps(self) -> list[str]:
+        """Return what each engine process has mapped, by the files' names."""
+        found = []
         for process in self.desktop.processes(_ENGINE):
             try:
-                found = loaded_engine(Path(f"/proc/{process}/maps").read_text(encoding="utf-8")) or found
-            except OSError:
+                found.append(Path(f"/proc/{process}/maps").read_text(encoding="utf-8"))
+            except OSError:  # it has ended
                 continue
         return found
 
     def _quit(self) -> None:
-        self.desktop.activate()
-        self.desktop.key("ctrl+q")
-        for program in (_APP, _ENGINE):
-            self.desktop.wait_until_gone(program)
+        def is_closed() -> bool:
+            self.desktop.activate()
+            self.desktop.key("ctrl+q")
+            time.sleep(_SEND_S)
+            return not self.desktop.processes(_APP)
+
+        self.desktop.wait("the end of the app", is_closed)
+        self.desktop.wait_until_gone(_ENGINE)
 
     def _kill(self, program: str) -> None:
         check(bool(self.desktop.processes(program)), f"{program} does not run")
