@@ -261,7 +261,7 @@ def _as_text(made: Plan) -> str:
             tr("driver and other"): device.other_bytes,
         }
         detail = ", ".join(f"{what} {show_bytes(n_bytes)}" for what, n_bytes in parts.items() if n_bytes)
-        name = tr("RAM") if device.name == "CPU" else device.name
+        name = tr("RAM") if device.name == "CPU" else device.title
         lines.append(f"{name}: {show_bytes(device.total_bytes)} ({detail})")
     if made.speed is not None:
         lines.append(

@@ -73,6 +73,11 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them whose experts are in RAM."""
 
     @property
+    def title(self) -> str:
+        """Name for people, with the engine's name if the driver gives one, because a PC may have two equal cards."""
+        return f"{self.description} ({self.name})" if self.description else self.name
+
+    @property
     def total_bytes(self) -> int:
         parts = self.weights_bytes + self.kv_bytes + self.recurrent_bytes + self.compute_bytes
         return parts + self.vision_bytes + self.draft_bytes + self.other_bytes

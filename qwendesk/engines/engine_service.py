@@ -32,6 +32,7 @@ from qwendesk.engines.load_decision import ReadFiles, facts_for
 from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_retry import next_step
 from qwendesk.hardware.ladder import ModelShape, StepDown
+from qwendesk.hardware.layer_split import usable_gpus
 from qwendesk.hub.mmproj_pairing import find_mmproj
 
 Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
@@ -276,7 +277,9 @@ class EngineService:
         model = None if isinstance(files, LoadFailure) else files[0]
         layers = model.block_count - model.nextn_layers if model is not None else 0
         expert_layers = layers if model is not None and model.expert_count else 0
-        step = next_step(options, failed.failure, ModelShape(layers, expert_layers, bool(options.mmproj)))
+        shape = ModelShape(layers, expert_layers, bool(options.mmproj))
+        gpus = tuple(device.name for device in usable_gpus(self.state.devices, options))
+        step = next_step(options, failed.failure, shape, gpus)
         if self.state.failure is failed.failure:
             self.retry.set(step)
 

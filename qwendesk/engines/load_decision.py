@@ -122,7 +122,7 @@ def _failure(options: LoadOptions, plan: Plan) -> LoadFailure:
     """Return what is short. The sentence advises no load options: load_retry.py finds those that help."""
     name = PurePath(options.model).name
     for gpu in plan.memory.gpus:
-        gpu_name = gpu.description or gpu.name
+        gpu_name = gpu.title if len(plan.memory.gpus) > 1 else gpu.description or gpu.name
         if gpu.limit_bytes is not None and gpu.total_bytes > gpu.limit_bytes:
             return LoadFailure(
                 "out_of_vram",

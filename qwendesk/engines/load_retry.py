@@ -1,27 +1,34 @@
 """Finds the step down to try after a failed load."""
 
 import math
+import re
+from collections.abc import Sequence
 
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown, StepId, step_levels
+from qwendesk.hardware.short_gpus import experts_off_gpus
 
 _LEAST_EXPERT_LAYERS = 4
 _SHARE = 0.25
 """How much of the layers one retry moves to the CPU."""
 
 
-def next_step(options: LoadOptions, failure: LoadFailure, model: ModelShape) -> StepDown | None:
+def next_step(
+    options: LoadOptions, failure: LoadFailure, model: ModelShape, gpus: Sequence[str] = ()
+) -> StepDown | None:
     """Return a configuration that needs less memory or doesn't use the GPU; None if that can't help.
 
-    `options` are the options of the failed load, if possible without "auto".
+    `options` are the options of the failed load, if possible without "auto". `gpus` are the engine's names of the GPUs
+    that share the model, in its order.
     """
     if failure.nearest is not None and (step := _to_nearest(options, failure.nearest)):
         return step
     if failure.kind == "out_of_ram":
         return _first_step(options, model, ("context",))
     if failure.kind == "out_of_vram":
-        return _first_step(options, model, tuple(step.id for step in STEPS if step.id != "cpu"))
+        short = _short_gpu(failure, gpus)
+        return _first_step(options, model, tuple(step.id for step in STEPS if step.id != "cpu"), len(gpus), short)
     if failure.kind == "buffer_too_large":
         return _first_step(options, model, ("kv", "context", "layers"))
     if failure.kind == "kv_tensor_too_large":
@@ -40,10 +47,29 @@ def _to_nearest(options: LoadOptions, nearest: LoadOptions) -> StepDown | None:
     return StepDown("layers", nearest) if nearest.n_gpu_layers != options.n_gpu_layers else None
 
 
-def _first_step(options: LoadOptions, model: ModelShape, step_ids: tuple[StepId, ...]) -> StepDown | None:
-    """Return the first possible step, with as many of its levels as one retry takes."""
+def _short_gpu(failure: LoadFailure, gpus: Sequence[str]) -> int | None:
+    """Return which GPU the engine couldn't allocate memory on, by its log; None if that is unknown."""
+    for line in failure.engine_lines:
+        if not re.search("alloc", line, re.IGNORECASE):
+            continue
+        for number, name in enumerate(gpus):
+            if re.search(rf"\b{re.escape(name)}\b", line):
+                return number
+    return None
+
+
+def _first_step(
+    options: LoadOptions, model: ModelShape, step_ids: tuple[StepId, ...], n_gpus: int = 0, short: int | None = None
+) -> StepDown | None:
+    """Return the first possible step, with as many of its levels as one retry takes.
+
+    Experts move off the GPU `short`, if it is known which one lacks memory.
+    """
     for step_id in step_ids:
-        levels = tuple(step_levels(step_id, options, model))
+        if step_id == "experts" and short is not None:
+            levels = tuple(experts_off_gpus(options, model, n_gpus, [short]))
+        else:
+            levels = tuple(step_levels(step_id, options, model))
         if levels:
             stride = _stride(step_id, len(levels), model)
             return StepDown(step_id, levels[min(stride, len(levels)) - 1])

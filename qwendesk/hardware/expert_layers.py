@@ -40,6 +40,14 @@ def with_cpu_expert_layers(options: LoadOptions, layers: Iterable[int]) -> LoadO
     return msgspec.structs.replace(options, n_cpu_moe=counted, override_tensor=patterns)
 
 
+def count_cpu_expert_layers(options: LoadOptions) -> int:
+    """Return the number of layers with experts in RAM by n_cpu_moe, or by a pattern of `with_cpu_expert_layers`."""
+    counted = options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
+    ours = (each for each in options.override_tensor if _OURS.fullmatch(each))
+    layers = {int(number) for each in ours for number in re.findall(r"\d+", each)}
+    return counted + sum(layer >= counted for layer in layers)
+
+
 def own_patterns(options: LoadOptions) -> tuple[str, ...]:
     """Return the placement patterns that were not made by `with_cpu_expert_layers`."""
     return tuple(each for each in options.override_tensor if not _OURS.fullmatch(each))

@@ -16,6 +16,7 @@ from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.rope_scaling import without_rope_scaling
 from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.hardware.expert_layers import count_cpu_expert_layers, own_patterns
 
 SHORTEST_CONTEXT = 4_096
 """The fewest tokens of context that any step leaves: a chat with one or two pictures needs that much."""
@@ -156,7 +157,8 @@ class StepDown(msgspec.Struct, frozen=True):
             case "kv":
                 return tr("Smaller cache (q8_0)")
             case "experts":
-                return tr_n("{0} expert layer on the CPU", "{0} expert layers on the CPU", _number(options.n_cpu_moe))
+                n_layers = count_cpu_expert_layers(options)
+                return tr_n("{0} expert layer on the CPU", "{0} expert layers on the CPU", n_layers)
             case "vision":
                 return tr("Pictures on the CPU")
             case "context":
@@ -174,8 +176,10 @@ class StepDown(msgspec.Struct, frozen=True):
     @property
     def assignment(self) -> str:
         """The changed option as `--set` takes it, such as "n_ctx=8192"."""
-        value = getattr(self.options, self._step.key)
-        return f"{self._step.key}={','.join(value) if isinstance(value, tuple) else value}"
+        is_pattern = self.id == "experts" and own_patterns(self.options) != self.options.override_tensor
+        key = "override_tensor" if is_pattern else self._step.key
+        value = getattr(self.options, key)
+        return f"{key}={','.join(value) if isinstance(value, tuple) else value}"
 
     @property
     def _step(self) -> Step:

@@ -37,6 +37,9 @@ class Gpu(msgspec.Struct, frozen=True):
     other_bytes: int
 
 
+_ANY_GPU = Gpu(DeviceInfo("", "", "gpu", ""), None, None, 0)
+
+
 def usable_gpus(devices: Sequence[DeviceInfo], options: LoadOptions) -> tuple[DeviceInfo, ...]:
     """Return the devices that may get layers: those named in the options, else all GPUs with dedicated memory.
 
@@ -88,6 +91,18 @@ def _gpu(device: DeviceInfo, machine: MachineMemory, engine_bytes: int, other_by
 
 def _usual_drift(device: DeviceInfo) -> int:
     return NVIDIA_DRIFT_BYTES if is_nvidia(device) else 0
+
+
+def runs_of_layers(options: LoadOptions, n_layers: int, n_gpus: int) -> tuple[range, ...]:
+    """Return the layers of each GPU, of `n_layers` without the output; nothing unless tensor_split says it."""
+    is_layer_split = options.split_mode == "layer" and options.tensor_split and options.devices != ("none",)
+    if n_gpus < 2 or not is_layer_split:
+        return ()
+    on_gpu = options.n_gpu_layers if isinstance(options.n_gpu_layers, int) else n_layers + 1
+    split = LayerSplit([_ANY_GPU] * n_gpus, options, on_gpu, n_layers + 1)
+    of_gpus = [split.gpu_of(layer) for layer in range(split.first, n_layers)]
+    ends = [split.first + sum(each <= gpu for each in of_gpus) for gpu in range(n_gpus)]
+    return tuple(range(begin, end) for begin, end in zip((split.first, *ends), ends, strict=False))
 
 
 class LayerSplit:

@@ -73,19 +73,38 @@ def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool) -> str:
 
 
 def _memory(memory: MemoryUse, *, fits: bool) -> Iterator[str]:
+    is_one_of_several = len(memory.gpus) > 1
     for gpu in memory.gpus:
-        name, total = gpu.description or gpu.name, show_bytes(gpu.total_bytes)
-        if gpu.budget_bytes is None:
+        name, total = gpu.title if is_one_of_several else gpu.description or gpu.name, show_bytes(gpu.total_bytes)
+        if is_one_of_several and not gpu.total_bytes:
+            yield tr("{0} gets nothing: the others are faster or have more room.", name)
+        elif gpu.budget_bytes is None:
             yield tr("{0} doesn't report its memory, so it's unknown whether {1} fit.", name, total)
         elif gpu.missing_bytes:
             budget, missing = show_bytes(gpu.budget_bytes), show_bytes(gpu.missing_bytes)
             yield tr("{0}: {1} of {2} available, {3} too much.", name, total, budget, missing)
         else:
             yield tr("{0}: {1} of {2} available.", name, total, show_bytes(gpu.budget_bytes))
+    yield from _layers(memory) if is_one_of_several else ()
     ram = memory.ram
     if not fits and ram.missing_bytes:
         needed, free, missing = map(show_bytes, (ram.total_bytes, ram.budget_bytes or 0, ram.missing_bytes))
         yield tr("RAM: {0} needed, {1} free, {2} too much.", needed, free, missing)
+
+
+def _layers(memory: MemoryUse) -> Iterator[str]:
+    """Yield how many layers each of several GPUs has."""
+    for gpu in memory.gpus:
+        if gpu.layers and gpu.cpu_expert_layers:
+            yield tr_n(
+                "{1} has {0} layer; the experts of {2} are in RAM.",
+                "{1} has {0} layers; the experts of {2} are in RAM.",
+                gpu.layers,
+                gpu.title,
+                gpu.cpu_expert_layers,
+            )
+        elif gpu.layers:
+            yield tr_n("{1} has {0} layer.", "{1} has {0} layers.", gpu.layers, gpu.title)
 
 
 def _placement(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions, memory: MemoryUse) -> str:
@@ -101,7 +120,7 @@ def _placement(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions, m
         return tr("{0} of {1} layers are on the GPU: the most that fit.", chosen.n_gpu_layers, layers)
     n_expert_layers, moved = split_weights(facts).expert_layers, memory.cpu_expert_layers
     if not moved:
-        return tr("All layers are on the GPU.")
+        return tr("All layers are on GPUs.") if len(memory.gpus) > 1 else tr("All layers are on the GPU.")
     if requested.n_cpu_moe != "auto":
         return tr("The experts of {0} of {1} layers are in RAM, as you set.", moved, n_expert_layers)
     return tr(

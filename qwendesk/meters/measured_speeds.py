@@ -12,6 +12,7 @@ from qwendesk.core.files import is_utf8
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 
 _DEPTHS = (8_192, 32_768, 65_536, 131_072)
 """Upper limits of chat lengths in tokens. Longer chats are slower, so speeds are stored separately for each range."""
@@ -37,7 +38,7 @@ def key_of(options: LoadOptions, context_tokens: int) -> str:
     """Return the key of comparable speeds: model file, placement of layers and experts, and length of the chat."""
     depth = next((str(limit) for limit in _DEPTHS if context_tokens <= limit), "longer")
     name = PurePath(options.model).name
-    return f"{name}|layers {options.n_gpu_layers}|experts {options.n_cpu_moe}|{depth}"
+    return f"{name}|layers {options.n_gpu_layers}|experts {count_cpu_expert_layers(options)}|{depth}"
 
 
 class MeasuredSpeeds:

@@ -1,7 +1,7 @@
 """Finds spill remedies: changes to the load options that free enough video memory without shortening the chat."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -12,8 +12,10 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
 from qwendesk.engine.state import EngineState
+from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 from qwendesk.hardware.ladder import ModelShape, StepId, layers_on_gpu, step_levels
 from qwendesk.hardware.memory_estimate import memory_use
+from qwendesk.hardware.short_gpus import experts_off_gpus
 from qwendesk.hardware.speed_estimate import estimate_speed
 from qwendesk.hardware.spill import HEADROOM_BYTES
 from qwendesk.meters.meter_state import GpuBar, VramConsumer
@@ -143,10 +145,10 @@ class _RemedySearch:
         least_context: int = 0,
     ) -> SpillRemedy | None:
         """Return the smallest change of one step that is enough, or None."""
-        for options in step_levels(step_id, start or self._options, self._model):
+        for options in self._levels(step_id, start or self._options):
             estimate = self._estimate(options) if options.n_ctx >= least_context else None
             if estimate is not None and self._is_enough(estimate):
-                moved = _expert_layers_on_cpu(options) - _expert_layers_on_cpu(self._options)
+                moved = count_cpu_expert_layers(options) - count_cpu_expert_layers(self._options)
                 cpu_layers = self._model.layers + 1 - layers_on_gpu(options, self._model) if step_id == "layers" else 0
                 return SpillRemedy(
                     id=remedy_id or step_id,
@@ -157,6 +159,14 @@ class _RemedySearch:
                 )
         return None
 
+    def _levels(self, step_id: StepId, options: LoadOptions) -> Iterator[LoadOptions]:
+        """Return the levels of a step. Experts are moved off the GPUs that lack memory."""
+        if step_id != "experts" or self._now is None:
+            return step_levels(step_id, options, self._model)
+        names = tuple(self._now.gpus)
+        short = [number for number, name in enumerate(names) if name in self._needed]
+        return experts_off_gpus(options, self._model, len(names), short)
+
     def _is_enough(self, estimate: LoadEstimate) -> bool:
         now, free = self._now, self._ram_free_bytes
         if now is None:
@@ -164,10 +174,6 @@ class _RemedySearch:
         frees = all(now.gpus.get(name, 0) - estimate.gpus.get(name, 0) >= n for name, n in self._needed.items())
         more_ram = estimate.ram_bytes - now.ram_bytes
         return frees and (more_ram <= 0 or free is None or more_ram + _RAM_LEFT_BYTES <= free)
-
-
-def _expert_layers_on_cpu(options: LoadOptions) -> int:
-    return options.n_cpu_moe if isinstance(options.n_cpu_moe, int) else 0
 
 
 def bytes_needed(bars: tuple[GpuBar, ...], devices: Mapping[str, str], *, suspected: bool = False) -> dict[str, int]:

@@ -6,6 +6,7 @@ import pytest
 from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.options import LoadOptions
 from qwendesk.engines.load_retry import next_step
+from qwendesk.hardware.expert_layers import cpu_expert_layers
 from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown
 
 FULL = LoadOptions(
@@ -73,3 +74,33 @@ def test_unexplained_crash_offers_the_cpu_once() -> None:
 @pytest.mark.parametrize("kind", ["not_gguf", "truncated", "unsupported_architecture", "missing_file", "other"])
 def test_failures_unrelated_to_memory_offer_no_step(kind: LoadFailureKind) -> None:
     assert next_step(FULL, failure(kind), MIXTURE) is None
+
+
+def test_experts_move_off_the_gpu_that_the_engine_names() -> None:
+    split = msgspec.structs.replace(FULL, type_k="q8_0", n_cpu_moe=2, tensor_split=(50.0, 50.0))
+    lines = (
+        "load_tensors: CUDA0 model buffer size = 9000.00 MiB",
+        "alloc_tensor_range: failed to allocate CUDA1 buffer of size 9663676416",
+    )
+    failed = msgspec.structs.replace(failure("out_of_vram"), engine_lines=lines)
+
+    step = next_step(split, failed, MIXTURE, ("CUDA0", "CUDA1"))
+
+    assert step is not None
+    assert step.id == "experts"
+    assert cpu_expert_layers(step.options, 40) == (0, 1, *range(21, 31))
+    assert step.options.n_cpu_moe == 2
+    assert step.label == "12 expert layers on the CPU"
+    assert step.assignment == f"override_tensor={step.options.override_tensor[0]}"
+    again = next_step(step.options, failed, MIXTURE, ("CUDA0", "CUDA1"))
+    assert again is not None
+    assert cpu_expert_layers(again.options, 40) == (0, 1, *range(21, 40))
+
+
+def test_without_a_named_gpu_experts_are_counted_from_the_first_layer() -> None:
+    split = msgspec.structs.replace(FULL, type_k="q8_0", tensor_split=(50.0, 50.0))
+
+    step = next_step(split, failure("out_of_vram"), MIXTURE, ("CUDA0", "CUDA1"))
+
+    assert step is not None
+    assert (step.options.n_cpu_moe, step.options.override_tensor) == (10, ())

@@ -243,3 +243,20 @@ def test_no_split_is_faster(experts_mib: list[int], rest_mib: int, cards: list[t
     assert speed.start[0] == pytest.approx(fastest, rel=1e-9)
     fewest = min(layers for speed, layers, _ in every if speed >= fastest * (1 - 1e-12))
     assert len(cpu_expert_layers(found, facts.block_count)) <= fewest
+
+
+def test_the_plan_says_what_each_card_gets() -> None:
+    facts = catalog_facts("Qwen3.5-35B-A3B", "Q8_0")
+
+    why = best_plan(facts, None, machine(RTX_3090, RTX_3060), options()).why
+
+    assert why[0].startswith("NVIDIA GeForce RTX 3090 (CUDA0): 22.8 GB of 23.0 GB")
+    assert why[1].startswith("NVIDIA GeForce RTX 3060 (CUDA1): 10.8 GB of 11.0 GB")
+    assert why[2] == "NVIDIA GeForce RTX 3090 (CUDA0) has 29 layers; the experts of 4 are in RAM."
+    assert why[3] == "NVIDIA GeForce RTX 3060 (CUDA1) has 11 layers."
+
+
+def test_the_plan_says_which_card_gets_nothing() -> None:
+    found = best_plan(moe_35b(), None, machine(("NVIDIA GeForce RTX 5090", 32), RTX_3060), options(n_ctx=8192))
+
+    assert "NVIDIA GeForce RTX 3060 (CUDA1) gets nothing: the others are faster or have more room." in found.why

@@ -7,6 +7,8 @@ from qwendesk.core.failures import LoadFailure
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
+from qwendesk.hardware.expert_layers import cpu_expert_layers
+from qwendesk.hardware.layer_split import runs_of_layers
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.meters.meter_state import GpuBar
 from qwendesk.meters.spill_remedies import LoadEstimate, bytes_needed, find_remedies
@@ -73,6 +75,24 @@ async def test_uncounted_memory_gets_a_margin():
     (bar,) = [GpuBar(gpu=GpuReading(pci="a"), total_bytes=8 * GIB, used_bytes=8 * GIB - 100 * MIB)]
     assert bytes_needed((bar,), {"a": "CUDA0"}) == {}
     assert bytes_needed((bar,), {"a": "CUDA0"}, suspected=True) == {"CUDA0": 412 * MIB}
+
+
+def two_cards(options) -> LoadEstimate:
+    """Two cards that share a mixture of 40 layers, 450 MiB of experts each; the caches are q8_0 already."""
+    moved = cpu_expert_layers(options, 40)
+    runs = runs_of_layers(options, 40, 2)
+    on_cards = [sum(450 * MIB for layer in run if layer not in moved) for run in runs]
+    return LoadEstimate({"CUDA0": on_cards[0], "CUDA1": on_cards[1]}, len(moved) * 450 * MIB, (20.0, 30.0))
+
+
+@pytest.mark.parametrize(("short", "layers"), [("CUDA0", (0, 1, 2)), ("CUDA1", (0, 25, 26))])
+async def test_experts_leave_the_card_that_spills(short: str, layers: tuple[int, ...]):
+    asked = msgspec.structs.replace(
+        OPTIONS, type_k="q8_0", type_v="q8_0", vision="off", n_cpu_moe=1, tensor_split=(60.0, 40.0)
+    )
+    (remedy,) = find_remedies(asked, {short: 800 * MIB}, None, 40, two_cards)
+    assert (remedy.id, remedy.expert_layers) == ("experts", 2)
+    assert cpu_expert_layers(remedy.options, 40) == layers
 
 
 @pytest.mark.parametrize(("ram_free_gib", "layers"), [(40, 3), (12, 3), (8, 3), (2.4, 3), (2.3, None)])
