@@ -1,7 +1,7 @@
 """`qwendesk plan`: estimates a model's memory and speed without loading it.
 
-Of a file on Hugging Face, only the header is read. Without --vram, the plan is for this PC, and for a local file the
-engine's dry run gives the exact figures.
+Of a file on Hugging Face, only the header is read. Unless the options describe another PC (cli/made_up_pc.py), the plan
+is for this one, and for a local file the engine's dry run gives the exact figures.
 """
 
 import argparse
@@ -11,21 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 
+from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, made_up_machine, size_of, with_ram
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.commands import COMMAND_KINDS, command
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import is_mmproj_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions
-from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, cards_of, kv_bytes_of
+from qwendesk.core.plan import DevicePlan, Plan, cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB, show_bytes, show_expected, show_tokens
+from qwendesk.core.units import show_bytes, show_expected, show_tokens
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
@@ -34,10 +33,7 @@ from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.settings.service import SettingsService
 
 EXIT_FITS, EXIT_DOES_NOT_FIT = 0, 1
-SYSTEM_RAM_BYTES = 3 * GIB
-"""Part of --ram that the system and a browser use."""
 _HUB_PREFIX = "hf:"
-_MAX_GPUS = 16
 
 Files = tuple[ModelFacts, ModelFacts | None]
 
@@ -51,9 +47,7 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--mmproj", metavar="FILE", help="the vision file (default: a matching one in the model's folder)")
     add("--ctx", metavar="N", type=int, help="context length in tokens (default: chosen by the planner)")
-    add("--vram", metavar="GIB[,GIB...]", help="plan for GPUs with this much memory instead of this PC's; 0: no GPU")
-    add("--ram", metavar="GIB", type=float, help="plan for this much RAM instead of this PC's free RAM")
-    add("--reserve", metavar="GIB", type=float, help="VRAM to leave free (default: as in the settings)")
+    add_made_up_pc_options(parser)
     add(
         "--set",
         metavar="KEY=VALUE",
@@ -103,14 +97,14 @@ async def _plan(
     options: argparse.Namespace, asked: LoadOptions, files: Files, terminal: Terminal
 ) -> Plan | LoadFailure:
     reserve_gib = SettingsService().options.reserve_gb if options.reserve is None else options.reserve
-    reserve_bytes = round(_positive(reserve_gib, "--reserve") * GIB)
-    if options.vram is not None:
-        return plan_of(*files, _simulated_machine(options, reserve_bytes), asked)
+    reserve_bytes = size_of(reserve_gib, "--reserve")
+    if is_made_up(options):
+        return plan_of(*files, made_up_machine(options, reserve_bytes), asked)
     from qwendesk.services import preferred_engine
 
     engines = await preferred_engine()
     devices = await _devices_here(terminal)
-    machine = _with_ram(machine_now(devices, reserve_bytes=reserve_bytes, drift=MeasuredLoads().drift), options.ram)
+    machine = with_ram(machine_now(devices, reserve_bytes=reserve_bytes, drift=MeasuredLoads().drift), options.ram)
     if asked.model.startswith(_HUB_PREFIX):
         return plan_of(*files, machine, asked)
 
@@ -184,49 +178,6 @@ def _read_headers_on_hub(asked: LoadOptions) -> Files:
     return join_shards(parts), mmproj
 
 
-def _simulated_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineMemory:
-    """Return the memory of a PC with the GPUs given by --vram, which is all free. They count as NVIDIA GPUs."""
-    gpus = []
-    for number, text in enumerate(options.vram.split(",")):
-        n_bytes = round(_positive(_number(text, "--vram"), "--vram") * GIB)
-        if n_bytes:
-            gpus.append(DeviceInfo(f"GPU{number}", f"{show_bytes(n_bytes)} GPU", "gpu", "CUDA", n_bytes, n_bytes))
-    if len(gpus) > _MAX_GPUS:
-        raise BadOption(
-            tr("Bad option"), tr("--vram lists {0} GPUs, but the engine supports at most {1}.", len(gpus), _MAX_GPUS)
-        )
-    memory = psutil.virtual_memory()
-    machine = MachineMemory(
-        devices=tuple(gpus),
-        ram_total_bytes=memory.total,
-        ram_available_bytes=memory.available,
-        reserve_bytes=reserve_bytes,
-        physical_cores=psutil.cpu_count(logical=False) or 0,
-    )
-    return _with_ram(machine, options.ram)
-
-
-def _with_ram(machine: MachineMemory, ram_gib: float | None) -> MachineMemory:
-    if ram_gib is None:
-        return machine
-    total = round(_positive(ram_gib, "--ram") * GIB)
-    available = max(total - SYSTEM_RAM_BYTES, total // 2)
-    return msgspec.structs.replace(machine, ram_total_bytes=total, ram_available_bytes=available)
-
-
-def _number(text: str, flag: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise BadOption(tr("Bad option"), tr('"{0}" isn\'t a number of GiB for {1}.', text, flag)) from None
-
-
-def _positive(value: float, flag: str) -> float:
-    if not 0 <= value <= 100_000:
-        raise BadOption(tr("Bad option"), tr("{0} {1} isn't a valid size in GiB.", flag, f"{value:g}"))
-    return value
-
-
 def as_json(made: Plan) -> dict[str, Any]:
     """Return the object that --json prints."""
     return {
@@ -241,7 +192,17 @@ def as_json(made: Plan) -> dict[str, Any]:
 
 
 def _device(device: DevicePlan) -> dict[str, Any]:
-    keys = ("name", "weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes", "vision_bytes", "total_bytes")
+    keys = (
+        "name",
+        "description",
+        "layers",
+        "weights_bytes",
+        "kv_bytes",
+        "recurrent_bytes",
+        "compute_bytes",
+        "vision_bytes",
+        "total_bytes",
+    )
     return {key: getattr(device, key) for key in (*keys, "budget_bytes")}
 
 

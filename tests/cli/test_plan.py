@@ -16,8 +16,8 @@ from tools.hollow_model import write_hollow
 
 KEYS = ["fits", "devices", "ram_bytes", "options", "expected_tok_s", "why", "source"]
 DEVICE_KEYS = [
-    "name", "weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes", "vision_bytes", "total_bytes",
-    "budget_bytes",
+    "name", "description", "layers", "weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes", "vision_bytes",
+    "total_bytes", "budget_bytes",
 ]  # fmt: skip
 
 
@@ -54,6 +54,28 @@ def test_plan_for_a_gpu_given_by_vram(model: Path) -> None:
     low, high = found["expected_tok_s"]
     assert 0 < low < high
     assert any("expert" in sentence.lower() for sentence in found["why"])
+
+
+def test_plan_for_made_up_gpus_has_an_entry_for_each(model: Path) -> None:
+    found = planned(
+        str(model), "--gpu", "RTX 3090:24:20.5", "--gpu", "RTX 3060:12", "--backend", "vulkan", "--ram", "64",
+        "--reserve", "1",
+    )  # fmt: skip
+
+    first, second = found["devices"]
+    assert (first["name"], first["description"], first["budget_bytes"]) == ("Vulkan0", "RTX 3090", 20 * GIB)
+    assert (second["name"], second["description"], second["budget_bytes"]) == ("Vulkan1", "RTX 3060", 11 * GIB)
+    assert first["layers"] + second["layers"] == 40
+    assert sum(found["options"]["tensor_split"]) == 100
+    assert found["options"]["n_cpu_moe"] == 0
+
+
+def test_unified_memory_of_a_mac_is_counted_once(model: Path) -> None:
+    found = planned(str(model), "--unified", "64", "--backend", "metal")
+
+    (gpu,) = found["devices"]
+    assert (gpu["name"], gpu["layers"]) == ("MTL0", 40)
+    assert found["ram_bytes"] > gpu["total_bytes"], "what the GPU uses is RAM"
 
 
 def test_options_set_by_the_user_are_kept(model: Path) -> None:
@@ -108,6 +130,9 @@ def test_a_file_on_the_hub_is_planned_from_its_header_alone(tmp_path: Path) -> N
         (("nowhere.gguf",), "could not be found"),
         (("MODEL", "--vram", "lots"), "a number of GiB"),
         (("MODEL", "--vram", "-4"), "a valid size in GiB"),
+        (("MODEL", "--gpu", "RTX 3090"), "--gpu takes NAME:GIB"),
+        (("MODEL", "--gpu", "RTX 3090:many"), "a number of GiB"),
+        (("MODEL", "--gpu", "RTX 3090:24", "--vram", "8"), "exclude each other"),
         (("MODEL", "--vram", "8", "--set", "n_cpu_moe"), "KEY=VALUE"),
         (("MODEL", "--vram", "8", "--set", "colour=blue"), "no option “colour”"),
         (("MODEL", "--vram", "8", "--set", "override_tensor=blk(=CPU"), "regular expression"),

@@ -1,0 +1,116 @@
+"""The PC that `qwendesk plan` plans for if its options describe one: --gpu, --unified, --backend, --vram and --ram."""
+
+import argparse
+import math
+import re
+
+import msgspec
+import psutil
+
+from qwendesk.core.devices import DeviceInfo, DeviceKind
+from qwendesk.core.errors import BadOption
+from qwendesk.core.plan import MachineMemory
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB, show_bytes
+
+SYSTEM_RAM_BYTES = 3 * GIB
+"""Part of --ram that the system and a browser use."""
+_MAX_GPUS = 16
+_BACKENDS = {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "MTL", "rocm": "ROCm"}
+"""ggml's names, which its devices are named after."""
+_GPU = re.compile(r"(?P<name>.+?):(?P<total>[^:]+)(?::(?P<free>[^:]+))?")
+
+
+def add_made_up_pc_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--gpu",
+        metavar="NAME:GIB[:FREE_GIB]",
+        dest="gpus",
+        action="append",
+        default=[],
+        help='plan for this GPU instead of this PC\'s, such as "RTX 3090:24"; repeatable',
+    )
+    add("--unified", metavar="GIB", type=float, help="plan for a GPU that shares this much memory with the CPU")
+    add("--backend", choices=tuple(_BACKENDS), default="cuda", help="the kind of engine for --gpu and --unified")
+    add("--vram", metavar="GIB[,GIB...]", help="plan for GPUs with this much memory instead of this PC's; 0: no GPU")
+    add("--ram", metavar="GIB", type=float, help="plan for this much RAM instead of this PC's free RAM")
+    add("--reserve", metavar="GIB", type=float, help="VRAM to leave free (default: as in the settings)")
+
+
+def is_made_up(options: argparse.Namespace) -> bool:
+    """Return True if the options describe GPUs, so that this PC's don't matter."""
+    return bool(options.gpus) or options.unified is not None or options.vram is not None
+
+
+def made_up_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineMemory:
+    """Return the memory of the described PC. Raises BadOption."""
+    if bool(options.gpus) + (options.unified is not None) + (options.vram is not None) > 1:
+        raise BadOption(tr("Bad option"), tr("--gpu, --unified and --vram exclude each other."))
+    devices: tuple[DeviceInfo, ...]
+    if options.unified is not None:
+        devices = (_unified_gpu(options),)
+    else:
+        devices = _named_gpus(options) if options.gpus else _gpus_of_sizes(options.vram)
+    if len(devices) > _MAX_GPUS:
+        raise BadOption(
+            tr("Bad option"), tr("{0} GPUs are listed, but the engine supports at most {1}.", len(devices), _MAX_GPUS)
+        )
+    memory = psutil.virtual_memory()
+    machine = MachineMemory(
+        devices=devices,
+        ram_total_bytes=memory.total,
+        ram_available_bytes=memory.available,
+        reserve_bytes=reserve_bytes,
+        physical_cores=psutil.cpu_count(logical=False) or 0,
+    )
+    return with_ram(machine, options.unified if options.ram is None else options.ram)
+
+
+def with_ram(machine: MachineMemory, ram_gib: float | None) -> MachineMemory:
+    """Return `machine` with the RAM that --ram says, of which the system uses a part."""
+    if ram_gib is None:
+        return machine
+    total = size_of(ram_gib, "--ram")
+    available = max(total - SYSTEM_RAM_BYTES, total // 2)
+    return msgspec.structs.replace(machine, ram_total_bytes=total, ram_available_bytes=available)
+
+
+def size_of(gib: float | str, flag: str) -> int:
+    """Return a size in bytes. Raises BadOption."""
+    try:
+        value = float(gib)
+    except ValueError:
+        raise BadOption(tr("Bad option"), tr('"{0}" isn\'t a number of GiB for {1}.', gib, flag)) from None
+    if not math.isfinite(value) or not 0 <= value <= 100_000:
+        raise BadOption(tr("Bad option"), tr("{0} {1} isn't a valid size in GiB.", flag, f"{value:g}"))
+    return round(value * GIB)
+
+
+def _named_gpus(options: argparse.Namespace) -> tuple[DeviceInfo, ...]:
+    backend, gpus = _BACKENDS[options.backend], []
+    for number, text in enumerate(options.gpus):
+        match = _GPU.fullmatch(text)
+        if match is None:
+            raise BadOption(tr("Bad option"), tr('--gpu takes NAME:GIB or NAME:GIB:FREE_GIB, not "{0}".', text))
+        total = size_of(match["total"], "--gpu")
+        free = total if match["free"] is None else min(size_of(match["free"], "--gpu"), total)
+        gpus.append(DeviceInfo(f"{backend}{number}", match["name"].strip(), "gpu", backend, total, free))
+    return tuple(gpus)
+
+
+def _unified_gpu(options: argparse.Namespace) -> DeviceInfo:
+    """Return a GPU without memory of its own. Metal lists it as a GPU, the other engines as an integrated one."""
+    n_bytes, backend = size_of(options.unified, "--unified"), _BACKENDS[options.backend]
+    kind: DeviceKind = "gpu" if options.backend == "metal" else "igpu"
+    return DeviceInfo(f"{backend}0", f"{show_bytes(n_bytes)} unified", kind, backend, n_bytes, n_bytes)
+
+
+def _gpus_of_sizes(sizes: str) -> tuple[DeviceInfo, ...]:
+    """Return GPUs that are known by their size alone. They count as NVIDIA GPUs."""
+    gpus = []
+    for number, text in enumerate(sizes.split(",")):
+        n_bytes = size_of(text, "--vram")
+        if n_bytes:
+            gpus.append(DeviceInfo(f"GPU{number}", f"{show_bytes(n_bytes)} GPU", "gpu", "CUDA", n_bytes, n_bytes))
+    return tuple(gpus)
