@@ -13,7 +13,6 @@ DEVICE = "Vulkan0"
 ENGINE_TESTS = (
     "tests/engine/test_real_engine.py",
     "tests/engine/worker/test_turns.py",
-    "tests/engine/worker/test_loading.py",
 )
 """Tests of the engine on the CPU that are run on the Vulkan device too: tests/engine/demo_device.py tells them."""
 _SHADER_CACHE = SHARED / "shader-cache"
