@@ -6,6 +6,7 @@ close even if one raises.
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import Any
 
 import msgspec
 
@@ -18,8 +19,10 @@ from qwendesk.app.window.tray import missing_tray_remark
 from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.inspector.pasted_options import set_options
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
@@ -151,6 +154,8 @@ def build(
     settings_view = _add_settings(services, models, window, closing)
     bind_field(engines_view, chat.state, lambda state: state.settings, lambda _settings: engines_view.update_commands())
     _add_inspector(chats, engines_view, window)
+    engines_view.models_search_asked.connect(lambda _text: window.show_page("models"))
+    engines_view.models_search_asked.connect(models.actions.search_asked)
     _join_models(models, window, engine, chat)
     chats.offer.shown.connect(models.no_model_strip.set_replaced)
 
@@ -237,6 +242,13 @@ def _add_inspector(chats: ChatView, engines_view: EnginesView, window: MainWindo
         show_inspector("load")
         engines_view.load_tab.page().focus_option("n_ctx")
 
+    def take_options(values: dict[str, Any]) -> None:
+        try:
+            set_options(chats.services.chat, values)
+        except QwenDeskError as error:
+            window.report(error.title, error.sentence)
+
+    engines_view.answer_options_pasted.connect(take_options)
     inspector = Inspector(engines_view.load_tab, chats.sampling, chats.system_prompt)
     inspector.close_asked.connect(chats.area.toggle_inspector)
     chats.inspector_asked.connect(show_inspector)

@@ -139,6 +139,7 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
         "override_tensor": _each("--override-tensor"),
         "stop": _each("--reverse-prompt"),
         "lora": _lora,
+        "penalty_last_n": lambda value, _l, _a: ["--repeat-last-n", str(value)] if value not in (-1, 64) else [],
         "rope_freq_scale": lambda value, _l, _a: _rope_scale(value),
         "logit_bias": _bias,
         "enable_thinking": lambda value, _l, _a: ["--reasoning", "on" if value else "off"],
@@ -147,7 +148,10 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
         "thinking_close": lambda value, _l, answer: _closing(value) if answer.thinking_budget > 0 else [],
     }
 )
-"""Options whose arguments are more than a flag and its value, by key."""
+"""Options whose arguments are more than a flag and its value, by key.
+
+A penalty window of -1 is left out: llama-server would count the prompt too, and its default is 64 tokens.
+"""
 
 
 _OLLAMA_ENVIRONMENT: Mapping[str, str] = MappingProxyType(

@@ -104,7 +104,6 @@ _LEFT_TO_ENGINE = mark("QwenDesk leaves this at llama.cpp's default.")
 _TERMINAL = mark("This only matters in a terminal.")
 _SPLIT = mark("QwenDesk always separates the thinking from the answer.")
 _NO_SHIFT = mark("Qwen3.5's context can't be shifted. When the context is full says what happens instead.")
-_EFFORT = mark("A thinking budget limits how long the model thinks.")
 
 LLAMA_CPP: tuple[Flag, ...] = (
     _value("-fa --flash-attn", "flash_attn", n_values=-1),
@@ -126,7 +125,9 @@ LLAMA_CPP: tuple[Flag, ...] = (
     _value("-rea --reasoning", "enable_thinking"),
     _switch("--reasoning-preserve", "preserve_thinking", "true"),
     _switch("--no-reasoning-preserve", "preserve_thinking", "false"),
-    _value("--chat-template-kwargs", "enable_thinking"),
+    _value("--reasoning-effort", "reasoning_effort"),
+    Flag(program="llama.cpp", names=("--chat-template-kwargs",), key="enable_thinking",
+         see=("preserve_thinking", "reasoning_effort")),
     _value("--lora-scaled", "lora"),
     Flag(program="llama.cpp", names=("-fitt", "--fit-target"), note=_FIT, see=("reserve_gb",)),
     Flag(program="llama.cpp", names=("-fitc", "--fit-ctx"), note=_FIT, see=("aim", "n_ctx")),
@@ -143,7 +144,6 @@ LLAMA_CPP: tuple[Flag, ...] = (
     ),
     *_unused(_NO_SHIFT, "--keep", "--context-shift --no-context-shift", see="context_overflow"),
     *_unused(_SPLIT, "--reasoning-format", "--skip-chat-parsing --no-skip-chat-parsing"),
-    *_unused(_EFFORT, "--reasoning-effort", see="thinking_budget"),
     *_unused(
         _SAMPLER,
         "--samplers --sampler-seq --sampling-seq --top-nsigma --top-n-sigma --dry-sequence-breaker --adaptive-target "

@@ -11,7 +11,7 @@ from qwendesk.core.options import GenerationOptions, LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 
-_SPECIAL_FLAGS = frozenset({"vision", "preserve_thinking", "enable_thinking", "thinking_close"})
+_SPECIAL_FLAGS = frozenset({"vision", "preserve_thinking", "reasoning_effort", "enable_thinking", "thinking_close"})
 """Options whose flag takes something else than the option's value; flag_table.py or command_reader.py has them."""
 _PROGRAMS: tuple[Program, ...] = ("llama.cpp", "ollama", "vllm")
 

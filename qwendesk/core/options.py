@@ -76,7 +76,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 0
     n_gpu_layers: Annotated[
         Literal["auto", "all"] | int,
-        Setting("GPU offload", "--n-gpu-layers", "How many layers are kept in VRAM. Auto keeps as many as fit.", _GPU,
+        Setting("GPU offload", "--n-gpu-layers", "Layers in VRAM. Auto keeps as many as fit; a number ends that.", _GPU,
                 unit="layers", low=0, high=10_000, ollama="num_gpu"),
     ] = "auto"
     n_cpu_moe: Annotated[
@@ -300,9 +300,9 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     penalty_last_n: Annotated[
         int,
         Setting("Penalty window", "--repeat-last-n",
-                "How many recent tokens the penalties cover. 0 is none.",
-                _REPETITION, unit="tokens", low=-1, high=4_194_304, minus_one="Whole context", ollama="repeat_last_n"),
-    ] = 64
+                "How many recent tokens of thinking and answer the penalties cover. Model cards mean all. 0 is none.",
+                _REPETITION, unit="tokens", low=-1, high=4_194_304, minus_one="Whole answer", ollama="repeat_last_n"),
+    ] = -1
     dry_multiplier: Annotated[
         float, Setting("DRY strength", "--dry-multiplier", "Penalises repeated phrases. 0 turns it off.",
                        _REPETITION, low=0, high=100)

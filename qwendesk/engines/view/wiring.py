@@ -33,6 +33,10 @@ class EnginesView(QObject):
     """Emitted when the window should show the Engine page."""
     model_asked = Signal()
     """Emitted when the user wants to choose a model."""
+    answer_options_pasted = Signal(object)
+    """Generation options of a pasted command by key, to be set for the open chat."""
+    models_search_asked = Signal(str)
+    """The user wants to see the model of a pasted command on the Models page."""
 
     def __init__(
         self,
@@ -92,6 +96,8 @@ class EnginesView(QObject):
     def _build_load_tab(self) -> LoadPart:
         tab = LoadPart(self._pending_load, self._settings, self._answer_options)
         tab.model_asked.connect(self.model_asked)
+        tab.answer_options_pasted.connect(self.answer_options_pasted)
+        tab.models_search_asked.connect(self.models_search_asked)
         return tab
 
     def _show_command(self) -> None:

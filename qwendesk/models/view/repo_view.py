@@ -1,9 +1,12 @@
 """One repository of the Hub: its model, and each file with its size and whether it fits."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout
 
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.model_name import ModelName
 from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
@@ -30,6 +33,7 @@ class RepoView(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self._shown: OpenedRepo | None = None
+        self._named: ModelName | None = None
         self._statuses = FileStatuses()
         self._buttons: list[tuple[RepoFile, TextButton]] = []
         self._table: FileTable | None = None
@@ -65,7 +69,23 @@ class RepoView(QFrame):
         self._column.addLayout(head)
         self._column.addWidget(self._facts)
         self._column.addWidget(self._problem)
+        self._named_note = QLabel()
+        self._named_note.setProperty("kind", "small")
+        self._named_note.setObjectName("hub.repo.named")
+        self._named_note.setWordWrap(True)
+        self._named_note.setTextFormat(Qt.TextFormat.PlainText)
+        self._named_note.hide()
+        self._column.addWidget(self._named_note)
         self._column.addWidget(self._retry, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def show_named(self, name: ModelName) -> None:
+        """Remember which file of a repository was named, to show it first once the repository is open."""
+        self._named = name
+
+    def forget_named(self, repo: str) -> None:
+        """Forget the named file unless it is one of `repo`."""
+        if self._named is not None and self._named.repo != repo:
+            self._named = None
 
     def show_repo(self, opened: OpenedRepo, marks: tuple[str, ...]) -> None:
         if opened == self._shown:
@@ -100,11 +120,22 @@ class RepoView(QFrame):
             self._table = None
         self._buttons = []
         if items:
-            in_order = sorted(items, key=lambda item: item.fit.rank if item.fit is not None else 0)
+            named = _named_file(self._named, items)
+            in_order = sorted(items, key=lambda item: (item is not named, item.fit.rank if item.fit is not None else 0))
+            self._show_named(named)
             self._table = FileTable("hub.files", [self._line(item) for item in in_order])
             self._column.addWidget(self._table)
             self._table.show()
         self.show_statuses(self._statuses)
+
+    def _show_named(self, named: RepoFile | None) -> None:
+        """Say which of the files was named, or that it isn't here."""
+        wanted = self._named.path or self._named.quant if self._named is not None else ""
+        text = ""
+        if wanted:
+            text = tr("You named {0}: it's the first.", wanted) if named is not None else tr("{0} isn't here.", wanted)
+        self._named_note.setText(text)
+        self._named_note.setVisible(bool(text))
 
     def _line(self, item: RepoFile) -> FileLine:
         name = WrappingLabel(item.quant or item.name)
@@ -126,8 +157,20 @@ class RepoView(QFrame):
             fit=fit,
             detail=date,
             button=get,
-            fits=item.fit is None or item.fit.kind != "too_large",
+            # The file that was named is among the first, even if it doesn't fit.
+            fits=item.fit is None or item.fit.kind != "too_large" or item is _named_file(self._named, (item,)),
         )
+
+
+def _named_file(name: ModelName | None, items: Sequence[RepoFile]) -> RepoFile | None:
+    """Return the file that `name` means: by its path, or by its quant; None if it isn't there or none was named."""
+    if name is None or not (name.path or name.quant):
+        return None
+    if name.path:
+        return next((item for item in items if item.path == name.path or item.path.endswith(f"/{name.path}")), None)
+    quant = name.quant.upper()
+    exact = next((item for item in items if item.quant.upper() == quant), None)
+    return exact or next((item for item in items if f"-{quant}." in f"{item.name.upper()}."), None)
 
 
 def marks_text(marks: tuple[str, ...]) -> str:

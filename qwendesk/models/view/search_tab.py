@@ -6,6 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from qwendesk.core.model_name import read_model_name
 from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hub.remote import Sort
@@ -40,7 +41,12 @@ class SearchTab(FileOffersTab):
         self._shown: tuple[HubSearchHit, ...] | None = None
         self._rows: list[tuple[HubSearchHit, QFrame]] = []
         self._query = QLineEdit()
-        describe(self._query, "hub.query", tr("Search Hugging Face"), tr("Search by name. Only GGUF models are shown."))
+        describe(
+            self._query,
+            "hub.query",
+            tr("Search Hugging Face"),
+            tr("Search by name, or paste a link or owner/name:quant. Only GGUF models are shown."),
+        )
         self._query.setPlaceholderText(tr("Search Hugging Face for GGUF models"))
         self._query.returnPressed.connect(self._search)
         self._sort = ChevronButton()
@@ -119,9 +125,14 @@ class SearchTab(FileOffersTab):
             self._tasks.start(self._service.show_catalog())
 
     def search(self, text: str, sort: Sort = "downloads") -> None:
-        """Open the repository that `text` names ("owner/name"), or search for its words. "" shows the catalog."""
-        if text.count("/") == 1 and " " not in text and all(text.split("/")):
-            self._open(text)
+        """Open the repository that `text` names, or search for its words. "" shows the catalog.
+
+        A repository is named as "owner/name", with ":QUANT" behind it, or by a link to it or to one of its files.
+        """
+        named = read_model_name(text)
+        if named is not None:
+            self._repo.show_named(named)
+            self._open(named.repo)
             return
         self._close_repo()
         self._tasks.start(self._service.search(text, sort) if text else self._service.show_catalog())
@@ -130,6 +141,7 @@ class SearchTab(FileOffersTab):
         self.search(self._query.text().strip(), self._sorted_by)
 
     def _open(self, repo: str) -> None:
+        self._repo.forget_named(repo)
         self.problem.show_problem("")
         self._tasks.start(self._service.open(repo))
 
@@ -203,7 +215,7 @@ def status_text(state: SearchState) -> str:
     """Return what the search is doing, or why it found nothing and what to do."""
     match state.state:
         case "idle":
-            return tr("Qwen models to begin with. To find more, search by name or type owner/name of a repository.")
+            return tr("Qwen models to begin with. To find more, search by name, or paste a link or owner/name:quant.")
         case "searching":
             return tr("Asking Hugging Face…")
         case "failed":

@@ -42,6 +42,14 @@ def test_penalties_make_words_come_less_often(worker: WorkerProcess, penalty: di
     assert most_common_word(penalised.text) < most_common_word(plain.text) / 2
 
 
+def test_presence_counts_the_whole_answer_unless_a_window_is_set(worker: WorkerProcess) -> None:
+    """The servers on the model cards count all output."""
+    penalty = {"enable_thinking": False, "max_tokens": 150, "presence_penalty": 8.0}
+    usual = worker.ask(LONG, greedy(**penalty))
+    assert usual.text == worker.ask(LONG, greedy(penalty_last_n=-1, **penalty)).text
+    assert usual.text != worker.ask(LONG, greedy(penalty_last_n=16, **penalty)).text
+
+
 def test_a_window_of_zero_switches_penalties_off(worker: WorkerProcess) -> None:
     plain = worker.ask(LONG, greedy(enable_thinking=False))
     windowless = worker.ask(LONG, greedy(enable_thinking=False, repeat_penalty=3.0, penalty_last_n=0))

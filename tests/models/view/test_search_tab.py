@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit, QWidget
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
@@ -200,3 +200,33 @@ async def test_changed_sort_order_searches_again(hub: FakeHub, make_desk: Callab
     await desk.until(lambda: desk.parts.models.services.search.state.value.state == "done")
     assert desk.text_of("hub.sort") == "Most liked"
     assert [path for path in hub.requests("GET") if "sort=likes" in path]
+
+
+@pytest.mark.parametrize(
+    ("pasted", "first"),
+    [
+        (f"{REPO}:Q8_0", "Q8_0"),
+        (f"hf.co/{REPO}:Q4_K_M", "Q4_K_M"),
+        (f"https://huggingface.co/{REPO}/blob/main/Model-4B-Q8_0-00001-of-00002.gguf", "Q8_0"),
+    ],
+)
+async def test_a_pasted_name_or_link_opens_the_repository_with_its_file_first(
+    hub: FakeHub, make_desk: Callable[[], Desk], pasted: str, first: str
+) -> None:
+    desk = await open_tab(make_desk)
+    desk.find("hub.query", QLineEdit).setText(pasted)
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.repo.named"))
+    assert desk.text_of("hub.repo.name") == REPO
+    assert "first" in desk.text_of("hub.repo.named")
+    rows = desk.find("hub.files", QWidget).findChildren(QAbstractButton)
+    gets = sorted((button for button in rows if button.objectName().startswith("hub.get.")), key=lambda each: each.y())
+    assert first in gets[0].objectName()
+
+
+async def test_a_quant_that_is_not_there_is_said(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.find("hub.query", QLineEdit).setText(f"{REPO}:UD-Q9_XL")
+    desk.click("hub.search")
+    await desk.until(lambda: desk.is_shown("hub.repo.named"))
+    assert desk.text_of("hub.repo.named") == "UD-Q9_XL isn't here."

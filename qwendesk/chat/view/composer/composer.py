@@ -1,5 +1,6 @@
 """The composer: attachments, the text of the message, and the controls for its answer."""
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -21,6 +22,8 @@ from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+_TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")
+"""The switches that Qwen3 read in a message."""
 _SEND_WIDTH = 36
 _REMARK_MS = 4000
 _MAX_STYLE_WIDTH = 150
@@ -253,7 +256,7 @@ class Composer(QFrame):
         self._notice = ComposerNotice()
         self._notice.changed.connect(self.notice_changed)
         self._notice.chosen.connect(self.notice_action)
-        self.text.textChanged.connect(lambda: self.show_notice(""))
+        self.text.textChanged.connect(lambda: self.show_notice(_switch_notice(self.text.toPlainText())))
         return self._notice
 
     def _controls(self) -> QHBoxLayout:
@@ -339,6 +342,13 @@ class Composer(QFrame):
         keep.setToolTip(tr("Save these values under a name"))
         keep.triggered.connect(self.save_preset_asked)
         return menu
+
+
+def _switch_notice(text: str) -> str:
+    """Return what to use instead of the switches that Qwen3 read in messages; "" if `text` has none."""
+    if _TYPED_SWITCH.search(text) is None:
+        return ""
+    return tr("Qwen3.5 and later ignore /think and /no_think. Use the Thinking button instead.")
 
 
 def _busy_notice() -> str:

@@ -3,6 +3,7 @@
 import msgspec
 from PySide6.QtGui import QAction
 
+from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport, TemplateAbilities
@@ -73,3 +74,12 @@ async def test_earlier_thinking_is_sent_where_the_template_keeps_it_by_itself(de
     desk.parts.chat.set_overrides({"preserve_thinking": "off"})
     await desk.ask("And now?")
     assert not sent(desk).options.preserve_thinking
+
+
+async def test_typed_switches_of_qwen3_are_answered_with_the_button(desk: Desk) -> None:
+    for text in ("/no_think What is 2 + 2?", "Hello /think", "one\n/nothink"):
+        desk.find("composer.text", ComposerText).setPlainText(text)
+        assert "Thinking button" in desk.text_of("composer.notice"), text
+    for text in ("What does /thinking mean?", "a/think", "think"):
+        desk.find("composer.text", ComposerText).setPlainText(text)
+        assert not desk.is_shown("composer.notice"), text

@@ -1,0 +1,279 @@
+"""Reads a pasted command line of llama.cpp, Ollama or vLLM, or a Modelfile: what it means here."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.errors import BadOption
+from qwendesk.core.flag_table import Flag, Program
+from qwendesk.core.flag_values import flag_value
+from qwendesk.core.flags import find_flag
+from qwendesk.core.model_name import ModelName, gguf_words, read_model_name
+from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.settings import table
+from qwendesk.core.translation import tr
+
+_PROGRAMS: Mapping[str, Program] = {
+    "llama-server": "llama.cpp",
+    "llama-cli": "llama.cpp",
+    "llama-mtmd-cli": "llama.cpp",
+    "llama-bench": "llama.cpp",
+    "llama-run": "llama.cpp",
+    "llama": "llama.cpp",
+    "ollama": "ollama",
+    "vllm": "vllm",
+    "vllm.entrypoints.openai.api_server": "vllm",
+}
+_MODEL_FLAGS = {"-m", "--model", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file"}
+_JSON_FLAGS = {"--chat-template-kwargs", "--default-chat-template-kwargs", "--override-generation-config"}
+_JSON_NAMES = {
+    "repetition_penalty": "repeat_penalty", "max_new_tokens": "max_tokens", "max_tokens": "max_tokens",
+}  # fmt: skip
+_TWO_WORDS = {"run", "pull", "create", "serve", "show", "chat", "bench"}
+_LAUNCHERS = {"sudo", "nohup", "time", "exec", "env", "nice", "python", "python3", "-m", "uv", "uvx", "$", ">", "&"}
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """Something in the command that isn't taken over, and why."""
+
+    words: str
+    """As it was written."""
+    sentence: str
+
+
+class ReadCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pasted command means here."""
+
+    program: Program
+    model: ModelName | None = None
+    load: Mapping[str, Any]
+    """Load options by key."""
+    answer: Mapping[str, Any]
+    """Generation options by key."""
+    system_prompt: str = ""
+    remarks: tuple[Remark, ...] = ()
+
+
+def read_command(text: str) -> ReadCommand | None:
+    """Return what a pasted text means; None if it is no command line of these programs and no Modelfile.
+
+    Flags alone, such as "-ngl 99 -c 65536", count as llama.cpp's.
+    """
+    if re.search(r"^\s*FROM\s+\S", text, re.IGNORECASE | re.MULTILINE):
+        return _Reader("ollama").modelfile(text)
+    words = _words(text)
+    start = next((index for index, word in enumerate(words) if _program(word) is not None), None)
+    if start is None:
+        if not words or not re.match(r"--?[A-Za-z]", words[0]):
+            return None
+        return _Reader("llama.cpp").flags(words)
+    if any(not _may_precede(word) for word in words[:start]):
+        return None
+    program = _program(words[start])
+    assert program is not None, "`start` is the index of a program"
+    reader = _Reader(program)
+    reader.environment(words[:start])
+    rest = words[start + 1 :]
+    if rest and rest[0] in _TWO_WORDS:
+        rest = rest[1:]
+    return reader.flags(rest)
+
+
+def _program(word: str) -> Program | None:
+    name = PureWindowsPath(PurePosixPath(word).name).name.removesuffix(".exe")
+    return _PROGRAMS.get(name)
+
+
+def _may_precede(word: str) -> bool:
+    return word in _LAUNCHERS or re.match(r"\$?\w+[:=]", word) is not None
+
+
+def _words(text: str) -> list[str]:
+    """Split a command line of a Unix shell, cmd or PowerShell into words. Lines that are continued are joined."""
+    joined = re.sub(r"[\\^`][ \t]*\r?\n", " ", text.strip())
+    lexer = shlex.shlex(joined, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    if re.search(r"(^|[\s\"'=])([A-Za-z]:\\|\.{1,2}\\)", joined):
+        lexer.escape = ""  # the backslashes are those of Windows paths
+    try:
+        return list(lexer)
+    except ValueError:  # a quotation mark is not closed
+        return joined.split()
+
+
+class _Reader:
+    """Collects what the words of one command mean."""
+
+    def __init__(self, program: Program) -> None:
+        self._program: Program = program
+        self._model: ModelName | None = None
+        self._load: dict[str, Any] = {}
+        self._answer: dict[str, Any] = {}
+        self._system_prompt = ""
+        self._remarks: list[Remark] = []
+
+    def environment(self, words: list[str]) -> None:
+        """Read the variables that are set before the program's name."""
+        for word in words:
+            name, _, value = word.removeprefix("$env:").partition("=")
+            flag = find_flag(name, "ollama")
+            if name == "CUDA_VISIBLE_DEVICES":
+                self._remark(word, tr("Choose the GPUs with the option Devices."))
+            elif flag is not None and value:
+                self._take(flag, name, [value])
+
+    def flags(self, words: list[str]) -> ReadCommand:
+        index = 0
+        while index < len(words):
+            index += self._flag(words[index], words[index + 1 :])
+        return self._result()
+
+    def modelfile(self, text: str) -> ReadCommand:
+        for instruction, argument in _instructions(text):
+            if instruction == "FROM":
+                self._name_model(argument)
+            elif instruction == "PARAMETER":
+                name, _, value = argument.partition(" ")
+                flag = find_flag(name.lower(), "ollama")
+                if flag is None:
+                    self._remark(f"PARAMETER {name}", tr("QwenDesk doesn't know this parameter."))
+                else:
+                    self._take(flag, name, [_unquoted(value.strip())])
+            elif instruction == "SYSTEM":
+                self._system_prompt = _unquoted(argument)
+            elif instruction == "ADAPTER":
+                self._set("lora", (argument,))
+            elif instruction == "TEMPLATE":
+                self._remark(
+                    "TEMPLATE", tr("Ollama's templates are in another language. QwenDesk uses the one in the model.")
+                )
+            else:
+                self._remark(instruction, tr("This has no effect here."))
+        return self._result()
+
+    def _flag(self, word: str, rest: list[str]) -> int:
+        """Read the flag `word`. Return how many words were used."""
+        name, separator, given = word.partition("=") if word.startswith("--") else (word, "", "")
+        if not word.startswith("-") or re.fullmatch(r"-\d.*", word):
+            self._plain_word(word)
+            return 1
+        if self._program != "vllm" and name.startswith("--"):
+            name = name.replace("_", "-")
+        values = [given] if separator else rest
+        if name in _MODEL_FLAGS and values and not (self._program == "vllm" and name != "--model"):
+            self._name_model(values[0], name)
+            return 1 if separator else 2
+        flag = find_flag(name, self._program)
+        if flag is None:
+            takes_word = not separator and bool(rest) and not rest[0].startswith("-")
+            used = f"{word} {rest[0]}" if takes_word else word
+            self._remark(used, tr("QwenDesk doesn't know this flag."))
+            return 2 if takes_word else 1
+        n_values = flag.n_values
+        if n_values < 0:
+            n_values = int(bool(separator) or bool(rest and not rest[0].startswith("-")))
+        if len(values) < n_values:
+            self._remark(word, tr("The value is missing."))
+            return 1 + len(rest)
+        self._take(flag, name, values[:n_values])
+        return 1 if separator else 1 + n_values
+
+    def _take(self, flag: Flag, name: str, values: list[str]) -> None:
+        written = " ".join([name, *values])
+        if name in _JSON_FLAGS:
+            self._take_json(written, values[0])
+            return
+        if not flag.key:
+            self._remark(written, tr(flag.note))
+            return
+        try:
+            self._set(flag.key, flag_value(flag, name, values[0] if values else ""))
+        except BadOption as error:
+            self._remark(written, error.sentence)
+            return
+        if name == "OLLAMA_KV_CACHE_TYPE":
+            self._set("type_v", self._load["type_k"])
+        if flag.key == "n_gpu_layers":
+            self._remark(written, tr(flag.note))
+
+    def _take_json(self, written: str, text: str) -> None:
+        """Take options from a JSON object, such as {"enable_thinking": false}."""
+        try:
+            content = json.loads(text)
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            self._remark(written, tr("This isn't a JSON object."))
+            return
+        entries = table(GenerationOptions)
+        for key, value in content.items():
+            option = _JSON_NAMES.get(str(key), str(key))
+            try:
+                if option not in entries:
+                    raise BadOption("", tr("QwenDesk doesn't know this parameter."))
+                self._set(option, flag_value(Flag(program=self._program, names=(), key=option), "", json.dumps(value)))
+            except BadOption as error:
+                self._remark(f"{key}: {json.dumps(value)}", error.sentence)
+
+    def _set(self, key: str, value: Any) -> None:
+        options = self._load if key in table(LoadOptions) else self._answer
+        is_list = isinstance(value, tuple) and key in ("override_tensor", "lora", "kv_overrides", "stop", "logit_bias")
+        options[key] = (*options.get(key, ()), *value) if is_list else value
+
+    def _plain_word(self, word: str) -> None:
+        if self._model is None and self._program != "llama.cpp":
+            self._name_model(word)
+        else:
+            self._remark(word, tr("Write the prompt in the chat."))
+
+    def _name_model(self, text: str, flag: str = "") -> None:
+        if flag in ("-hff", "--hf-file") and self._model is not None:
+            self._model = msgspec.structs.replace(self._model, path=text)
+            return
+        is_file = flag == "-m" or text.lower().endswith(".gguf") or text.startswith((".", "/", "~"))
+        if self._program != "vllm" and is_file:
+            if self._model is not None and "mmproj" in text.lower():
+                self._set("mmproj", text)
+            else:
+                self._model = ModelName(file=text)
+            return
+        named = read_model_name(text)
+        if self._program == "vllm":
+            self._model = ModelName(words=gguf_words(text))
+            self._remark(text, tr("vLLM loads another format. QwenDesk needs a GGUF file of the same model."))
+        elif named is not None and (flag or "hf.co/" in text or "huggingface.co/" in text):
+            self._model = named
+        else:
+            self._model = ModelName(words=re.sub(r"[:_]", " ", text.rpartition("/")[2]).removesuffix(" latest"))
+            self._remark(text, tr("This is a name of Ollama's library. Search for the model on the Models page."))
+
+    def _remark(self, words: str, sentence: str) -> None:
+        self._remarks.append(Remark(words, sentence))
+
+    def _result(self) -> ReadCommand:
+        return ReadCommand(
+            program=self._program,
+            model=self._model,
+            load=self._load,
+            answer=self._answer,
+            system_prompt=self._system_prompt,
+            remarks=tuple(dict.fromkeys(self._remarks)),
+        )
+
+
+def _instructions(text: str) -> list[tuple[str, str]]:
+    """Return the instructions of a Modelfile with their arguments, which may have several lines in triple quotes."""
+    pattern = re.compile(r'^[ \t]*([A-Za-z]+)[ \t]+("""[\s\S]*?"""|[^\r\n]*)', re.MULTILINE)
+    return [(match[1].upper(), match[2].strip()) for match in pattern.finditer(text)]
+
+
+def _unquoted(text: str) -> str:
+    for mark in ('"""', '"'):
+        if text.startswith(mark) and text.endswith(mark) and len(text) >= 2 * len(mark):
+            return text[len(mark) : -len(mark)].strip() if mark == '"""' else text[1:-1]
+    return text
