@@ -28,7 +28,9 @@ from tests.engine.clients import MESSAGES, MODEL, OPTIONS, WORDS, answer_text, l
 from tests.fakes import worker as fake_worker
 
 pytestmark = pytest.mark.asyncio
-KILLED = "exit code 15" if sys.platform == "win32" else "stopped unexpectedly, probably because memory ran out"
+KILLED = (
+    "ended by another program" if sys.platform == "win32" else "stopped unexpectedly, probably because memory ran out"
+)
 """Windows has no signals, and no system that kills for memory: who ends a process chooses its exit code."""
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 
-from PySide6.QtCore import QEventLoop
+from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QApplication
 
@@ -12,8 +12,12 @@ from qwendesk.chat.view.thread.highlighter import Highlighter
 
 def wait_for_colours(highlighter: Highlighter, app: QApplication) -> None:
     """Return when no code waits for its colours."""
+    # Under Wine, what is written to a process waits for another event before it is sent.
+    waker = QTimer(interval=20)
+    waker.start()
     while highlighter.is_busy:
         app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+    waker.stop()
 
 
 def drawn_colours(document: QTextDocument) -> list[tuple[str, str]]:
