@@ -56,7 +56,7 @@ async def test_engine_with_an_unnamed_missing_dependency_is_not_a_crash(
     tmp_path: Path, words: str, lack: str, reason: str, crashed: bool
 ) -> None:
     script = tmp_path / "dies.py"
-    script.write_text(f"import sys\nsys.exit({words!r})\n")
+    script.write_text(f"raise RuntimeError({words!r})\n")
     client = WorkerClient((sys.executable, str(script)), WorkerTimeouts(start_s=60, stop_s=1))
     trial = await try_engine("vulkan", "vulkan", None, lambda _engine: client, lambda _backend: lack)
     assert (trial.reason, trial.crashed) == (reason, crashed)

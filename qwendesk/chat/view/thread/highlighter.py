@@ -90,6 +90,8 @@ class Highlighter(QObject):
             return known
         self._requests[view] = (language, code)
         self._send_next()
+        if self._is_off:  # Windows says at once that a program can't be started
+            return plain(code)
         return self._beginning(language, code)
 
     def forget(self, view: CodeView) -> None:
