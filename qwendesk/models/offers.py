@@ -19,17 +19,16 @@ from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
 from qwendesk.models.protocols import AppOptionsSource, ModelEngine
 from qwendesk.models.ranking import (
-    ExpectedSpeed,
     Offer,
     QuantOffer,
     choose_hero,
     choose_lighter,
     choose_quant,
     choose_quick,
-    expected_speed,
     find_flag,
     sort_offers,
 )
+from qwendesk.models.speed_reports import find_reports
 
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
 """Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality.
@@ -71,10 +70,6 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, model: str) -> Offer | None:
         return next((offer for offer in self.offers if offer.id == model), None)
-
-    def speed(self, offer: Offer) -> ExpectedSpeed | None:
-        """Return what users report for a similar PC, or else the planner's estimate; None if unknown."""
-        return expected_speed(offer.model, offer.recommended, self.pc) if offer.recommended is not None else None
 
 
 class OffersService:
@@ -232,6 +227,7 @@ def _quant(
         is_exact=file.is_exact,
         fit=fit,
         speed=speed,
+        reports=find_reports(catalog.contents.speeds, model, file.quant, file.n_bytes, fit, pc),
         quality=quality,
         notes=catalog.notes(model.id, repository.uploader, file.quant),
         flag=find_flag(catalog, repository, file),

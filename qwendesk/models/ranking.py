@@ -7,11 +7,11 @@ import msgspec
 
 from qwendesk.core.file_names import model_name
 from qwendesk.core.plan import SpeedEstimate
-from qwendesk.core.translation import mark, tr
-from qwendesk.hardware.layer_split import is_nvidia
+from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Note, Quality, Repository
-from qwendesk.models.fit import FitLabel, Pc
+from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Note, Quality, Repository, SpeedReport
+from qwendesk.models.expected_speed import ExpectedSpeed, expect_speed
+from qwendesk.models.fit import FitLabel
 
 Reason = Literal["best_in_vram", "good_with_experts_in_ram", "good_on_cpu", "smaller_to_fit", "partly_in_ram"]
 """Why a quant is recommended: it is the best in video memory with a long context; the best with experts in RAM; the
@@ -67,8 +67,15 @@ class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
     speed: SpeedEstimate | None = None
     """Expected by the planner; None if unknown."""
+    reports: tuple[SpeedReport, ...] = ()
+    """What users measured on PCs like this one."""
     flag: str = ""
     """Why it must not be recommended; "" if it may be."""
+
+    @property
+    def expected(self) -> ExpectedSpeed | None:
+        """The speed to expect on this PC, as users report or as the planner estimates; None if unknown."""
+        return expect_speed(self.reports, self.speed)
 
     @property
     def file_name(self) -> str:
@@ -198,54 +205,3 @@ def _any_fits_well(by_id: dict[str, Offer], names: Sequence[str], instead_of: Fi
     found = (by_id[name].recommended for name in names)
     kinds = {"vram", "cpu"} if instead_of.kind == "cpu" else {"vram"}
     return any(quant is not None and quant.fit.kind in kinds and quant.quant not in _COARSE for quant in found)
-
-
-class ExpectedSpeed(msgspec.Struct, frozen=True):
-    """Expected tokens per second, as a range. Not measured on this PC."""
-
-    start: tuple[int, int]
-    """In an empty chat."""
-    long: tuple[int, int] | None
-    """In long chats."""
-    source: str
-    """A sentence, to be translated where it is shown."""
-    is_reported: bool = True
-    """Whether users reported it; False if estimated from memory bandwidth."""
-
-
-_REPORTS = mark("Reported by users with similar PCs.")
-_CPU_REPORTS = mark("Reported by users with similar PCs (CPU only, DDR5).")
-
-
-_ESTIMATE = mark("Estimated from memory bandwidth and the bytes read per token.")
-
-
-def expected_speed(model: CatalogModel, quant: QuantOffer, pc: Pc) -> ExpectedSpeed | None:
-    """Return what users report for a similar PC, or else the planner's estimate; None if unknown."""
-    found = _reported_speed(model, quant.fit, pc)
-    if found is not None or quant.speed is None:
-        return found
-    start, long = (_round_rates(each) for each in (quant.speed.start, quant.speed.long))
-    return ExpectedSpeed(start, long, _ESTIMATE, is_reported=False)
-
-
-def _round_rates(pair: tuple[float, float]) -> tuple[int, int]:
-    return max(round(pair[0]), 1), max(round(pair[1]), 1)
-
-
-def _reported_speed(model: CatalogModel, fit: FitLabel, pc: Pc) -> ExpectedSpeed | None:
-    """Return what users report of PCs like this one. The reports are of one NVIDIA card, or of a CPU alone."""
-    if model.id != "Qwen3.5-35B-A3B":
-        return None
-    if fit.kind == "cpu":
-        return ExpectedSpeed((5, 6), None, _CPU_REPORTS)
-    if len(pc.gpus) != 1 or not is_nvidia(pc.gpus[0]):
-        return None
-    vram_gb = pc.vram_bytes / 2**30
-    if fit.kind == "vram" and 23 <= vram_gb < 30:
-        return ExpectedSpeed((94, 111), (55, 80), _REPORTS)
-    if fit.kind == "vram" and vram_gb >= 30:
-        return ExpectedSpeed((116, 185), (97, 97), _REPORTS)
-    if fit.kind == "experts" and 15 <= vram_gb < 23:
-        return ExpectedSpeed((51, 70), (32, 32), _REPORTS)
-    return None

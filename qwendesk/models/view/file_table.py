@@ -15,7 +15,7 @@ from qwendesk.widgets.text_labels import WrappingLabel
 from qwendesk.widgets.theme_keeper import app_theme
 
 _GAP = 16
-_ROWS_PER_LINE = 5
+_ROWS_PER_LINE = 6
 """Rows of the grid for each file: in a narrow table its cells are below each other, and a rule above them."""
 _WIDE_GAP, _NARROW_GAP = 4, 5
 """Pixels between rows."""
@@ -29,13 +29,16 @@ class FileLine(msgspec.Struct, frozen=True, kw_only=True):
     size: QLabel
     fit: QLabel
     detail: QLabel
+    speed: QLabel | None = None
+    """Before `detail`, in tables that show speeds."""
     button: QWidget
     notes: tuple[QLabel, ...] = ()
     fits: bool
 
     @property
-    def cells(self) -> tuple[QLabel, QLabel, QLabel, QLabel]:
-        return self.name, self.size, self.fit, self.detail
+    def cells(self) -> tuple[QLabel, ...]:
+        speed = (self.speed,) if self.speed is not None else ()
+        return self.name, self.size, self.fit, *speed, self.detail
 
 
 class FileTable(QWidget):
@@ -57,7 +60,8 @@ class FileTable(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 4, 0, 0)
         self._grid.setHorizontalSpacing(_GAP)
-        self._grid.setColumnStretch(4, 1)
+        self._n_cells = len(lines[0].cells) if lines else 0
+        self._grid.setColumnStretch(self._n_cells, 1)
         app_theme().changed.connect(self._arrange)
         self._arrange()
 
@@ -81,26 +85,29 @@ class FileTable(QWidget):
         for index, line in enumerate(self._lines):
             row = 1 + _ROWS_PER_LINE * index
             row += row >= fold_row
-            self._grid.addWidget(self._rules[index], row, 0, 1, 6)
+            self._grid.addWidget(self._rules[index], row, 0, 1, self._n_cells + 2)
             place(row + 1, line)
-        self._grid.addWidget(self._fold, fold_row, 0, 1, 6, Qt.AlignmentFlag.AlignLeft)
+        self._grid.addWidget(self._fold, fold_row, 0, 1, self._n_cells + 2, Qt.AlignmentFlag.AlignLeft)
         self._show_lines()
 
     def _place_wide(self, row: int, line: FileLine) -> None:
         for column, cell in enumerate(line.cells):
             self._grid.addWidget(cell, row, column, _CENTRE_LEFT)
-        self._grid.addWidget(line.button, row, 5)
+        self._grid.addWidget(line.button, row, self._n_cells + 1)
         for note in line.notes:
-            self._grid.addWidget(note, row + 1, 0, 1, 5)
+            self._grid.addWidget(note, row + 1, 0, 1, self._n_cells + 1)
 
     def _place_narrow(self, row: int, line: FileLine) -> None:
         self._grid.addWidget(line.name, row, 0, _CENTRE_LEFT)
-        self._grid.addWidget(line.size, row, 1, 1, 4, Qt.AlignmentFlag.AlignVCenter)
-        self._grid.addWidget(line.button, row, 5)
-        self._grid.addWidget(line.fit, row + 1, 0, 1, 6, Qt.AlignmentFlag.AlignLeft)
-        self._grid.addWidget(line.detail, row + 2, 0, 1, 6)
+        columns = self._n_cells + 2
+        self._grid.addWidget(line.size, row, 1, 1, columns - 2, Qt.AlignmentFlag.AlignVCenter)
+        self._grid.addWidget(line.button, row, columns - 1)
+        self._grid.addWidget(line.fit, row + 1, 0, 1, columns, Qt.AlignmentFlag.AlignLeft)
+        if line.speed is not None:
+            self._grid.addWidget(line.speed, row + 2, 0, 1, columns)
+        self._grid.addWidget(line.detail, row + 3, 0, 1, columns)
         for note in line.notes:
-            self._grid.addWidget(note, row + 3, 0, 1, 6)
+            self._grid.addWidget(note, row + 4, 0, 1, columns)
 
     def _wide_width(self) -> int:
         """Return the width at which all cells of a line are side by side."""
@@ -121,6 +128,8 @@ class FileTable(QWidget):
             for widget in (line.name, line.size, line.button, *line.notes):
                 widget.setVisible(is_shown)
             line.fit.setVisible(is_shown and bool(line.fit.text()))
+            if line.speed is not None:
+                line.speed.setVisible(is_shown and bool(line.speed.text()))
             has_detail = bool(self._is_wide) or line.detail.text() not in ("", NO_DETAIL)
             line.detail.setVisible(is_shown and has_detail)
         self._show_fold()

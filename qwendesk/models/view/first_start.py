@@ -24,9 +24,9 @@ from qwendesk.models.view.offer_texts import (
     fit_details,
     fit_text,
     lighter_text,
-    speed_text,
     time_text,
 )
+from qwendesk.models.view.speed_texts import expected_text
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.file_dialogs import ask_for_folder
@@ -311,7 +311,7 @@ class FirstStart(QWidget):
         lines += [
             metered_text(start, hero.total_bytes(quant)),
             lighter_text(start.offers),
-            speed_text(start.offers.speed(hero)),
+            expected_text(hero),
         ]
         self._expect.setText(" ".join(line for line in lines if line))
         self._bar.setVisible(item is not None)

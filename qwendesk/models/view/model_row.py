@@ -10,7 +10,8 @@ from qwendesk.models.fit import FitLabel
 from qwendesk.models.model_list import ModelEntry, ModelProgress
 from qwendesk.models.model_state import ModelState
 from qwendesk.models.view.model_texts import button_text, details_text, fix_hint, owner_hint, owner_text, progress_text
-from qwendesk.models.view.offer_texts import fit_details, fit_word, measured_text
+from qwendesk.models.view.offer_texts import fit_details, fit_word
+from qwendesk.models.view.speed_texts import measured_text
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
 from qwendesk.widgets.text_labels import ElidedLabel

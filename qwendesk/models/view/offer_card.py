@@ -20,6 +20,7 @@ from qwendesk.models.view.offer_texts import (
     size_text,
 )
 from qwendesk.models.view.quant_table import QuantTable
+from qwendesk.models.view.speed_texts import speed_sources
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.layouts import (
     DensitySpacing,
@@ -172,13 +173,9 @@ class OfferCard(QFrame):
     def _reasons(self) -> list[str]:
         offer, quant = self._offer, self._offer.recommended
         lines = [reason_text(offer)]
-        expected = self._offers.speed(offer)
-        if self._measured is not None:
-            lines.append(tr("Speed: measured on this PC in your last chat with it."))
-        elif expected is not None:
-            lines.append(tr("Speed: {0} Not measured on this PC.", tr(expected.source)))
         if quant is None:
             return lines
+        lines += speed_sources(quant, self._measured)
         lines += [quality_text(each) for each in quant.quality]
         lines += [tr("{0} ({1})", tr(note.text), tr(note.source)) for note in quant.notes]
         if not quant.quality:

@@ -7,13 +7,14 @@ from typing import Final
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.number_format import show_count, show_decimal
-from qwendesk.core.translation import mark, tr, tr_n, unbroken
-from qwendesk.core.units import GIB, show_bytes, show_duration, show_expected, show_rate, show_tokens
+from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
 from qwendesk.hub.catalog_schema import CatalogModel, Quality
 from qwendesk.hub.download_state import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.offers import Offers
-from qwendesk.models.ranking import ExpectedSpeed, Offer, QuantOffer
+from qwendesk.models.ranking import Offer, QuantOffer
+from qwendesk.models.view.speed_texts import expected_text, measured_text
 
 _CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -112,7 +113,7 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
     """
     model = offer.model
     purpose = model.purpose if offers.pc.gpus else _CPU_PURPOSES.get(model.id, model.purpose)
-    speed = speed_text(offers.speed(offer)) if measured_tok_s is None else measured_text(measured_tok_s)
+    speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected_text(offer)
     lines = tr(purpose), lighter_text(offers) if offer.is_hero else "", speed
     return " ".join(line for line in lines if line)
 
@@ -166,25 +167,6 @@ def quality_short(quant: QuantOffer) -> str:
     if not now:
         return NO_DETAIL
     return f"{now[-1].measure} {show_decimal(now[-1].value, 3)} · {tr(now[-1].series).partition(':')[0]}"
-
-
-def speed_text(speed: ExpectedSpeed | None) -> str:
-    """Return the expected speed in tok/s, at the start and in long chats, with its source; "" if unknown."""
-    if speed is None:
-        return ""
-    start = show_expected(speed.start)
-    if not speed.is_reported:
-        long = show_expected(speed.long or speed.start)
-        return unbroken(tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long))
-    if speed.long is None:
-        return unbroken(tr("About {0} tok/s (user reports)", start))
-    text = tr("About {0} tok/s at the start, {1} in long chats (user reports)", start, show_expected(speed.long))
-    return unbroken(text)
-
-
-def measured_text(tok_s: float) -> str:
-    """Return the speed that was measured on this PC: "Measured here: 12 tok/s"."""
-    return unbroken(tr("Measured here: {0} tok/s", show_rate(tok_s)))
 
 
 def pc_text(pc: Pc) -> str:

@@ -1,4 +1,4 @@
-"""All quants of one model: size, fit, quality, notes, and a button to download each."""
+"""All quants of one model: size, fit, speed, quality, notes, and a button to download each."""
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -11,7 +11,8 @@ from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.file_button import file_button, show_file_status
 from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small_label
-from qwendesk.models.view.offer_texts import NO_DETAIL, measured_text, quality_short, quality_text, size_text
+from qwendesk.models.view.offer_texts import quality_short, quality_text, size_text
+from qwendesk.models.view.speed_texts import speed_cell, speed_sources
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.text_labels import WrappingLabel
 
@@ -25,9 +26,9 @@ class QuantTable(QWidget):
         """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
         super().__init__()
         self._offer, self._speeds = offer, speeds
-        self._qualities: list[tuple[QuantOffer, QLabel]] = []
+        self._speed_labels: list[tuple[QuantOffer, QLabel]] = []
         self._buttons: list[tuple[QuantOffer, TextButton]] = []
-        headings = tr("Quant"), tr("Size"), tr("Fits this PC"), tr("Quality")
+        headings = tr("Quant"), tr("Size"), tr("Fits this PC"), tr("Speed"), tr("Quality")
         lines = [self._line(quant) for quant in sorted(offer.quants, key=lambda quant: quant.fit.rank)]
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -40,17 +41,13 @@ class QuantTable(QWidget):
     def show_speeds(self, speeds: Mapping[str, float]) -> None:
         """Show speeds that were measured since."""
         self._speeds = speeds
-        for quant, label in self._qualities:
-            label.setText(self._quality_text(quant))
+        for quant, label in self._speed_labels:
+            self._show_speed(quant, label)
 
-    def _quality_text(self, quant: QuantOffer) -> str:
-        """Return the quality, and in a second line the speed on this PC if it was measured."""
+    def _show_speed(self, quant: QuantOffer, label: QLabel) -> None:
         measured = self._speeds.get(PurePosixPath(quant.path).name)
-        quality = quality_short(quant)
-        if measured is None:
-            return quality
-        text = measured_text(measured)
-        return text if quality == NO_DETAIL else f"{quality}\n{text}"
+        label.setText(speed_cell(quant, measured))
+        label.setToolTip("\n".join(speed_sources(quant, measured)))
 
     def _line(self, quant: QuantOffer) -> FileLine:
         offer = self._offer
@@ -58,8 +55,10 @@ class QuantTable(QWidget):
         if offer.recommended is not None and quant.quant == offer.recommended.quant:
             name.setProperty("chip", "accent")
             name.setToolTip(tr("Recommended for this PC"))
-        quality = QLabel(self._quality_text(quant))
-        self._qualities.append((quant, quality))
+        speed = QLabel()
+        self._speed_labels.append((quant, speed))
+        self._show_speed(quant, speed)
+        quality = QLabel(quality_short(quant))
         quality.setToolTip("\n".join(quality_text(each) for each in quant.quality) or tr("No measurements yet."))
         button = file_button()
         text = tr("{0} {1}, {2}", offer.id, quant.quant, size_text(offer, quant))
@@ -70,6 +69,7 @@ class QuantTable(QWidget):
             name=name,
             size=WrappingLabel(size_text(offer, quant)),
             fit=fit_chip(quant.fit),
+            speed=speed,
             detail=quality,
             button=button,
             notes=_notes(quant),

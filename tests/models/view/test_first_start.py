@@ -52,7 +52,7 @@ async def test_card_names_pc_model_size_folder_and_time(make_desk: Callable[[], 
     assert desk.text_of("start.folder.size") == "500.0 GB free"
     expect = desk.text_of("start.expect")
     assert "minutes at 50 MB/s (assumed)" in expect
-    assert "55–80 in long chats" in expect
+    assert "79 at 128K (RTX 3090, CUDA, Q4)" in expect
     assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
     assert not desk.is_shown("composer.text")
 

@@ -1,0 +1,83 @@
+"""Chooses the user reports of speed that hold for this PC: same cards, same engine, same placement, similar size."""
+
+from collections.abc import Sequence
+
+from qwendesk.core.units import GIB
+from qwendesk.hardware.gpu_cards import backend_of, find_card
+from qwendesk.hub.catalog_schema import CatalogModel, SpeedReport
+from qwendesk.models.fit import FitLabel, Pc
+
+_LIKE_SIZE = 1.15
+"""Files whose sizes differ by less than this factor are alike: the next larger or smaller quant."""
+_SAME_SIZE = 1.06
+"""Files of the same quant differ by about this much between versions and uploaders."""
+_LIKE_PLACEMENT = 0.15
+"""How many of the expert layers, as a share, may be on the other side."""
+
+
+def find_reports(
+    reports: Sequence[SpeedReport], model: CatalogModel, quant: str, n_bytes: int, fit: FitLabel, pc: Pc
+) -> tuple[SpeedReport, ...]:
+    """Return the reports that hold for a file of `n_bytes` on `pc`, those of the shortest chats first.
+
+    They are of the quant whose file is most alike in size and of those about as large as that one: reports of others
+    would contradict each other. Reports from older engines never count.
+    """
+    found = [
+        report
+        for report in reports
+        if not report.has_old_engine
+        and _layers(report.model) == _layers(model.id)
+        and _is_within(report.n_bytes, n_bytes, _LIKE_SIZE)
+        and _is_mxfp4(report.quant) == _is_mxfp4(quant)
+        and _has_same_placement(report, fit)
+        and _has_same_cards(report, pc)
+    ]
+    closest = min((report.n_bytes for report in found), key=lambda size: abs(size - n_bytes), default=0)
+    alike = (report for report in found if _is_within(report.n_bytes, closest, _SAME_SIZE))
+    return tuple(sorted(alike, key=lambda report: (report.depth, report.tok_s)))
+
+
+def _layers(model: str) -> str:
+    """Return what models of several versions have in common: "27B" of 3.5, 3.6 and 3.8 has the same layers."""
+    return model.partition("-")[2] if model.startswith("Qwen3.") else model
+
+
+def _is_mxfp4(quant: str) -> bool:
+    """Return whether the experts are in MXFP4, which has kernels of its own."""
+    return quant.startswith("MXFP4")
+
+
+def _is_within(one: float, other: float, factor: float) -> bool:
+    low, high = sorted((one, other))
+    return high <= factor * low
+
+
+def _has_same_placement(report: SpeedReport, fit: FitLabel) -> bool:
+    if report.placement != fit.kind:
+        return False
+    if report.on_cpu is None or fit.kind == "cpu":
+        return True
+    return abs(report.on_cpu - fit.on_cpu) <= _LIKE_PLACEMENT * fit.of_layers
+
+
+def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
+    if not report.gpus:
+        return not pc.gpus
+    if len(report.gpus) != len(pc.gpus) or any(backend_of(gpu) != report.backend for gpu in pc.gpus):
+        return False
+    if report.placement != "vram" and any(not _has_memory(gpu.total_bytes, report.gpu_gb) for gpu in pc.gpus):
+        return False
+    left = [find_card(name) for name in report.gpus]
+    for gpu in pc.gpus:
+        card = find_card(gpu.description or gpu.name)
+        like = next((each for each in left if card is not None and each is not None and card.is_like(each)), None)
+        if like is None:
+            return False
+        left.remove(like)
+    return True
+
+
+def _has_memory(n_bytes: int | None, gib: float) -> bool:
+    """Return whether a card has the memory that is printed on its box, of which drivers report a little less."""
+    return n_bytes is not None and abs(n_bytes / GIB - gib) <= 1

@@ -1,0 +1,97 @@
+"""Texts about the speed of a model on this PC: measured here, reported by users, or estimated. No widgets here."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from qwendesk.core.translation import tr, unbroken
+from qwendesk.core.units import show_expected, show_rate, show_tokens
+from qwendesk.hub.catalog_schema import SpeedReport
+from qwendesk.models.expected_speed import ExpectedSpeed, SpeedAtDepth
+from qwendesk.models.ranking import Offer, QuantOffer
+
+_BACKENDS: Mapping[str, str] = MappingProxyType(
+    {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "Metal", "rocm": "ROCm", "cpu": "CPU"}
+)
+
+
+def measured_text(tok_s: float) -> str:
+    """Return the speed that was measured on this PC: "Measured here: 12 tok/s"."""
+    return unbroken(tr("Measured here: {0} tok/s", show_rate(tok_s)))
+
+
+def expected_text(offer: Offer) -> str:
+    """Return the speed to expect of the recommended quant, and what it is known from; "" if unknown."""
+    speed = offer.recommended.expected if offer.recommended is not None else None
+    if speed is None:
+        return ""
+    if not speed.reports:
+        start, long = (show_expected((each.slow, each.fast)) for each in (speed.speeds[0], speed.speeds[-1]))
+        return unbroken(tr("Estimated {0} tok/s at the start, {1} in long chats.", start, long))
+    return unbroken(tr("Others report {0} ({1}).", _speeds_text(speed), _conditions(speed, offer.id)))
+
+
+def speed_cell(quant: QuantOffer, measured_tok_s: float | None) -> str:
+    """Return the speed of a quant in new chats for a table, and in a second line what it is known from; "" if unknown.
+
+    A report of long chats only isn't shown, because it can't be compared with the other rows.
+    """
+    if measured_tok_s is not None:
+        return unbroken(tr("{0} tok/s\nmeasured here", show_rate(measured_tok_s)))
+    speed = quant.expected
+    if speed is not None and speed.reports and not speed.speeds[0].depth:
+        return unbroken(tr("{0} tok/s\nreported", show_expected(speed.start)))
+    return unbroken(tr("{0} tok/s\nestimated", show_expected(quant.speed.start))) if quant.speed is not None else ""
+
+
+def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
+    """Return what the shown speed is known from, in lines; [] if the speed is unknown."""
+    if measured_tok_s is not None:
+        return [tr("Speed: measured on this PC in your last chat with it.")]
+    speed = quant.expected
+    if speed is None:
+        return []
+    if not speed.reports:
+        return [tr("Speed: estimated from memory bandwidth and the bytes read per token. Not measured on this PC.")]
+    return [tr("Speed: reported by users with the same cards and engine. Not measured on this PC.")] + [
+        _report_text(report) for report in speed.reports
+    ]
+
+
+def _speeds_text(speed: ExpectedSpeed) -> str:
+    return ", ".join(_at_depth(each, is_first=not index) for index, each in enumerate(speed.speeds))
+
+
+def _at_depth(speed: SpeedAtDepth, *, is_first: bool) -> str:
+    rate = show_expected((speed.slow, speed.fast))
+    if not speed.depth:
+        return tr("{0} tok/s at the start", rate)
+    depth = show_tokens(speed.depth)
+    return tr("{0} tok/s at {1}", rate, depth) if is_first else tr("{0} at {1}", rate, depth)
+
+
+def _conditions(speed: ExpectedSpeed, model: str) -> str:
+    """Return "RTX 3090, CUDA, Q4_K_M", and the model if the reports are of another version."""
+    cards = _joined([_cards(report) for report in speed.reports])
+    quants = _joined([_file_text(report, model) for report in speed.reports])
+    backend = _BACKENDS.get(speed.reports[0].backend, "")
+    return ", ".join(part for part in (cards, backend if speed.reports[0].gpus else "", quants) if part)
+
+
+def _report_text(report: SpeedReport) -> str:
+    depth = tr("at {0}", show_tokens(report.depth)) if report.depth else tr("at the start")
+    rate = tr("{0} tok/s {1}", show_expected(report.range), depth)
+    known = (_cards(report), _BACKENDS.get(report.backend, "") if report.gpus else "", f"{report.model} {report.quant}")
+    origin = f"{report.source}, {report.date}" if report.date else report.source
+    return " · ".join((rate, ", ".join(each for each in known if each), origin))
+
+
+def _cards(report: SpeedReport) -> str:
+    return " + ".join(report.gpus) or tr("a CPU with DDR5")
+
+
+def _file_text(report: SpeedReport, model: str) -> str:
+    return report.quant if report.model == model else f"{report.model} {report.quant}"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return " / ".join(dict.fromkeys(texts))
