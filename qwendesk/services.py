@@ -32,6 +32,7 @@ from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.self_test import AskQuestion, SelfTest
 from qwendesk.engines.services import InstalledEngines, build_installed, build_self_test
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
@@ -92,8 +93,20 @@ def build_services(
     closing.push_async_callback(settings.close)
     environment = engines.environment if engines is not None else dict
     read_files = partial(facts_for, read=headers.read_facts)
+    meter_source = meter_source or MeterSource()
+    speeds = meter_source.speeds or MeasuredSpeeds()
+
+    def readings() -> tuple[GpuReading, ...]:
+        snapshot = meters.service.state.value.snapshot
+        return snapshot.gpus if snapshot is not None else ()
+
     planner = LoadPlanner(
-        lambda: settings.options.reserve_gb, lambda: measured.drift, environment, read_files=read_files
+        lambda: settings.options.reserve_gb,
+        lambda: measured.drift,
+        environment,
+        read_files=read_files,
+        gpu_factor=lambda: speeds.gpu_factor,
+        readings=readings,
     )
     engine = EngineService(client, decide=decide or planner.decide, read_files=read_files)
     closing.push_async_callback(engine.close)
@@ -101,10 +114,10 @@ def build_services(
     closing.push_async_callback(chat.close)
     profiles = ProfilesService()
     closing.push_async_callback(profiles.close)
-    meter_source = meter_source or MeterSource()
-    speeds = meter_source.speeds or MeasuredSpeeds()
     library = LibraryService(headers=headers)
-    models = build_model_services(settings, profiles, engine, library, closing, speeds=speeds.by_file)
+    models = build_model_services(
+        settings, profiles, engine, library, closing, speeds=speeds.by_file, gpu_factor=lambda: speeds.gpu_factor
+    )
     engine.options_for = models.load_options.options_for
     engine.with_saved_options = profiles.applied
     meters = build_meter_services(
@@ -141,7 +154,11 @@ def build_services(
         drift=lambda: measured.drift,
         ask=estimate,
         base_repo=models.load_options.base_repo,
+        measured=speeds.in_short_chats,
+        gpu_factor=lambda: speeds.gpu_factor,
+        readings=readings,
     )
+    closing.callback(speeds.by_file.subscribe(lambda _speeds: pending_load.show_measured()))
     closing.push_async_callback(pending_load.close)
     idle_unload = IdleUnload(engine, settings)
     closing.push_async_callback(idle_unload.close)

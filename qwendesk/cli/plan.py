@@ -24,12 +24,13 @@ from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions
 from qwendesk.core.plan import DevicePlan, Plan, cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
-from qwendesk.core.units import show_bytes, show_expected, show_tokens
+from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.hub.mmproj_pairing import find_mmproj
+from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.settings.service import SettingsService
 
 EXIT_FITS, EXIT_DOES_NOT_FIT = 0, 1
@@ -87,10 +88,15 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
         )  # fmt: skip
         terminal.write(text.rstrip("\n") + "\n")
     elif options.json:
-        terminal.write_json(as_json(made))
+        terminal.write_json(as_json(made, _measured(options, made)))
     else:
-        terminal.write(_as_text(made))
+        terminal.write(_as_text(made, _measured(options, made)))
     return EXIT_FITS if made.fits else EXIT_DOES_NOT_FIT
+
+
+def _measured(options: argparse.Namespace, made: Plan) -> float | None:
+    """Return the speed that was measured on this PC with the planned options; None for a made-up PC."""
+    return MeasuredSpeeds().in_short_chats(made.options) if not is_made_up(options) else None
 
 
 async def _plan(
@@ -104,7 +110,10 @@ async def _plan(
 
     engines = await preferred_engine()
     devices = await _devices_here(terminal)
-    machine = with_ram(machine_now(devices, reserve_bytes=reserve_bytes, drift=MeasuredLoads().drift), options.ram)
+    here = machine_now(
+        devices, reserve_bytes=reserve_bytes, drift=MeasuredLoads().drift, gpu_factor=MeasuredSpeeds().gpu_factor
+    )
+    machine = with_ram(here, options.ram)
     if asked.model.startswith(_HUB_PREFIX):
         return plan_of(*files, machine, asked)
 
@@ -178,7 +187,7 @@ def _read_headers_on_hub(asked: LoadOptions) -> Files:
     return join_shards(parts), mmproj
 
 
-def as_json(made: Plan) -> dict[str, Any]:
+def as_json(made: Plan, measured_tok_s: float | None = None) -> dict[str, Any]:
     """Return the object that --json prints."""
     return {
         "fits": made.fits,
@@ -186,6 +195,7 @@ def as_json(made: Plan) -> dict[str, Any]:
         "ram_bytes": made.ram_bytes,
         "options": msgspec.to_builtins(made.options),
         "expected_tok_s": [round(speed, 1) for speed in made.speed.start] if made.speed else None,
+        "measured_tok_s": round(measured_tok_s, 1) if measured_tok_s is not None else None,
         "why": [*made.why, *((made.label,) if made.label else ())],
         "source": made.source,
     }
@@ -206,7 +216,7 @@ def _device(device: DevicePlan) -> dict[str, Any]:
     return {key: getattr(device, key) for key in (*keys, "budget_bytes")}
 
 
-def _as_text(made: Plan) -> str:
+def _as_text(made: Plan, measured_tok_s: float | None = None) -> str:
     lines = [tr("It fits.") if made.fits else tr("It doesn't fit.")]
     if made.label:
         lines.append(made.label)
@@ -224,7 +234,9 @@ def _as_text(made: Plan) -> str:
         detail = ", ".join(f"{what} {show_bytes(n_bytes)}" for what, n_bytes in parts.items() if n_bytes)
         name = tr("RAM") if device.name == "CPU" else device.title
         lines.append(f"{name}: {show_bytes(device.total_bytes)} ({detail})")
-    if made.speed is not None:
+    if measured_tok_s is not None:
+        lines.append(tr("Measured here: {0} tok/s", show_rate(measured_tok_s)))
+    elif made.speed is not None:
         lines.append(
             tr(
                 "Estimated {0} tok/s at the start of a chat, {1} at {2} context.",

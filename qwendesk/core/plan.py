@@ -41,6 +41,8 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     physical_cores: int = 0
     ram_bandwidth: float | None = None
     """Bytes/s if measured on this PC; None uses a typical value."""
+    gpu_factor: float = 1.0
+    """By how much the GPUs were faster than estimated, as measured on this PC; 1 before any measurement."""
     pcie_bandwidth: tuple[tuple[str, float], ...] = ()
     """Device name and bytes/s of copies over its PCIe link, where the probes tell generation and width."""
 

@@ -1,6 +1,6 @@
 """Decides the options that are "auto", based on the model file's header and the memory that is free now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 
 import msgspec
@@ -15,8 +15,10 @@ from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.hardware.engine_gpus import link_speeds
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.mmproj_pairing import mmproj_mismatch
 
@@ -43,8 +45,18 @@ def decide_on_cpu(options: LoadOptions, devices: Devices) -> DecidedOptions | Lo
     return decide(msgspec.structs.replace(options, devices=("none",), n_gpu_layers=0, vision=vision), devices)
 
 
-def machine_now(devices: Devices, *, reserve_bytes: int = GIB, drift: Drift = ()) -> MachineMemory:
-    """Return the memory that is free now. No model should be loaded, because its memory would count as used."""
+def machine_now(
+    devices: Devices,
+    *,
+    reserve_bytes: int = GIB,
+    drift: Drift = (),
+    gpu_factor: float = 1.0,
+    readings: Sequence[GpuReading] = (),
+) -> MachineMemory:
+    """Return the memory that is free now. No model should be loaded, because its memory would count as used.
+
+    `gpu_factor` and `readings`, what the probes read of the GPUs, make the estimate of speed more accurate.
+    """
     memory = psutil.virtual_memory()
     return MachineMemory(
         devices=devices.devices,
@@ -52,6 +64,8 @@ def machine_now(devices: Devices, *, reserve_bytes: int = GIB, drift: Drift = ()
         ram_available_bytes=memory.available,
         reserve_bytes=reserve_bytes,
         drift=drift,
+        gpu_factor=gpu_factor,
+        pcie_bandwidth=link_speeds(devices.devices, readings),
         physical_cores=psutil.cpu_count(logical=False) or 0,
     )
 

@@ -1,7 +1,7 @@
 """Makes the plan for a load: an estimate, checked with an engine dry run where that may change it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from qwendesk.engine.protocol import Devices, Estimated
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.load_decision import Drift, ModelFiles, ReadFiles, facts_for, machine_now, plan_of, refusal
 from qwendesk.hardware.planner import TINY_MODEL_BYTES
+from qwendesk.hardware.snapshot import GpuReading
 
 LONGEST_S = 8.0
 """How long a load waits for the engine's dry run.
@@ -42,12 +43,15 @@ class LoadPlanner:
         ask: AskEngine = _ask,
         read_files: ReadFiles = facts_for,
         longest_s: float = LONGEST_S,
+        gpu_factor: Callable[[], float] = lambda: 1.0,
+        readings: Callable[[], Sequence[GpuReading]] = tuple,
     ) -> None:
         """`environment` returns the variables that make a worker use the chosen engine.
 
         The functions are called for each load.
         """
         self._reserve_gb, self._drift, self._environment = reserve_gb, drift, environment
+        self._gpu_factor, self._readings = gpu_factor, readings
         self._ask, self._longest_s, self._read_files = ask, longest_s, read_files
         self._latest: Plan | None = None
 
@@ -64,7 +68,13 @@ class LoadPlanner:
         files = self._read_files(options)
         if isinstance(files, LoadFailure):
             return files
-        machine = machine_now(devices, reserve_bytes=round(self._reserve_gb() * GIB), drift=self._drift())
+        machine = machine_now(
+            devices,
+            reserve_bytes=round(self._reserve_gb() * GIB),
+            drift=self._drift(),
+            gpu_factor=self._gpu_factor(),
+            readings=self._readings(),
+        )
         plan = plan_of(*files, machine, options)
         if isinstance(plan, LoadFailure):
             return plan

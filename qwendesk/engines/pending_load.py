@@ -4,7 +4,7 @@ Plans are made on another thread, and only for the latest options, so a slider n
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import Drift, machine_now, plan_of, ram_freed_by_reload, refusal
 from qwendesk.engines.load_profiles import Profiles
 from qwendesk.hardware.planner import fixed_plan
+from qwendesk.hardware.snapshot import GpuReading
 
 Files = tuple[ModelFacts, ModelFacts | None]
 
@@ -73,6 +74,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     """A sentence that tells what could not be saved, exported or imported."""
     base_repo: str = ""
+    measured_tok_s: float | None = None
+    """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
 
     @property
     def has_gpu(self) -> bool:
@@ -98,10 +101,18 @@ class PendingLoadService:
         drift: Callable[[], Drift] = tuple,
         ask: Ask = ask_engine,
         base_repo: Callable[[str], Awaitable[str]] | None = None,
+        measured: Callable[[LoadOptions], float | None] = lambda _options: None,
+        gpu_factor: Callable[[], float] = lambda: 1.0,
+        readings: Callable[[], Sequence[GpuReading]] = tuple,
     ) -> None:
-        """`idle` waits until no answer is being generated."""
+        """`idle` waits until no answer is being generated.
+
+        `measured` returns the tokens per second that were measured on this PC with these options; `gpu_factor` by how
+        much the GPUs were faster than estimated; `readings` what the probes read of the GPUs.
+        """
         self._engine, self._settings, self._profiles = engine, settings, profiles
         self._idle, self._drift, self._ask, self._base_repo = idle, drift, ask, base_repo
+        self._measured, self._gpu_factor, self._readings = measured, gpu_factor, readings
         self.state = Observed(PendingLoad())
         self._files: tuple[tuple[str, str], Files | LoadFailure] | None = None
         self._loaded_reserve_gb = settings.options.reserve_gb
@@ -341,7 +352,13 @@ class PendingLoadService:
     def _memory_without_model(self) -> MachineMemory:
         """Return the memory without the loaded model: video memory as reported before the load, its RAM added here."""
         devices = Devices(id=0, devices=self._engine.state.devices, cpu_features=())
-        machine = machine_now(devices, reserve_bytes=round(self._reserve_gb * GIB), drift=self._drift())
+        machine = machine_now(
+            devices,
+            reserve_bytes=round(self._reserve_gb * GIB),
+            drift=self._drift(),
+            gpu_factor=self._gpu_factor(),
+            readings=self._readings(),
+        )
         freed = ram_freed_by_reload(self._report)
         return msgspec.structs.replace(
             machine, ram_available_bytes=min(machine.ram_available_bytes + freed, machine.ram_total_bytes)
@@ -377,5 +394,15 @@ class PendingLoadService:
         except QwenDeskError as error:
             self._change(problem=error.sentence)
 
-    def _change(self, **changes: object) -> None:
+    def show_measured(self) -> None:
+        """Show speeds that were measured since."""
+        plan = self.pending.plan
+        measured = self._measured(plan.options) if plan is not None else None
+        if measured != self.pending.measured_tok_s:
+            self._change(measured_tok_s=measured)
+
+    def _change(self, **changes: Any) -> None:
+        plan = changes.get("plan")
+        if plan is not None:
+            changes["measured_tok_s"] = self._measured(plan.options)
         self.state.update(**changes)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.hardware.bandwidth import pcie_bandwidth
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import Sample
 
@@ -21,6 +22,15 @@ def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dic
     for device, gpu in zip(missing, dedicated if len(dedicated) >= len(missing) else left, strict=False):
         found[device.name] = gpu
     return found
+
+
+def link_speeds(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tuple[tuple[str, float], ...]:
+    """Return device name and bytes/s of the PCIe link of each of the engine's GPUs whose link is known."""
+    return tuple(
+        (name, pcie_bandwidth(gpu.pcie_max_generation or gpu.pcie_generation, gpu.pcie_width))
+        for name, gpu in match_gpus(devices, gpus).items()
+        if gpu.pcie_width
+    )
 
 
 def spill_sample(gpu: GpuReading, pid: int | None, decode_tok_s: float | None, best_tok_s: float | None) -> Sample:

@@ -48,6 +48,9 @@ class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
     memory_mhz: int | None = None
     throttle: tuple[Throttle, ...] | None = None
     pcie_generation: int | None = None
+    """Of the link now: drivers lower it while the GPU has nothing to do."""
+    pcie_max_generation: int | None = None
+    """Of the link at work: what both the GPU and its slot can do."""
     pcie_width: int | None = None
     pcie_sent_bytes_s: int | None = None
     """From the PC to the GPU; `pcie_received_bytes_s` is the opposite direction."""

@@ -127,7 +127,8 @@ def _seconds(facts: ModelFacts, memory: MemoryUse, machine: MachineMemory, rates
     seconds += ram_bytes * rates.ram_byte_s
     if machine.ram_total_bytes:  # else only the GPUs are compared
         seconds += ram_bytes * min(ram.missing_bytes / max(ram.weights_bytes, 1), 1) * rates.disk_byte_s
-    return max(seconds, 1e-6)
+    factor = machine.gpu_factor if any(row.layers for row in memory.gpus) else 1.0
+    return max(seconds / factor, 1e-6)
 
 
 def _bytes_read(row: DevicePlan, weights_bytes: int, rates: TokenRates) -> float:

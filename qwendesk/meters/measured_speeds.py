@@ -1,6 +1,7 @@
 """The best and the latest decode speed of each model on this PC, saved in a small file."""
 
 import asyncio
+import statistics
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -17,6 +18,8 @@ from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 _DEPTHS = (8_192, 32_768, 65_536, 131_072)
 """Upper limits of chat lengths in tokens. Longer chats are slower, so speeds are stored separately for each range."""
 _MOST_KEPT = 200
+_LARGEST_FACTOR = 2.5
+"""No correction is larger: beyond it something else was wrong, such as a game on the same GPU."""
 
 
 class MeasuredSpeed(msgspec.Struct, frozen=True):
@@ -24,6 +27,8 @@ class MeasuredSpeed(msgspec.Struct, frozen=True):
 
     best: float
     last: float
+    estimated: float = 0.0
+    """What the planner estimates for this model in chats of this length, without any correction; 0 if unknown."""
 
 
 class _SpeedsFile(msgspec.Struct, frozen=True):
@@ -55,11 +60,32 @@ class MeasuredSpeeds:
         """Return what was measured in chats of about this length; None before the first answer."""
         return self._speeds.get(key_of(options, context_tokens))
 
-    def note(self, options: LoadOptions, context_tokens: int, tok_s: float) -> None:
-        """Remember the speed of one answer, in tokens per second."""
+    def in_short_chats(self, options: LoadOptions) -> float | None:
+        """Return the last speed with these options in the shortest chats they were used in; None before the first."""
+        depths = (0, *(limit + 1 for limit in _DEPTHS))
+        found = (self.speed(options, depth) for depth in depths)
+        return next((speed.last for speed in found if speed is not None), None)
+
+    @property
+    def gpu_factor(self) -> float:
+        """By how much this PC's GPUs are faster than estimated: the median of all models that ran; 1 before any.
+
+        Models that ran on the CPU alone don't count: their speed says nothing about a GPU.
+        """
+        ratios = [
+            speed.best / speed.estimated
+            for key, speed in self._speeds.items()
+            if speed.estimated > 0 and "|layers 0|" not in key
+        ]
+        return min(max(statistics.median(ratios), 1 / _LARGEST_FACTOR), _LARGEST_FACTOR) if ratios else 1.0
+
+    def note(self, options: LoadOptions, context_tokens: int, tok_s: float, estimated: float = 0.0) -> None:
+        """Remember the speed of one answer, in tokens per second, and what the planner estimated without correction."""
         key = key_of(options, context_tokens)
         before = self._speeds.pop(key, None)
-        self._speeds[key] = MeasuredSpeed(best=max(tok_s, before.best if before else 0.0), last=tok_s)
+        best = max(tok_s, before.best if before else 0.0)
+        known = estimated or (before.estimated if before else 0.0)
+        self._speeds[key] = MeasuredSpeed(best=best, last=tok_s, estimated=known)
         while len(self._speeds) > _MOST_KEPT:
             del self._speeds[next(iter(self._speeds))]
         self.by_file.set(_by_file(self._speeds))

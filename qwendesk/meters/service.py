@@ -1,6 +1,7 @@
 """Samples the hardware once a second, judges whether the loaded model spills, and keeps five minutes of history."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping
 
@@ -8,6 +9,7 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import LoadReport
@@ -28,6 +30,7 @@ from qwendesk.meters.meter_state import (
     used_devices,
 )
 from qwendesk.meters.remedy_service import MeteredEngine, RemedyService
+from qwendesk.meters.spill_remedies import EstimateLoad
 
 EVERY_S, HIDDEN_EVERY_S = 1.0, 5.0
 """Seconds between two samples: while the window is visible, and while it isn't."""
@@ -59,8 +62,13 @@ class MeterService:
         speeds: MeasuredSpeeds | None = None,
         reserve_bytes: Callable[[], int | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        estimate: EstimateLoad | None = None,
     ) -> None:
-        """`reserve_bytes` returns how many bytes of each GPU plans leave free at the moment."""
+        """`reserve_bytes` returns how many bytes of each GPU plans leave free at the moment.
+
+        `estimate` tells what speed is estimated for a model; without it measured speeds correct no estimate.
+        """
+        self._estimate = estimate
         self._engine, self._answers, self.remedies = engine, answers, remedies
         self._reader = reader or SnapshotReader()
         self._speeds = speeds or MeasuredSpeeds()
@@ -236,10 +244,21 @@ class MeterService:
         report = self._engine.state.report
         if report is None or self._answers.last_tok_s is None or stats.decode_tok_s != self._answers.last_tok_s:
             return
-        self._speeds.note(report.options, self._answers.context_tokens, stats.decode_tok_s)
-        save = asyncio.create_task(self._speeds.save())
+        save = asyncio.create_task(self._note_speed(report.options, self._answers.context_tokens, stats.decode_tok_s))
         self._saves.add(save)
         save.add_done_callback(self._saves.discard)
+
+    async def _note_speed(self, options: LoadOptions, context_tokens: int, tok_s: float) -> None:
+        """Remember and save the speed of an answer, and what was estimated for it."""
+        self._speeds.note(options, context_tokens, tok_s)
+        if self._estimate is not None and not self._is_spilling():
+            found = await asyncio.to_thread(self._estimate, options)
+            if found is not None and found.expected_tok_s is not None:
+                self._speeds.note(options, context_tokens, tok_s, math.sqrt(math.prod(found.expected_tok_s)))
+        await self._speeds.save()
+
+    def _is_spilling(self) -> bool:
+        return self.state.value.state in _SPILLING
 
 
 def _is_notable(before: Spill | None, after: Spill | None) -> bool:

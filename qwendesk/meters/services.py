@@ -48,7 +48,13 @@ def build_services(
     )
     remedies = RemedyService(engine, answers, estimate)
     service = MeterService(
-        engine, answers, remedies, reader=source.reader, speeds=source.speeds, reserve_bytes=reserve_bytes
+        engine,
+        answers,
+        remedies,
+        reader=source.reader,
+        speeds=source.speeds,
+        reserve_bytes=reserve_bytes,
+        estimate=estimate,
     )
     comparer = LoadComparer(engine, service, recorder, read_headers=source.read_headers or read_headers)
     closing.push_async_callback(comparer.close)

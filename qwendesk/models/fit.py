@@ -49,6 +49,8 @@ class Pc(msgspec.Struct, frozen=True, kw_only=True):
     """False if the engine could not list its devices; `problem` says why."""
     problem: str = ""
     cpu: str = ""
+    gpu_factor: float = 1.0
+    """By how much the GPUs were faster than estimated, as measured on this PC."""
 
     @property
     def vram_bytes(self) -> int:
@@ -124,7 +126,9 @@ _SMALLEST_OPTIONS = LoadOptions(
 """The options with the smallest memory use; "needs" of a file that is too large is computed with them."""
 
 
-def make_pc(devices: tuple[DeviceInfo, ...], ram_bytes: int, reserve_bytes: int, problem: str = "") -> Pc:
+def make_pc(
+    devices: tuple[DeviceInfo, ...], ram_bytes: int, reserve_bytes: int, problem: str = "", gpu_factor: float = 1.0
+) -> Pc:
     """Return this PC as the engine sees it. GPUs of unknown memory size are left out."""
     gpus = tuple(gpu for gpu in usable_gpus(devices, LoadOptions(model="")) if gpu.total_bytes)
     cpu = next((device.description.strip() for device in devices if device.kind == "cpu"), "")
@@ -135,6 +139,7 @@ def make_pc(devices: tuple[DeviceInfo, ...], ram_bytes: int, reserve_bytes: int,
         is_probed=not problem,
         problem=problem,
         cpu=cpu,
+        gpu_factor=gpu_factor,
     )
 
 
@@ -175,6 +180,7 @@ def machine_memory(pc: Pc) -> MachineMemory:
         ram_total_bytes=pc.ram_bytes,
         ram_available_bytes=pc.ram_room_bytes,
         reserve_bytes=pc.reserve_bytes,
+        gpu_factor=pc.gpu_factor,
     )
 
 

@@ -82,9 +82,11 @@ class OffersService:
         *,
         catalog: Callable[[], Catalog] = load_catalog,
         ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
+        gpu_factor: Callable[[], float] = lambda: 1.0,
     ) -> None:
+        """`gpu_factor` returns by how much the GPUs were faster than estimated."""
         self._engine, self._settings = engine, settings
-        self._load_catalog, self._ram_bytes = catalog, ram_bytes
+        self._load_catalog, self._ram_bytes, self._gpu_factor = catalog, ram_bytes, gpu_factor
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
         self._one_update = asyncio.Lock()
@@ -136,7 +138,7 @@ class OffersService:
     def _make(self, devices: Devices | EngineExit | None, reserve: int, with_pictures: bool) -> Offers:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
-        pc = make_pc(known, self._ram_bytes(), reserve, problem)
+        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor())
         catalog = self._load_catalog()
         return Offers(
             state="ready",

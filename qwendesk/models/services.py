@@ -1,6 +1,6 @@
 """Builds the services of this feature, for the window and the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -53,11 +53,12 @@ def build_model_services(
     closing: AsyncExitStack,
     *,
     speeds: Observed[Mapping[str, float]],
+    gpu_factor: Callable[[], float] = lambda: 1.0,
 ) -> ModelServices:
     """Build the services, and push on `closing` how each is closed. Needs a running event loop; starts nothing."""
     network = NetworkService(settings)
     closing.callback(network.close)
-    offers = OffersService(engine, settings)
+    offers = OffersService(engine, settings, gpu_factor=gpu_factor)
     closing.push_async_callback(offers.close)
     checks = ChecksService(library, settings, network.hub)
     closing.push_async_callback(checks.close)

@@ -14,7 +14,7 @@ from qwendesk.core.units import GIB
 from tests.hub.hub_server import running_hub
 from tools.hollow_model import write_hollow
 
-KEYS = ["fits", "devices", "ram_bytes", "options", "expected_tok_s", "why", "source"]
+KEYS = ["fits", "devices", "ram_bytes", "options", "expected_tok_s", "measured_tok_s", "why", "source"]
 DEVICE_KEYS = [
     "name", "description", "layers", "weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes", "vision_bytes",
     "total_bytes", "budget_bytes",

@@ -9,8 +9,10 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, SpeedEstimate
 from qwendesk.core.units import GIB
 from qwendesk.hardware.bandwidth import gpu_bandwidth, pcie_bandwidth
+from qwendesk.hardware.engine_gpus import link_speeds
 from qwendesk.hardware.gpu_cards import find_card
 from qwendesk.hardware.planner import fixed_plan
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog import load_catalog
 from tests.gguf_files import dense_27b, moe_35b
 
@@ -144,3 +146,42 @@ def test_weights_on_disk_slow_a_plan_down() -> None:
 )
 def test_pcie_bandwidth_follows_generation_and_width(generation: int | None, width: int | None, gb_s: float) -> None:
     assert pcie_bandwidth(generation, width) == pytest.approx(gb_s * 1e9, rel=0.01)
+
+
+def test_links_of_the_gpus_are_what_the_probes_tell_of_them() -> None:
+    """At idle NVIDIA's driver lowers the link to PCIe 1; what counts is the link at work."""
+    devices = (
+        DeviceInfo("CUDA0", "NVIDIA GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 24 * GIB),
+        DeviceInfo("CUDA1", "NVIDIA GeForce RTX 3060", "gpu", "CUDA", 12 * GIB, 12 * GIB),
+        DeviceInfo("CPU", "A CPU", "cpu", "CPU"),
+    )
+    gpus = (
+        GpuReading(name="NVIDIA GeForce RTX 3060", pcie_generation=3, pcie_width=4),
+        GpuReading(name="NVIDIA GeForce RTX 3090", pcie_generation=1, pcie_max_generation=4, pcie_width=16),
+    )
+
+    assert dict(link_speeds(devices, gpus)) == {
+        "CUDA0": pytest.approx(25.2e9, rel=0.01),
+        "CUDA1": pytest.approx(3.15e9, rel=0.01),
+    }
+    assert link_speeds(devices, (GpuReading(name="NVIDIA GeForce RTX 3090"),)) == ()
+
+
+def test_a_slow_link_and_a_slow_gpu_lower_the_estimate() -> None:
+    def on(**known: object) -> float:
+        gpu = DeviceInfo("CUDA0", "NVIDIA GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 24 * GIB)
+        pc = MachineMemory(
+            devices=(gpu,),
+            ram_total_bytes=64 * GIB,
+            ram_available_bytes=64 * GIB,
+            **known,  # type: ignore[arg-type]
+        )
+        asked = LoadOptions(model="m.gguf", n_gpu_layers="all", n_cpu_moe=40, n_ctx=8_192)
+        found = fixed_plan(moe_35b(), None, pc, asked).speed
+        assert found is not None
+        return found.start[1]
+
+    assert on(pcie_bandwidth=(("CUDA0", pcie_bandwidth(1, 1)),)) < on(
+        pcie_bandwidth=(("CUDA0", pcie_bandwidth(4, 16)),)
+    )
+    assert on(gpu_factor=0.5) == pytest.approx(on() / 2)

@@ -140,3 +140,30 @@ def test_speeds_file_has_a_maximum_size(tmp_path):
         book.note(msgspec.structs.replace(OPTIONS, model=f"/models/{number}.gguf"), 0, 1.0)
     assert book.speed(msgspec.structs.replace(OPTIONS, model="/models/0.gguf"), 0) is None
     assert book.speed(msgspec.structs.replace(OPTIONS, model="/models/299.gguf"), 0) is not None
+
+
+def test_speeds_that_were_measured_correct_the_estimate_of_gpus(tmp_path):
+    book = MeasuredSpeeds(tmp_path / "speeds.json")
+    assert book.gpu_factor == 1.0
+    book.note(OPTIONS, 0, 50.0, 100.0)
+    assert book.gpu_factor == 0.5
+    on_cpu = msgspec.structs.replace(OPTIONS, n_gpu_layers=0)
+    book.note(on_cpu, 0, 30.0, 10.0)
+    assert book.gpu_factor == 0.5, "a CPU says nothing about a GPU"
+    book.note(OPTIONS, 0, 40.0)
+    assert book.gpu_factor == 0.5, "the best speed counts, and the estimate is kept"
+    asyncio.run(book.save())
+    assert MeasuredSpeeds(tmp_path / "speeds.json").gpu_factor == 0.5
+    book.note(msgspec.structs.replace(OPTIONS, n_cpu_moe=30), 0, 900.0, 10.0)
+    book.note(msgspec.structs.replace(OPTIONS, n_cpu_moe=31), 0, 900.0, 10.0)
+    assert book.gpu_factor == 2.5
+
+
+def test_speed_of_the_same_placement_in_the_shortest_chats(tmp_path):
+    book = MeasuredSpeeds(tmp_path / "speeds.json")
+    assert book.in_short_chats(OPTIONS) is None
+    book.note(OPTIONS, 100_000, 60.0)
+    assert book.in_short_chats(OPTIONS) == 60.0
+    book.note(OPTIONS, 500, 71.0)
+    assert book.in_short_chats(OPTIONS) == 71.0
+    assert book.in_short_chats(msgspec.structs.replace(OPTIONS, n_cpu_moe=20)) is None

@@ -5,6 +5,7 @@ import pytest
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.spill import SpillState
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
+from qwendesk.meters.spill_remedies import LoadEstimate
 from tests.fakes.gaming_pc import OPTIONS
 
 pytestmark = pytest.mark.asyncio
@@ -144,6 +145,17 @@ async def test_speed_of_a_long_answer_is_saved(desk, tmp_path):
     kept = MeasuredSpeeds(tmp_path / "speeds.json").speed(OPTIONS, desk.answers.context_tokens)
     assert kept is not None
     assert kept.best == kept.last == desk.answers.last_tok_s
+
+
+async def test_what_was_estimated_is_kept_with_the_measured_speed(desk):
+    desk.meters._estimate = lambda _options: LoadEstimate({}, 0, (20.0, 80.0))
+    await desk.load()
+    await desk.chat.send(" ".join(f"word{number}" for number in range(30)))
+    await desk.meters.close()
+    kept = desk.speeds.speed(OPTIONS, desk.answers.context_tokens)
+    assert kept is not None
+    assert kept.estimated == pytest.approx(40.0)
+    assert desk.speeds.gpu_factor == pytest.approx(min(max(kept.best / 40, 0.4), 2.5))
 
 
 async def test_the_end_of_an_answer_can_be_waited_for(desk):

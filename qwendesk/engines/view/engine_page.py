@@ -87,6 +87,11 @@ class EnginePage(QScrollArea):
     def show_engines(self, engines: EngineChoice) -> None:
         self._learn(engines=engines)
 
+    def show_measured(self, tok_s: float | None) -> None:
+        """Show the speed that was measured with the loaded model's options; None before its first answer."""
+        if tok_s != self._known.measured_tok_s:
+            self._learn(measured_tok_s=tok_s)
+
     def show_plan(self, plan: Plan | None) -> None:
         """Show the plan of the latest load; None before the first."""
         self._learn(plan=plan)

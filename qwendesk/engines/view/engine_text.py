@@ -7,7 +7,7 @@ from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison, DevicePlan, Plan, SpeedEstimate
 from qwendesk.core.redaction import redact_user_paths
 from qwendesk.core.translation import tr
-from qwendesk.core.units import show_bytes, show_expected, show_tokens
+from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import with_engine_numbers
@@ -34,6 +34,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     engines: EngineChoice = EngineChoice()
     plan: Plan | None = None
     """Plan of the latest load."""
+    measured_tok_s: float | None = None
+    """The speed that was measured on this PC with the loaded model's options."""
     compared: tuple[Comparison, ...] = ()
     """Predicted and measured memory of the loaded model."""
 
@@ -139,7 +141,9 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
         rows += [(each.description or each.name, _parts(each)) for each in plan.memory.gpus]
         rows.append((tr("RAM"), _parts(plan.memory.ram)))
         rows.append((tr("Why"), "\n".join(plan.why)))
-        if plan.speed is not None:
+        if known.measured_tok_s is not None:
+            rows.append((tr("Speed"), tr("Measured here: {0} tok/s", show_rate(known.measured_tok_s))))
+        elif plan.speed is not None:
             rows.append((tr("Expected speed"), _speed(plan.speed)))
     rows += [(tr("This model, {0}", _memory_name(row.device)), _predicted(row)) for row in known.compared]
     if any(row.device != "CPU" for row in known.compared):

@@ -9,7 +9,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.pc_trial.service import PcTrial
-from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
 from qwendesk.engines.self_test import SelfTest, SelfTestState, versions
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view.engine_page import EnginePage
@@ -72,6 +72,11 @@ class EnginesView(QObject):
         frame, self._command_card = engine_card()
         page.add_card(frame)
         bind(frame, pending_load.state, lambda _pending: self._show_command())
+        bind(page, pending_load.state, self._show_measured)
+
+    def _show_measured(self, pending: PendingLoad) -> None:
+        """Show the measured speed, unless it is of options that aren't loaded yet."""
+        self.page.show_measured(None if pending.needs_reload else pending.measured_tok_s)
 
     def show_snapshot(self, snapshot: Snapshot | None) -> None:
         """Show the hardware that the meters found."""

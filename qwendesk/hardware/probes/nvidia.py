@@ -125,6 +125,7 @@ class NvidiaProbe:
             memory_mhz=self._call("nvmlDeviceGetClockInfo", handle, 2),
             throttle=None if bits is None else throttle_reasons(bits),
             pcie_generation=self._call("nvmlDeviceGetCurrPcieLinkGeneration", handle),
+            pcie_max_generation=self._call("nvmlDeviceGetMaxPcieLinkGeneration", handle),
             pcie_width=self._call("nvmlDeviceGetCurrPcieLinkWidth", handle),
             pcie_sent_bytes_s=sent,
             pcie_received_bytes_s=received,

@@ -8,6 +8,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Comparison, MachineMemory
+from qwendesk.core.translation import unbroken
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Allocation, Welcome
 from qwendesk.engine.state import EngineState, Phase
@@ -16,6 +17,7 @@ from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import Trial
 from qwendesk.engines.view.engine_text import Known, diagnostics, sections, sysmem_fallback
 from qwendesk.engines.view.engine_text import test_lines as lines_of
+from qwendesk.engines.view.load_options import load_text
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot, SystemReading
 from tests.fakes.engine import DEMO_REPORT
@@ -70,6 +72,11 @@ def test_plan_shows_the_source_of_its_numbers_and_the_difference() -> None:
     assert "include the difference" in found["Later plans"]
 
     loaded = msgspec.structs.replace(report, allocations=(Allocation("CUDA0", weights_bytes=20 * GIB),))
+    ran = rows(Known(state=state, plan=plan, measured_tok_s=71.2))
+    assert ran["Speed"] == "Measured here: 71 tok/s"
+    assert "Expected speed" not in ran
+    assert load_text.speed_text(plan, 71.2) == unbroken("Measured here: 71 tok/s")
+
     exact = rows(Known(state=EngineState(phase=Phase.READY, report=loaded), plan=plan))
     assert exact["Numbers"] == "Exact numbers of the loaded model."
     assert "weights 20.0 GB" in exact["A card"]

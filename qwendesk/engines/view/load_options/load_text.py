@@ -7,7 +7,7 @@ from qwendesk.core.devices import Segment
 from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr, unbroken
-from qwendesk.core.units import show_bytes, show_expected, show_tokens
+from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engines.pending_load import PendingLoad
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text
 
@@ -103,7 +103,10 @@ def source_text(plan: Plan | None, *, is_loaded: bool) -> str:
     return tr("Estimated.")
 
 
-def speed_text(plan: Plan | None) -> str:
+def speed_text(plan: Plan | None, measured_tok_s: float | None = None) -> str:
+    """Return the speed that was measured on this PC with these options, or else the estimate; "" without a plan."""
+    if plan is not None and measured_tok_s is not None:
+        return unbroken(tr("Measured here: {0} tok/s", show_rate(measured_tok_s)))
     if plan is None or plan.speed is None:
         return ""
     start, long = show_expected(plan.speed.start), show_expected(plan.speed.long)

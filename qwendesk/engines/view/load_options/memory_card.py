@@ -56,7 +56,7 @@ class MemoryCard(QFrame):
             row.setVisible(index < len(devices))
             if index < len(devices):
                 row.show_device(devices[index])
-        speed = load_text.speed_text(plan)
+        speed = load_text.speed_text(plan, pending.measured_tok_s)
         self._speed.setText(speed)
         self._speed.setVisible(bool(speed))
         source = load_text.source_text(plan, is_loaded=not pending.needs_reload)

@@ -14,6 +14,7 @@ from qwendesk.app.parts import build
 from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.translation import unbroken
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Generate, Load
 from qwendesk.engine.state import Phase
@@ -103,6 +104,18 @@ async def test_load_options_are_closed_at_first_and_show_the_memory(make: Callab
     assert not desk.is_shown("inspector.load.reload")
     desk.click("inspector.close")
     assert not desk.is_shown("inspector")
+
+
+async def test_measured_speed_is_shown_until_other_options_are_chosen(
+    make: Callable[[], InspectorDesk], model: Path
+) -> None:
+    desk = make()
+    await desk.open(model)
+    assert "Measured" not in desk.text_of("inspector.memory.speed")
+    report = desk.parts.engine.state.report
+    assert report is not None
+    desk.parts.services.meters.service._speeds.note(report.options, 100, 71.2)
+    assert desk.text_of("inspector.memory.speed") == unbroken("Measured here: 71 tok/s")
 
 
 async def test_slider_updates_the_memory_bar(make: Callable[[], InspectorDesk], model: Path) -> None:
