@@ -105,11 +105,7 @@ class PendingLoadService:
         gpu_factor: Callable[[], float] = lambda: 1.0,
         readings: Callable[[], Sequence[GpuReading]] = tuple,
     ) -> None:
-        """`idle` waits until no answer is being generated.
-
-        `measured` returns the tokens per second that were measured on this PC with these options; `gpu_factor` by how
-        much the GPUs were faster than estimated; `readings` what the probes read of the GPUs.
-        """
+        """`idle` waits until no answer is being generated. The last three make the expected speed more accurate."""
         self._engine, self._settings, self._profiles = engine, settings, profiles
         self._idle, self._drift, self._ask, self._base_repo = idle, drift, ask, base_repo
         self._measured, self._gpu_factor, self._readings = measured, gpu_factor, readings
@@ -359,10 +355,8 @@ class PendingLoadService:
             gpu_factor=self._gpu_factor(),
             readings=self._readings(),
         )
-        freed = ram_freed_by_reload(self._report)
-        return msgspec.structs.replace(
-            machine, ram_available_bytes=min(machine.ram_available_bytes + freed, machine.ram_total_bytes)
-        )
+        free = machine.ram_available_bytes + ram_freed_by_reload(self._report)
+        return msgspec.structs.replace(machine, ram_available_bytes=min(free, machine.ram_total_bytes))
 
     def _update_needs_reload(self) -> None:
         pending, report = self.pending, self._report
@@ -396,10 +390,7 @@ class PendingLoadService:
 
     def show_measured(self) -> None:
         """Show speeds that were measured since."""
-        plan = self.pending.plan
-        measured = self._measured(plan.options) if plan is not None else None
-        if measured != self.pending.measured_tok_s:
-            self._change(measured_tok_s=measured)
+        self._change(plan=self.pending.plan)
 
     def _change(self, **changes: Any) -> None:
         plan = changes.get("plan")

@@ -1,0 +1,133 @@
+"""Which user reports of speed are shown on which PC, by the catalog that ships."""
+
+import msgspec
+import pytest
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.translation import unbroken
+from qwendesk.core.units import GIB
+from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.models.expected_speed import ExpectedSpeed
+from qwendesk.models.fit import Pc
+from qwendesk.models.offers import make_offers
+from qwendesk.models.ranking import Offer
+from qwendesk.models.view.speed_texts import expected_text, speed_cell, speed_sources
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+def card(name: str, gib: float, backend: str = "CUDA") -> DeviceInfo:
+    return DeviceInfo(f"{backend}0", name, "gpu", backend, int(gib * GIB), None)
+
+
+RTX_3090, RTX_5090 = card("NVIDIA GeForce RTX 3090", 23.7), card("NVIDIA GeForce RTX 5090", 31.8)
+TWO_3090 = RTX_3090, msgspec.structs.replace(RTX_3090, name="CUDA1")
+P40, V100 = card("Tesla P40", 23.9), card("Tesla V100-SXM2-32GB", 31.7)
+
+
+def offer_on(catalog: Catalog, pc: Pc, model: str = "Qwen3.5-35B-A3B") -> Offer:
+    """Return the offer of `model` without pictures. Only that model is planned."""
+    only = tuple(each for each in catalog.models if each.id == model)
+    contents = msgspec.structs.replace(catalog.contents, models=only)
+    (offer,) = make_offers(Catalog(contents), pc, with_pictures=False)
+    return offer
+
+
+def expected_on(catalog: Catalog, gpus: tuple[DeviceInfo, ...]) -> ExpectedSpeed:
+    offer = offer_on(catalog, Pc(gpus=gpus, ram_bytes=64 * GIB))
+    assert offer.recommended is not None
+    assert offer.recommended.expected is not None
+    return offer.recommended.expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "reported", "chip"),
+    [
+        ((RTX_3090,), (111, 111), "RTX 3090"),
+        ((card("NVIDIA GeForce RTX 3090 Ti", 23.9),), (111, 111), "RTX 3090"),
+        ((card("NVIDIA GeForce RTX 4090", 23.9),), (116, 122), "RTX 4090"),
+        ((P40,), (37, 37), "Tesla P40"),
+        ((V100,), (38.4, 38.4), "Tesla V100 32GB"),
+        ((card("AMD Radeon AI PRO R9700 (RADV GFX1201)", 31.9, "Vulkan"),), None, ""),
+        ((card("AMD Radeon RX 7800 XT (RADV NAVI32)", 16, "Vulkan"),), None, ""),
+        ((card("AMD Radeon RX 7900 XT", 20, "Vulkan"),), None, ""),
+        ((card("AMD Radeon RX 7900 XTX", 24, "Vulkan"),), None, ""),
+        ((card("NVIDIA GeForce RTX 3090", 23.7, "Vulkan"),), None, ""),
+        ((card("NVIDIA GeForce RTX 5070 Ti", 15.9), card("NVIDIA GeForce RTX 5060 Ti", 15.9)), None, ""),
+        ((card("NVIDIA GeForce RTX 4060 Ti", 15.9),), None, ""),
+        ((card("Apple M4 Max", 48, "MTL"),), None, ""),
+        ((card("Apple M4 Pro", 36, "MTL"),), None, ""),
+        (TWO_3090, None, ""),
+    ],
+)
+def test_a_report_holds_only_for_the_same_cards_and_engine(
+    catalog: Catalog, gpus: tuple[DeviceInfo, ...], reported: tuple[float, float] | None, chip: str
+) -> None:
+    """A P40 was promised the speed of a 3090, a V100 and a Mac that of a 5090, a 4060 Ti that of a 5080."""
+    speed = expected_on(catalog, gpus)
+
+    assert (speed.source == "reported") == (reported is not None)
+    if reported is not None:
+        assert speed.start == reported
+        assert {report.gpus for report in speed.reports} == {(chip,)}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "like"),
+    [
+        ((P40,), (17, 50)),
+        ((card("AMD Radeon RX 7800 XT", 16, "Vulkan"),), (25, 110)),
+        ((card("Apple M4 Max", 48, "MTL"),), (30, 90)),
+        ((card("Apple M4 Pro", 36, "MTL"),), (20, 60)),
+    ],
+)
+def test_the_estimate_of_slow_starters_is_far_below_a_3090(
+    catalog: Catalog, gpus: tuple[DeviceInfo, ...], like: tuple[float, float]
+) -> None:
+    offer = offer_on(catalog, Pc(gpus=gpus, ram_bytes=64 * GIB))
+    assert offer.recommended is not None
+    assert offer.recommended.speed is not None
+
+    slow, fast = offer.recommended.speed.start
+
+    assert like[0] <= slow < fast <= like[1]
+
+
+def test_a_report_is_of_a_quant_of_like_size_and_says_which(catalog: Catalog) -> None:
+    offer = offer_on(catalog, Pc(gpus=(RTX_5090,), ram_bytes=64 * GIB))
+    by_quant = {quant.quant: quant for quant in offer.quants}
+
+    assert not by_quant["Q6_K"].reports, "28.9 GB isn't like the 22.2 GB of the report"
+    assert by_quant["UD-Q4_K_XL"].reports
+    assert speed_cell(by_quant["UD-Q4_K_XL"], None) == unbroken("160–180 tok/s\nreported")
+    assert speed_cell(by_quant["UD-Q4_K_XL"], 171.4) == unbroken("171 tok/s\nmeasured here")
+    assert any("RTX 5090, CUDA" in line and "r/LocalLLaMA" in line for line in speed_sources(by_quant["Q4_K_M"], None))
+
+
+def test_a_report_of_long_chats_is_not_compared_with_new_ones_in_the_table(catalog: Catalog) -> None:
+    """The table of a 3090 said 94 tok/s for UD-Q3_K_XL, which is at 120K, below 111 for the larger UD-Q4_K_L."""
+    offer = offer_on(catalog, Pc(gpus=(RTX_3090,), ram_bytes=64 * GIB))
+    quant = next(each for each in offer.quants if each.quant == "UD-Q3_K_XL")
+
+    assert "94 tok/s at 120K" in expected_text(msgspec.structs.replace(offer, recommended=quant)).replace("\u2060", "")
+    assert speed_cell(quant, None).endswith("estimated")
+
+
+def test_reports_of_a_later_version_with_the_same_layers_name_it(catalog: Catalog) -> None:
+    offer = offer_on(catalog, Pc(gpus=(RTX_3090,), ram_bytes=64 * GIB), "Qwen3.6-27B")
+    chosen = next(quant for quant in offer.quants if quant.quant == "Q4_K_M")
+
+    text = expected_text(msgspec.structs.replace(offer, recommended=chosen))
+
+    assert "RTX 3090, CUDA, Qwen3.8-27B Q4" in text.replace("\xa0", " ")
+
+
+def test_expert_layers_on_the_cpu_must_be_about_as_many_as_in_the_report(catalog: Catalog) -> None:
+    offer = offer_on(catalog, Pc(gpus=(card("NVIDIA GeForce RTX 5080", 15.9),), ram_bytes=128 * GIB))
+    quant = next(each for each in offer.quants if each.quant == "Q4_K_M")
+
+    assert quant.fit.kind == "experts"
+    assert all(report.on_cpu is None or abs(report.on_cpu - quant.fit.on_cpu) <= 6 for report in quant.reports)
