@@ -1,99 +1,24 @@
 """The inspector as a person uses it: a slider reprices, what cannot be is told, a reload keeps the chat."""
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit, QSlider, QWidget
 
-from qwendesk.app.parts import build
 from qwendesk.core import paths
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.translation import unbroken
-from qwendesk.core.units import GIB
-from qwendesk.engine.protocol import Generate, Load
+from qwendesk.engine.protocol import Generate
 from qwendesk.engine.state import Phase
-from qwendesk.engines.load_decision import decide
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.rows.setting_row import SettingRow
-from qwendesk.widgets.theme_keeper import ThemeKeeper
 from qwendesk.widgets.vram_bar import VramBar
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
-from tests.window_desk import Desk
-from tools.hollow_model import write_hollow
-
-MODEL = "Qwen3.5-35B-A3B-Q4_K_M.gguf"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A header of real dimensions; its data takes no room."""
-    return write_hollow(tmp_path_factory.mktemp("inspector") / MODEL, "35b")
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test changes for the model is not another's profile."""
-    for name in ("config", "data", "cache"):
-        monkeypatch.setattr(paths, f"{name}_folder", lambda name=name: tmp_path / name)
-
-
-class InspectorDesk(Desk):
-    """The window on a PC with one 24 GB card, or with none, where the planner decides."""
-
-    def __init__(self, *, has_gpu: bool = True) -> None:
-        client = FakeEngineClient()
-        card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
-        client.devices = (card, *client.devices) if has_gpu else client.devices
-        super().__init__(build(client, decide=decide), client)
-        self.window.show()
-        self.window.activateWindow()
-
-    @property
-    def loads(self) -> list[Load]:
-        return [request for request in self.client.requests if isinstance(request, Load)]
-
-    async def load(self, model: Path) -> None:
-        before = self.parts.engine.state.report
-        self.parts.window.load_model(str(model))
-        await self.until(lambda: self.parts.engine.state.report is not before)
-        await self.until(lambda: self.parts.services.pending_load.pending.plan is not None)
-
-    def toggle(self) -> None:
-        """What Ctrl+. does; an offscreen window is not always the active one, which a shortcut needs."""
-        action = self.window.findChild(QAction, "action.inspector")
-        assert action is not None
-        assert action.shortcut().toString() == "Ctrl+."
-        action.trigger()
-
-    async def open(self, model: Path) -> None:
-        await self.load(model)
-        self.toggle()
-        await self.until(lambda: self.is_shown("inspector.load"))
-
-    def slide(self, name: str, stop: int) -> None:
-        self.find(name, QSlider).setValue(stop)
-
-    async def estimated(self, amount_before: str) -> None:
-        await self.until(lambda: self.text_of("inspector.memory.0.amount") != amount_before)
-
-
-@pytest.fixture
-def make(qt_loop: asyncio.Runner, keeper: ThemeKeeper) -> Iterator[Callable[..., InspectorDesk]]:
-    desks: list[InspectorDesk] = []
-
-    def make(*, has_gpu: bool = True) -> InspectorDesk:
-        desks.append(InspectorDesk(has_gpu=has_gpu))
-        return desks[-1]
-
-    yield make
-    for desk in desks:
-        qt_loop.run(desk.parts.close())
+from tests.engines.view.load_options.inspector_desk import InspectorDesk
+from tests.fakes.engine import ScriptedAnswer
 
 
 async def test_load_options_are_closed_at_first_and_show_the_memory(make: Callable[[], InspectorDesk]) -> None:
@@ -106,7 +31,7 @@ async def test_load_options_are_closed_at_first_and_show_the_memory(make: Callab
     assert not desk.is_shown("inspector")
 
 
-async def test_measured_speed_is_shown_until_other_options_are_chosen(
+async def test_measured_speed_is_shown_until_another_placement_is_chosen(
     make: Callable[[], InspectorDesk], model: Path
 ) -> None:
     desk = make()
@@ -116,6 +41,9 @@ async def test_measured_speed_is_shown_until_other_options_are_chosen(
     assert report is not None
     desk.parts.services.meters.service._speeds.note(report.options, 100, 71.2)
     assert desk.text_of("inspector.memory.speed") == unbroken("Measured here: 71 tok/s")
+
+    desk.parts.services.pending_load.change({"n_cpu_moe": 30})
+    await desk.until(lambda: "Measured" not in desk.text_of("inspector.memory.speed"))
 
 
 async def test_slider_updates_the_memory_bar(make: Callable[[], InspectorDesk], model: Path) -> None:
