@@ -39,7 +39,8 @@ async def write_code(path: Path, text: str) -> None:
     """Write `text` with a newline after its last line. Raise BadRequest if the file cannot be written."""
     content = text if text.endswith("\n") else text + "\n"
     try:
-        await asyncio.to_thread(path.write_text, content, encoding="utf-8")
+        # As the model wrote it: with Windows' line ends, a shell script would not run.
+        await asyncio.to_thread(path.write_text, content, encoding="utf-8", newline="\n")
     except OSError as error:
-        sentence = tr("Couldn't save {0}: {1}. Choose another location.", path, error.strerror)
+        sentence = tr("Couldn't save {0}: {1}. Choose another location.", path, error.strerror or error)
         raise BadRequest(tr("Not saved"), sentence) from error

@@ -77,10 +77,10 @@ async def test_a_card_is_dragged_to_another_place(desk: Desk, shape_picture: Sha
 async def test_a_press_becomes_a_drag_that_carries_the_file(
     desk: Desk, shape_picture: ShapePicture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dragged: list[list[str]] = []
+    dragged: list[list[Path]] = []
 
     def record(_source: QWidget, mime: QMimeData) -> None:
-        dragged.append([url.toLocalFile() for url in mime.urls()])
+        dragged.append([Path(url.toLocalFile()) for url in mime.urls()])
 
     monkeypatch.setattr(drag_and_drop, "run_drag", record)
     picture = shape_picture("red", "circle")
@@ -89,7 +89,7 @@ async def test_a_press_becomes_a_drag_that_carries_the_file(
     drag_from(desk.find("composer.attachment.1.picture", QWidget), QApplication.startDragDistance() - 1)
     assert dragged == []
     drag_from(desk.find("composer.attachment.1.picture", QWidget), QApplication.startDragDistance())
-    assert dragged == [[str(picture)]]
+    assert dragged == [[picture]]
     assert is_drag(QPoint(0, 0), QPoint(QApplication.startDragDistance(), 0))
 
 
