@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,8 +98,13 @@ def client(qt_loop: asyncio.Runner) -> FakeEngineClient:
 
 
 @pytest.fixture
-def make_desk(qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient) -> Iterator[Callable[[], Desk]]:
-    """Makes the window without a model, for a test that says itself when to load."""
+def make_desk(
+    qt_loop: asyncio.Runner, keeper: ThemeKeeper, client: FakeEngineClient, tmp_path: Path
+) -> Iterator[Callable[[], Desk]]:
+    """Makes the window without a model, for a test that says itself when to load.
+
+    Closed before the test's folder, in which its chats may be, is deleted.
+    """
     desks: list[Desk] = []
 
     def make() -> Desk:

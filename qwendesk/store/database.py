@@ -102,9 +102,9 @@ class Database:
         A damaged full-text index found in the copy is rebuilt. Raises StoreFailure.
         """
         now = datetime.now(UTC)
-        if not is_due(self.path, now) or not self.read(_has_chats):
-            return None
         with self._marking_damage(), store_failures(_NO_BACKUP, mark("Chats not backed up")), suppress(BackupStopped):
+            if not is_due(self.path, now) or not self.read(_has_chats):
+                return None
             try:
                 return make_backup(self.path, _check_thoroughly, now, is_stopped)
             except DamagedIndex:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.store.backups import BackupStopped, backups, is_due, make_backup
+from qwendesk.store.backups import Backup, BackupStopped, backups, is_due, make_backup
 from qwendesk.store.chats import ChatStore
-from qwendesk.store.database import DamagedStore, Database
+from qwendesk.store.database import DamagedStore, Database, StoreFailure
 from qwendesk.store.opening import FILE_NAME, choose_backup, open_store
 from tests.store.chat_nodes import node
 
@@ -89,6 +89,15 @@ def test_closing_interrupts_the_check_of_a_backup(database: Database) -> None:
     with pytest.raises(BackupStopped):
         make_backup(database.path, endless, NOW, lambda: is_ending)
     assert backups(database.path) == ()
+
+
+def test_folder_that_is_gone_is_a_failure_with_a_sentence(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_path: Path) -> list[Backup]:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("qwendesk.store.backups.backups", gone)
+    with pytest.raises(StoreFailure, match="chats folder can't be used"):
+        database.back_up()
 
 
 def test_backup_is_made_once_a_day_if_there_are_chats(database: Database, store: ChatStore) -> None:

@@ -31,7 +31,7 @@ class Recorder:
         self.session = SimpleNamespace(
             template=templates.compiled(source),
             vocabulary=Vocabulary(demo.vocabulary.control, demo.vocabulary.user_defined, tokenize),
-            report=SimpleNamespace(can_think=True),
+            report=SimpleNamespace(can_think=True, template=SimpleNamespace(reasoning_efforts=())),
             model=SimpleNamespace(n_ctx=4096, can_cut_anywhere=False),
             recent=RecentAnswers(),
             vision=None,

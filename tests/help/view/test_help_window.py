@@ -99,7 +99,7 @@ def test_search_lists_sections_and_one_press_opens_it(guide_window: HelpWindow) 
     field = guide_window.findChild(QLineEdit, "help.search")
     assert isinstance(field, QLineEdit)
     QTest.keyClicks(field, "presence penalty")
-    assert titles(guide_window) == ["Thinking: Style of the answer"]
+    assert titles(guide_window) == ["Thinking: Thoughts that repeat themselves"]
     contents(guide_window).setCurrentRow(0)
     QTest.keyClick(contents(guide_window), Qt.Key.Key_Return)
     QApplication.processEvents()
