@@ -1,5 +1,6 @@
 """Every option of every table has a row that shows its value and takes it back as it is."""
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.rows.option_texts import edit_text
 from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import SettingRow
-from qwendesk.widgets.rows.sliding_row import SlidingRow
+from qwendesk.widgets.rows.sliding_row import SlidingRow, label_places
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 
 ENTRIES = {
@@ -183,3 +184,17 @@ def test_the_help_of_a_narrow_row_is_behind_a_question_mark(show: Callable[..., 
     assert not row._help.isVisible()
     row.findChild(QAbstractButton, f"{row.name}.help").click()
     assert row._help.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(400, [0, 1, 2, 3, 4]), (150, [0, 1, 2, 4]), (100, [0, 2, 4]), (60, [0, 4])]
+)
+def test_labels_under_a_slider_never_touch(width: int, shown: list[int]) -> None:
+    widths = [20, 20, 30, 30, 28]
+
+    places = label_places(widths, width)
+
+    assert [index for index, _left in places] == shown
+    for (index, left), (_next, next_left) in itertools.pairwise(places):
+        assert left + widths[index] < next_left
+    assert places[-1][1] + widths[-1] <= width

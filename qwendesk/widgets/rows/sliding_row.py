@@ -15,6 +15,8 @@ from qwendesk.widgets.rows.option_texts import edit_text, tooltip
 from qwendesk.widgets.rows.text_row import NumberRow
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
+_LABEL_GAP = 3
+"""Pixels between the labels under a slider."""
 _HANDLE = 16
 
 
@@ -132,10 +134,26 @@ class _Ticks(QWidget):
         font.setPixelSize(current_theme().px(11))
         painter.setFont(font)
         painter.setPen(current_theme().color("text_dim"))
-        way = (self.width() - _HANDLE) / max(len(self._labels) - 1, 1)
-        for index, label in enumerate(self._labels):
-            width = painter.fontMetrics().horizontalAdvance(label) + 2
-            left = round(_HANDLE / 2 + index * way - width / 2)
-            left = max(0, min(left, self.width() - width))
-            painter.drawText(QRect(left, 0, width, self.height()), Qt.AlignmentFlag.AlignCenter, label)
+        widths = [painter.fontMetrics().horizontalAdvance(label) + 2 for label in self._labels]
+        for index, left in label_places(widths, self.width()):
+            place = QRect(left, 0, widths[index], self.height())
+            painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._labels[index])
         painter.end()
+
+
+def label_places(widths: Sequence[int], width: int) -> list[tuple[int, int]]:
+    """Return the index and the left edge of each label that has room under a slider of this width, in pixels.
+
+    The first and the last are always shown; others only where they don't touch one before them or the last.
+    """
+    way = (width - _HANDLE) / max(len(widths) - 1, 1)
+    wanted = [round(_HANDLE / 2 + index * way - each / 2) for index, each in enumerate(widths)]
+    lefts = [max(0, min(left, width - each)) for left, each in zip(wanted, widths, strict=True)]
+    shown: list[tuple[int, int]] = []
+    free_from = 0
+    for index, left in enumerate(lefts):
+        is_last = index == len(lefts) - 1
+        if is_last or not shown or free_from <= left <= lefts[-1] - widths[index] - _LABEL_GAP:
+            shown.append((index, left))
+            free_from = left + widths[index] + _LABEL_GAP
+    return shown
