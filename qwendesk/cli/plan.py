@@ -233,7 +233,7 @@ def _as_text(made: Plan, measured_tok_s: float | None = None) -> str:
         }
         detail = ", ".join(f"{what} {show_bytes(n_bytes)}" for what, n_bytes in parts.items() if n_bytes)
         name = tr("RAM") if device.name == "CPU" else device.title
-        lines.append(f"{name}: {show_bytes(device.total_bytes)} ({detail})")
+        lines.append(f"{name}: {show_bytes(device.total_bytes)}" + (f" ({detail})" if detail else ""))
     if measured_tok_s is not None:
         lines.append(tr("Measured here: {0} tok/s", show_rate(measured_tok_s)))
     elif made.speed is not None:
