@@ -73,7 +73,7 @@ async def test_a_picture_is_copied_and_saved(desk: Desk, shape_picture: ShapePic
     desk.click("picture.copy")
     mime = QGuiApplication.clipboard().mimeData()
     assert mime.hasImage()
-    assert [url.toLocalFile() for url in mime.urls()] == [str(picture)]
+    assert [Path(url.toLocalFile()) for url in mime.urls()] == [picture]
     desk.click("picture.save")
     dialog = desk.window.findChild(QFileDialog, "picture.save_dialog")
     assert dialog is not None
