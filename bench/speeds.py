@@ -27,8 +27,6 @@ CLOSE, FAR = 1.5, 2.5
 """Three of four reports must be within the first factor, all of one card within the second."""
 _USUAL_RAM_GB = 64.0
 _BACKENDS = {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "MTL", "rocm": "ROCm"}
-_LIKE = {"Qwen3.8-27B": "Qwen3.6-27B"}
-"""Models that the catalog doesn't list yet, and one with the same layers."""
 _FLASH_NEXT = Hyperparameters(
     block_count=48,
     embedding_length=2560,
@@ -86,7 +84,7 @@ def _facts(report: SpeedReport, catalog: Catalog) -> ModelFacts:
     if report.model == "Qwen3.8-Flash-Next":
         dimensions = msgspec.structs.replace(dimensions_of(_FLASH_NEXT), feed_forward_length=_FLASH_NEXT_EXPERT)
         return estimate_facts(dimensions, "qwen35moe", report.n_bytes - _FLASH_NEXT_TABLE_BYTES)
-    model = catalog.model(_LIKE.get(report.model, report.model))
+    model = catalog.model(report.model)
     if model is None:
         raise ValueError(f"{report.model}: the catalog has no model with these layers")
     return estimate_model(model, report.n_bytes)
