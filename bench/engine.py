@@ -24,8 +24,9 @@ from bench.bare import BareLoop
 from bench.llama_server import chat_through_llama_server
 from qwendesk.core import paths
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.process import SHORT_SPIN

@@ -21,7 +21,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.dry_run import ask_engine
-from qwendesk.engine.protocol import Estimated
+from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.idle_unload import IdleUnload

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.language_file import PLURALS, Language, languages_folder, translation_problem
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import FORM_SEPARATOR
 from qwendesk.hub.catalog import load_catalog

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, accepted_values, table
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"

@@ -9,7 +9,7 @@ from qwendesk.chat.grammar_check import check_grammar
 from qwendesk.chat.schema_check import check_schema
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest, QwenDeskError
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.presets import Style
 from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.translation import tr

@@ -11,8 +11,8 @@ from qwendesk.chat.chat_settings import style_of
 from qwendesk.core import presets
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart
-from qwendesk.core.options import GenerationOptions
 from qwendesk.core.settings import apply_assignments
 from qwendesk.engine.protocol import LoadReport
 

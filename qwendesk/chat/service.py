@@ -28,9 +28,9 @@ from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, answer_of
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed
-from qwendesk.core.options import GenerationOptions
 from qwendesk.core.presets import Style
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr

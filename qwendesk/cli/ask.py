@@ -16,8 +16,9 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.option_rules import parse_load_options
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.settings import table
 from qwendesk.core.translation import mark, tr

@@ -19,9 +19,10 @@ from qwendesk.core.commands import COMMAND_KINDS, command
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import is_mmproj_name
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
-from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import DevicePlan, Plan, cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens

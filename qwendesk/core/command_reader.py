@@ -13,8 +13,9 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.flag_table import Flag, Program
 from qwendesk.core.flag_values import flag_value
 from qwendesk.core.flags import find_flag
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_name import ModelName, gguf_words, read_model_name
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
 

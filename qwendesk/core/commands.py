@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.option_rules import lora_adapter
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.vllm_command import Card, vllm_arguments
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from qwendesk.core.errors import BadOption
 from qwendesk.core.flag_table import Flag
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import check, parse, table
 from qwendesk.core.translation import tr
 

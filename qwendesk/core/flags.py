@@ -7,7 +7,8 @@ from types import MappingProxyType
 import msgspec
 
 from qwendesk.core.flag_table import ALIASES, LLAMA_CPP, OLLAMA, VLLM, Flag, Program
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 

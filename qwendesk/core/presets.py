@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 
 Style = Literal["general", "precise", "custom"]
 """Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import msgspec
 
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes

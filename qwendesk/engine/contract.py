@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.protocol import (
     Begun,
     Delta,

@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr
 
@@ -323,29 +324,11 @@ AnyEvent = (
 )
 
 
-class Estimate(Request, frozen=True, kw_only=True, tag="estimate"):
-    """Estimate the memory of a load. Sent to a worker that is started for it, answers with Estimated and exits."""
-
-    options: DecidedOptions
-
-
-class Estimated(Event, frozen=True, kw_only=True, tag="estimated"):
-    """The engine's estimate, without vision, or the `problem` why there is none.
-
-    All weights_bytes are 0 if this engine folder cannot report them.
-    """
-
-    allocations: tuple[Allocation, ...] = ()
-    problem: str = ""
-
-
 DecodedT = TypeVar("DecodedT")
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_estimate_decoder = msgspec.json.Decoder(Estimate)
-_estimated_decoder = msgspec.json.Decoder(Estimated)
 
 
 def encode_line(message: Request | Event) -> bytes:
@@ -361,26 +344,16 @@ def encode_line(message: Request | Event) -> bytes:
 
 def decode_request(line: bytes) -> AnyRequest:
     """Raise msgspec.DecodeError (including ValidationError) if the line is not a request of this version."""
-    return _decode(_request_decoder, line)
+    return decode_with(_request_decoder, line)
 
 
 def decode_event(line: bytes) -> AnyEvent:
     """Raise msgspec.DecodeError (including ValidationError) if the line is not an event of this version."""
-    return _decode(_event_decoder, line)
+    return decode_with(_event_decoder, line)
 
 
-def decode_estimate(line: bytes) -> Estimate:
-    """Raise msgspec.DecodeError (including ValidationError) if the line is not an Estimate."""
-    return _decode(_estimate_decoder, line)
-
-
-def decode_estimated(line: bytes) -> Estimated:
-    """Raise msgspec.DecodeError (including ValidationError) if the line is not an Estimated event."""
-    return _decode(_estimated_decoder, line)
-
-
-def _decode(decoder: "msgspec.json.Decoder[DecodedT]", line: bytes) -> DecodedT:
-    """Decode a line. Every failure is raised as msgspec.DecodeError."""
+def decode_with(decoder: "msgspec.json.Decoder[DecodedT]", line: bytes) -> DecodedT:
+    """Return a decoded line. Every failure is raised as msgspec.DecodeError."""
     try:
         return decoder.decode(line)
     except (UnicodeDecodeError, RecursionError) as error:

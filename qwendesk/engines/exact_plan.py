@@ -13,7 +13,8 @@ from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.dry_run import ask_engine
-from qwendesk.engine.protocol import Allocation, Estimated
+from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import Allocation
 from qwendesk.engines.load_decision import plan_of
 from qwendesk.hardware.planner import missing_bytes
 

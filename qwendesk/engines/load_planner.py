@@ -11,7 +11,8 @@ from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
 from qwendesk.engine.dry_run import ask_engine
-from qwendesk.engine.protocol import Devices, Estimated
+from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.load_decision import Drift, ModelFiles, ReadFiles, facts_for, machine_now, plan_of, refusal
 from qwendesk.hardware.planner import TINY_MODEL_BYTES

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.failures import LoadFailure
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import install_translator
 from qwendesk.help.view.crash_dialog import CrashDialog

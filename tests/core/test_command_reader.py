@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from qwendesk.core.command_reader import ReadCommand, read_command
 from qwendesk.core.commands import command
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_name import ModelName
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.options import LoadOptions
 from tests.core.test_commands import ANSWER, EVERY_ANSWER, EVERYTHING, LOAD
 
 

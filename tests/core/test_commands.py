@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from qwendesk.core.commands import COMMAND_KINDS, command, for_commands
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"

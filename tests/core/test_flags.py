@@ -7,7 +7,8 @@ import pytest
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.flag_table import ALIASES, LLAMA_CPP, OLLAMA, VLLM
 from qwendesk.core.flags import find_flag, flag_note, search_flag, spellings
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import parse, table
 
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"

@@ -1,7 +1,7 @@
 import pytest
 
 from qwendesk.core import presets
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import check_all
 
 

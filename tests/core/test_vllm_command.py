@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from qwendesk.core.commands import command
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.core.vllm_command import Card
 

@@ -1,7 +1,8 @@
 """Clients of a fake worker, and what is asked of them."""
 
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, LoadReport
 from tests.fakes import worker as fake_worker

@@ -7,8 +7,9 @@ import psutil
 import pytest
 
 from qwendesk.core.failures import EngineExit
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, Finished, LoadReport
 from tests.fakes import worker as fake_worker

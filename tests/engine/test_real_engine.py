@@ -12,8 +12,9 @@ import pytest_asyncio
 from qwendesk.chat.chat_state import TextAdded
 from qwendesk.chat.service import ChatService
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import text_message
-from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.protocol import LoadReport

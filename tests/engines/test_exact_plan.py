@@ -7,7 +7,8 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engine.protocol import Allocation, Estimated
+from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import Allocation
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.hardware.planner import fixed_plan
 from tests.gguf_files import mmproj_facts, moe_35b

@@ -12,7 +12,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engine.protocol import Allocation, Devices, Estimated
+from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import Allocation, Devices
 from qwendesk.engines.load_decision import facts_for, machine_now
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.hardware.layer_split import HEADROOM_BYTES

@@ -10,8 +10,9 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, Part
-from qwendesk.core.options import DecidedOptions, GenerationOptions, LoadOptions, decided_options
+from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr

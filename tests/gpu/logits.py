@@ -14,8 +14,9 @@ import llama_cpp.llama_cpp as C  # noqa: N812
 import msgspec
 import numpy as np
 
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, TextPart
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.protocol import Allocation, Generate
 from qwendesk.engine.worker.generate import layout_of
 from qwendesk.engine.worker.loader import Session, load

@@ -1,7 +1,8 @@
 """The page about settings says what the tables say."""
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from tools.settings_docs import FILE, page
 

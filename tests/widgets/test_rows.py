@@ -10,7 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QSlider
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import Entry, parse, table
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.rows.option_texts import edit_text

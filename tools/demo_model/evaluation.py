@@ -9,9 +9,10 @@ import msgspec
 from PIL import Image
 
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Part, TextPart, ToolCall
 from qwendesk.core.messages import Message as AppMessage
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Delta, Finished
 from tools.demo_model import words

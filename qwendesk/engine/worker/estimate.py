@@ -19,7 +19,8 @@ import llama_cpp.llama_cpp as C
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import DecidedOptions
-from qwendesk.engine.protocol import Allocation, Estimated, decode_estimate
+from qwendesk.engine.dry_run_protocol import Estimated, decode_estimate
+from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations
 from qwendesk.engine.worker.channel import Channel

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
-from qwendesk.core.options import GenerationOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine.protocol import Begun
 from qwendesk.engine.worker.prompt import Prompt
 

@@ -11,7 +11,7 @@ import numpy as np
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker.model import LoadedModel
 

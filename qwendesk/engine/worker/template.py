@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jinja2
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.options import REASONING_EFFORTS
+from qwendesk.core.generation_options import REASONING_EFFORTS
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import TemplateAbilities
 from qwendesk.engine.worker.template_builtin import BUILTIN_CHATML

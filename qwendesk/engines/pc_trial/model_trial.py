@@ -15,7 +15,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
-from qwendesk.engine.protocol import Devices, Estimated, LoadReport
+from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.engines.exact_plan import Ask
 from qwendesk.engines.load_decision import ModelFiles, facts_for, machine_now, plan_of, refusal
 from qwendesk.engines.pc_trial.questions import DEMO_QUESTIONS, PICTURE_QUESTION, ask_question, measure_speed, warm_up

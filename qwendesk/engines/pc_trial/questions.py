@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
-from qwendesk.core.options import GenerationOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient

@@ -18,8 +18,9 @@ from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.dry_run import ask_engine
+from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.engine_folders import library_environment
-from qwendesk.engine.protocol import Devices, Estimated
+from qwendesk.engine.protocol import Devices
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import Ask
 from qwendesk.engines.load_decision import machine_now, plan_for, refusal

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from qwendesk.core import paths
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
-from qwendesk.core.options import DecidedOptions, GenerationOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine import protocol as p
 from tests.engine.device import placement
 

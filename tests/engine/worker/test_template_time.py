@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, text_message
-from qwendesk.core.options import GenerationOptions
 from qwendesk.engine import protocol as p
 from qwendesk.engine.worker.generate import layout_of
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers

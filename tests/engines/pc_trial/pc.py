@@ -7,7 +7,8 @@ import msgspec
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engine.protocol import Allocation, Estimated
+from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import Allocation
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import Ask
 from qwendesk.engines.pc_trial.service import PcTrial

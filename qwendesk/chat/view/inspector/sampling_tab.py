@@ -12,7 +12,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.inspector.preset_menu import PresetMenu
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.presets import Style
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr

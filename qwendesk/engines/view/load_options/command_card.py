@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.plan import cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
 from qwendesk.engines.pending_load import PendingLoad

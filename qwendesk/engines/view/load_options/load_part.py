@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.flags import flag_note
-from qwendesk.core.options import GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.pending_load import PendingLoad, PendingLoadService

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from qwendesk.core.command_reader import ReadCommand
-from qwendesk.core.options import GenerationOptions, LoadOptions
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
 from qwendesk.widgets.rows.option_texts import value_text

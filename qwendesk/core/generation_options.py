@@ -1,0 +1,165 @@
+"""The options for generating an answer: sampling, repetition, thinking and output.
+
+The field names are the keys of `--set key=value` and of the settings table (core/settings.py). A chat uses the
+sampling values of its preset (core/presets.py), and the values here only for what the preset leaves out.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from qwendesk.core.settings import Setting
+
+REASONING_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+"""The values that chat templates know, least effort first. Qwen3.8's takes low, medium and xhigh."""
+
+_SAMPLING, _REPETITION, _THINKING, _OUTPUT = "Sampling", "Repetition", "Thinking", "Output"
+_CONTEXT, _SPEED = "Context", "Speed"
+_QWEN_CARD = "Qwen3.5 model card"
+
+
+class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to generate an answer. Every request contains all of these options, so a change needs no reload."""
+
+    needs_reload: ClassVar[bool] = False
+
+    temperature: Annotated[
+        float,
+        Setting("Temperature", "--temp", "Randomness. 0 always picks the most likely token.", _SAMPLING,
+                low=0, high=10, source=_QWEN_CARD, basic=True, ollama="temperature", vllm="temperature"),
+    ] = 1.0
+    top_k: Annotated[
+        int, Setting("Top-k", "--top-k", "Pick only from the k most likely tokens. 0 turns it off.", _SAMPLING,
+                     low=0, high=1_000_000, ollama="top_k", vllm="top_k")
+    ] = 20
+    top_p: Annotated[
+        float, Setting("Top-p", "--top-p",
+                       "Pick only from the most likely tokens whose probabilities add up to p.", _SAMPLING,
+                       low=0, high=1, ollama="top_p", vllm="top_p")
+    ] = 0.95
+    min_p: Annotated[
+        float, Setting("Min-p", "--min-p",
+                       "Ignore tokens below this fraction of the most likely one's probability.", _SAMPLING,
+                       low=0, high=1, ollama="min_p", vllm="min_p")
+    ] = 0.0
+    typical_p: Annotated[
+        float, Setting("Typical-p", "--typical", "Locally typical sampling. 1 turns it off.", _SAMPLING,
+                       low=0, high=1, ollama="typical_p")
+    ] = 1.0
+    repeat_penalty: Annotated[
+        float,
+        Setting("Repeat penalty", "--repeat-penalty", "Values above 1 make recent tokens less likely.", _REPETITION,
+                low=0.01, high=10, ollama="repeat_penalty", vllm="repetition_penalty"),
+    ] = 1.0
+    frequency_penalty: Annotated[
+        float,
+        Setting("Frequency penalty", "--frequency-penalty", "Makes a token less likely each time it occurs.",
+                _REPETITION, low=-10, high=10, ollama="frequency_penalty", vllm="frequency_penalty"),
+    ] = 0.0
+    presence_penalty: Annotated[
+        float,
+        Setting("Presence penalty", "--presence-penalty",
+                "Makes every token that occurred less likely. Qwen3.5 needs 1.5 for thinking, or it may loop.",
+                _REPETITION, low=-10, high=10, source=_QWEN_CARD, ollama="presence_penalty", vllm="presence_penalty"),
+    ] = 1.5
+    penalty_last_n: Annotated[
+        int,
+        Setting("Penalty window", "--repeat-last-n",
+                "How many recent tokens of thinking and answer the penalties cover. Model cards mean all. 0 is none.",
+                _REPETITION, unit="tokens", low=-1, high=4_194_304, minus_one="Whole answer", ollama="repeat_last_n"),
+    ] = -1
+    dry_multiplier: Annotated[
+        float, Setting("DRY strength", "--dry-multiplier", "Penalises repeated phrases. 0 turns it off.",
+                       _REPETITION, low=0, high=100)
+    ] = 0.0
+    dry_base: Annotated[
+        float, Setting("DRY base", "--dry-base",
+                       "How fast the penalty grows with each token beyond the allowed length.",
+                       _REPETITION, low=0, high=100)
+    ] = 1.75
+    dry_allowed_length: Annotated[
+        int, Setting("DRY allowed length", "--dry-allowed-length",
+                     "Repetitions up to this length aren't penalised.", _REPETITION,
+                     unit="tokens", low=0, high=100_000)
+    ] = 2
+    dry_penalty_last_n: Annotated[
+        int, Setting("DRY window", "--dry-penalty-last-n",
+                     "How many recent tokens DRY covers. 0 is none.", _REPETITION, unit="tokens",
+                     low=-1, high=4_194_304, minus_one="Whole context")
+    ] = -1
+    xtc_probability: Annotated[
+        float, Setting("XTC probability", "--xtc-probability",
+                       "Probability of removing the most likely tokens. 0 turns it off.",
+                       _SAMPLING,
+                       low=0, high=1)
+    ] = 0.0
+    xtc_threshold: Annotated[
+        float, Setting("XTC threshold", "--xtc-threshold",
+                       "Tokens above this probability may be removed.", _SAMPLING, low=0, high=1)
+    ] = 0.1
+    seed: Annotated[
+        int, Setting("Seed", "--seed", "The same seed gives the same answer. Random picks a new one each time.",
+                     _SAMPLING, low=-1, high=4_294_967_294, minus_one="Random", ollama="seed", vllm="seed")
+    ] = -1
+    logit_bias: Annotated[
+        tuple[str, ...],
+        Setting("Logit bias", "--logit-bias", "TOKEN=BIAS pairs, where TOKEN is a token id and BIAS a number or -inf.",
+                _SAMPLING, placeholder="271=-1.5; 198=-inf"),
+    ] = ()
+    stop: Annotated[
+        tuple[str, ...],
+        Setting("Stop texts", "--reverse-prompt",
+                "The answer ends before any of these texts. They have no effect in thinking.",
+                _OUTPUT, ollama="stop"),
+    ] = ()
+    max_tokens: Annotated[
+        int,
+        Setting("Longest output", "--predict",
+                "The most tokens of thinking and answer together. The context is always a limit.", _OUTPUT,
+                unit="tokens", low=-1, high=4_194_304, minus_one="Unlimited", ollama="num_predict", vllm="max_tokens"),
+    ] = -1
+    json_schema: Annotated[
+        str, Setting("JSON schema", "--json-schema", "The answer follows this schema (JSON text).", _OUTPUT)
+    ] = ""
+    grammar: Annotated[
+        str,
+        Setting("Grammar", "--grammar",
+                "The answer follows this GBNF grammar, starting at its rule root. Can't be combined with a JSON "
+                "schema.",
+                _OUTPUT, is_block=True),
+    ] = ""
+    enable_thinking: Annotated[
+        bool, Setting("Thinking", "--reasoning", "Think before answering: better at hard questions, but slower.",
+                      _THINKING, basic=True)
+    ] = True
+    preserve_thinking: Annotated[
+        bool,
+        Setting("Send earlier thinking", "--chat-template-kwargs",
+                "Lets the model see its earlier thinking, which uses up context. On for Qwen3.8, which expects it.",
+                _THINKING),
+    ] = False
+    reasoning_effort: Annotated[
+        Literal["auto", "minimal", "low", "medium", "high", "xhigh", "max"],
+        Setting("Reasoning effort", "--chat-template-kwargs",
+                "How much the model thinks. Only for chat templates that take it, such as Qwen3.8's.", _THINKING),
+    ] = "auto"
+    thinking_budget: Annotated[
+        int,
+        Setting("Thinking budget", "--reasoning-budget", "The most tokens to think before answering.",
+                _THINKING, unit="tokens", low=-1, high=4_194_304, minus_one="Unlimited", basic=True),
+    ] = -1
+    thinking_close: Annotated[
+        str,
+        Setting("End of interrupted thinking", "--reasoning-budget-message",
+                "Inserted when the budget is used up or you choose Answer now. Must contain </think>.", _THINKING,
+                pattern=r"[\s\S]*</think>[\s\S]*", example="a text that contains </think>", is_block=True),
+    ] = "\n</think>\n\n"
+    context_overflow: Annotated[
+        Literal["stop", "drop_oldest"],
+        Setting("When the context is full", "", "Stop ends the answer. Drop the oldest leaves out the oldest messages.",
+                _CONTEXT),
+    ] = "stop"
+    cache_prompt: Annotated[
+        bool, Setting("Use the prompt cache", "--no-cache-prompt",
+                      "If off, the whole chat is processed again for each answer.", _SPEED)
+    ] = True
