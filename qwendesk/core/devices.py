@@ -1,5 +1,6 @@
 """Compute devices as the engine lists them, and the parts of their memory."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -17,6 +18,32 @@ class DeviceInfo(msgspec.Struct, frozen=True):
     backend: str
     total_bytes: int | None = None
     free_bytes: int | None = None
+
+    @property
+    def shares_ram(self) -> bool:
+        """True for a GPU that uses the RAM as its memory: an integrated one, or Apple's, which Metal lists as "gpu"."""
+        return self.kind == "igpu" or (self.kind == "gpu" and self.backend.upper() in ("METAL", "MTL"))
+
+    @property
+    def supports_mmap(self) -> bool:
+        """False if llama.cpp neither maps model files for it nor reads tables lazily, unless it is told to.
+
+        So do the Vulkan, CUDA and ROCm engines for integrated GPUs (caps.mmap_support of their ggml devices).
+        """
+        return self.kind != "igpu"
+
+
+def default_gpus(devices: Sequence[DeviceInfo]) -> tuple[DeviceInfo, ...]:
+    """Return the GPUs that llama.cpp uses if none are named: all discrete ones, else the integrated ones.
+
+    Of integrated GPUs it takes those of the first one's backend. GPUs of RPC servers don't count as discrete ones
+    (llama_prepare_model_devices in llama.cpp).
+    """
+    gpus = tuple(device for device in devices if device.kind == "gpu")
+    if any(gpu.backend.upper() != "RPC" for gpu in gpus):
+        return gpus
+    integrated = tuple(device for device in devices if device.kind == "igpu")
+    return (*gpus, *(device for device in integrated if device.backend == integrated[0].backend))
 
 
 SegmentKind = Literal["weights", "context", "buffers", "vision", "other", "free"]

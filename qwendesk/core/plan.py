@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import DeviceInfo, default_gpus
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.vllm_command import Card
 
@@ -45,6 +45,12 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     """By how much the GPUs were faster than estimated, as measured on this PC; 1 before any measurement."""
     pcie_bandwidth: tuple[tuple[str, float], ...] = ()
     """Device name and bytes/s of copies over its PCIe link, where the probes tell generation and width."""
+
+    @property
+    def is_unified(self) -> bool:
+        """True if the GPUs that llama.cpp uses by default, and the CPU, share one memory."""
+        gpus = default_gpus(self.devices)
+        return bool(gpus) and all(gpu.shares_ram for gpu in gpus)
 
 
 class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):

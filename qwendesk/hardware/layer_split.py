@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import DeviceInfo, default_gpus
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB, MIB
@@ -41,21 +41,13 @@ _ANY_GPU = Gpu(DeviceInfo("", "", "gpu", ""), None, None, 0)
 
 
 def usable_gpus(devices: Sequence[DeviceInfo], options: LoadOptions) -> tuple[DeviceInfo, ...]:
-    """Return the devices that may get layers: those named in the options, else all GPUs with dedicated memory.
-
-    An integrated GPU shares the RAM, so it is only used if it is named.
-    """
+    """Return the devices that may get layers: those named in the options, else those that llama.cpp takes."""
     if options.devices:
         by_name = {device.name: device for device in devices if device.kind in ("gpu", "igpu")}
         gpus = tuple(by_name[name] for name in options.devices if name in by_name)
     else:
-        gpus = tuple(device for device in devices if device.kind == "gpu")
+        gpus = default_gpus(devices)
     return gpus[options.main_gpu : options.main_gpu + 1] if options.split_mode == "none" else gpus
-
-
-def shares_ram(gpu: DeviceInfo) -> bool:
-    """Return True if the GPU uses the RAM, as integrated GPUs and all of Apple's do."""
-    return gpu.kind == "igpu" or gpu.backend.upper() in ("METAL", "MTL")
 
 
 def is_nvidia(gpu: DeviceInfo) -> bool:

@@ -18,7 +18,7 @@ from qwendesk.hardware.compute_buffers import (
     host_bytes,
     ubatch_of,
 )
-from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shares_ram
+from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus
 from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, vision_bytes
 
 WORKER_BYTES = 256 * MIB
@@ -89,7 +89,7 @@ class _Estimate:
             )
             for gpu, memory in zip(self._gpus, self._gpu_memory, strict=True)
         )
-        shared = sum(plan.total_bytes for gpu, plan in zip(self._gpus, gpus, strict=True) if shares_ram(gpu.device))
+        shared = sum(plan.total_bytes for gpu, plan in zip(self._gpus, gpus, strict=True) if gpu.device.shares_ram)
         available = self._machine.ram_available_bytes
         worker = WORKER_BYTES + prompt_cache_bytes(self._facts, self._options, with_pictures=self._mmproj is not None)
         ram = msgspec.structs.replace(self._ram.plan("CPU", available, available), other_bytes=worker + shared)

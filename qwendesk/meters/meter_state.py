@@ -93,9 +93,8 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
 def gpu_allocation(report: LoadReport, device: DeviceInfo, gpu: GpuReading, reserve_bytes: int | None) -> GpuAllocation:
     """Return what the spill rules need to know about one GPU with this load."""
     row = next((each for each in report.allocations if each.device == device.name), None)
-    shares = device.kind == "igpu" or device.backend.upper() in ("METAL", "MTL") or bool(gpu.unified)
     return GpuAllocation(
-        unified=shares,
+        unified=device.shares_ram or bool(gpu.unified),
         device_bytes=0 if row is None else row.total_bytes,
         host_bytes=report.host_bytes,
         reserve_bytes=reserve_bytes,

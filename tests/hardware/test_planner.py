@@ -248,10 +248,11 @@ def test_chosen_values_may_use_the_reserve() -> None:
     assert could_load(found, options(**asked))
 
 
-def test_an_integrated_gpu_counts_only_when_it_is_named_and_not_beyond_ram() -> None:
-    assert decided(dense_27b(), igpu(24), ram=32).n_gpu_layers == 0
-    assert decided(dense_27b(), igpu(24), ram=32, devices=("Vulkan0",)).n_gpu_layers == "all"
-    assert not plan(dense_27b(), igpu(24), ram=12, devices=("Vulkan0",)).fits
+def test_an_integrated_gpu_counts_where_there_is_no_other_and_not_beyond_ram() -> None:
+    assert decided(dense_27b(), igpu(24), ram=32).n_gpu_layers == "all"
+    assert not plan(dense_27b(), igpu(24), ram=12).fits
+    beside_a_card = plan(dense_27b(), igpu(24), gpu(24), ram=32)
+    assert beside_a_card == plan(dense_27b(), gpu(24), ram=32), "a card is planned as without an integrated GPU"
 
 
 def test_devices_can_be_switched_off() -> None:

@@ -204,11 +204,12 @@ def test_tiny_pc_has_no_recommendation_and_says_so(catalog: Catalog) -> None:
     assert all(each.fit.kind == "too_large" for offer in offers for each in offer.quants)
 
 
-def test_a_gpu_that_shares_ram_or_hides_its_memory_does_not_count() -> None:
+def test_a_gpu_that_hides_its_memory_does_not_count_nor_an_integrated_one_beside_a_card() -> None:
     shared = DeviceInfo("Vulkan0", "An integrated one", "igpu", "Vulkan", 16 * GIB, None)
     silent = DeviceInfo("CUDA1", "A silent one", "gpu", "CUDA", None, None)
     cpu = DeviceInfo("CPU", "A CPU", "cpu", "CPU")
-    assert make_pc((cpu, shared, silent), 32 * GIB, GIB).gpus == ()
+    assert make_pc((cpu, silent), 32 * GIB, GIB).gpus == ()
+    assert make_pc((cpu, shared), 32 * GIB, GIB).gpus == (shared,)
     assert make_pc((cpu, shared, gpu(24)), 32 * GIB, GIB).vram_room_bytes == 23 * GIB
 
 
