@@ -212,6 +212,22 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
         ("outdated-upstream", ""): FindingText(
             "warning", "outdated", mark("The uploader has replaced {name} since this copy was made.")
         ),
+        ("outdated-upstream", "size"): FindingText(
+            "warning",
+            "outdated",
+            mark(
+                "{name} is probably an older upload: it has {n_bytes} bytes, and the uploader's current file has "
+                "{expected}."
+            ),
+        ),
+        ("outdated-upstream", "rounded-size"): FindingText(
+            "warning",
+            "outdated",
+            mark(
+                "{name} is probably an older upload: it has {size}, and the uploader's current file about "
+                "{expected_size}."
+            ),
+        ),
         ("unsloth-before-fix", "tensors"): FindingText("bad", "outdated", _EARLY_UNSLOTH),
         ("unsloth-before-fix", "date"): FindingText("warning", "outdated", _EARLY_UNSLOTH),
         ("mxfp4-attention", ""): FindingText(
@@ -281,6 +297,7 @@ DetailCode = Literal[
     "replacement",
     "reason",
     "changed-on-hub",
+    "current-size",
     "mxfp4-tensors",
     "file-type",
     "no-imatrix",
@@ -288,6 +305,7 @@ DetailCode = Literal[
     "unsloth-quantizer",
     "unsloth-imatrix",
     "unsloth-name",
+    "uploader-folder",
     "commit-date",
     "first-repair",
     "last-repair",
@@ -325,6 +343,7 @@ DETAILS: Mapping[DetailCode, str] = types.MappingProxyType(
         "replacement": mark("SHA-256 of the replacement: {sha256} (seen on {date})"),
         "reason": "{catalog_text}",
         "changed-on-hub": mark("Changed on Hugging Face on {date}"),
+        "current-size": mark("Size of the current file by the catalog, {date}: {n_bytes} bytes"),
         "mxfp4-tensors": mark("Tensors in MXFP4: {count}, such as {tensor}"),
         "file-type": mark("File type {file_type} isn't MXFP4_MOE"),
         "no-imatrix": mark("Header: no quantize.imatrix.file"),
@@ -332,6 +351,7 @@ DETAILS: Mapping[DetailCode, str] = types.MappingProxyType(
         "unsloth-quantizer": mark("Header: general.quantized_by is Unsloth"),
         "unsloth-imatrix": mark("Header: quantize.imatrix.file is {file}"),
         "unsloth-name": mark('The name has "UD-", Unsloth\'s mark'),
+        "uploader-folder": mark("Its folder has the name of {repo}"),
         "commit-date": mark("Its commit {commit} is from {time} UTC"),
         "first-repair": mark("The first repaired files are from after {time}"),
         "last-repair": mark("The last repaired files are from after {time}"),

@@ -1,8 +1,8 @@
 """Rules about the version: whether the file is the current one, or has been replaced since.
 
 Stronger evidence comes first: bytes that the catalog knows, the Hub, tensors in the header, a missing importance
-matrix. Dates count only for repositories with cut-offs in the catalog. A date alone decides only before the first
-cut-off, which is certain.
+matrix, and last a size other than that of the current file, which is a sign and no proof. Dates count only for
+repositories with cut-offs in the catalog. A date alone decides only before the first cut-off, which is certain.
 """
 
 import datetime
@@ -12,8 +12,15 @@ from pathlib import PurePath
 
 from qwendesk.core.file_names import is_first_shard, quant_in_name, quants_in
 from qwendesk.core.model_facts import EXPERT_TENSORS, ModelFacts
-from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_matching import QWEN_ARCHITECTURES, UNSLOTH, download_current, model_of, unsloth_detail
+from qwendesk.hub.catalog import Catalog, CatalogMatch
+from qwendesk.hub.catalog_matching import (
+    QWEN_ARCHITECTURES,
+    UNSLOTH,
+    current_file,
+    download_current,
+    model_of,
+    unsloth_detail,
+)
 from qwendesk.hub.catalog_schema import CutOff, Superseded, WithdrawnFile
 from qwendesk.hub.evidence import Evidence, FileEvidence
 from qwendesk.hub.finding_texts import DetailSource
@@ -22,6 +29,10 @@ from qwendesk.hub.gguf_types import FILE_TYPE_GUESSED
 
 MXFP4, FILE_TYPE_MXFP4_MOE = "MXFP4", 38
 _REPAIRED_QUANTS = frozenset({"UD-Q2_K_XL", "UD-Q3_K_XL", "UD-Q4_K_XL"})
+_ROUNDED = 0.01
+"""By which part a size of the catalog that is rounded to three digits may be wrong: 0.5%, doubled."""
+_LARGEST_CHANGE = 0.25
+"""Versions of one quant differ by less (Q4_K_M of 35B-A3B: 21.2 and 22.0 GB). A file further off is something else."""
 _ATTENTION = re.compile(r"blk\.\d+\.(?:attn_|ssm_)")
 _ATTENTION_OR_EXPERTS = re.compile(rf"blk\.\d+\.(?:attn_|ssm_|{EXPERT_TENSORS})")
 _UNSLOTH_SOURCE = "huggingface.co/unsloth/Qwen3.5-35B-A3B-GGUF/discussions/10"
@@ -32,15 +43,17 @@ def version_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
 
     Their codes are outdated-upstream, unsloth-before-fix, mxfp4-attention, no-imatrix and deleted-upstream.
     """
-    yield from _withdrawn(evidence, catalog)
+    withdrawn = list(_withdrawn(evidence, catalog))
+    yield from withdrawn
     if _is_current(evidence, catalog):
         return
     outdated = list(_outdated(evidence, catalog))
-    yield from outdated
     mxfp4 = list(_mxfp4(evidence, catalog))
-    yield from mxfp4
-    yield from _before_fix(evidence, catalog, is_outdated=bool(outdated), mxfp4=mxfp4)
-    yield from _no_imatrix(evidence, catalog)
+    before_fix = list(_before_fix(evidence, catalog, is_outdated=bool(outdated), mxfp4=mxfp4))
+    found = [*outdated, *mxfp4, *before_fix, *_no_imatrix(evidence, catalog)]
+    yield from found
+    if not found and not withdrawn:
+        yield from _other_size(evidence, catalog)
 
 
 def _is_current(evidence: Evidence, catalog: Catalog) -> bool:
@@ -100,6 +113,56 @@ def _replacement(replaced: Superseded) -> Iterator[Detail]:
         yield detail("replacement", sha256=replaced.replaced_by, date=replaced.replacement_seen)
     if replaced.reason:
         yield detail("reason", catalog_text=replaced.reason)
+
+
+def _other_size(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
+    """Yield a finding if the file has another size than its current version, and versions of it are known as replaced.
+
+    It is for files of which only the size is known: without a record of the download and without an answer of the Hub.
+    The uploader must be known by folder or header, because other uploaders' files have other sizes.
+    """
+    facts, made_by = evidence.facts, unsloth_detail(evidence)
+    current = current_file(evidence, catalog)
+    if facts is None or current is None or any(file.origin.sha256 or file.upstream for file in evidence.files):
+        return
+    is_by_header = made_by is not None and made_by.code != "unsloth-name"
+    if not (evidence.origin.repo or is_by_header) or _may_be_mtp(facts, current, catalog):
+        return
+    cut_off, expected = catalog.cut_off(current.repository.repo), current.file.n_bytes
+    was_replaced = cut_off is not None or any(
+        (each.repo, each.path) == (current.repository.repo, current.path) for each in catalog.contents.superseded
+    )
+    least = 0 if current.file.is_exact else round(expected * _ROUNDED)
+    is_other = least < abs(evidence.n_bytes - expected) < expected * _LARGEST_CHANGE
+    if was_replaced and current.file.kind == "model" and is_other:
+        yield Finding(
+            code="outdated-upstream",
+            case="size" if current.file.is_exact else "rounded-size",
+            values={"name": evidence.name, "n_bytes": evidence.n_bytes, "expected": expected}
+            if current.file.is_exact
+            else {"name": evidence.name, "size": evidence.n_bytes, "expected_size": expected},
+            details=(
+                detail("size", source="file", n_bytes=evidence.n_bytes),
+                detail("current-size", date=current.file.seen or current.repository.seen, n_bytes=expected),
+                *((made_by,) if made_by is not None else (detail("uploader-folder", repo=evidence.origin.repo),)),
+                *((detail("first-repair", time=cut_off.certain_before),) if cut_off is not None else ()),
+            ),
+            source=current.repository.repo,
+            fix=download_current(evidence, catalog),
+        )
+
+
+def _may_be_mtp(facts: ModelFacts, current: CatalogMatch, catalog: Catalog) -> bool:
+    """Return True for a model with layers for speculative decoding whose repository of such models isn't `current`.
+
+    Its files have the same names and are larger.
+    """
+    repository = current.repository
+    return (
+        facts.nextn_layers > 0
+        and not repository.is_mtp
+        and any(each.is_mtp and each.model == repository.model for each in catalog.repositories)
+    )
 
 
 def _mxfp4(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from qwendesk.hub.catalog import load_catalog
-from qwendesk.hub.catalog_schema import Superseded, WithdrawnFile
+from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.hub.catalog_schema import CatalogFile, Repository, Superseded, WithdrawnFile
 from qwendesk.hub.evidence import Upstream
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.verify import verify
@@ -228,3 +229,76 @@ def test_file_removed_from_the_hub_is_an_info(tmp_path: Path) -> None:
 
     assert found["deleted-upstream"].severity == "info"
     assert "outdated-upstream" not in found
+
+
+@pytest.mark.parametrize("quant", ["Q4_K_M", "Q5_K_M", "Q6_K", "Q8_0"])
+def test_an_unsloth_file_of_another_size_than_the_current_one_is_probably_outdated(tmp_path: Path, quant: str) -> None:
+    name = f"Qwen3.5-35B-A3B-{quant}.gguf"
+    path = unsloth(tmp_path / name)
+    size = path.stat().st_size
+
+    found = findings(path, catalog(files=[current(name, n_bytes=size + 1)]))["outdated-upstream"]
+
+    assert found.severity == "warning"
+    assert "probably" in found.message
+    assert f"{size + 1:,}" in found.message
+    assert "quantized_by" in found.evidence
+    assert "2026-02-27" in found.evidence
+    assert found.fix is not None
+    assert (found.fix.kind, found.fix.path) == ("download_current", name)
+
+
+def test_the_folder_alone_names_the_uploader_of_a_file_of_another_size(tmp_path: Path) -> None:
+    path = qwen(tmp_path / REPO / Q4)
+    known = catalog(files=[current(Q4, n_bytes=path.stat().st_size + 1)])
+
+    assert codes(path, known) == {"outdated-upstream"}
+    assert codes(qwen(tmp_path / "bartowski" / "Qwen_Qwen3.5-35B-A3B-GGUF" / Q4), known) == set()
+    assert codes(qwen(tmp_path / Q4), known) == set()
+    assert codes(qwen(tmp_path / XL, quantize__imatrix__file="x"), catalog(files=[current(XL, n_bytes=1000)])) == set()
+    assert codes(unsloth(tmp_path / Q4, general__quantized_by="bartowski"), known) == set()
+
+
+def test_a_file_of_the_current_size_is_not_outdated(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / Q4)
+
+    assert codes(path, catalog(files=[current(Q4, n_bytes=path.stat().st_size)])) == set()
+    assert codes(path, catalog(files=[current(Q4)])) == set(), "a file this small is no version of it"
+
+
+@pytest.mark.parametrize(("factor", "is_outdated"), [(1.004, False), (0.996, False), (1.02, True), (0.96, True)])
+def test_a_rounded_size_counts_only_beyond_its_rounding(tmp_path: Path, factor: float, is_outdated: bool) -> None:
+    path = unsloth(tmp_path / Q4)
+    listed = CatalogFile(Q4, round(path.stat().st_size * factor), quant="Q4_K_M")
+
+    assert ("outdated-upstream" in codes(path, catalog(files=[listed]))) is is_outdated
+
+
+def test_records_and_the_hub_go_before_the_size(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / REPO / Q4)
+    known = catalog(files=[current(Q4, n_bytes=path.stat().st_size + 1)])
+    there = Upstream(sha256=NEW, n_bytes=path.stat().st_size)
+
+    assert codes(asked(gather(path), there), known) == set()
+    lay_record(path, OTHER)
+    assert codes(path, known) == set()
+
+
+def test_a_model_with_mtp_layers_is_not_compared_with_one_without(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / Q4, qwen35moe__nextn_predict_layers=1)
+    known = catalog(files=[current(Q4, n_bytes=path.stat().st_size + 1)])
+    model = known.models[0].id
+    mtp = Repository(f"unsloth/{model}-MTP-GGUF", model, "2026-05-27", (current(Q4, OTHER),), is_mtp=True)
+    both = Catalog(msgspec.structs.replace(known.contents, repositories=(*known.repositories, mtp)))
+
+    assert codes(path, both) == set()
+    assert codes(path, known) == {"outdated-upstream"}
+
+
+def test_sizes_count_only_for_files_that_were_replaced(tmp_path: Path) -> None:
+    path = unsloth(tmp_path / Q4)
+    known = catalog(files=[current(Q4, n_bytes=path.stat().st_size + 1)])
+    without = msgspec.structs.replace(known.contents, cut_offs=())
+
+    assert codes(path, Catalog(without)) == set()
+    assert codes(path, Catalog(msgspec.structs.replace(without, superseded=(replaced(Q4),)))) == {"outdated-upstream"}
