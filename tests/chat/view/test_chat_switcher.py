@@ -48,6 +48,18 @@ def place(desk: Desk) -> ReadPosition:
     return read_position(desk.window.chat_page.thread_view.position(), desk.parts.chat.conversation.turns)
 
 
+async def scroll_to_the_middle(desk: Desk) -> ReadPosition:
+    """Scroll into a later section of the long answer, as soon as so much of it is laid out."""
+
+    def scrolled() -> bool:
+        bar = thread(desk).verticalScrollBar()
+        bar.setValue(bar.maximum() // 2)
+        return place(desk).section > 0
+
+    await desk.until(scrolled)
+    return place(desk)
+
+
 def thread(desk: Desk) -> ThreadView:
     return desk.window.chat_page.thread_view
 
@@ -59,15 +71,12 @@ def home(qt_loop: asyncio.Runner, desk: Desk, tmp_path: Path) -> Desk:
 
 async def test_the_reading_position_in_a_long_answer_is_restored(qt_loop: object, home: Desk) -> None:
     await ask(home, "Long", _LONG)
-    bar = thread(home).verticalScrollBar()
-    bar.setValue(bar.maximum() // 2)
-    before = place(home)
+    before = await scroll_to_the_middle(home)
     await ask(home, "Other", "Short.")
 
     await go_to(home, "Long")
 
     await home.until(lambda: place(home).node_id == before.node_id)
-    assert before.section > 0
     assert place(home).section == before.section
     assert abs(place(home).offset - before.offset) <= _NEARLY
 
@@ -79,9 +88,7 @@ async def test_another_version_of_an_answer_below_does_not_scroll(qt_loop: objec
     chat = home.parts.chat
     await chat.regenerate(chat.conversation.turns[-1].id)
     await home.until(lambda: chat.conversation.turns[-1].answer_version == (2, 2) and not chat.busy)
-    bar = thread(home).verticalScrollBar()
-    bar.setValue(bar.maximum() // 2)
-    before = place(home)
+    before = await scroll_to_the_middle(home)
 
     chat.show_version(chat.conversation.turns[-1].id, "answer", -1)
 
