@@ -28,7 +28,7 @@ from qwendesk.models.ranking import (
     find_flag,
     sort_offers,
 )
-from qwendesk.models.speed_reports import find_reports
+from qwendesk.models.speed_reports import find_doubtful, find_reports
 
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
 """Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality.
@@ -230,6 +230,7 @@ def _quant(
         fit=fit,
         speed=speed,
         reports=find_reports(catalog.contents.speeds, model, file.quant, file.n_bytes, fit, pc),
+        doubtful=find_doubtful(catalog.contents.speeds, model, file.quant, file.n_bytes, fit, pc),
         quality=quality,
         notes=catalog.notes(model.id, repository.uploader, file.quant),
         flag=find_flag(catalog, repository, file),

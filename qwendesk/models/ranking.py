@@ -69,6 +69,8 @@ class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Expected by the planner; None if unknown."""
     reports: tuple[SpeedReport, ...] = ()
     """What users measured on PCs like this one."""
+    doubtful: tuple[SpeedReport, ...] = ()
+    """What they measured there with an old engine, or one that isn't named."""
     flag: str = ""
     """Why it must not be recommended; "" if it may be."""
 

@@ -27,15 +27,41 @@ def find_reports(
         report
         for report in reports
         if not report.has_old_engine
-        and _layers(report.model) == _layers(model.id)
-        and _is_within(report.n_bytes, n_bytes, _LIKE_SIZE)
-        and _is_mxfp4(report.quant) == _is_mxfp4(quant)
+        and _is_like_file(report, model, quant, n_bytes)
         and _has_same_placement(report, fit)
         and _has_same_cards(report, pc)
+        and _has_same_backend(report, pc)
     ]
     closest = min((report.n_bytes for report in found), key=lambda size: abs(size - n_bytes), default=0)
     alike = (report for report in found if _is_within(report.n_bytes, closest, _SAME_SIZE))
     return tuple(sorted(alike, key=lambda report: (report.depth, report.tok_s)))
+
+
+def find_doubtful(
+    reports: Sequence[SpeedReport], model: CatalogModel, quant: str, n_bytes: int, fit: FitLabel, pc: Pc
+) -> tuple[SpeedReport, ...]:
+    """Return the reports of these cards that nothing is expected from, because their engine is old or isn't named.
+
+    They are worth reading: their users asked the same question.
+    """
+    found = (
+        report
+        for report in reports
+        if report.gpus
+        and (report.has_old_engine or not report.backend)
+        and _is_like_file(report, model, quant, n_bytes)
+        and (not report.placement or _has_same_placement(report, fit))
+        and _has_same_cards(report, pc)
+    )
+    return tuple(sorted(found, key=lambda report: (report.depth, report.tok_s)))
+
+
+def _is_like_file(report: SpeedReport, model: CatalogModel, quant: str, n_bytes: int) -> bool:
+    return (
+        _layers(report.model) == _layers(model.id)
+        and _is_within(report.n_bytes, n_bytes, _LIKE_SIZE)
+        and _is_mxfp4(report.quant) == _is_mxfp4(quant)
+    )
 
 
 def _layers(model: str) -> str:
@@ -64,7 +90,7 @@ def _has_same_placement(report: SpeedReport, fit: FitLabel) -> bool:
 def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
     if not report.gpus:
         return not pc.gpus
-    if len(report.gpus) != len(pc.gpus) or any(backend_of(gpu) != report.backend for gpu in pc.gpus):
+    if len(report.gpus) != len(pc.gpus):
         return False
     if report.placement != "vram" and any(not _has_memory(gpu.total_bytes, report.gpu_gb) for gpu in pc.gpus):
         return False
@@ -76,6 +102,10 @@ def _has_same_cards(report: SpeedReport, pc: Pc) -> bool:
             return False
         left.remove(like)
     return True
+
+
+def _has_same_backend(report: SpeedReport, pc: Pc) -> bool:
+    return all(backend_of(gpu) == report.backend for gpu in pc.gpus)
 
 
 def _has_memory(n_bytes: int | None, gib: float) -> bool:

@@ -131,3 +131,31 @@ def test_expert_layers_on_the_cpu_must_be_about_as_many_as_in_the_report(catalog
 
     assert quant.fit.kind == "experts"
     assert all(report.on_cpu is None or abs(report.on_cpu - quant.fit.on_cpu) <= 6 for report in quant.reports)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "report", "why"),
+    [
+        (card("AMD Radeon RX 7800 XT (RADV NAVI32)", 16, "Vulkan"), "RX 7800 XT", "old engine"),
+        (card("AMD Radeon RX 7900 XT", 20, "Vulkan"), "RX 7900 XT", "old engine"),
+        (card("Apple M4 Max", 48, "MTL"), "Apple M4 Max", "isn't named"),
+        (card("Apple M4 Pro", 36, "MTL"), "Apple M4 Pro", "isn't named"),
+    ],
+)
+def test_reports_of_an_old_or_unnamed_engine_are_told_beside_the_estimate(
+    catalog: Catalog, gpu: DeviceInfo, report: str, why: str
+) -> None:
+    offer = offer_on(catalog, Pc(gpus=(gpu,), ram_bytes=64 * GIB))
+    quant = next(each for each in offer.quants if each.quant == "Q4_K_M")
+
+    first, *others = speed_sources(quant, None)
+
+    assert "estimated" in first
+    assert [line for line in others if report in line and why in line and "r/LocalLLaMA" in line]
+    assert speed_cell(quant, None).endswith("estimated")
+
+
+def test_doubtful_reports_are_shown_to_no_other_card(catalog: Catalog) -> None:
+    offer = offer_on(catalog, Pc(gpus=(card("AMD Radeon RX 7900 XTX", 24, "Vulkan"),), ram_bytes=64 * GIB))
+
+    assert not any(quant.doubtful for quant in offer.quants)

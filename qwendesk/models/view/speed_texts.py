@@ -50,11 +50,15 @@ def speed_sources(quant: QuantOffer, measured_tok_s: float | None) -> list[str]:
     speed = quant.expected
     if speed is None:
         return []
+    doubtful = [_doubtful_text(report) for report in quant.doubtful]
     if not speed.reports:
-        return [tr("Speed: estimated from memory bandwidth and the bytes read per token. Not measured on this PC.")]
-    return [tr("Speed: reported by users with the same cards and engine. Not measured on this PC.")] + [
-        _report_text(report) for report in speed.reports
-    ]
+        estimated = tr("Speed: estimated from memory bandwidth and the bytes read per token. Not measured on this PC.")
+        return [estimated, *doubtful]
+    return (
+        [tr("Speed: reported by users with the same cards and engine. Not measured on this PC.")]
+        + [_report_text(report) for report in speed.reports]
+        + doubtful
+    )
 
 
 def _speeds_text(speed: ExpectedSpeed) -> str:
@@ -83,6 +87,12 @@ def _report_text(report: SpeedReport) -> str:
     known = (_cards(report), _BACKENDS.get(report.backend, "") if report.gpus else "", f"{report.model} {report.quant}")
     origin = f"{report.source}, {report.date}" if report.date else report.source
     return " · ".join((rate, ", ".join(each for each in known if each), origin))
+
+
+def _doubtful_text(report: SpeedReport) -> str:
+    if report.has_old_engine:
+        return tr("{0} · with an old engine that used the CPU for some layers: expect more", _report_text(report))
+    return tr("{0} · the engine isn't named", _report_text(report))
 
 
 def _cards(report: SpeedReport) -> str:
