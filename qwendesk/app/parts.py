@@ -75,6 +75,7 @@ class Parts(msgspec.Struct):
         last_model = self.models.services.last_model
         last = last_model.read()
         if last is not None and self.services.settings.options.load_last_model:
+            self.engine.load_with_next_message(last)  # a message sent before the load begins starts it
             self.tasks.start(self._load_again(last))
             return
         self.tasks.start(self.models.services.first_start.update())

@@ -185,8 +185,12 @@ class EngineService:
         if self.state.idle_unloaded is not None:
             await self._client.unload()
 
+    def load_with_next_message(self, options: LoadOptions) -> None:
+        """Remember a model that isn't loaded: `reload_idle` loads it for the next question."""
+        self._apply(IdleUnloaded(options))
+
     def reload_idle(self) -> bool:
-        """Start loading the model that `unload_idle` unloaded; return False if there is none.
+        """Start loading the remembered model; return False if there is none.
 
         Uses its previous options with what the user has saved since. Wait for the end of the load with
         `wait_until_settled`.

@@ -54,7 +54,7 @@ def engine_text(state: EngineState) -> tuple[str, str]:
             return tr("Starting"), "accent"
         case Phase.LOADING:
             return tr("Loading {0}%", round(state.load_fraction * 100)), "accent"
-        case _ if state.idle_unloaded is not None:
+        case _ if state.idle_unloaded is not None and state.requested is not None:
             return tr("Ejected to free memory"), "plain"
         case _:
             return (tr("Not loaded"), "bad") if state.failure is not None else (tr("No model"), "plain")

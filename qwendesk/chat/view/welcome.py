@@ -124,9 +124,10 @@ class WelcomePage(QWidget):
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is loading.", name)
             self._show_text(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
             self._suggest(REAL_QUESTIONS)
-        elif is_unloaded:
+        elif is_unloaded and state.idle_unloaded is not None:
+            model = state.idle_unloaded.model
             name = tr("The built-in demo") if is_demo(model) else Path(model).stem
-            self._show_text(tr("{0} was unloaded to free memory. It loads again when you send a message.", name))
+            self._show_text(tr("{0} isn't loaded at the moment. It loads again when you send a message.", name))
             self._suggest(DEMO_QUESTIONS if is_demo(model) else REAL_QUESTIONS)
         else:
             self._show_ways()

@@ -12,6 +12,7 @@ from qwendesk.app.parts import build
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Load
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import SnapshotReader
@@ -23,7 +24,7 @@ from qwendesk.models.library_service import free_on_drive
 from qwendesk.models.ranking import Offer
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.theme_keeper import ThemeKeeper
-from tests.fakes.engine import FakeEngineClient
+from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 from tests.gguf_files import model_values, tensor, write_model
 from tests.models.view.start_desk import CARD, first_start, with_folder
 from tests.window_desk import Desk
@@ -216,6 +217,30 @@ async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], t
         await again.until(lambda: again.parts.engine.state.report is not None)
     finally:
         model.unlink()
+
+
+async def test_a_message_sent_before_the_last_model_loads_is_answered(
+    make_desk: Callable[[], Desk], client: FakeEngineClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"x")
+    desk = make_desk()
+    services, client.answers = desk.parts.models.services, [ScriptedAnswer(text="Here I am.")]
+    monkeypatch.setattr(services.last_model, "read", lambda: LoadOptions(model=str(model)))
+    may_look = asyncio.Event()
+
+    async def look_slowly(last: LoadOptions) -> LoadOptions:
+        await may_look.wait()
+        return last
+
+    monkeypatch.setattr(services.load_options, "options_again", look_slowly)
+    desk.parts.begin()
+    assert desk.text_of("model.button") == "model · loads with your next message"
+    await desk.ask("Already there?")
+    may_look.set()
+    (turn,) = desk.parts.chat.conversation.turns
+    assert turn.answer.text == "Here I am."
+    assert [each.options.model for each in client.requests if isinstance(each, Load)] == [str(model)]
 
 
 async def test_last_model_does_not_replace_one_chosen_meanwhile(
