@@ -78,6 +78,8 @@ class Parts(msgspec.Struct):
             self.engine.load_with_next_message(last)  # a message sent before the load begins starts it
             self.tasks.start(self._load_again(last))
             return
+        if last is not None:
+            self.tasks.start(self._prepare_again(last))
         self.tasks.start(self.models.services.first_start.update())
         self.window.chat_page.set_first_start(self.models.first_start)
         self.models.no_model_strip.begin()
@@ -87,6 +89,12 @@ class Parts(msgspec.Struct):
         options = await self.models.services.load_options.options_again(last)
         if not self.engine.was_load_requested:
             await self.engine.load(options)
+
+    async def _prepare_again(self, last: LoadOptions) -> None:
+        """Show the load options of the last model in the inspector, unless the user has chosen a model meanwhile."""
+        options = await self.models.services.load_options.options_again(last)
+        if self.services.pending_load.pending.requested is None:
+            await self.services.pending_load.prepare(options)
 
     async def close(self) -> None:
         """Close everything that `build` created; nothing runs afterwards.
@@ -148,16 +156,15 @@ def build(
     )
     window.add_page("engine", "engine", tr("Engine"), COMMANDS["page_engine"].shortcut, engines_view.page)
     engines_view.page_asked.connect(lambda: window.show_page("engine"))
-    engines_view.model_asked.connect(window.choose_model)
     install(window, {"test_engine": engines_view.test, "copy_diagnostics": engines_view.page.copy_all})
     bind_field(engines_view.page, meters.service.state, lambda state: state.snapshot, engines_view.show_snapshot)
     bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
     settings_view = _add_settings(services, models, window, closing)
     bind_field(engines_view, chat.state, lambda state: state.settings, lambda _settings: engines_view.update_commands())
-    _add_inspector(chats, engines_view, window)
+    _add_inspector(chats, engines_view, models, services, window)
     engines_view.models_search_asked.connect(lambda _text: window.show_page("models"))
     engines_view.models_search_asked.connect(models.actions.search_asked)
-    _join_models(models, window, engine, chat)
+    _join_models(models, window, engine, chat, engines_view)
     chats.offer.shown.connect(models.no_model_strip.set_replaced)
 
     def refresh_offers(_engine: str) -> None:
@@ -231,7 +238,9 @@ def _add_settings(services: Services, models: ModelsView, window: MainWindow, cl
     return view
 
 
-def _add_inspector(chats: ChatView, engines_view: EnginesView, window: MainWindow) -> None:
+def _add_inspector(
+    chats: ChatView, engines_view: EnginesView, models: ModelsView, services: Services, window: MainWindow
+) -> None:
     """Add the inspector, closed."""
 
     def show_inspector(tab: Tab) -> None:
@@ -243,6 +252,10 @@ def _add_inspector(chats: ChatView, engines_view: EnginesView, window: MainWindo
         show_inspector("load")
         engines_view.load_tab.page().focus_option("n_ctx")
 
+    def show_options(options: LoadOptions) -> None:
+        window_tasks().start(services.pending_load.prepare(options))
+        show_inspector("load")
+
     def take_options(values: dict[str, Any]) -> None:
         try:
             set_options(chats.services.chat, values)
@@ -250,6 +263,7 @@ def _add_inspector(chats: ChatView, engines_view: EnginesView, window: MainWindo
             window.report(error.title, error.sentence)
 
     engines_view.answer_options_pasted.connect(take_options)
+    models.actions.options_asked.connect(show_options)
     inspector = Inspector(engines_view.load_tab, chats.sampling, chats.system_prompt)
     inspector.close_asked.connect(chats.area.toggle_inspector)
     chats.inspector_asked.connect(show_inspector)
@@ -257,7 +271,9 @@ def _add_inspector(chats: ChatView, engines_view: EnginesView, window: MainWindo
     chats.area.set_inspector(inspector)
 
 
-def _join_models(models: ModelsView, window: MainWindow, engine: EngineService, chat: ChatService) -> None:
+def _join_models(
+    models: ModelsView, window: MainWindow, engine: EngineService, chat: ChatService, engines_view: EnginesView
+) -> None:
     """Connect the widgets of the models feature to the window, the engine and the chat."""
 
     def open_tab(tab: str) -> None:
@@ -289,7 +305,7 @@ def _join_models(models: ModelsView, window: MainWindow, engine: EngineService, 
     follow(models.no_model_strip, chat.subscribe, on_chat_event)
     bind_field(window.rail, models.services.downloads.state, lambda state: len(state.unfinished), show_count)
     install(window, {"downloads": lambda: open_tab("downloads")})
-    connect_picker(window, models, engine, lambda: open_tab("pc"))
+    connect_picker(window, models, engine, engines_view, lambda: open_tab("pc"))
     connect_last_model(window, models.services, engine)
 
 

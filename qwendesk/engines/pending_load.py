@@ -1,6 +1,7 @@
-"""The pending load options: the user's changes for the current model, the memory they need, and whether they can load.
+"""The pending load options: the user's changes for one model, the memory they need, and whether they can load.
 
-Plans are made on another thread, and only for the latest options, so a slider never waits.
+The model is the one that is loaded, or one whose options the user sets before its first load. Plans are made on
+another thread, and only for the latest options, so a slider never waits.
 """
 
 import asyncio
@@ -11,14 +12,13 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
-from qwendesk.core.option_rules import Conflict, conflicts, with_linked_changes
+from qwendesk.core.option_rules import conflicts, with_linked_changes
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.plan import MachineMemory
 from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.settings import check, table
 from qwendesk.core.units import GIB
@@ -30,62 +30,11 @@ from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import Drift, machine_now, plan_of, ram_freed_by_reload, refusal
 from qwendesk.engines.load_profiles import Profiles
+from qwendesk.engines.pending_state import Limits, PendingLoad
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
 
 Files = tuple[ModelFacts, ModelFacts | None]
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """Limits of the options, from the model's header."""
-
-    n_ctx: int
-    """Trained context length in tokens."""
-    longest_ctx: int
-    """The longest context in tokens, with YaRN if the model's card describes it."""
-    n_layers: int
-    has_experts: bool
-    can_see: bool
-    """The options include a vision file."""
-
-
-class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the inspector shows about loading. Every field is empty while there is no model."""
-
-    requested: LoadOptions | None = None
-    changed: frozenset[str] = frozenset()
-    """Keys of the options whose values differ from the defaults."""
-    limits: Limits | None = None
-    plan: Plan | None = None
-    """The plan for `requested`, or the previous one until a new one is made; None if the files can't be read."""
-    conflicts: tuple[Conflict, ...] = ()
-    refusal: str = ""
-    """Why `requested` can't be loaded; "" if it can."""
-    devices: tuple[DeviceInfo, ...] = ()
-    """The engine's devices; () while they are unknown."""
-    is_loaded: bool = False
-    needs_reload: bool = False
-    """A model is loaded with options other than `requested`."""
-    is_waiting: bool = False
-    """A reload is waiting for the end of the current answer."""
-    is_asking: bool = False
-    """An engine dry run for exact numbers is in progress."""
-    profiles: tuple[str, ...] = ()
-    problem: str = ""
-    """A sentence that tells what could not be saved, exported or imported."""
-    base_repo: str = ""
-    measured_tok_s: float | None = None
-    """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
-
-    @property
-    def has_gpu(self) -> bool:
-        """Return whether the engine can use a GPU; True while its devices are unknown."""
-        return not self.devices or any(device.kind in {"gpu", "igpu"} for device in self.devices)
-
-    @property
-    def decided(self) -> LoadOptions | None:
-        """The options without "auto", as the plan decided them; None without a plan."""
-        return self.plan.options if self.plan is not None else None
 
 
 class PendingLoadService:
@@ -114,6 +63,7 @@ class PendingLoadService:
         self._loaded_reserve_gb = settings.options.reserve_gb
         self._reserve_gb = settings.options.reserve_gb
         self._loaded: LoadOptions | None = None
+        self._prepared: LoadOptions | None = None
         self._report: LoadReport | None = None
         self._is_plan_stale = False
         self._plan_task: asyncio.Task[None] | None = None
@@ -128,6 +78,23 @@ class PendingLoadService:
     @property
     def pending(self) -> PendingLoad:
         return self.state.value
+
+    async def prepare(self, options: LoadOptions) -> None:
+        """Show the options of a model that need not be loaded. `options` are those that it would be loaded with."""
+        if not self._engine.state.devices:
+            await self._engine.probe()
+        self._prepare(options)
+
+    def _prepare(self, options: LoadOptions) -> None:
+        pending = self.pending
+        if pending.requested is None or pending.requested.model != options.model:
+            self._prepared = options
+            self._adopt_model(options, is_other=True)
+
+    def show_loaded(self) -> None:
+        """Show the options of the loaded model again."""
+        if self._loaded is not None and self._report is not None:
+            self._prepare(self._loaded)
 
     def change(self, changes: Mapping[str, Any], *, keep: bool = True) -> None:
         """Change options and those linked to them. `keep` saves them for this model; False while a slider moves.
@@ -226,14 +193,18 @@ class PendingLoadService:
     def _on_engine(self, state: EngineState) -> None:
         requested = state.requested
         if state.phase is Phase.LOADING and requested is not None and requested is not self._loaded:
-            is_other = self._loaded is None or requested.model != self._loaded.model
+            shown = self.pending.requested
+            is_other = shown is None or requested.model != shown.model
             self._loaded = requested
             self._loaded_reserve_gb = self._settings.options.reserve_gb
-            self._adopt_loading_model(requested, is_other=is_other)
+            self._adopt_model(requested, is_other=is_other)
         if state.report is not self._report:
             self._report = state.report
             self._set_options(self.pending.requested)
-        self._change(devices=state.devices)
+        if state.devices != self.pending.devices:
+            self._change(devices=state.devices)
+            if state.devices:
+                self._schedule_plan()
 
     def _on_settings(self, options: AppOptions) -> None:
         if options.reserve_gb != self._reserve_gb:
@@ -249,10 +220,10 @@ class PendingLoadService:
         if kept != requested:
             self._set_options(kept)
 
-    def _adopt_loading_model(self, requested: LoadOptions, *, is_other: bool) -> None:
-        """Take over the options of the model that is being loaded."""
+    def _adopt_model(self, requested: LoadOptions, *, is_other: bool) -> None:
+        """Take over the options of a model that is being loaded or prepared."""
         if is_other:
-            self.state.set(PendingLoad(profiles=self._profiles.names(requested.model)))
+            self.state.set(PendingLoad(profiles=self._profiles.names(requested.model), devices=self.pending.devices))
             if self._base_repo is not None:
                 self._repo_task = asyncio.get_running_loop().create_task(self._find_base_repo(requested.model))
         self._set_options(self._profiles.applied(LoadOptions(**self._default_values(requested))))
@@ -268,18 +239,21 @@ class PendingLoadService:
             return
         base = self._default_values(requested)
         facts = self._cached_headers(requested)
+        loaded = self._loaded.model if self._loaded is not None and self._report is not None else ""
         self._change(
             requested=requested,
             changed=frozenset(key for key in table(LoadOptions) if getattr(requested, key) != base[key]),
             conflicts=conflicts(requested, facts[0] if facts is not None else None),
-            is_loaded=self._report is not None,
+            is_loaded=loaded == requested.model,
+            other_loaded=loaded if loaded != requested.model else "",
             problem="",
         )
         self._schedule_plan()
 
     def _default_values(self, options: LoadOptions) -> dict[str, Any]:
         """Return the default options of a model. Its vision file and chat template don't count as changes."""
-        files = self._loaded if self._loaded is not None and self._loaded.model == options.model else options
+        known = (self._loaded, self._prepared)
+        files = next((each for each in known if each is not None and each.model == options.model), options)
         start = LoadOptions(model=options.model, mmproj=files.mmproj, chat_template_file=files.chat_template_file)
         return msgspec.structs.asdict(start)
 
@@ -364,7 +338,7 @@ class PendingLoadService:
         has_new_reserve = self._reserve_gb != self._loaded_reserve_gb
         if not other and has_new_reserve and pending.plan is not None and report is not None:
             other = pending.plan.options != report.options
-        self._change(needs_reload=report is not None and other)
+        self._change(needs_reload=pending.is_loaded and other)
 
     def _run_for_model(self, action: Callable[[str], None]) -> None:
         requested = self.pending.requested

@@ -9,7 +9,8 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.pc_trial.service import PcTrial
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.engines.self_test import SelfTest, SelfTestState, versions
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view.engine_page import EnginePage
@@ -75,8 +76,9 @@ class EnginesView(QObject):
         bind(page, pending_load.state, self._show_measured)
 
     def _show_measured(self, pending: PendingLoad) -> None:
-        """Show the measured speed, unless it is of options that aren't loaded yet."""
-        self.page.show_measured(None if pending.needs_reload else pending.measured_tok_s)
+        """Show the measured speed, unless it is of options that aren't loaded."""
+        is_of_loaded = pending.is_loaded and not pending.needs_reload
+        self.page.show_measured(pending.measured_tok_s if is_of_loaded else None)
 
     def show_snapshot(self, snapshot: Snapshot | None) -> None:
         """Show the hardware that the meters found."""

@@ -30,6 +30,8 @@ class ModelActions(QObject):
     """What to search for on Hugging Face."""
     load_asked = Signal(object)
     """LoadOptions."""
+    options_asked = Signal(object)
+    """The LoadOptions of a model, which the user wants to see and change without loading it."""
 
     def __init__(self, services: ModelServices) -> None:
         super().__init__()
@@ -41,6 +43,10 @@ class ModelActions(QObject):
 
     def load(self, path: str) -> None:
         self._start(self._load(path))
+
+    def show_options(self, path: str) -> None:
+        """Show the load options of a model without loading it."""
+        self._start(self._show_options(path))
 
     def verify(self, path: str) -> None:
         self._start(self._verify(path))
@@ -76,6 +82,9 @@ class ModelActions(QObject):
 
     async def _load(self, path: str) -> None:
         self.load_asked.emit(await self._services.load_options.options_for(Path(path)))
+
+    async def _show_options(self, path: str) -> None:
+        self.options_asked.emit(await self._services.load_options.options_for(Path(path)))
 
     async def _verify(self, path: str) -> None:
         self._notice_all(await self._services.checks.verify(path))

@@ -16,7 +16,7 @@ from qwendesk.models.model_list import ModelEntry
 from qwendesk.models.view.model_texts import details_text, matches_search, owner_text
 from qwendesk.models.view.offer_texts import fit_details, fit_word
 from qwendesk.widgets.bind import bind
-from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.search_popover import SearchPopover, set_spoken
 from qwendesk.widgets.text_labels import ElidedLabel
@@ -36,6 +36,8 @@ class ModelPicker(SearchPopover):
 
     load_asked = Signal(str)
     """Path of a model."""
+    options_asked = Signal(str)
+    """Path of a model whose load options the user wants to see, without loading it."""
     demo_asked = Signal()
     offers_asked = Signal()
     """Asks to show the models that fit this PC."""
@@ -50,12 +52,17 @@ class ModelPicker(SearchPopover):
         engine: Observed[EngineState],
         last: str,
         parent: QWidget,
+        *,
+        for_options: bool = False,
     ) -> None:
-        """`last` is the path of the model that was used last; "" if there is none."""
+        """`last` is the path of the model that was used last; "" if there is none.
+
+        With `for_options`, choosing a model shows its load options instead of loading it.
+        """
         height = current_theme().px(13) + current_theme().px(12) + _ROW_AIR
-        super().__init__(
-            "model.picker", tr("Choose a model"), parent, width=_WIDTH, row_height=height, most_rows=_MOST_ROWS
-        )
+        title = tr("Choose a model to set its load options") if for_options else tr("Choose a model")
+        super().__init__("model.picker", title, parent, width=_WIDTH, row_height=height, most_rows=_MOST_ROWS)
+        self._for_options = for_options
         usable = [each for each in entries if not (each.is_companion or each.model.problem)]
         usable.sort(key=lambda each: each.model.path != last)
         self._entries = {each.model.path: each for each in usable}
@@ -65,7 +72,9 @@ class ModelPicker(SearchPopover):
         """The model that was used last, if it isn't in a models folder but was opened as a file."""
         self._rows: dict[str, tuple[PickerRow, QListWidgetItem]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on the button only closes the picker
-        self.describe_parts(tr("Find a model"), tr("Search by name, quant or app"), tr("Models on this PC"))
+        self.describe_parts(
+            title if for_options else tr("Find a model"), tr("Search by name, quant or app"), tr("Models on this PC")
+        )
         self.column.addLayout(self._buttons())
         bind(self, fits, self._show_fits)
         bind(self, engine, self._show_engine)
@@ -75,12 +84,12 @@ class ModelPicker(SearchPopover):
         self._rows = {}
         elsewhere = self._elsewhere
         if elsewhere is not None and all(word in elsewhere.stem.lower() for word in query.lower().split()):
-            self._add(self._last, PickerRow(elsewhere.stem, str(elsewhere.parent)))
+            self._add(self._last, self._model_row(self._last, elsewhere.stem, str(elsewhere.parent)))
         matching = [entry.model for entry in self._entries.values() if matches_search(entry, query)]
         for model in matching[:_MOST_MATCHES]:
-            self._add(model.path, PickerRow(model.name, _details(model)))
+            self._add(model.path, self._model_row(model.path, model.name, _details(model)))
         is_search = bool(query.strip())
-        if not is_search:
+        if not is_search and not self._for_options:
             demo = tr("Always available, but knows only a few topics")
             self._add(_DEMO, PickerRow(tr("Built-in demo"), demo))
         self._show_fits(self._fits.value)
@@ -92,14 +101,23 @@ class ModelPicker(SearchPopover):
     def choose(self, key: str) -> None:
         if key == _DEMO:
             self.demo_asked.emit()
+        elif self._for_options:
+            self.options_asked.emit(key)
         else:
             self.load_asked.emit(key)
+
+    def _model_row(self, path: str, name: str, details: str) -> "PickerRow":
+        row = PickerRow(name, details, has_options=not self._for_options)
+        row.options_asked.connect(self.close)
+        row.options_asked.connect(lambda: self.options_asked.emit(path))
+        return row
 
     def _buttons(self) -> FlowLayout:
         flow = FlowLayout()
         flow.addWidget(self._button("get", tr("Get models"), tr("See which models fit this PC"), self.offers_asked))
         tip = tr("Any Qwen3.5, 3.6 or 3.8 GGUF file on this PC")
-        flow.addWidget(self._button("file", tr("Open a file…"), tip, self.file_asked))
+        if not self._for_options:
+            flow.addWidget(self._button("file", tr("Open a file…"), tip, self.file_asked))
         tip = tr("The vision file of the loaded model, so that it can see")
         self._mmproj = self._button("mmproj", tr("Choose mmproj file…"), tip, self.mmproj_asked)
         self._cancel = self._button("cancel", tr("Stop loading"), tr("Stop loading the model"), self.cancel_asked)
@@ -117,8 +135,10 @@ class ModelPicker(SearchPopover):
     def _show_engine(self, engine: EngineState) -> None:
         """Show which model is loaded or being loaded, and the buttons for it."""
         self._engine = engine
-        self._mmproj.setVisible(engine.report is not None and not is_demo(engine.report.options.model))
-        self._cancel.setVisible(engine.is_loading)
+        self._mmproj.setVisible(
+            not self._for_options and engine.report is not None and not is_demo(engine.report.options.model)
+        )
+        self._cancel.setVisible(not self._for_options and engine.is_loading)
         self._show_states()
         self.fit_height()
 
@@ -148,9 +168,11 @@ class ModelPicker(SearchPopover):
 
 
 class PickerRow(QWidget):
-    """One model: its name and what it is, and chips for its state and fit."""
+    """One model: its name and what it is, chips for its state and fit, and a button for its load options."""
 
-    def __init__(self, name: str, details: str) -> None:
+    options_asked = Signal()
+
+    def __init__(self, name: str, details: str, *, has_options: bool = False) -> None:
         super().__init__()
         self._name, self._details = name, details
         title = ElidedLabel("model.picker.name")
@@ -171,6 +193,14 @@ class PickerRow(QWidget):
         line.addLayout(words, 1)
         for chip in (self._state, self._fit):
             line.addWidget(chip, 0, Qt.AlignmentFlag.AlignVCenter)
+        if has_options:
+            options = IconButton("settings", size=16, side=28)
+            describe(
+                options, f"model.picker.options.{name}", tr("Load options… {0}", name),
+                tr("Set how this model loads, and see the memory it needs, without loading it"),
+            )  # fmt: skip
+            options.clicked.connect(self.options_asked)
+            line.addWidget(options, 0, Qt.AlignmentFlag.AlignVCenter)
         self._update_name()
 
     def show_state(self, state: str) -> None:

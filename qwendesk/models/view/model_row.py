@@ -106,7 +106,9 @@ class ModelRow(QFrame):
         describe(self._load, f"{self._prefix}.load", tr("Load"), tr("Load this model"))
         self._load.clicked.connect(self.load_asked)
         self._menu = IconButton("more")
-        describe(self._menu, f"{self._prefix}.menu", tr("More"), tr("Verify, show in folder, move, delete"))
+        describe(
+            self._menu, f"{self._prefix}.menu", tr("More"), tr("Load options, verify, show in folder, move, delete")
+        )
         self._menu.clicked.connect(lambda: self.menu_asked.emit(self._menu))
         name = horizontal_group(self._chip, self._name, spacing=10)
         facts = FlowLayout(spacing=10)

@@ -1,4 +1,4 @@
-"""The menu of one model: check, show, move or copy, delete."""
+"""The menu of one model: load options, check, show, move or copy, delete."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +28,10 @@ class RowMenu(Menu):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setToolTipsVisible(True)
         model, is_idle = entry.model, entry.progress is None
+        if not entry.is_companion and not model.problem:
+            options = self._add("options", tr("Load options…"), lambda: actions.show_options(model.path))
+            options.setToolTip(tr("Set how this model loads, and see the memory it needs, without loading it"))
+            self.addSeparator()
         verify = self._add("verify", tr("Verify whole file"), lambda: actions.verify(model.path))
         verify.setToolTip(tr("Compute the SHA-256 and compare it with Hugging Face"))
         verify.setEnabled(is_idle)

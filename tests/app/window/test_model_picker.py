@@ -147,3 +147,26 @@ async def test_users_of_the_demo_are_led_to_models_for_this_pc(desk: Desk, butto
     desk.parts.models.page.show_tab("mine")
     desk.click(button)
     assert (desk.window.page, desk.parts.models.page.shown_tab) == ("models", "pc")
+
+
+async def test_load_options_of_a_model_are_shown_without_loading_it(library_desk: Desk, tmp_path: Path) -> None:
+    desk = library_desk
+    await open_picker(desk)
+    desk.click("model.picker.options.Qwen3.5-9B-Q8_0")
+    pending = desk.parts.services.pending_load
+    await desk.until(lambda: desk.is_shown("inspector.load.unloaded"))
+    assert pending.pending.requested is not None
+    assert pending.pending.requested.model == str(tmp_path / "Qwen3.5-9B-Q8_0.gguf")
+    assert desk.parts.engine.state.requested is None
+
+
+async def test_inspector_without_a_model_lets_the_user_choose_one_for_its_options(library_desk: Desk) -> None:
+    desk = library_desk
+    desk.window.chat_area.show_inspector()
+    desk.click("inspector.load.choose")
+    await desk.until(lambda: desk.is_shown("model.picker"))
+    assert "Built-in demo" not in names(desk)
+    QTest.keyClicks(desk.find("model.picker.query", QLineEdit), "9b")
+    QTest.keyClick(desk.find("model.picker.query", QLineEdit), Qt.Key.Key_Return)
+    await desk.until(lambda: desk.is_shown("inspector.load.unloaded"))
+    assert desk.parts.engine.state.requested is None

@@ -10,7 +10,7 @@ from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_comm
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.plan import cards_of, kv_bytes_of
 from qwendesk.core.translation import tr
-from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.buttons import TextButton, describe
 
 _NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM"}

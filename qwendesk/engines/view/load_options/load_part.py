@@ -9,7 +9,8 @@ from qwendesk.core.flags import flag_note
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_switch import AppSettings
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.command_card import CommandCard
 from qwendesk.engines.view.load_options.load_rows import LoadRows
@@ -40,6 +41,17 @@ class LoadPart(QWidget):
         self.setObjectName("inspector.load")
         self._memory_card = MemoryCard()
         self._memory_card.asked.connect(lambda: self._tasks.start(service.ask_engine()))
+        self._unloaded = QLabel()
+        self._unloaded.setProperty("kind", "small")
+        self._unloaded.setWordWrap(True)
+        self._unloaded.setTextFormat(Qt.TextFormat.PlainText)
+        self._unloaded.setObjectName("inspector.load.unloaded")
+        self._show_loaded = TextButton(tr("Show the loaded model"), kind="link")
+        describe(
+            self._show_loaded, "inspector.load.show_loaded", tr("Show the loaded model"),
+            tr("Show the options of the model that is loaded now"),
+        )  # fmt: skip
+        self._show_loaded.clicked.connect(service.show_loaded)
         self._rows = LoadRows(service, settings)
         self._rows.refusal_changed.connect(lambda: self._show_load(service.pending))
         self._command = CommandCard("inspector.command")
@@ -66,16 +78,25 @@ class LoadPart(QWidget):
         self._pasted = PastedCommand(service)
         self._pasted.answer_options_pasted.connect(self.answer_options_pasted)
         self._pasted.model_asked.connect(self.models_search_asked)
-        self._nothing = QLabel(tr("Load a model to see the memory it needs and to change how it loads."))
+        self._nothing = QLabel(
+            tr("Choose a model to see the memory it needs and set how it loads. You can do that before you load it.")
+        )
         self._nothing.setProperty("kind", "dim")
         self._nothing.setWordWrap(True)
         self._nothing.setObjectName("inspector.load.nothing")
         self._choose = TextButton(tr("Choose a model"))
-        describe(self._choose, "inspector.load.choose", tr("Choose a model"), tr("Choose a GGUF file"))
+        describe(
+            self._choose,
+            "inspector.load.choose",
+            tr("Choose a model"),
+            tr("See a model's load options without loading it"),
+        )
         self._choose.clicked.connect(self.model_asked)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
+        column.addWidget(_padded(self._unloaded))
+        column.addWidget(_padded(self._show_loaded, stretches=False))
         column.addWidget(_padded(self._memory_card))
         column.addWidget(self._middle(), 1)
         column.addWidget(self._foot())
@@ -90,6 +111,9 @@ class LoadPart(QWidget):
         self._pasted.setVisible(has_model)
         self._nothing.setVisible(not has_model)
         self._choose.setVisible(not has_model)
+        self._unloaded.setText(load_text.unloaded_text(pending))
+        self._unloaded.setVisible(bool(self._unloaded.text()))
+        self._show_loaded.setVisible(bool(pending.other_loaded))
         if not has_model:
             return
         self._rows.show_pending(pending)
@@ -175,9 +199,11 @@ class LoadPart(QWidget):
         self._flag_note.setVisible(bool(note))
 
 
-def _padded(widget: QWidget) -> QWidget:
+def _padded(widget: QWidget, *, stretches: bool = True) -> QWidget:
     holder = QWidget()
     row = QHBoxLayout(holder)
     row.setContentsMargins(16, 0, 16, 0)
     row.addWidget(widget)
+    if not stretches:
+        row.addStretch(1)
     return holder

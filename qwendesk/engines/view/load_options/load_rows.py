@@ -12,7 +12,8 @@ from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_tokens
 from qwendesk.engines.engine_switch import AppSettings
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.widgets.rows.choice_row import ChoiceRow
 from qwendesk.widgets.rows.row_factory import make_row

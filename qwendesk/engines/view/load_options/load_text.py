@@ -1,6 +1,7 @@
 """Texts and values of the Load tab. No widgets here."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from qwendesk.core.devices import Segment
@@ -8,7 +9,7 @@ from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr, unbroken
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
-from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.rows.option_texts import choice_text, edit_text
 
 AUTO_VALUES: Mapping[str, Any] = {
@@ -115,12 +116,22 @@ def speed_text(plan: Plan | None, measured_tok_s: float | None = None) -> str:
 
 def reload_text(pending: PendingLoad) -> tuple[str, str]:
     """Return the text of the reload button and the sentence above it."""
+    action = tr("Reload to apply") if pending.is_loaded else tr("Load")
     if pending.conflicts:  # the row of the option says why
-        return tr("Reload to apply"), ""
+        return action, ""
     if pending.refusal:
-        return tr("Reload to apply"), pending.refusal
+        return action, pending.refusal
     if pending.is_waiting:
         return tr("Waiting…"), tr("Reloads after the current answer. Your chat is kept.")
-    if not pending.is_loaded:
-        return tr("Load"), ""
-    return tr("Reload to apply"), tr("Your chat is kept; the model will re-read it.") if pending.needs_reload else ""
+    if pending.other_loaded:
+        return action, tr("Replaces {0}. Your chat is kept.", Path(pending.other_loaded).stem)
+    return action, tr("Your chat is kept; the model will re-read it.") if pending.needs_reload else ""
+
+
+def unloaded_text(pending: PendingLoad) -> str:
+    """Return whose options are shown while that model isn't loaded; "" if it is, or if there is none."""
+    if pending.requested is None or pending.is_loaded:
+        return ""
+    return tr(
+        "Options for {0}, which isn't loaded. They're saved for its next load.", Path(pending.requested.model).stem
+    )

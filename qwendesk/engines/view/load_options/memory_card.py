@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from qwendesk.core.plan import DevicePlan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
-from qwendesk.engines.pending_load import PendingLoad
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.engines.view.load_options import load_text
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.vram_bar import VramBar, segment_name
@@ -59,7 +59,7 @@ class MemoryCard(QFrame):
         speed = load_text.speed_text(plan, pending.measured_tok_s)
         self._speed.setText(speed)
         self._speed.setVisible(bool(speed))
-        source = load_text.source_text(plan, is_loaded=not pending.needs_reload)
+        source = load_text.source_text(plan, is_loaded=pending.is_loaded and not pending.needs_reload)
         self._source.setText(
             tr("No estimate yet. Correct this option first: {0}.", to_correct) if to_correct else source
         )

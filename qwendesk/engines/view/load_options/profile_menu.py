@@ -6,7 +6,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
-from qwendesk.engines.pending_load import PendingLoad, PendingLoadService
+from qwendesk.engines.pending_load import PendingLoadService
+from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
 from qwendesk.widgets.file_dialogs import ask_for_file, ask_where_to_save
 from qwendesk.widgets.popups import Menu

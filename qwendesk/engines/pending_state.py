@@ -1,0 +1,63 @@
+"""What the inspector shows about loading: the pending options of one model, their plan, and whether they can load."""
+
+import msgspec
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.option_rules import Conflict
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import Plan
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Limits of the options, from the model's header."""
+
+    n_ctx: int
+    """Trained context length in tokens."""
+    longest_ctx: int
+    """The longest context in tokens, with YaRN if the model's card describes it."""
+    n_layers: int
+    has_experts: bool
+    can_see: bool
+    """The options include a vision file."""
+
+
+class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the inspector shows about loading. Every field is empty while there is no model."""
+
+    requested: LoadOptions | None = None
+    changed: frozenset[str] = frozenset()
+    """Keys of the options whose values differ from the defaults."""
+    limits: Limits | None = None
+    plan: Plan | None = None
+    """The plan for `requested`, or the previous one until a new one is made; None if the files can't be read."""
+    conflicts: tuple[Conflict, ...] = ()
+    refusal: str = ""
+    """Why `requested` can't be loaded; "" if it can."""
+    devices: tuple[DeviceInfo, ...] = ()
+    """The engine's devices; () while they are unknown."""
+    is_loaded: bool = False
+    """The model of `requested` is loaded, perhaps with other options."""
+    other_loaded: str = ""
+    """Path of the loaded model if it isn't that of `requested`."""
+    needs_reload: bool = False
+    """The model is loaded with options other than `requested`."""
+    is_waiting: bool = False
+    """A reload is waiting for the end of the current answer."""
+    is_asking: bool = False
+    """An engine dry run for exact numbers is in progress."""
+    profiles: tuple[str, ...] = ()
+    problem: str = ""
+    """A sentence that tells what could not be saved, exported or imported."""
+    base_repo: str = ""
+    measured_tok_s: float | None = None
+    """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
+
+    @property
+    def has_gpu(self) -> bool:
+        """Return whether the engine can use a GPU; True while its devices are unknown."""
+        return not self.devices or any(device.kind in {"gpu", "igpu"} for device in self.devices)
+
+    @property
+    def decided(self) -> LoadOptions | None:
+        """The options without "auto", as the plan decided them; None without a plan."""
+        return self.plan.options if self.plan is not None else None

@@ -1,0 +1,95 @@
+"""Load options of a model that isn't loaded: set in the inspector, kept for its next load."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from tests.engines.view.load_options.inspector_desk import InspectorDesk
+from tools.hollow_model import write_hollow
+
+
+async def prepared(desk: InspectorDesk, model: Path) -> None:
+    """Show the load options of `model` without loading it, as the row of My models does."""
+    desk.parts.models.actions.show_options(str(model))
+    await desk.until(lambda: desk.is_shown("inspector.memory.0.fit") and is_about(desk, model))
+
+
+def is_about(desk: InspectorDesk, model: Path) -> bool:
+    pending = desk.parts.services.pending_load.pending
+    return pending.requested is not None and pending.requested.model == str(model) and pending.plan is not None
+
+
+async def test_options_are_set_before_the_first_load(make: Callable[[], InspectorDesk], model: Path) -> None:
+    desk = make()
+    await prepared(desk, model)
+    assert desk.text_of("inspector.load.unloaded").startswith(f"Options for {model.stem}, which isn't loaded.")
+    assert desk.text_of("inspector.load.reload") == "Load"
+    assert not desk.is_shown("inspector.load.show_loaded")
+    assert not desk.loads, "nothing is loaded by looking"
+
+    amount = desk.text_of("inspector.memory.0.amount")
+    desk.parts.services.pending_load.change({"n_ctx": 4096})
+    await desk.estimated(amount)
+    desk.click("inspector.load.reload")
+    await desk.until(lambda: desk.parts.engine.state.report is not None)
+    assert [load.options.n_ctx for load in desk.loads] == [4096]
+    assert not desk.is_shown("inspector.load.unloaded")
+
+
+async def test_options_set_before_a_load_are_used_by_every_later_load(
+    make: Callable[[], InspectorDesk], model: Path
+) -> None:
+    desk = make()
+    await prepared(desk, model)
+    desk.parts.services.pending_load.change({"n_ctx": 8192})
+    await desk.load(model)
+    assert [load.options.n_ctx for load in desk.loads] == [8192]
+
+
+async def test_another_models_options_leave_the_loaded_model_alone(
+    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
+) -> None:
+    desk = make()
+    await desk.open(model)
+    n_loads = len(desk.loads)
+    other = write_hollow(tmp_path / "Qwen3.5-9B-Q4_K_M.gguf", "9b")
+    await prepared(desk, other)
+    assert desk.text_of("inspector.load.sentence") == f"Replaces {model.stem}. Your chat is kept."
+    desk.parts.services.pending_load.change({"n_ctx": 4096})
+
+    desk.click("inspector.load.show_loaded")
+    await desk.until(lambda: is_about(desk, model))
+    assert not desk.is_shown("inspector.load.unloaded")
+    assert desk.find("inspector.load.context.n_ctx", QLineEdit).text() == ""
+    assert not desk.is_shown("inspector.load.reload")
+    assert len(desk.loads) == n_loads
+
+    await prepared(desk, other)
+    assert desk.find("inspector.load.context.n_ctx", QLineEdit).text() == "4096"
+    desk.click("inspector.load.reload")
+    await desk.until(lambda: len(desk.loads) > n_loads)
+    assert desk.loads[-1].options.model == str(other)
+
+
+async def test_loading_another_model_shows_its_options(
+    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
+) -> None:
+    desk = make()
+    other = write_hollow(tmp_path / "Qwen3.5-9B-Q4_K_M.gguf", "9b")
+    await prepared(desk, other)
+    await desk.load(model)
+    assert is_about(desk, model)
+    assert desk.parts.services.pending_load.pending.is_loaded
+
+
+async def test_an_unreadable_file_says_why_and_cannot_be_loaded(
+    make: Callable[[], InspectorDesk], tmp_path: Path
+) -> None:
+    desk = make()
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"no model")
+    desk.parts.models.actions.show_options(str(broken))
+    await desk.until(lambda: bool(desk.parts.services.pending_load.pending.refusal))
+    assert desk.is_shown("inspector.load.sentence")
+    assert not desk.find("inspector.load.reload", QWidget).isEnabled()
