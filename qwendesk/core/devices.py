@@ -1,11 +1,13 @@
 """Compute devices as the engine lists them, and the parts of their memory."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 DeviceKind = Literal["cpu", "gpu", "igpu", "accelerator"]
+_BRANDS = ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ")
 
 
 class DeviceInfo(msgspec.Struct, frozen=True):
@@ -44,6 +46,20 @@ def default_gpus(devices: Sequence[DeviceInfo]) -> tuple[DeviceInfo, ...]:
         return gpus
     integrated = tuple(device for device in devices if device.kind == "igpu")
     return (*gpus, *(device for device in integrated if device.backend == integrated[0].backend))
+
+
+def number_equal_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names with " #1", " #2", ... after those that occur several times, in their order."""
+    totals, before, found = Counter(names), Counter[str](), []
+    for name in names:
+        before[name] += 1
+        found.append(f"{name} #{before[name]}" if totals[name] > 1 else name)
+    return tuple(found)
+
+
+def short_card_name(name: str) -> str:
+    """Return "RTX 3090" for "NVIDIA GeForce RTX 3090"; names of other makers stay whole."""
+    return next((name.removeprefix(brand) for brand in _BRANDS if name.startswith(brand)), name)
 
 
 SegmentKind = Literal["weights", "context", "buffers", "vision", "other", "free"]

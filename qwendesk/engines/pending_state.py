@@ -6,6 +6,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.option_rules import Conflict
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
+from qwendesk.hardware.expert_layers import count_cpu_expert_layers
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -61,3 +62,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     def decided(self) -> LoadOptions | None:
         """The options without "auto", as the plan decided them; None without a plan."""
         return self.plan.options if self.plan is not None else None
+
+    @property
+    def cpu_expert_layers(self) -> int:
+        """Layers whose experts the plan keeps in RAM, whether by n_cpu_moe or by a placement pattern."""
+        return count_cpu_expert_layers(self.plan.options) if self.plan is not None else 0

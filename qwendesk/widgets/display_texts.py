@@ -1,5 +1,6 @@
 """Texts of the window made from immutable values. No widgets here."""
 
+from collections import Counter
 from pathlib import Path
 
 from qwendesk.core.conversation import Answer
@@ -171,7 +172,8 @@ def device_text(state: EngineState) -> str:
         return ""
     names = {device.name: device.description.strip() for device in state.devices if device.kind != "cpu"}
     used = [each.device for each in state.report.allocations if each.weights_bytes]
-    gpus = dict.fromkeys(names.get(device, device) for device in used if not _is_host(device))
+    counts = Counter(names.get(device, device) for device in used if not _is_host(device))
+    gpus = [tr("{0} × {1}", count, name) if count > 1 else name for name, count in counts.items()]
     if not used:
         return ""
     parts = [*gpus, *([tr("CPU")] if any(_is_host(device) for device in used) else [])]

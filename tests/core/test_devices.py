@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.core.devices import DeviceInfo, default_gpus
+from qwendesk.core.devices import DeviceInfo, default_gpus, number_equal_names, short_card_name
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
 
@@ -47,3 +47,9 @@ def test_memory_is_unified_if_all_gpus_in_use_share_the_ram(devices, is_unified)
 
 def test_the_engine_maps_files_for_all_but_integrated_gpus() -> None:
     assert [device.supports_mmap for device in (CARD, STRIX_HALO, SPARK, MAC)] == [True, False, False, True]
+
+
+def test_equal_cards_are_numbered_and_others_keep_their_names() -> None:
+    assert number_equal_names(["RTX 3090", "RTX 3060", "RTX 3090"]) == ("RTX 3090 #1", "RTX 3060", "RTX 3090 #2")
+    assert number_equal_names(["RTX 3090"]) == ("RTX 3090",)
+    assert [short_card_name(name) for name in ("NVIDIA GeForce RTX 3090", "Tesla P40")] == ["RTX 3090", "Tesla P40"]

@@ -45,8 +45,8 @@ REPORT = LoadReport(
 class GamingPc:
     """A probe. What does not fit into the card's 24 GB sits in shared memory, as Windows does it."""
 
-    def __init__(self, *, has_card: bool = True) -> None:
-        self.has_card = has_card
+    def __init__(self, *, has_card: bool = True, has_second_card: bool = False) -> None:
+        self.has_card, self.has_second_card = has_card, has_second_card
         self.desktop = 600 * MIB
         self.game = 0
         self.busy, self.watts = 97.0, 312.0
@@ -75,7 +75,8 @@ class GamingPc:
             ram_total_bytes=64 * GIB, ram_available_bytes=46 * GIB, cpu_percent=12.0, cpu_cores=8,
             engine_ram_bytes=2 * GIB,
         )  # fmt: skip
-        return ProbeResult(gpus=(self._card(),) if self.has_card else (), system=system)
+        cards = (self._card(),) if self.has_card else ()
+        return ProbeResult(gpus=(*cards, *((_second_card(),) if self.has_second_card else ())), system=system)
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -108,12 +109,27 @@ class GamingPc:
         )
 
 
+def _second_card() -> GpuReading:
+    """An equal card that nothing but the model uses."""
+    return GpuReading(
+        pci="0000:02:00.0",
+        name="NVIDIA GeForce RTX 3090",
+        vendor="nvidia",
+        total_bytes=24 * GIB,
+        used_bytes=9 * GIB,
+        busy_percent=41.0,
+        power_w=128.0,
+        power_limit_w=350.0,
+    )
+
+
 def engine_on(pc: GamingPc) -> FakeEngineClient:
     """A scripted engine whose model lies on this PC's card, or in its RAM."""
     client = FakeEngineClient(report=REPORT)
     client.pid = ENGINE
     if pc.has_card:
-        client.devices = (CARD, *client.devices)
+        second = (msgspec.structs.replace(CARD, name="CUDA1"),) if pc.has_second_card else ()
+        client.devices = (CARD, *second, *client.devices)
     else:
         client.report = msgspec.structs.replace(REPORT, allocations=(Allocation("CPU", 19 * GIB, 2 * GIB),))
     pc.engine = client

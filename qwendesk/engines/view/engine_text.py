@@ -2,7 +2,7 @@
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import DeviceInfo, number_equal_names
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison, DevicePlan, Plan, SpeedEstimate
 from qwendesk.core.redaction import redact_user_paths
@@ -13,7 +13,7 @@ from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import with_engine_numbers
 from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import Trial
-from qwendesk.engines.view.load_options.load_text import source_text
+from qwendesk.engines.view.load_options.load_text import device_names, source_text
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 
 
@@ -138,7 +138,8 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
         if report.allocations:  # the same numbers as in the inspector
             plan = with_engine_numbers(plan, report.allocations, report.options)
         rows.append((tr("Numbers"), source_text(plan, is_loaded=True)))
-        rows += [(each.description or each.name, _parts(each)) for each in plan.memory.gpus]
+        names = device_names(plan)
+        rows += [(names[each.name], _parts(each)) for each in plan.memory.gpus]
         rows.append((tr("RAM"), _parts(plan.memory.ram)))
         rows.append((tr("Why"), "\n".join(plan.why)))
         if known.measured_tok_s is not None:
@@ -198,8 +199,9 @@ def _hardware(snapshot: Snapshot | None, platform: str) -> tuple[tuple[str, str]
     if snapshot is None:
         return ((tr("GPUs"), tr("Not checked yet")),)
     rows: list[tuple[str, str]] = []
-    for gpu in snapshot.gpus:
-        rows.append((gpu.name or tr("GPU at {0}", gpu.key), _gpu(gpu)))
+    names = number_equal_names([gpu.name or tr("GPU at {0}", gpu.key) for gpu in snapshot.gpus])
+    for name, gpu in zip(names, snapshot.gpus, strict=True):
+        rows.append((name, _gpu(gpu)))
         rows.append((tr("When memory runs out"), sysmem_fallback(gpu, platform)))
     if not rows:
         rows.append((tr("GPUs"), tr("None found. The model runs on the CPU, from RAM.")))

@@ -10,13 +10,14 @@ from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.spill import SpillState
-from qwendesk.meters.meter_state import GpuBar, MeterState
+from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.view import meter_text
+from qwendesk.meters.view.gpu_meters import GpuMeters
 from qwendesk.meters.view.sparkline import Sparkline
 from qwendesk.widgets.buttons import describe, restyle
 from qwendesk.widgets.display_texts import context_text, context_tone, device_text, engine_text, speed_text
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
-from qwendesk.widgets.vram_bar import SEGMENT_ROLES, VramBar
+from qwendesk.widgets.vram_bar import VramBar
 
 _VERTICAL_SPACE = 28
 """Total space above and below the text."""
@@ -25,8 +26,9 @@ _MARGIN = _SPACING = 16
 """Space in pixels beside the bar's content, and between its parts."""
 _LEAST_MEMORY = 80
 """Least width in pixels of the memory's bar."""
-_NARROW, _NARROWER, _NARROWEST = 1120, 900, 700
-"""Widths below which numbers are hidden: first the RAM, then GPU and curve, then the memory's numbers."""
+_WIDE, _NARROW, _NARROWER, _NARROWEST = 1400, 1120, 900, 700
+"""Widths below which numbers are hidden: first the RAM (with several GPUs at the first
+width, otherwise at the second), then GPU and curve, then the memory's numbers."""
 
 
 class MeterBar(QFrame):
@@ -47,6 +49,8 @@ class MeterBar(QFrame):
         self.memory.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.memory.setMinimumWidth(_LEAST_MEMORY)
         self._memory_text = _label("meter.memory.text", "number")
+        self.gpus = GpuMeters()
+        self.gpus.clicked.connect(self.history_asked)
         self._state = _label("meter.state")
         self._state.setProperty("chip", "plain")
         self._state.setToolTip(tr("Engine state"))
@@ -65,6 +69,7 @@ class MeterBar(QFrame):
         row.setSpacing(_SPACING)
         left: tuple[QWidget, ...]
         left = (self._memory_name, self.memory, self._memory_text, self._state, self._ram, self._gpu, self._device)
+        row.addWidget(self.gpus, 1000, Qt.AlignmentFlag.AlignVCenter)
         for widget in left:
             row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
@@ -79,6 +84,15 @@ class MeterBar(QFrame):
         self._compared: tuple[Comparison, ...] = ()
         self._has_curve = False
         self.show_state(self._engine)
+
+    @property
+    def history_anchor(self) -> QWidget:
+        """The widget above which the history opens."""
+        return self.gpus if self._has_several else self.memory
+
+    @property
+    def _has_several(self) -> bool:
+        return len(self._meters.bars) > 1
 
     def show_state(self, state: EngineState) -> None:
         self._engine = state
@@ -154,11 +168,13 @@ class MeterBar(QFrame):
 
     def _show_memory(self) -> None:
         """Show the video memory if there is any, else the RAM."""
-        bars, snapshot = self._model_bars(), self._meters.snapshot
+        bars, snapshot = self._meters.bars, self._meters.snapshot
+        if self._has_several and snapshot is not None:
+            self.gpus.show_bars(bars, snapshot.gpus)
+            return
         if bars:
             self._memory_name.setText(tr("VRAM"))
-            spills = any(bar.excess_bytes for bar in bars)
-            self.memory.show_segments(_sum_by_kind(bars), spills=spills)
+            self.memory.show_segments(bars[0].segments, spills=bool(bars[0].excess_bytes))
             self._memory_text.setText(meter_text.bar_text(bars))
             self.memory.setToolTip(meter_text.bar_tooltip(bars, self._compared))
             self.memory.setAccessibleName(tr("Video memory: {0}", meter_text.bar_text(bars)))
@@ -177,14 +193,6 @@ class MeterBar(QFrame):
         )
         self.memory.setAccessibleName(tr("RAM: {0}", meter_text.pair_text(used, total)))
 
-    def _model_bars(self) -> tuple[GpuBar, ...]:
-        """Return the bars of the GPUs that the model is on; without a model, of the first GPU."""
-        bars = self._meters.bars
-        if self._engine.report is None:
-            return bars[:1]
-        ours = tuple(bar for bar in bars if any(each.kind not in ("other", "free") for each in bar.segments))
-        return ours or bars[:1]
-
     def _set_height(self) -> None:
         theme = current_theme()
         self.setFixedHeight(theme.px(12) + theme.space(_VERTICAL_SPACE))
@@ -192,16 +200,17 @@ class MeterBar(QFrame):
     def _show_what_fits(self) -> None:
         """Show what is known, and leave out the less important parts if there isn't room for all of it."""
         width, known = self.width(), self._meters.snapshot is not None
-        has_vram = bool(self._meters.bars)
+        has_vram, several = bool(self._meters.bars), self._has_several
         wanted: dict[QWidget, bool] = {
-            self._ram: has_vram and width >= _NARROW,
-            self._gpu: bool(self._gpu.text()) and width >= _NARROWER,
+            self._ram: has_vram and width >= (_WIDE if several else _NARROW),
+            self._gpu: bool(self._gpu.text()) and width >= _NARROWER and not several,
             self._curve: self._has_curve and width >= _NARROWER,
-            self._memory_text: known and width >= _NARROWEST,
-            self._device: not has_vram or (not self._gpu.text() and width >= _NARROWER),
-            self._memory_name: known,
-            self.memory: known,
+            self._memory_text: known and width >= _NARROWEST and not several,
+            self._device: not has_vram or (not self._gpu.text() and width >= _NARROWER and not several),
+            self._memory_name: known and not several,
+            self.memory: known and not several,
             self._speed: bool(self._speed.text()),
+            self.gpus: several,
         }
         always = (self._state, self._context)
         for widget in wanted:
@@ -212,14 +221,6 @@ class MeterBar(QFrame):
             wanted[widget] = False
         for widget, is_wanted in wanted.items():
             widget.setVisible(is_wanted)
-
-
-def _sum_by_kind(bars: tuple[GpuBar, ...]) -> tuple[Segment, ...]:
-    """Return the segments of several GPUs, added up by kind."""
-    return tuple(
-        Segment(kind, sum(each.n_bytes for bar in bars for each in bar.segments if each.kind == kind))
-        for kind, _ in SEGMENT_ROLES
-    )
 
 
 def _label(name: str, kind: str = "") -> QLabel:

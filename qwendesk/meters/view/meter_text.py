@@ -75,6 +75,23 @@ def bar_tooltip(bars: tuple[GpuBar, ...], compared: Sequence[Comparison] = ()) -
     return "\n".join(lines)
 
 
+def gpu_line_texts(bar: GpuBar, name: str) -> tuple[str, ...]:
+    """Return "RTX 3090 #1 · 22.6 / 24 GB · 97% · 312 W" for one of several GPUs, and ever shorter forms of it."""
+    memory, gpu = bar_text((bar,)), bar.gpu
+    busy = tr("{0}%", round(gpu.busy_percent)) if gpu.busy_percent is not None else ""
+    watts = tr("{0} W", round(gpu.power_w)) if gpu.power_w is not None else ""
+    number = name[name.rindex("#") :] if "#" in name else ""
+    forms = (
+        (name, memory, busy, watts),
+        (name, memory, busy),
+        (name, memory),
+        (number, memory),
+        (memory,),
+        (number or name,),
+    )
+    return tuple(dict.fromkeys(" · ".join(part for part in form if part) for form in forms))
+
+
 def compared_text(rows: Sequence[Comparison]) -> str:
     """Return "estimated 21.4 GB, actual 21.6 GB" for all GPUs together; "" before the load was measured."""
     if not rows:

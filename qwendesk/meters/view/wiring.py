@@ -33,7 +33,7 @@ def build_views(services: MeterServices, bar: MeterBar, window: QWidget) -> Mete
 
     def open_history() -> None:
         history.show_history(meters.value, comparisons.value)
-        history.show_above(bar.memory)
+        history.show_above(bar.history_anchor)
 
     def choose(button: str) -> None:
         match button:

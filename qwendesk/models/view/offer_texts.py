@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
@@ -28,8 +28,6 @@ _CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What models are for on a PC without a GPU, by id."""
-_BRANDS: Final = ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ")
-"""Left out of a GPU's name where there is little room."""
 NO_DETAIL = "–"
 """Shown for a quant whose quality was not measured."""
 ASSUMED_BYTES_PER_S = 50_000_000
@@ -174,7 +172,7 @@ def pc_text(pc: Pc) -> str:
     ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
     if not pc.gpus:
         return tr("No usable GPU · {0}", ram)
-    names = " + ".join(_short_name(gpu) for gpu in pc.gpus)
+    names = " + ".join(short_card_name(gpu.description.strip() or gpu.name) for gpu in pc.gpus)
     reserved = tr("{0} ({1} reserved)", _vram_gb(pc), show_bytes(pc.reserve_bytes * len(pc.gpus)))
     return tr("{0}, {1} · {2}", names, reserved if pc.reserve_bytes else _vram_gb(pc), ram)
 
@@ -206,12 +204,6 @@ def _used_of(used: int, room: int) -> str:
 
 def _free_gb(fit: FitLabel) -> str:
     return show_decimal(fit.free_ram_bytes / GIB, 1)
-
-
-def _short_name(gpu: DeviceInfo) -> str:
-    """Return "RTX 3090" for "NVIDIA GeForce RTX 3090"."""
-    name = gpu.description.strip() or gpu.name
-    return next((name.removeprefix(brand) for brand in _BRANDS if name.startswith(brand)), name)
 
 
 def _billions(params_b: float) -> str:

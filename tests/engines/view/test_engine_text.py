@@ -8,16 +8,19 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Comparison, MachineMemory
+from qwendesk.core.settings import table
 from qwendesk.core.translation import unbroken
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Allocation, Welcome
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
+from qwendesk.engines.pending_state import Limits, PendingLoad
 from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import Trial
 from qwendesk.engines.view.engine_text import Known, diagnostics, sections, sysmem_fallback
 from qwendesk.engines.view.engine_text import test_lines as lines_of
 from qwendesk.engines.view.load_options import load_text
+from qwendesk.hardware.expert_layers import with_cpu_expert_layers
 from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot, SystemReading
 from tests.fakes.engine import DEMO_REPORT
@@ -53,6 +56,33 @@ def test_a_hybrid_laptop_has_both_gpus() -> None:
     assert found["Intel(R) Iris(R) Xe"] == "uses the RAM"
     assert found["NVIDIA GeForce RTX 4090"] == "22.0 GB of 24.0 GB free, driver 575.64, PCIe 4.0 ×16"
     assert found["Note"] == "A note."
+
+
+def test_two_equal_cards_are_told_apart() -> None:
+    cards = tuple(DeviceInfo(f"CUDA{number}", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB) for number in range(2))
+    machine = MachineMemory(devices=cards, ram_total_bytes=64 * GIB, ram_available_bytes=60 * GIB)
+    plan = best_plan(moe_35b(), None, machine, LoadOptions(model="m.gguf"))
+    state = EngineState(
+        phase=Phase.READY, report=msgspec.structs.replace(DEMO_REPORT, options=plan.options, allocations=())
+    )
+    gpus = tuple(msgspec.structs.replace(RTX, pci=f"0000:0{number}:00.0") for number in (1, 2))
+
+    found = rows(Known(state=state, plan=plan, snapshot=Snapshot(at_s=0, gpus=gpus)))
+
+    assert {"RTX 3090 #1", "RTX 3090 #2", "NVIDIA GeForce RTX 4090 #1", "NVIDIA GeForce RTX 4090 #2"} <= found.keys()
+    assert list(load_text.device_names(plan).values()) == ["RTX 3090 #1", "RTX 3090 #2", "RAM"]
+
+
+def test_auto_counts_the_layers_that_patterns_keep_in_ram() -> None:
+    """Two cards give up layers 30 to 32 of the second one: "Auto: 0 of 40" left those out."""
+    options = with_cpu_expert_layers(LoadOptions(model="m.gguf", n_cpu_moe=0, n_gpu_layers="all"), (0, 1, 30, 31, 32))
+    machine = MachineMemory(devices=(), ram_total_bytes=64 * GIB, ram_available_bytes=60 * GIB)
+    plan = msgspec.structs.replace(best_plan(moe_35b(), None, machine, LoadOptions(model="m.gguf")), options=options)
+    limits = Limits(n_ctx=4096, longest_ctx=4096, n_layers=40, has_experts=True, can_see=False)
+
+    text = load_text.auto_text(table(LoadOptions)["n_cpu_moe"], PendingLoad(plan=plan, limits=limits))
+
+    assert text == "Auto: 5 of 40"
 
 
 def test_plan_shows_the_source_of_its_numbers_and_the_difference() -> None:

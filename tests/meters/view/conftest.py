@@ -64,8 +64,8 @@ def make_gaming_desk(
 ) -> Iterator[Callable[..., GamingDesk]]:
     desks: list[GamingDesk] = []
 
-    def make(*, has_card: bool = True, platform: str = "linux") -> GamingDesk:
-        desk = GamingDesk(GamingPc(has_card=has_card), tmp_path, platform)
+    def make(*, has_card: bool = True, has_second_card: bool = False, platform: str = "linux") -> GamingDesk:
+        desk = GamingDesk(GamingPc(has_card=has_card, has_second_card=has_second_card), tmp_path, platform)
         desks.append(desk)
         return desk
 

@@ -73,6 +73,46 @@ async def test_meter_without_gpu_shows_ram_and_threads(make_gaming_desk: MakeDes
     assert not desk.is_shown("meter.gpu")
 
 
+async def test_each_of_several_gpus_has_a_bar_of_its_own(make_gaming_desk: MakeDesk) -> None:
+    desk = make_gaming_desk(has_second_card=True)
+    desk.window.resize(1600, 800)
+    await desk.load()
+    await desk.look(2)
+
+    assert desk.text_of("meter.gpu.0.text") == "RTX 3090 #1 · 22.1 / 24 GB · 97% · 312 W"
+    assert desk.text_of("meter.gpu.1.text") == "RTX 3090 #2 · 9.0 / 24 GB · 41% · 128 W"
+    first, second = (desk.find(f"meter.gpu.{number}.memory", VramBar) for number in range(2))
+    assert first.segments != second.segments
+    assert "Weights: 18.0 GB" in first.toolTip()
+    assert "RTX 3090 #2" in second.toolTip()
+    assert not desk.is_shown("meter.memory")
+    assert not desk.is_shown("meter.gpu")
+
+
+@pytest.mark.parametrize("width", [560, 900, 1280])
+async def test_bars_of_several_gpus_say_less_where_there_is_less_room(make_gaming_desk: MakeDesk, width: int) -> None:
+    desk = make_gaming_desk(has_second_card=True)
+    desk.window.resize(width, 800)
+    await desk.load()
+    await desk.look(2)
+
+    for number in range(2):
+        label = desk.find(f"meter.gpu.{number}.text", QLabel)
+        assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width()
+        assert f"#{number + 1}" in label.text() or "GB" in label.text()
+    assert desk.is_shown("meter.state")
+
+
+async def test_the_history_opens_from_the_bar_of_any_gpu(make_gaming_desk: MakeDesk) -> None:
+    desk = make_gaming_desk(has_second_card=True)
+    await desk.load()
+    await desk.look(2)
+
+    desk.click("meter.gpu.1.memory")
+
+    assert desk.parts.meter_views.history.isVisible()
+
+
 async def test_remedy_button_reloads_once_and_keeps_the_chat(gaming_desk: GamingDesk) -> None:
     desk = gaming_desk
     await desk.load()

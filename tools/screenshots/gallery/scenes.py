@@ -47,6 +47,7 @@ SCENES: Final[Mapping[str, Scene]] = {
     "help": Scene(window_scenes.help_window),
     "questions": Scene(window_scenes.questions),
     "spill": Scene(window_scenes.spill),
+    "two-gpus": Scene(window_scenes.two_gpus),
     "failures": Scene(failure_scenes.failures),
     "crash": Scene(failure_scenes.crash),
     "first-start-no-gpu": Scene(models_scenes.first_start, has_gpu=False, needs_model=False),

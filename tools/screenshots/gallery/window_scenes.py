@@ -67,3 +67,13 @@ async def spill(room: Room) -> None:
     room.pc.game = 0
     for _ in range(4):
         await room.parts.services.meters.service.sample()
+
+
+async def two_gpus(room: Room) -> None:
+    """A second card of the same kind: each has its own bar."""
+    room.pc.has_second_card = True
+    await room.open_listed(0)
+    await room.parts.services.meters.service.sample()
+    await room.shoot("two-gpus")
+    room.pc.has_second_card = False
+    await room.parts.services.meters.service.sample()

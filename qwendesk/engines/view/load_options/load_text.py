@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qwendesk.core.devices import Segment
+from qwendesk.core.devices import Segment, number_equal_names
 from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr, unbroken
@@ -48,7 +48,7 @@ def context_remark(pending: PendingLoad) -> str:
 def _chosen_text(entry: Entry, value: Any, pending: PendingLoad) -> str:
     n_layers = pending.limits.n_layers if pending.limits is not None else 0
     if entry.key == "n_cpu_moe" and n_layers:
-        return tr("{0} of {1}", min(value, n_layers), n_layers)
+        return tr("{0} of {1}", min(pending.cpu_expert_layers, n_layers), n_layers)
     if entry.key == "n_gpu_layers" and n_layers and isinstance(value, int):
         return tr("{0} of {1}", min(value, n_layers + 1), n_layers + 1)
     if entry.key == "n_ctx":
@@ -68,8 +68,11 @@ def segments(device: DevicePlan) -> tuple[Segment, ...]:
     return (*parts, Segment("free", free))
 
 
-def device_name(device: DevicePlan) -> str:
-    return tr("RAM") if device.name == "CPU" else device.description or device.name
+def device_names(plan: Plan) -> Mapping[str, str]:
+    """Return the name of each device for people by the engine's name. Equal cards are numbered."""
+    gpus = plan.memory.gpus
+    names = number_equal_names([gpu.description or gpu.name for gpu in gpus])
+    return {gpu.name: name for gpu, name in zip(gpus, names, strict=True)} | {plan.memory.ram.name: tr("RAM")}
 
 
 def amount_text(device: DevicePlan) -> str:

@@ -48,6 +48,7 @@ class MemoryCard(QFrame):
         """Show the plan, or instead of it that the option called `to_correct` has to be corrected first."""
         plan = pending.plan if not to_correct else None
         devices = load_text.shown_devices(plan) if plan is not None else ()
+        names = load_text.device_names(plan) if plan is not None else {}
         while len(self._rows) < len(devices):
             row = _DeviceRow(len(self._rows))
             self._rows.append(row)
@@ -55,7 +56,7 @@ class MemoryCard(QFrame):
         for index, row in enumerate(self._rows):
             row.setVisible(index < len(devices))
             if index < len(devices):
-                row.show_device(devices[index])
+                row.show_device(devices[index], names[devices[index].name])
         speed = load_text.speed_text(plan, pending.measured_tok_s)
         self._speed.setText(speed)
         self._speed.setVisible(bool(speed))
@@ -98,9 +99,9 @@ class _DeviceRow(QWidget):
         column.addLayout(words)
         column.addWidget(self._bar)
 
-    def show_device(self, device: DevicePlan) -> None:
+    def show_device(self, device: DevicePlan, name: str) -> None:
         parts = load_text.segments(device)
-        self._name.setText(load_text.device_name(device))
+        self._name.setText(name)
         self._amount.setText(load_text.amount_text(device))
         text, tone = load_text.fit_text(device)
         self._fit.setText(text)
