@@ -11,6 +11,7 @@ import llama_cpp.llama_cpp as C
 import psutil
 from llama_cpp import mtmd_cpp
 
+from qwendesk.core.devices import default_gpus
 from qwendesk.core.errors import BadOption
 from qwendesk.core.model_facts import EXPERT_TENSORS
 from qwendesk.core.options import CacheType, DecidedOptions
@@ -124,6 +125,7 @@ def vision_params(options: DecidedOptions) -> mtmd_cpp.mtmd_context_params:
     """
     params: mtmd_cpp.mtmd_context_params = mtmd_cpp.mtmd_context_params_default()
     params.use_gpu = options.vision == "gpu" and options.devices != ("none",)
+    params.device = ctypes.c_void_p(_vision_device(options) if params.use_gpu else None)
     params.print_timings = False
     params.n_threads = threads(options)
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
@@ -131,6 +133,19 @@ def vision_params(options: DecidedOptions) -> mtmd_cpp.mtmd_context_params:
     params.image_min_tokens = options.image_min_tokens or -1
     params.image_max_tokens = options.image_max_tokens or -1
     return params
+
+
+def _vision_device(options: DecidedOptions) -> int | None:
+    """Return the handle of the first GPU that the model uses; None if there is none.
+
+    Without a device, mtmd takes the first GPU of the PC, even if the options name others (clip_ctx in llama.cpp).
+    """
+    known = devices.list_devices()
+    by_name = {device.name.lower(): device for device in known if device.kind in ("gpu", "igpu")}
+    named = tuple(by_name[name.lower()] for name in options.devices if name.lower() in by_name)
+    gpus = named if options.devices else default_gpus(known)
+    chosen = gpus[options.main_gpu :] if options.split_mode == "none" else gpus
+    return devices.device_handle(chosen[0].name) if chosen else None
 
 
 def numa_strategy(options: DecidedOptions) -> int:
