@@ -54,7 +54,7 @@ def main() -> None:
     print("| card + RAM | quant | collected, with pictures | planned | collected, text only | planned |")
     print("|---|---|---|---|---|---|")
     for gib, ram, quant, with_pictures, text_only, values in _CARDS:
-        pictures = _plan(quant, gib, ram, values, mmproj=_mmproj())
+        pictures = _plan(quant, gib, ram, values, mmproj=mmproj_facts())
         text = _plan(quant, gib, ram, values, mmproj=None)
         print(
             f"| {gib:.0f} + {ram:.0f} GB | {quant} | {with_pictures or '-'} | {_words(pictures)} | "
@@ -68,7 +68,7 @@ def cards_for_guide() -> str:
     """The short table for people who choose a model: what is planned for each card and RAM."""
     lines = ["| card + RAM | quant | with pictures | text only |", "|---|---|---|---|"]
     for gib, ram, quant, _, _, values in _CARDS:
-        plans = (_plan(quant, gib, ram, values, mmproj=mmproj) for mmproj in (_mmproj(), None))
+        plans = (_plan(quant, gib, ram, values, mmproj=mmproj) for mmproj in (mmproj_facts(), None))
         words = (_words(plan).rpartition(" (")[0] or _words(plan) for plan in plans)
         lines.append(f"| {gib:.0f} + {ram:.0f} GB | {quant} | {' | '.join(words)} |")
     return "\n".join(lines)
@@ -93,7 +93,7 @@ def _facts(quant: str) -> ModelFacts:
     )
 
 
-def _mmproj() -> ModelFacts:
+def mmproj_facts() -> ModelFacts:
     tensor = TensorFacts("v.patch_embd.weight", "F16", (_MMPROJ_BYTES // 2,), _MMPROJ_BYTES)
     return ModelFacts(
         path="", file_bytes=_MMPROJ_BYTES, kind="mmproj", architecture="clip", embedding_length=1152, tensors=(tensor,)

@@ -36,7 +36,7 @@ Without a command, QwenDesk opens its window. Options of the window:
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
     open_missing_streams()
-    parser = _parser()
+    parser = make_parser()
     options = parser.parse_args(arguments)
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
@@ -64,7 +64,8 @@ def main(arguments: Sequence[str]) -> int:
     return EXIT_INTERRUPTED if interrupts.is_requested else status
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="qwendesk",
         description="Run Qwen 3.5, 3.6 and 3.8 at home.",

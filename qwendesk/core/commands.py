@@ -199,8 +199,8 @@ def _ollama_costs(load: LoadOptions, answer: GenerationOptions) -> Iterator[str]
     ignored = [name for name, is_set in penalties.items() if is_set]
     if ignored:
         yield (
-            f"Ollama's own engine, which runs Qwen3.5, ignores {' and '.join(ignored)} without a word: thinking may "
-            "repeat itself until the context is full."
+            f"Ollama before 0.17.5 ignores {' and '.join(ignored)} without a word: thinking may repeat itself until "
+            "the context is full."
         )
     if _has_experts_in_ram(load):
         yield (

@@ -7,8 +7,10 @@ import pytest
 from qwendesk.core.language_file import languages_folder, read_language
 from qwendesk.core.paths import guide_folder
 from qwendesk.help.guide import GuidePage, read_guide
+from tests.docs.commands import command_lines, without_blocks
 from tests.docs.test_guide import FREE_LABELS, links, pictures
 from tests.docs.window import is_label, unknown_shortcuts
+from tools.guide_pcs import tables_of
 from tools.guide_tables import cards_for_guide
 
 ENGLISH = read_guide(guide_folder())
@@ -19,7 +21,15 @@ PAGES = pytest.mark.parametrize(
     ids=[page.name for page in ENGLISH.pages],
 )
 TABLE_WORDS = {
+    "cards + RAM": "Karten + RAM",
     "card + RAM": "Karte + RAM",
+    "| PC | model | in RAM |": "| PC | Modell | im RAM |",
+    "| model | layers | experts in RAM | context |": "| Modell | Schichten | Experten im RAM | Kontext |",
+    "| context | estimated tok/s |": "| Kontext | geschätzte Token/s |",
+    "experts of": "Experten von",
+    " layers": " Schichten",
+    "| pictures |": "| Bilder |",
+    "doesn't fit": "passt nicht",
     "| quant |": "| Quant |",
     "with pictures": "mit Bildern",
     "text only": "nur Text",
@@ -29,6 +39,16 @@ TABLE_WORDS = {
 
 def bold(page: GuidePage) -> list[str]:
     return re.findall(r"\*\*([^*]+)\*\*", page.markdown)
+
+
+def backticks(page: GuidePage) -> list[str]:
+    return re.findall(r"`([^`]+)`", without_blocks(page.markdown))
+
+
+def in_german(table: str) -> str:
+    for english, german in TABLE_WORDS.items():
+        table = table.replace(english, german)
+    return table
 
 
 def german_labels() -> set[str]:
@@ -61,7 +81,8 @@ def test_bold_words_are_labels_of_the_german_window(english: GuidePage, german: 
 @PAGES
 def test_pictures_commands_and_shortcuts_match_the_english_page(english: GuidePage, german: GuidePage) -> None:
     assert pictures(german) == pictures(english)
-    assert sorted(re.findall(r"`([^`]+)`", german.markdown)) == sorted(re.findall(r"`([^`]+)`", english.markdown))
+    assert sorted(backticks(german)) == sorted(backticks(english))
+    assert command_lines(german.markdown) == command_lines(english.markdown)
     assert not unknown_shortcuts(german.markdown)
 
 
@@ -80,10 +101,13 @@ def test_every_link_leads_to_the_same_page_as_in_english(english: GuidePage, ger
 def test_table_of_graphics_cards_matches_the_planner() -> None:
     page = GERMAN.find("which-model")
     assert page is not None
-    table = cards_for_guide()
-    for english, german in TABLE_WORDS.items():
-        table = table.replace(english, german)
-    assert table in page.markdown
+    assert in_german(cards_for_guide()) in page.markdown
+
+
+@PAGES
+def test_tables_of_pcs_match_the_planner(english: GuidePage, german: GuidePage) -> None:
+    for table in tables_of(english.name):
+        assert in_german(table) in german.markdown
 
 
 def test_every_german_page_has_an_english_page() -> None:

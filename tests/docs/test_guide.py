@@ -2,16 +2,16 @@
 
 import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from qwendesk.core.engine_manifest import MANIFEST_NAME
 from qwendesk.core.paths import guide_folder
 from qwendesk.help.guide import INDEX, GuidePage, read_guide
+from tests.docs.commands import check_command_line, command_lines, is_typed, without_blocks
 from tests.docs.window import is_label, unknown_shortcuts
+from tools.guide_pcs import tables_of
 from tools.guide_tables import cards_for_guide
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,31 +102,16 @@ def options() -> set[str]:
     return {word for key, takes in rows for word in (key, *re.findall(r"\w+", takes))}
 
 
-def commands() -> Iterator[str]:
-    """What may be typed: commands of ours, targets of the Makefile, and lines for Windows."""
-    cli = (ROOT / "qwendesk" / "cli" / "main.py").read_text(encoding="utf-8")
-    yield from (f"qwendesk {name}" for name in set(re.findall(r"\"(\w+)\"", cli)))
-    engine_commands = (ROOT / "qwendesk" / "cli" / "engines.py").read_text(encoding="utf-8")
-    for variable, name in re.findall(r"(\w+) = commands\.add_parser\(\s*\"(\w+)\"", engine_commands):
-        arguments = re.findall(rf"{variable}\.add_argument\(\"(\w+)\"", engine_commands)
-        yield " ".join(("qwendesk engines", name, *(argument.upper() for argument in arguments)))
-    yield MANIFEST_NAME
-    window = (ROOT / "qwendesk" / "app" / "main.py").read_text(encoding="utf-8")
-    yield from (f"qwendesk {flag}" for flag in re.findall(r"\"(--[\w-]+)\"", window))
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    engines = re.search(r"ENGINE=(\w+(?:\|\w+)+)", makefile)
-    assert engines is not None
-    for name in engines[1].split("|"):
-        yield from (f"make run ENGINE={name}", f"set ENGINE={name}")
-    yield from (path.name for path in ROOT.glob("*.cmd"))
-    spec = (ROOT / "packaging" / "qwendesk.spec").read_text(encoding="utf-8")
-    yield from (f"{name}.exe doctor" for name in re.findall(r'name="(\w+)", console=True', spec))
+@pages()
+def test_words_in_backticks_exist(page: GuidePage) -> None:
+    words = set(re.findall(r"`([^`]+)`", without_blocks(page.markdown))) - options()
+    assert not {word for word in words if not is_typed(word)}
 
 
 @pages()
-def test_words_in_backticks_exist(page: GuidePage) -> None:
-    known = options() | set(commands())
-    assert set(re.findall(r"`([^`]+)`", page.markdown)) <= known
+def test_commands_in_blocks_can_be_typed(page: GuidePage) -> None:
+    for line in command_lines(page.markdown):
+        check_command_line(line)
 
 
 @pages()
@@ -138,6 +123,12 @@ def test_table_of_graphics_cards_matches_the_planner() -> None:
     page = GUIDE.find("which-model")
     assert page is not None
     assert cards_for_guide() in page.markdown
+
+
+@pages()
+def test_tables_of_pcs_match_the_planner(page: GuidePage) -> None:
+    for table in tables_of(page.name):
+        assert table in page.markdown
 
 
 @pages()

@@ -9,5 +9,6 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "start": ("first-start", "for-this-pc"),
     "files": ("flagged",),
     "gaming": ("meter", "spill", "engine", "context"),
+    "inspector": ("options", "paste"),
 }
 """Set: the pictures that it takes, by their file's name without ".png"."""

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 import qasync
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QScrollArea, QWidget
 
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
@@ -22,11 +22,14 @@ from qwendesk.meters.services import MeterSource
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper, current_theme
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
+from tools.hollow_model import write_hollow
 from tools.screenshots.made_up_files import write_models
-from tools.screenshots.stage import find, save, until
+from tools.screenshots.stage import find, save, settle, until
 
 _WINDOW = (1080, 720)
 _README_WINDOW = (1280, 800)
+_INSPECTOR_HEIGHT = 846
+_COMMAND = "llama-server -hf unsloth/Qwen3.5-35B-A3B-GGUF:Q4_K_M -c 65536 --n-cpu-moe 16 -ctk q8_0 -ctv q8_0 --jinja"
 
 
 async def demo(wanted: Collection[str]) -> None:
@@ -144,6 +147,42 @@ async def gaming(wanted: Collection[str]) -> None:
         await parts.close()
 
 
+async def inspector(wanted: Collection[str]) -> None:
+    """The load options of a model before its first load, and a command that was pasted there."""
+    parts = _gaming(GamingPc())
+    try:
+        parts.window.show()
+        parts.chats.start()
+        model = write_hollow(Path.home() / "Qwen3.5-35B-A3B-Q4_K_M.gguf", "35b")
+        parts.models.actions.show_options(str(model))
+        pending = parts.services.pending_load
+        await until(lambda: pending.pending.plan is not None)
+        panel = find(parts, "inspector")
+        parts.window.resize(_WINDOW[0], _INSPECTOR_HEIGHT)
+        if "options" in wanted:
+            await save(panel, "options")
+        if "paste" in wanted:
+            await _pasted(parts, panel)
+    finally:
+        await parts.close()
+
+
+async def _pasted(parts: Parts, panel: QWidget) -> None:
+    QTest.mouseClick(find(parts, "inspector.paste"), Qt.MouseButton.LeftButton)
+    field = find(parts, "inspector.paste.text")
+    if isinstance(field, QPlainTextEdit):
+        field.setPlainText(_COMMAND)
+    await settle()
+    frame = find(parts, "inspector.paste.frame")
+    scrolled = frame.parentWidget()
+    while scrolled is not None and not isinstance(scrolled, QScrollArea):
+        scrolled = scrolled.parentWidget()
+    if scrolled is not None:
+        scrolled.ensureWidgetVisible(frame, 0, 40)
+    top = find(parts, "inspector.paste").mapTo(panel, QPoint()).y()
+    await save(panel, "paste", panel.rect().adjusted(0, max(top - 12, 0), 0, 0))
+
+
 def _gaming(pc: GamingPc) -> Parts:
     client = engine_on(pc)
     client.answers = list(_ANSWERS)
@@ -200,6 +239,7 @@ _SETS: dict[str, tuple[ThemeChoice, Callable[[Collection[str]], Awaitable[None]]
     "start": ("dark", start),
     "files": ("dark", files),
     "gaming": ("dark", gaming),
+    "inspector": ("dark", inspector),
 }
 
 

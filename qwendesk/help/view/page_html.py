@@ -20,6 +20,8 @@ def page_to_html(page: GuidePage) -> str:
         if token.type == "table_open":
             token.attrSet("cellpadding", "6")
             token.attrSet("cellspacing", "0")
+        if token.type == "fence":
+            token.content = token.content.rstrip("\n")  # Qt would draw an empty line
     return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
@@ -37,6 +39,7 @@ def page_style(theme: Theme) -> str:
     a {{ color: {theme["text_link"]}; text-decoration: none; }}
     code {{ font-family: {MONO_FAMILIES_CSS}; color: {theme["code_text"]}; }}
     code {{ background-color: {theme["code_background"]}; }}
+    pre {{ background-color: {theme["code_background"]}; white-space: pre-wrap; margin-top: 8px; margin-bottom: 10px; }}
     """
 
 

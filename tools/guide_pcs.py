@@ -1,0 +1,194 @@
+"""Prints the guide's tables of PCs with several cards, AMD cards, shared memory, and of models that need more than one.
+
+    python tools/guide_pcs.py several-cards macs    # for these pages of docs/guide
+
+Each row is what `qwendesk plan` says for a made-up PC, a model of the catalog and a vision file.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parent.parent
+if __package__ in (None, ""):
+    sys.path.insert(0, str(ROOT))
+
+from qwendesk.cli.made_up_pc import add_made_up_pc_options, made_up_machine  # noqa: E402
+from qwendesk.core.model_facts import ModelFacts  # noqa: E402
+from qwendesk.core.options import LoadOptions  # noqa: E402
+from qwendesk.core.plan import Plan  # noqa: E402
+from qwendesk.core.units import GIB, show_expected, show_tokens  # noqa: E402
+from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts  # noqa: E402
+from qwendesk.hardware.planner import best_plan  # noqa: E402
+from qwendesk.hub.catalog import load_catalog  # noqa: E402
+from tools.guide_tables import mmproj_facts  # noqa: E402
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A made-up PC, and the file that is planned for it."""
+
+    gpus: tuple[str, ...]
+    """As `--gpu` takes them; empty for a PC whose GPU uses the RAM."""
+    ram_gb: int
+    model: str
+    quant: str
+    backend: str = "cuda"
+    n_ctx: int = 0
+    """0 leaves the context to the planner."""
+    chip: str = ""
+    """The GPU that uses the RAM, as its driver names it."""
+
+
+_35B, _27B, _122B = "Qwen3.5-35B-A3B", "Qwen3.8-27B", "Qwen3.5-122B-A10B"
+_3090 = "RTX 3090:24"
+
+SEVERAL_CARDS = (
+    Row(("RTX 3090:24", "RTX 3060:12"), 64, _35B, "Q6_K"),
+    Row(("RTX 3090:24", "RTX 3060:12"), 64, _35B, "Q8_0"),
+    Row(("RTX 5070 Ti:16", "RTX 5060 Ti:16"), 64, _35B, "UD-Q5_K_XL"),
+    Row(("RTX 3060:12", "RTX 3060:12"), 32, _27B, "UD-Q4_K_XL"),
+    Row((_3090,) * 2, 64, _27B, "Q8_0"),
+    Row((_3090,) * 2, 64, _122B, "Q4_K_M"),
+    Row((_3090,) * 3, 64, _122B, "Q4_K_M"),
+    Row((_3090,) * 4, 128, _122B, "Q4_K_M"),
+)
+OTHER_MODELS = (
+    Row(("RTX 3060:12",), 32, "Qwen3.5-9B", "Q8_0"),
+    Row(("RTX 3060:12",), 32, _27B, "UD-Q2_K_XL", n_ctx=16_384),
+    Row(("RTX 4060 Ti:16",), 32, _27B, "UD-Q3_K_XL"),
+    Row((_3090,), 64, _27B, "UD-Q4_K_XL"),
+    Row(("RTX 5090:32",), 64, _27B, "UD-Q6_K"),
+    Row(("RTX 5080:16",), 128, _35B, "Q8_0"),
+    Row((_3090,), 128, _122B, "Q4_K_M"),
+)
+MACS = tuple(
+    Row((), ram_gb, model, quant, "metal", chip=f"Apple {chip}")
+    for chip, ram_gb, model, quant in (
+        ("M4", 16, "Qwen3.5-4B", "Q8_0"),
+        ("M4", 24, "Qwen3.5-9B", "Q8_0"),
+        ("M4", 32, _35B, "UD-Q3_K_XL"),
+        ("M4 Pro", 48, _35B, "Q6_K"),
+        ("M4 Max", 64, _35B, "Q8_0"),
+        ("M4 Max", 64, _27B, "Q8_0"),
+        ("M4 Max", 64, _122B, "UD-IQ2_M"),
+        ("M3 Ultra", 96, _122B, "UD-Q3_K_XL"),
+        ("M4 Max", 128, _122B, "Q4_K_M"),
+    )
+)
+_STRIX_HALO = "Radeon 8060S"
+AMD = (
+    Row(("RX 9060 XT:16",), 32, _35B, "Q4_K_M", "vulkan"),
+    Row(("RX 7800 XT:16",), 32, _35B, "Q4_K_M", "vulkan"),
+    Row(("RX 7900 XTX:24",), 64, _35B, "UD-Q4_K_L", "vulkan"),
+    Row(("RX 7900 XTX:24",), 64, _27B, "UD-Q4_K_XL", "vulkan"),
+    Row(("Radeon AI PRO R9700:32",), 64, _35B, "Q6_K", "vulkan"),
+    Row(("Arc B580:12",), 32, _35B, "Q4_K_M", "vulkan"),
+    Row((), 128, _35B, "Q8_0", "vulkan", chip=_STRIX_HALO),
+    Row((), 128, _122B, "Q4_K_M", "vulkan", chip=_STRIX_HALO),
+)
+
+
+def main() -> None:
+    for page in sys.argv[1:]:
+        print("\n\n".join(tables_of(page)))
+
+
+def tables_of(page: str) -> tuple[str, ...]:
+    """Return the tables of a page of the guide; none for most pages."""
+    if page == "several-cards":
+        return (several_cards_table(),)
+    rows = {"macs": MACS, "amd-intel": AMD, "which-model": OTHER_MODELS}.get(page)
+    return (one_gpu_table(rows),) if rows else ()
+
+
+def several_cards_table() -> str:
+    """Return how the layers of a model are dealt over several cards."""
+    rows = []
+    for row in SEVERAL_CARDS:
+        plan = planned(row)
+        layers = " + ".join(str(gpu.layers) for gpu in plan.memory.gpus)
+        in_ram = " + ".join(str(gpu.cpu_expert_layers) for gpu in plan.memory.gpus)
+        rows.append((_pc(row), _file(row), layers, in_ram if plan.options.n_cpu_moe else "-", _context(plan)))
+    return _table(("cards + RAM", "model", "layers", "experts in RAM", "context"), rows)
+
+
+def planned(row: Row) -> Plan:
+    """Return the plan of `qwendesk plan` for this row, with 1 GB reserved."""
+    parser = argparse.ArgumentParser()
+    add_made_up_pc_options(parser)
+    memory = [f"--ram={row.ram_gb}"] if row.gpus else [f"--unified={row.ram_gb}"]
+    options = parser.parse_args([*(f"--gpu={gpu}" for gpu in row.gpus), *memory, f"--backend={row.backend}"])
+    values: dict[str, Any] = {"n_ctx": row.n_ctx} if row.n_ctx else {}
+    machine = msgspec.structs.replace(made_up_machine(options, GIB), physical_cores=8)
+    if row.chip:
+        gpu = msgspec.structs.replace(machine.devices[0], description=row.chip)
+        machine = msgspec.structs.replace(machine, devices=(gpu,))
+    return best_plan(_facts(row.model, row.quant), mmproj_facts(), machine, LoadOptions(model="m.gguf", **values))
+
+
+def _facts(model: str, quant: str) -> ModelFacts:
+    catalog = load_catalog()
+    repository, entry = catalog.repository(f"unsloth/{model}-GGUF"), catalog.model(model)
+    assert repository is not None
+    assert entry is not None
+    file = next(file for file in repository.files if file.quant == quant)
+    assert file.n_bytes is not None
+    dimensions = dimensions_of(entry.hyperparameters, entry.params_b)
+    return estimate_facts(dimensions, entry.architecture, file.n_bytes, quant=quant)
+
+
+def one_gpu_table(rows: Sequence[Row]) -> str:
+    """Return what fits on PCs with one GPU."""
+    lines = []
+    for row in rows:
+        plan = planned(row)
+        lines.append((_pc(row), _file(row), _place(plan), _context(plan), _speed(plan)))
+    return _table(("PC", "model", "in RAM", "context", "estimated tok/s"), lines)
+
+
+def _pc(row: Row) -> str:
+    names = [gpu.replace(":", " ") + " GB" for gpu in row.gpus]
+    if row.chip:
+        return f"{row.chip.removeprefix('Apple ')}, {row.ram_gb} GB"
+    cards = f"{len(names)} x {names[0]}" if len(set(names)) == 1 and len(names) > 1 else ", ".join(names)
+    return f"{cards} + {row.ram_gb} GB"
+
+
+def _file(row: Row) -> str:
+    return f"{row.model.removeprefix('Qwen')} {row.quant}"
+
+
+def _place(plan: Plan) -> str:
+    if not plan.fits:
+        return "doesn't fit"
+    texts = []
+    if plan.memory.cpu_expert_layers:
+        texts.append(f"experts of {plan.memory.cpu_expert_layers} layers")
+    if plan.kind == "layers_in_ram":
+        texts.append(f"{plan.memory.ram.layers} layers")
+    if plan.kind in ("cpu", "disk"):
+        texts.append("all")
+    if plan.memory.gpus and plan.options.vision == "cpu":
+        texts.append("pictures")
+    return ", ".join(texts) or "-"
+
+
+def _context(plan: Plan) -> str:
+    return f"{show_tokens(plan.options.n_ctx)} {plan.options.type_k}" if plan.fits else "doesn't fit"
+
+
+def _speed(plan: Plan) -> str:
+    return show_expected(plan.speed.start) if plan.fits and plan.speed is not None else "-"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(line)} |" for line in (heads, *rows)]
+    return "\n".join((lines[0], "|---" * len(heads) + "|", *lines[1:]))
+
+
+if __name__ == "__main__":
+    main()
