@@ -2,6 +2,7 @@
 
     python tools/guide_tables.py            # for docs/measurements.md
     python tools/guide_tables.py --guide    # for docs/guide/which-model.md
+    python tools/guide_tables.py --advice   # what is expected to be recommended, for docs/measurements.md
 
 They are computed from the sizes of the published files (resources/catalog.json) and the planner's own rules.
 """
@@ -51,6 +52,9 @@ def main() -> None:
     if "--guide" in sys.argv[1:]:
         print(cards_for_guide())
         return
+    if "--advice" in sys.argv[1:]:
+        print(expected_advice())
+        return
     print("| card + RAM | quant | collected, with pictures | planned | collected, text only | planned |")
     print("|---|---|---|---|---|---|")
     for gib, ram, quant, with_pictures, text_only, values in _CARDS:
@@ -71,6 +75,20 @@ def cards_for_guide() -> str:
         plans = (_plan(quant, gib, ram, values, mmproj=mmproj) for mmproj in (mmproj_facts(), None))
         words = (_words(plan).rpartition(" (")[0] or _words(plan) for plan in plans)
         lines.append(f"| {gib:.0f} + {ram:.0f} GB | {quant} | {' | '.join(words)} |")
+    return "\n".join(lines)
+
+
+def expected_advice() -> str:
+    """The table of what `qwendesk recommend` and `plan` are expected to choose (tests/data/expected_advice.json)."""
+    advice = json.loads((ROOT / "tests/data/expected_advice.json").read_text(encoding="utf-8"))
+    rams = {pc["name"]: pc["ram"] for pc in advice["pcs"]}
+    lines = ["| PC | for | model | quant | split | on CPU | context | source |", "|---|---|---|---|---|---|---|---|"]
+    for row in advice["rows"]:
+        ram = f" + {rams[row['pc']]} GB RAM" if rams[row["pc"]] else ""
+        split = ",".join(map(str, row["split"])) or "-"
+        where = f"{row['pc']}{ram} | {row['purpose']}"
+        what = f"{row['model']} | {row['quant']} | {split} | {row['n_cpu_moe']} | {show_tokens(row['n_ctx'])}"
+        lines.append(f"| {where} | {what} | {row['source']} |")
     return "\n".join(lines)
 
 
