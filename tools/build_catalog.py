@@ -31,6 +31,7 @@ from qwendesk.hub.catalog_schema import (
     Superseded,
     WithdrawnFile,
 )
+from tools.catalog_benchmarks import BENCHMARKS
 from tools.catalog_speeds import SPEEDS
 from tools.catalog_texts import COMMON_PRESETS, NOTES, PRESETS, PURPOSES, QUALITY
 
@@ -76,6 +77,7 @@ def build(facts: Facts) -> Contents:
         models=tuple(_model(facts, identity) for identity in PURPOSES),
         presets={name: _presets(facts, name) for name in dict.fromkeys([COMMON_PRESETS, *PRESETS.values()])},
         quality=QUALITY,
+        benchmarks=BENCHMARKS,
         speeds=SPEEDS,
         notes=NOTES,
         cut_offs=_cut_offs(facts["prefix_rules"]),

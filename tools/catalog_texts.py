@@ -59,6 +59,7 @@ QUALITY: tuple[Quality, ...] = (
     _perplexity("Q3_K_M", 6.683, later=True),
     _perplexity("UD-Q3_K_XL", 6.692, later=True),
     _perplexity("UD-IQ4_XS", 6.629, later=True),
+    _perplexity("UD-IQ4_NL", 6.630, later=True),
     _perplexity("UD-Q4_K_L", 6.589, later=True),
     _perplexity("Q4_K_S", 6.589, later=True),
     _perplexity("Q4_K_M", 6.559, later=True),

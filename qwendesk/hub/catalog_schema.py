@@ -135,6 +135,20 @@ class Quality(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Measured on a file that has been replaced since."""
 
 
+class Benchmark(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """A published figure of an unquantized model. Higher is better; only figures of the same name compare."""
+
+    name: str
+    """Such as "GPQA Diamond"."""
+    model: str
+    score: float
+    source: str
+    date: str
+    """As precise as the source gives it."""
+    is_independent: bool = False
+    """Not measured by the model's maker."""
+
+
 class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
     """The speed of generation that somebody measured on one PC."""
 
@@ -212,6 +226,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     models: tuple[CatalogModel, ...] = ()
     presets: dict[str, dict[str, Sampling]] = {}
     quality: tuple[Quality, ...] = ()
+    benchmarks: tuple[Benchmark, ...] = ()
     speeds: tuple[SpeedReport, ...] = ()
     notes: tuple[Note, ...] = ()
     cut_offs: tuple[CutOff, ...] = ()

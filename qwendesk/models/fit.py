@@ -80,6 +80,7 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     """Layers in RAM; expert layers if `kind` is "experts"."""
     of_layers: int = 0
     with_pictures: bool = False
+    has_vision_on_cpu: bool = False
 
     @property
     def fits(self) -> bool:
@@ -156,6 +157,15 @@ def estimate_fit(model: CatalogModel, n_bytes: int, mmproj_bytes: int, pc: Pc) -
     return plan_fit(estimate_model(model, n_bytes), mmproj, pc)
 
 
+@functools.lru_cache(maxsize=512)
+def estimate_plan(
+    model: CatalogModel, n_bytes: int, mmproj_bytes: int, pc: Pc, options: LoadOptions = _AUTO_OPTIONS
+) -> Plan | None:
+    """Return the plan for a file of `model` of which only the size is known; None if it doesn't fit. Cached."""
+    mmproj = estimate_mmproj(mmproj_bytes) if mmproj_bytes else None
+    return _first_fitting_plan(estimate_model(model, n_bytes), mmproj, machine_memory(pc), pc, options)
+
+
 def estimate_model(model: CatalogModel, n_bytes: int, quant: str = "") -> ModelFacts:
     """Return facts of a file of `model` with `n_bytes` whose header isn't known."""
     dimensions = dimensions_of(model.hyperparameters, model.params_b)
@@ -202,19 +212,22 @@ def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitL
         on_cpu=on_cpu,
         of_layers=n_layers,
         with_pictures=with_pictures,
+        has_vision_on_cpu=with_pictures and bool(plan.memory.gpus) and options.vision == "cpu",
     )
 
 
-def _first_fitting_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, pc: Pc) -> Plan | None:
+def _first_fitting_plan(
+    facts: ModelFacts,
+    mmproj: ModelFacts | None,
+    machine: MachineMemory,
+    pc: Pc,
+    options: LoadOptions = _AUTO_OPTIONS,
+) -> Plan | None:
     """Return the plan that `hardware.planner.best_plan` finds, in fewer steps; None if nothing fits."""
     if facts.file_bytes > pc.vram_room_bytes + pc.ram_room_bytes:
         return None
     for has_gpu in (True, False) if machine.devices else (False,):
-        asked = (
-            _AUTO_OPTIONS
-            if has_gpu or not machine.devices
-            else msgspec.structs.replace(_AUTO_OPTIONS, devices=("none",))
-        )
+        asked = options if has_gpu or not machine.devices else msgspec.structs.replace(options, devices=("none",))
         start = LadderInput(
             facts=facts,
             options=asked,

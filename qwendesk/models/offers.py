@@ -1,7 +1,7 @@
 """Models that suit this PC: the catalog compared with the engine's devices and the memory."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -16,18 +16,12 @@ from qwendesk.engine.protocol import Devices
 from qwendesk.hardware.snapshot import Snapshot
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
+from qwendesk.models.default_model import choose_hero, choose_lighter, choose_quick, sort_offers
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
 from qwendesk.models.protocols import AppOptionsSource, ModelEngine
-from qwendesk.models.ranking import (
-    Offer,
-    QuantOffer,
-    choose_hero,
-    choose_lighter,
-    choose_quant,
-    choose_quick,
-    find_flag,
-    sort_offers,
-)
+from qwendesk.models.purpose_texts import with_texts
+from qwendesk.models.purposes import PURPOSES, Choice, Purpose, rank_choices
+from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
 from qwendesk.models.speed_reports import find_doubtful, find_reports
 
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
@@ -50,6 +44,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     pc: Pc = Pc(ram_bytes=0)
     offers: tuple[Offer, ...] = ()
     """The recommended one first."""
+    choices: dict[Purpose, tuple[Choice, ...]] = {}
+    """What to take for each purpose, the best first."""
     with_pictures: bool = True
     catalog_date: str = ""
 
@@ -140,10 +136,12 @@ class OffersService:
         known = devices.devices if isinstance(devices, Devices) else ()
         pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor())
         catalog = self._load_catalog()
+        offers = make_offers(catalog, pc, with_pictures=with_pictures)
         return Offers(
             state="ready",
             pc=pc,
-            offers=make_offers(catalog, pc, with_pictures=with_pictures),
+            offers=offers,
+            choices={purpose: make_choices(purpose, offers, catalog, pc) for purpose in PURPOSES},
             with_pictures=with_pictures,
             catalog_date=catalog.date,
         )
@@ -177,6 +175,11 @@ def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer
     return sort_offers(marked, hero)
 
 
+def make_choices(purpose: Purpose, offers: Sequence[Offer], catalog: Catalog, pc: Pc) -> tuple[Choice, ...]:
+    """Return what to take for a purpose, the best first, with the reasons."""
+    return with_texts(rank_choices(purpose, offers, catalog.contents.speeds, pc))
+
+
 def preferred_repository(catalog: Catalog, model: CatalogModel) -> Repository | None:
     """Return the preferred uploader's repository of `model`, except base models and those for speculative decoding."""
     found = {
@@ -204,6 +207,7 @@ def _offer(catalog: Catalog, model: CatalogModel, repository: Repository, pc: Pc
         reason=reason,
         mmproj_path=mmproj.path if mmproj is not None else "",
         mmproj_bytes=mmproj.n_bytes if mmproj is not None else 0,
+        benchmarks=tuple(each for each in catalog.contents.benchmarks if each.model == model.id),
     )
 
 

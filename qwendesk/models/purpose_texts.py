@@ -1,0 +1,197 @@
+"""The reason for a recommended model and what speaks against it, in a sentence each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from qwendesk.core.number_format import show_decimal
+from qwendesk.core.translation import mark, tr, tr_n
+from qwendesk.core.units import show_bytes, show_rate, show_tokens
+from qwendesk.models.purposes import COMFORTABLE_TOK_S, REASONING, SLOWEST_TOK_S, Choice, dense_equivalent_b
+from qwendesk.models.ranking import COARSE, Offer
+
+_THINKING_TOKENS = 2_000
+"""Tokens of thinking before a short answer, for the time that it takes."""
+_SLOW_TOK_S = 20.0
+_SHORT_CONTEXT, _LONG_CHAT = 32_768, 100_000
+_COARSE = COARSE | {"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"}
+_REPORTED_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # QwenLM/Qwen3.8#216: 17% of runs with the effort xhigh
+        "Qwen3.8-27B": mark(
+            "Users report that about one answer in six ends while it still thinks with the highest effort. "
+            "Medium effort helps."
+        ),
+    }
+)
+"""By model; shown if nothing weighs more."""
+
+
+def with_texts(ranked: Sequence[Choice]) -> tuple[Choice, ...]:
+    """Return the ranked choices of one purpose with reason and drawback."""
+    return tuple(
+        msgspec.structs.replace(
+            choice, reason=_reason(choice, is_first=not rank), drawback=next(_drawbacks(choice, ranked))
+        )
+        for rank, choice in enumerate(ranked)
+    )
+
+
+def _reason(choice: Choice, *, is_first: bool) -> str:
+    if not choice.suits and is_first:
+        return tr("No model serves this purpose well on this PC. This one fits best.")
+    if not choice.suits:
+        return tr("It fits, but other models serve this purpose better on this PC.")
+    texts: dict[str, Callable[[Choice, bool], str]] = {
+        "fast": _why_fast,
+        "deep": _why_deep,
+        "long": _why_long,
+        "quality": _why_quality,
+    }
+    return texts[choice.purpose](choice, is_first)
+
+
+def _why_fast(choice: Choice, is_first: bool) -> str:
+    model = choice.offer.model
+    speed = show_rate(choice.quant.likely_tok_s)
+    if not is_first:
+        return tr("About {0} tok/s.", speed)
+    if choice.offer.is_mixture:
+        return tr(
+            "Only {0} of its {1} weights work on each token, so it's the fastest model with good results.",
+            _billions(model.active_params_b),
+            _billions(model.params_b),
+        )
+    return tr("The largest model that fits well in this PC's memory and answers fast.")
+
+
+def _why_deep(choice: Choice, is_first: bool) -> str:
+    if not choice.score:
+        return tr("No result of {0} is published for it.", REASONING)
+    score = show_decimal(choice.score, 1)
+    if not is_first:
+        return tr("{0}: {1}.", REASONING, score)
+    if round(choice.quant.likely_tok_s) < COMFORTABLE_TOK_S:
+        return tr("{0}: {1}, the best of the models that aren't too slow to read along on this PC.", REASONING, score)
+    return tr(
+        "{0}: {1}, the best of the models that generate {2} tok/s or more on this PC.",
+        REASONING,
+        score,
+        show_rate(COMFORTABLE_TOK_S),
+    )
+
+
+def _why_long(choice: Choice, _is_first: bool) -> str:
+    fit = choice.quant.fit
+    n_ctx = show_tokens(fit.n_ctx)
+    match fit.kind:
+        case "vram":
+            return tr("Model and a context of {0} fit in video memory.", n_ctx)
+        case "experts":
+            return tr_n(
+                "A context of {1} fits in video memory because the experts of {0} layer are in RAM.",
+                "A context of {1} fits in video memory because the experts of {0} layers are in RAM.",
+                fit.on_cpu,
+                n_ctx,
+            )
+        case _:
+            return tr("A context of {0} fits in RAM.", n_ctx)
+
+
+def _why_quality(choice: Choice, _is_first: bool) -> str:
+    fit, quant = choice.quant.fit, choice.quant.quant
+    if choice.offer.is_mixture and choice.offer.model.params_b >= 100:
+        return tr(
+            "The largest model that is mostly on the GPU. By the rule of thumb √(total × active weights), it holds as "
+            "much as a dense model of {0}.",
+            _billions(dense_equivalent_b(choice.offer)),
+        )
+    if fit.kind == "experts":
+        return tr("{0} loses next to nothing to quantization, and this PC's RAM has room for its experts.", quant)
+    return tr("{0} loses next to nothing to quantization, and fits in video memory.", quant)
+
+
+def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
+    """Yield what speaks against a choice, what weighs most first. There is always something."""
+    fit, quant = choice.quant.fit, choice.quant
+    if fit.is_tight:
+        yield tr("Leaves only {0} of RAM for other programs.", show_bytes(max(fit.free_ram_bytes, 0)))
+    if quant.likely_tok_s and quant.likely_tok_s < _SLOW_TOK_S and (fit.kind != "vram" or choice.purpose != "long"):
+        minutes = max(round(_THINKING_TOKENS / quant.likely_tok_s / 60), 1)
+        yield tr_n(
+            "Slow: thinking of 2,000 tokens takes about {0} minute.",
+            "Slow: thinking of 2,000 tokens takes about {0} minutes.",
+            minutes,
+        )
+    if fit.n_ctx <= _SHORT_CONTEXT:
+        if fit.has_vision_on_cpu:
+            yield tr(
+                "Thinking soon fills its context of {0}, and pictures are processed on the CPU.", show_tokens(fit.n_ctx)
+            )
+        yield tr("Thinking soon fills its context of {0}.", show_tokens(fit.n_ctx))
+    if quant.quant in _COARSE:
+        yield _coarse_text(choice)
+    if choice.purpose in ("fast", "quality"):
+        yield from _better_models(choice, ranked)
+    if choice.purpose == "long":
+        yield from _slower_when_long(choice)
+    if fit.kind == "experts":
+        yield tr("Long prompts take longer to process, because experts are in RAM.")
+    if fit.has_vision_on_cpu:
+        yield tr("Pictures are processed on the CPU, which takes seconds for each.")
+    if choice.offer.id in _REPORTED_PROBLEMS:
+        yield tr(_REPORTED_PROBLEMS[choice.offer.id])
+    if not quant.quality:
+        yield tr("No quality measurements for this quant yet.")
+    yield tr("A download of {0}.", show_bytes(choice.offer.total_bytes(quant)))
+
+
+def _coarse_text(choice: Choice) -> str:
+    worse = max((choice.offer.percent_above_best(each) for each in choice.quant.quality), default=0.0)
+    if worse:
+        return tr(
+            "{0} is a small quant: its perplexity is {1}% above the best of its series.",
+            choice.quant.quant,
+            show_decimal(worse, 1),
+        )
+    return tr("{0} is a small quant, which makes more mistakes.", choice.quant.quant)
+
+
+def _better_models(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
+    """Yield the model with the best figure, if it's better and not too slow on this PC."""
+    if not choice.score:
+        return
+    usable = [each for each in ranked if each.suits and each.quant.likely_tok_s >= SLOWEST_TOK_S]
+    best = max(usable, key=lambda each: each.score, default=choice)
+    if best.score > choice.score:
+        yield tr(
+            "{0} has better published results ({1}: {2} instead of {3}), at about {4} tok/s.",
+            best.offer.id,
+            REASONING,
+            show_decimal(best.score, 1),
+            show_decimal(choice.score, 1),
+            show_rate(best.quant.likely_tok_s),
+        )
+
+
+def _slower_when_long(choice: Choice) -> Iterator[str]:
+    speed = choice.quant.expected
+    last = speed.speeds[-1] if speed is not None else None
+    if last is not None and last.depth >= _LONG_CHAT:
+        middle = (last.slow * last.fast) ** 0.5
+        yield tr("Slower in long chats: about {0} tok/s at {1}.", show_rate(middle), show_tokens(last.depth))
+
+
+def _billions(params_b: float) -> str:
+    return f"{show_decimal(params_b, 0 if params_b >= 1.95 else 1)}B"
+
+
+def benchmark_texts(offer: Offer) -> list[str]:
+    """Return the published figures of a model, one line for each source."""
+    by_source: dict[tuple[str, str], list[str]] = {}
+    for each in offer.benchmarks:
+        figures = by_source.setdefault((each.source, each.date), [])
+        figures.append(f"{each.name} {show_decimal(each.score, 0 if each.score >= 100 or each.is_independent else 1)}")
+    return [f"{', '.join(figures)} ({source}, {date})" for (source, date), figures in by_source.items()]

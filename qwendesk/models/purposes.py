@@ -1,0 +1,232 @@
+"""Which model and quant to take for a purpose: fast answers, deep ones, a long context or the best quality.
+
+Pure rules over the offers. Each model gets the quant that serves the purpose best, and the models are ranked:
+
+- Fast: the model with 3B active weights, or the largest small one that fits (default_model.py).
+- Deep: the highest published figure for reasoning, of the models that generate at least 10 tok/s here.
+- Long: the longest context, wholly in video memory if possible, of the models with good figures.
+- Quality: the model that holds most, in a quant that loses next to nothing, with experts in RAM if it must be.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from qwendesk.core.options import LoadOptions
+from qwendesk.hub.catalog_schema import SpeedReport
+from qwendesk.models.default_model import choose_hero
+from qwendesk.models.fit import Pc, estimate_plan, fit_label
+from qwendesk.models.ranking import BEST_FIRST, COARSE, LARGEST_IN_RAM, Offer, QuantOffer
+from qwendesk.models.speed_reports import find_reports
+
+Purpose = Literal["fast", "deep", "long", "quality"]
+PURPOSES: Final[tuple[Purpose, ...]] = ("fast", "deep", "long", "quality")
+
+REASONING: Final = "GPQA Diamond"
+"""The benchmark that ranks models for reasoning: the only one that is published for each of them."""
+GOOD_SCORE = 84.0
+"""Figure of REASONING from which a model counts as good: that of Qwen3.5-35B-A3B, rounded."""
+COMFORTABLE_TOK_S, SLOWEST_TOK_S = 10.0, 5.0
+"""Speeds that a model for deep answers should reach, and must. People read about 5 tokens per second; twice as much
+leaves time for thinking."""
+_LARGE_B = 100.0
+"""From so many billions of weights on, a model loses little in 4 bits, and nobody has measured what more would gain."""
+_FULL_CONTEXT, _THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTEXT = (
+    262_144, 131_072, 65_536, 32_768, 8_192,
+)  # fmt: skip
+"""_THINKING_CONTEXT is what the model cards advise for reasoning."""
+
+
+def _from_to(best: str, last: str) -> tuple[str, ...]:
+    return BEST_FIRST[BEST_FIRST.index(best) : BEST_FIRST.index(last) + 1]
+
+
+_SIX_BITS: Final = _from_to("Q8_0", "UD-Q6_K")
+_FOUR_BITS: Final = _from_to("Q8_0", "IQ4_XS")
+_THREE_BITS: Final = _from_to("UD-Q3_K_XL", "UD-Q3_K_M")
+_IN_RAM: Final = _from_to(LARGEST_IN_RAM, "IQ4_XS")
+_OF_LARGE: Final = _from_to(LARGEST_IN_RAM, "UD-IQ3_XXS")
+
+LONG_CONTEXT_OPTIONS: Final = LoadOptions(model="", aim="long_context")
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """A model with the quant of it to take for a purpose."""
+
+    purpose: Purpose
+    offer: Offer
+    quant: QuantOffer
+    options: LoadOptions = LoadOptions(model="")
+    """What the plan starts from: all "auto", but for a long context."""
+    suits: bool = True
+    """False if the model can't serve the purpose well on this PC."""
+    reason: str = ""
+    """Why to take it, in a sentence."""
+    drawback: str = ""
+    """What speaks against it, in a sentence."""
+
+    @property
+    def score(self) -> float:
+        """The figure for reasoning; 0 if none is published."""
+        return self.offer.score(REASONING) or 0.0
+
+    @property
+    def is_good(self) -> bool:
+        return self.score >= GOOD_SCORE
+
+
+def rank_choices(
+    purpose: Purpose, offers: Sequence[Offer], reports: Sequence[SpeedReport], pc: Pc
+) -> tuple[Choice, ...]:
+    """Return one choice for each model that fits on `pc`, the best first. `reports` are those of the catalog."""
+    hero = choose_hero(offers)
+    fitting = [offer for offer in offers if offer.recommended is not None]
+    choose: dict[Purpose, Callable[[Offer], Choice | None]] = {
+        "fast": lambda offer: _fast(offer, hero),
+        "deep": _deep,
+        "long": lambda offer: _long(offer, reports, pc),
+        "quality": _quality,
+    }
+    order: dict[Purpose, Callable[[Choice], tuple[float, ...]]] = {
+        "fast": lambda choice: (not choice.is_good, -choice.quant.likely_tok_s if choice.is_good else -choice.score),
+        "deep": lambda choice: (not (choice.is_good and _is_comfortable(choice.quant)), -choice.score),
+        "long": _order_for_length,
+        "quality": lambda choice: (
+            -round(dense_equivalent_b(choice.offer)),
+            not choice.quant.quality,
+            -choice.score,
+        ),
+    }
+    chosen = [choose[purpose](offer) or _fallback(purpose, offer) for offer in fitting]
+
+    def key(choice: Choice) -> tuple[object, ...]:
+        is_first = choice.offer.id == hero and (purpose == "fast" or not choice.suits)
+        return not choice.suits, not is_first, *order[purpose](choice), -choice.offer.model.params_b, choice.offer.id
+
+    return tuple(sorted(chosen, key=key))
+
+
+def dense_equivalent_b(offer: Offer) -> float:
+    """Return the size of a dense model that holds about as much, in billions of weights.
+
+    For a mixture it is the root of total x active weights: a rule of thumb that people use. It ranks sizes; how good a
+    model is, only its figures tell.
+    """
+    return math.sqrt(offer.model.params_b * offer.model.active_params_b)
+
+
+def _fast(offer: Offer, hero: str) -> Choice | None:
+    quant = offer.recommended
+    if quant is None or (offer.id != hero and (quant.quant in COARSE or quant.fit.kind == "layers")):
+        return None
+    return Choice(purpose="fast", offer=offer, quant=quant)
+
+
+def _deep(offer: Offer) -> Choice | None:
+    """Choose the best quant with a long enough context: 4 bits with a short one come before 3 bits."""
+    if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
+        is_readable = offer.recommended.likely_tok_s >= SLOWEST_TOK_S and not offer.recommended.fit.is_tight
+        return Choice(purpose="deep", offer=offer, quant=offer.recommended) if is_readable else None
+    readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
+    is_large = offer.model.params_b >= _LARGE_B
+    on_gpu = _OF_LARGE if is_large else _FOUR_BITS
+    for quants in ([each for each in readable if _is_comfortable(each)], readable):
+        found = (
+            _first(quants, on_gpu, ("vram",), _THINKING_CONTEXT)
+            or _first(quants, on_gpu, ("vram",), _CHAT_CONTEXT)
+            or _first(quants, _IN_RAM, ("experts",), _SHORT_CONTEXT)
+            or _first(quants, on_gpu, ("vram",), _SHORT_CONTEXT)
+            or _first(quants, on_gpu, ("vram",), _SHORTEST_CONTEXT)
+            or _first(quants, _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
+        )
+        if found is not None:
+            return Choice(purpose="deep", offer=offer, quant=found)
+    return None
+
+
+def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None:
+    """Choose the best quant of those with the longest context in video memory; a mixture may have experts in RAM."""
+    quants = [each for each in _usable(offer) if each.fit.kind == "vram"]
+    longest = max((each.fit.n_ctx for each in quants), default=0)
+    whole = next((each for each in quants if each.fit.n_ctx == longest), None)
+    if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
+        whole = offer.recommended
+    if offer.is_mixture and pc.gpus and longest < _FULL_CONTEXT:
+        spread = _with_long_context(offer, reports, pc)
+        if spread is not None and spread.fit.n_ctx > longest:
+            return Choice(purpose="long", offer=offer, quant=spread, options=LONG_CONTEXT_OPTIONS)
+    return Choice(purpose="long", offer=offer, quant=whole) if whole is not None else None
+
+
+def _with_long_context(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> QuantOffer | None:
+    """Return the best quant that fits with experts in RAM, planned for a long context."""
+    for quant in _usable(offer):
+        if quant.quant not in _IN_RAM:
+            continue
+        plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
+        if plan is None or plan.kind not in ("vram", "some_experts_in_ram", "all_experts_in_ram"):
+            continue
+        layers = offer.model.hyperparameters.block_count
+        fit = fit_label(plan, layers, pc, with_pictures=bool(offer.mmproj_bytes))
+        if not fit.is_tight:
+            known = find_reports(reports, offer.model, quant.quant, quant.n_bytes, fit, pc)
+            return msgspec.structs.replace(quant, fit=fit, speed=plan.speed, reports=known)
+    return None
+
+
+def _order_for_length(choice: Choice) -> tuple[float, ...]:
+    """Sort by the length, then by how much a token costs in a long chat, then measured quants first."""
+    fit, model = choice.quant.fit, choice.offer.model
+    is_short = fit.n_ctx < _THINKING_CONTEXT
+    is_good = choice.score >= GOOD_SCORE
+    return is_short, not is_good, -fit.n_ctx, fit.rank, model.active_params_b, not choice.quant.quality, -choice.score
+
+
+def _quality(offer: Offer) -> Choice | None:
+    """Choose a quant that loses next to nothing: 6 bits or more, or 4 of a large model that is mostly on the GPUs."""
+    readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
+    if offer.model.params_b >= _LARGE_B:
+        mostly_on_gpu = [each for each in readable if 2 * each.fit.on_cpu <= each.fit.of_layers]
+        found = _first(mostly_on_gpu, _IN_RAM, ("vram", "experts"), _SHORT_CONTEXT) or _first(
+            mostly_on_gpu, _OF_LARGE, ("vram",), _SHORT_CONTEXT
+        )
+    elif offer.is_mixture:
+        found = _first(readable, _SIX_BITS, ("vram", "experts"), _SHORT_CONTEXT)
+    else:
+        found = _first(readable, _SIX_BITS, ("vram",), _CHAT_CONTEXT) or _first(
+            readable, _SIX_BITS, ("vram",), _SHORT_CONTEXT
+        )
+    return Choice(purpose="quality", offer=offer, quant=found) if found is not None else None
+
+
+def _is_comfortable(quant: QuantOffer) -> bool:
+    return round(quant.likely_tok_s) >= COMFORTABLE_TOK_S
+
+
+def _usable(offer: Offer) -> list[QuantOffer]:
+    """Return the quants that may be recommended, the best first."""
+    by_name = {each.quant: each for each in offer.quants if not each.flag and each.fit.fits}
+    lowest = COARSE if offer.model.params_b < _LARGE_B else frozenset({"UD-Q2_K_XL", "UD-IQ2_M"})
+    return [by_name[name] for name in BEST_FIRST if name in by_name and name not in lowest]
+
+
+def _first(
+    quants: Iterable[QuantOffer], names: Sequence[str], kinds: Sequence[str], least_ctx: int
+) -> QuantOffer | None:
+    """Return the first of `quants` with such a name, place and context that leaves enough RAM for other programs."""
+    return next(
+        (
+            each
+            for each in quants
+            if each.quant in names and each.fit.kind in kinds and each.fit.n_ctx >= least_ctx and not each.fit.is_tight
+        ),
+        None,
+    )
+
+
+def _fallback(purpose: Purpose, offer: Offer) -> Choice:
+    """Return the quant of the model that is recommended in general."""
+    assert offer.recommended is not None
+    return Choice(purpose=purpose, offer=offer, quant=offer.recommended, suits=False)

@@ -1,0 +1,164 @@
+"""What each purpose recommends on the PCs of docs/measurements.md, and rules that hold on any PC."""
+
+import functools
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
+from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.models.fit import Pc, estimate_plan
+from qwendesk.models.offers import make_choices, make_offers
+from qwendesk.models.purposes import (
+    PURPOSES,
+    REASONING,
+    SLOWEST_TOK_S,
+    Choice,
+    Purpose,
+    dense_equivalent_b,
+)
+from qwendesk.models.ranking import BEST_FIRST, COARSE, Offer
+from tests.models.advice import ADVICE, AdviceRow, pc_of
+
+PURPOSE_ROWS = [row for row in ADVICE.rows if row.purpose != "plan"]
+PLAN_ROWS = [row for row in ADVICE.rows if row.purpose == "plan"]
+MODELS = {row.model for row in ADVICE.rows} | {"Qwen3.5-27B", "Qwen3.5-9B", "Qwen3.5-4B"}
+PENDING = {pc.name for pc in ADVICE.pcs if pc.unified}
+"""Their planning counts an integrated GPU's memory and the RAM twice so far."""
+
+
+@functools.cache
+def catalog() -> Catalog:
+    """The catalog without what can't be the first choice, so that planning is quick."""
+    contents = load_catalog().contents
+    models = tuple(each for each in contents.models if each.id in MODELS)
+    repositories = tuple(
+        msgspec.structs.replace(
+            each, files=tuple(file for file in each.files if file.kind == "mmproj" or file.quant in BEST_FIRST)
+        )
+        for each in contents.repositories
+        if each.uploader == "unsloth"
+    )
+    return Catalog(msgspec.structs.replace(contents, models=models, repositories=repositories))
+
+
+@functools.lru_cache(maxsize=64)
+def offers_on(pc: Pc, *, with_pictures: bool = True) -> tuple[Offer, ...]:
+    return make_offers(catalog(), pc, with_pictures=with_pictures)
+
+
+def choices_on(pc: Pc, purpose: Purpose, *, with_pictures: bool = True) -> tuple[Choice, ...]:
+    return make_choices(purpose, offers_on(pc, with_pictures=with_pictures), catalog(), pc)
+
+
+def one_card(gib: float, ram_gib: int, name: str = "RTX 3090") -> Pc:
+    n_bytes = int(gib * GIB)
+    return Pc(gpus=(DeviceInfo("CUDA0", name, "gpu", "CUDA", n_bytes, n_bytes),), ram_bytes=ram_gib * GIB)
+
+
+def named(row: AdviceRow) -> str:
+    return f"{row.pc}, {row.purpose}"
+
+
+def assert_like_row(choice: Choice, row: AdviceRow, pc: Pc) -> None:
+    offer, quant = choice.offer, choice.quant
+    plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, choice.options)
+    assert plan is not None
+    assert (offer.id, quant.quant, plan.options.n_ctx) == (row.model, row.quant, row.n_ctx)
+    assert abs(plan.memory.cpu_expert_layers - row.n_cpu_moe) <= 1
+    if row.split:
+        shares = plan.options.tensor_split
+        assert len(shares) == len(row.split)
+        assert all(abs(100 * share / sum(shares) - part) <= 5 for share, part in zip(shares, row.split, strict=True))
+
+
+@pytest.mark.parametrize("row", [row for row in PURPOSE_ROWS if row.pc not in PENDING], ids=named)
+def test_the_first_choice_is_the_expected_one(row: AdviceRow) -> None:
+    pc = next(pc_of(pc) for pc in ADVICE.pcs if pc.name == row.pc)
+    purpose = next(each for each in PURPOSES if each == row.purpose)
+
+    assert_like_row(choices_on(pc, purpose)[0], row, pc)
+
+
+@pytest.mark.parametrize("row", PLAN_ROWS, ids=named)
+def test_a_file_is_planned_as_expected(row: AdviceRow) -> None:
+    pc = next(pc_of(pc) for pc in ADVICE.pcs if pc.name == row.pc)
+    offer = next(each for each in offers_on(pc) if each.id == row.model)
+    quant = next(each for each in offer.quants if each.quant == row.quant)
+
+    assert_like_row(Choice(purpose="fast", offer=offer, quant=quant), row, pc)
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_every_choice_has_a_reason_and_a_drawback(purpose: Purpose) -> None:
+    for pc in (one_card(16, 32), Pc(ram_bytes=32 * GIB)):
+        for choice in choices_on(pc, purpose):
+            assert choice.reason.endswith(".")
+            assert choice.drawback.endswith(".")
+
+
+def test_the_published_results_order_the_deep_choices() -> None:
+    good = [each for each in choices_on(one_card(24, 64), "deep") if each.suits and each.is_good]
+    scores = [each.offer.score(REASONING) or 0 for each in good]
+    assert scores == sorted(scores, reverse=True)
+    assert all(each.quant.likely_tok_s >= SLOWEST_TOK_S for each in good)
+    assert all(each.quant.quant not in COARSE for each in good if each.offer.model.params_b < 100)
+
+
+def test_a_27b_in_4_bits_with_a_short_context_comes_before_3_bits() -> None:
+    """27B on 16 GB: IQ4_XS with 8K and vision on the CPU, as collected advice says."""
+    offer = next(each for each in offers_on(one_card(16, 32)) if each.id == "Qwen3.5-27B")
+    (choice,) = make_choices("deep", [offer], catalog(), one_card(16, 32))
+    assert choice.quant.quant == "IQ4_XS"
+    assert choice.quant.fit.kind == "vram"
+    assert choice.quant.fit.has_vision_on_cpu
+    assert 8_192 <= choice.quant.fit.n_ctx <= 16_384
+    assert "CPU" in choice.drawback
+
+
+def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:
+    first = choices_on(one_card(16, 128, "RTX 5080"), "quality")[0]
+    assert (first.quant.quant, first.quant.fit.kind) == ("Q8_0", "experts")
+
+
+def test_a_card_too_small_for_a_full_context_puts_experts_in_ram() -> None:
+    first = choices_on(one_card(12, 32), "long")[0]
+    assert (first.offer.id, first.quant.fit.kind, first.quant.fit.n_ctx) == ("Qwen3.5-35B-A3B", "experts", 262_144)
+    balanced = next(each for each in offers_on(one_card(12, 32)) if each.id == first.offer.id).recommended
+    assert balanced is not None
+    assert first.quant.fit.on_cpu > balanced.fit.on_cpu
+
+
+def test_without_pictures_no_vision_file_is_counted() -> None:
+    pc = one_card(24, 64)
+    with_vision, without = (choices_on(pc, "long", with_pictures=each)[0] for each in (True, False))
+    assert with_vision.offer.mmproj_bytes
+    assert not without.offer.mmproj_bytes
+    assert without.quant.n_bytes > with_vision.quant.n_bytes, "the room is used for a better quant"
+
+
+def test_a_fast_model_names_a_better_one_that_is_slower() -> None:
+    first = choices_on(one_card(24, 64), "fast")[0]
+    assert "Qwen3.8-27B" in first.drawback
+    assert "89.2 instead of 84.2" in first.drawback
+
+
+def worth(choice: Choice) -> float:
+    """Return what a purpose wants most of a model."""
+    return {
+        "fast": choice.offer.model.params_b,
+        "deep": choice.score,
+        "long": float(choice.quant.fit.n_ctx),
+        "quality": dense_equivalent_b(choice.offer),
+    }[choice.purpose]
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.sampled_from([8, 12, 16, 20]))
+def test_more_video_memory_never_gives_less(gib: int) -> None:
+    for purpose in PURPOSES:
+        before, after = (choices_on(one_card(size, 32), purpose)[0] for size in (gib, gib + 4))
+        assert worth(after) >= worth(before) or not before.suits
