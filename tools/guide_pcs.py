@@ -1,11 +1,12 @@
-"""Prints the guide's tables of PCs with several cards, AMD cards, shared memory, and of models that need more than one.
+"""Writes the tables of the guide that follow from the planner, in both languages.
 
-    python tools/guide_pcs.py several-cards macs    # for these pages of docs/guide
+    python tools/guide_pcs.py
 
 Each row is what `qwendesk plan` says for a made-up PC, a model of the catalog and a vision file.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +21,13 @@ if __package__ in (None, ""):
 from qwendesk.cli.made_up_pc import add_made_up_pc_options, made_up_machine  # noqa: E402
 from qwendesk.core.model_facts import ModelFacts  # noqa: E402
 from qwendesk.core.options import LoadOptions  # noqa: E402
+from qwendesk.core.paths import guide_folder  # noqa: E402
 from qwendesk.core.plan import Plan  # noqa: E402
 from qwendesk.core.units import GIB, show_expected, show_tokens  # noqa: E402
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts  # noqa: E402
 from qwendesk.hardware.planner import best_plan  # noqa: E402
 from qwendesk.hub.catalog import load_catalog  # noqa: E402
-from tools.guide_tables import mmproj_facts  # noqa: E402
+from tools.guide_tables import cards_for_guide, mmproj_facts  # noqa: E402
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -93,16 +95,55 @@ AMD = (
 
 
 def main() -> None:
-    for page in sys.argv[1:]:
-        print("\n\n".join(tables_of(page)))
+    for path in sorted(guide_folder().glob("*.md")):
+        for table in tables_of(path.stem):
+            _write(path, table)
+            _write(guide_folder() / "de" / path.name, in_german(table))
+
+
+def _write(path: Path, table: str) -> None:
+    """Replace the table that has the same head."""
+    head = re.escape(table.partition("\n")[0])
+    text = path.read_text(encoding="utf-8")
+    changed, count = re.subn(rf"^{head}\n(?:\|.*\n)+", lambda _: f"{table}\n", text, flags=re.MULTILINE)
+    if count != 1:
+        raise ValueError(f"{path} has {count} tables that begin with {head}")
+    path.write_text(changed, encoding="utf-8", newline="\n")
 
 
 def tables_of(page: str) -> tuple[str, ...]:
     """Return the tables of a page of the guide; none for most pages."""
     if page == "several-cards":
         return (several_cards_table(),)
-    rows = {"macs": MACS, "amd-intel": AMD, "which-model": OTHER_MODELS}.get(page)
+    if page == "which-model":
+        return cards_for_guide(), one_gpu_table(OTHER_MODELS)
+    rows = {"macs": MACS, "amd-intel": AMD}.get(page)
     return (one_gpu_table(rows),) if rows else ()
+
+
+_GERMAN = {
+    "cards + RAM": "Karten + RAM",
+    "card + RAM": "Karte + RAM",
+    "| PC | model | in RAM |": "| PC | Modell | im RAM |",
+    "| model | layers | experts in RAM | context |": "| Modell | Schichten | Experten im RAM | Kontext |",
+    "| context | estimated tok/s |": "| Kontext | geschätzte Token/s |",
+    "experts of": "Experten von",
+    " layers": " Schichten",
+    "| pictures |": "| Bilder |",
+    ", pictures |": ", Bilder |",
+    "doesn't fit": "passt nicht",
+    "| quant |": "| Quant |",
+    "with pictures": "mit Bildern",
+    "text only": "nur Text",
+    "on CPU": "auf der CPU",
+}
+
+
+def in_german(table: str) -> str:
+    """Return a table of the guide in German."""
+    for english, german in _GERMAN.items():
+        table = table.replace(english, german)
+    return table
 
 
 def several_cards_table() -> str:

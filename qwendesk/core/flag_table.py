@@ -231,6 +231,7 @@ def _ollama(names: str, key: str = "", note: str = "", see: str = "", n_values: 
 _OLLAMA_KEEP = mark("Settings say after how long an idle model is unloaded.")
 _OLLAMA_MIROSTAT = mark("Ollama no longer has this sampler, and QwenDesk doesn't have it either.")
 OLLAMA: tuple[Flag, ...] = (
+    _ollama("num_gpu", "n_gpu_layers", _ALL_LAYERS),
     _ollama("OLLAMA_CONTEXT_LENGTH", "n_ctx"),
     _ollama("OLLAMA_FLASH_ATTENTION", "flash_attn"),
     _ollama("OLLAMA_KV_CACHE_TYPE", "type_k", see="type_v"),

@@ -101,6 +101,13 @@ def test_a_modelfile() -> None:
     assert set(remarks(found)) == {"mirostat 1", "TEMPLATE"}
 
 
+def test_a_number_of_gpu_layers_says_what_it_ends() -> None:
+    for text, words in (("FROM x.gguf\nPARAMETER num_gpu 20\n", "num_gpu 20"), ("llama-server -ngl 20", "-ngl 20")):
+        found = read(text)
+        assert found.load["n_gpu_layers"] == 20
+        assert "no longer chooses" in remarks(found)[words]
+
+
 def test_bad_values_and_unknown_flags_are_remarks() -> None:
     found = read("llama-server -c many --brand-new 3 --temp")
     assert found.load == {}

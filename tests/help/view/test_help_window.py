@@ -98,7 +98,7 @@ def test_links_out_of_the_guide_are_not_followed(guide_window: HelpWindow) -> No
 def test_search_lists_sections_and_one_press_opens_it(guide_window: HelpWindow) -> None:
     field = guide_window.findChild(QLineEdit, "help.search")
     assert isinstance(field, QLineEdit)
-    QTest.keyClicks(field, "temperature of 0 loops")
+    QTest.keyClicks(field, "temperature of 0 rarely")
     assert titles(guide_window) == ["Thinking: Thoughts that repeat themselves"]
     contents(guide_window).setCurrentRow(0)
     QTest.keyClick(contents(guide_window), Qt.Key.Key_Return)
