@@ -67,6 +67,10 @@ OTHER_MODELS = (
     Row(("RTX 5080:16",), 128, _35B, "Q8_0"),
     Row((_3090,), 128, _122B, "Q4_K_M"),
 )
+BENCHMARKS = ("GPQA Diamond", "LiveCodeBench v6", "SWE-bench Verified", "Intelligence Index")
+COMPARED = (
+    _35B, "Qwen3.6-35B-A3B", "Qwen3.5-27B", "Qwen3.6-27B", _27B, _122B, "Qwen3.5-9B", "Qwen3.5-4B",
+)  # fmt: skip
 MACS = tuple(
     Row((), ram_gb, model, quant, "metal", chip=f"Apple {chip}")
     for chip, ram_gb, model, quant in (
@@ -116,7 +120,7 @@ def tables_of(page: str) -> tuple[str, ...]:
     if page == "several-cards":
         return (several_cards_table(),)
     if page == "which-model":
-        return cards_for_guide(), one_gpu_table(OTHER_MODELS)
+        return benchmarks_table(), cards_for_guide(), one_gpu_table(OTHER_MODELS)
     rows = {"macs": MACS, "amd-intel": AMD}.get(page)
     return (one_gpu_table(rows),) if rows else ()
 
@@ -133,6 +137,7 @@ _GERMAN = {
     ", pictures |": ", Bilder |",
     "doesn't fit": "passt nicht",
     "| quant |": "| Quant |",
+    "| model | GPQA": "| Modell | GPQA",
     "with pictures": "mit Bildern",
     "text only": "nur Text",
     "on CPU": "auf der CPU",
@@ -143,7 +148,17 @@ def in_german(table: str) -> str:
     """Return a table of the guide in German."""
     for english, german in _GERMAN.items():
         table = table.replace(english, german)
-    return table
+    return re.sub(r"(?<=\| )(\d+)\.(\d+)(?= \|)", r"\1,\2", table)
+
+
+def benchmarks_table() -> str:
+    """Return what is published of the models that people choose between, from the catalog."""
+    scores = {
+        (each.model, each.name): f"{each.score:.0f}" if each.is_independent else f"{each.score:.1f}"
+        for each in load_catalog().contents.benchmarks
+    }
+    rows = [(model, *(scores.get((model, name), "-") for name in BENCHMARKS)) for model in COMPARED]
+    return _table(("model", *BENCHMARKS), rows)
 
 
 def several_cards_table() -> str:
