@@ -1,4 +1,4 @@
-"""The PC that `qwendesk plan` plans for if its options describe one: --gpu, --unified, --backend, --vram and --ram."""
+"""The PC that `plan` and `recommend` are for if options describe one: --gpu, --unified, --backend, --vram, --ram."""
 
 import argparse
 import math

@@ -1,4 +1,4 @@
-"""The command line: `ask`, `plan`, `verify`, `models`, `engines`, `doctor` and `trial`, on the window's services."""
+"""The command line: `ask`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor` and `trial`, on the services."""
 
 import argparse
 import asyncio
@@ -12,6 +12,7 @@ from qwendesk.cli.engines import add_engines_commands
 from qwendesk.cli.models import add_models_commands
 from qwendesk.cli.models_hub import with_next_step
 from qwendesk.cli.plan import add_plan_options, plan
+from qwendesk.cli.recommend import add_recommend_options, recommend
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text, open_missing_streams
 from qwendesk.cli.trial import add_trial_options, trial
 from qwendesk.cli.verify import add_verify_options, verify_files
@@ -50,6 +51,8 @@ def main(arguments: Sequence[str]) -> int:
                 status = verify_files(options, terminal)
             elif options.command == "plan":
                 status = asyncio.run(plan(options, terminal, interrupts))
+            elif options.command == "recommend":
+                status = asyncio.run(recommend(options, terminal, interrupts))
             elif options.command in ("models", "engines"):
                 status = asyncio.run(options.run(options, terminal, interrupts))
             elif options.command == "trial":
@@ -114,6 +117,15 @@ def make_parser() -> argparse.ArgumentParser:
             help="estimate a model's memory and speed, even before you download it",
             description="Plan how a model would be loaded: memory on each device, and expected speed.",
             epilog="Exit status: 0 it fits, 1 it doesn't fit, 2 bad usage or a file that can't be read.",
+        )
+    )
+    add_recommend_options(
+        commands.add_parser(
+            "recommend",
+            help="say which model to take on this PC, or on one that you describe",
+            description="Rank the models of the catalog for a purpose: file, context, expected speed, published "
+            "results, and what speaks for and against each.",
+            epilog="Exit status: 0 something fits, 1 nothing fits, 2 bad usage.",
         )
     )
     add_engines_commands(commands.add_parser("engines", help="list, add and remove engines"))

@@ -110,7 +110,7 @@ async def _plan(
     from qwendesk.services import preferred_engine
 
     engines = await preferred_engine()
-    devices = await _devices_here(terminal)
+    devices = await devices_here(terminal)
     here = machine_now(
         devices, reserve_bytes=reserve_bytes, drift=MeasuredLoads().drift, gpu_factor=MeasuredSpeeds().gpu_factor
     )
@@ -126,7 +126,7 @@ async def _plan(
     return await exact_plan(*files, machine, asked, ask)
 
 
-async def _devices_here(terminal: Terminal) -> Devices:
+async def devices_here(terminal: Terminal) -> Devices:
     """Return the engine's devices; if it can't list them, print a note and return none, so that only RAM is used."""
     from qwendesk.services import preferred_client
 

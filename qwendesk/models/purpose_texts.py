@@ -104,8 +104,8 @@ def _why_quality(choice: Choice, _is_first: bool) -> str:
     fit, quant = choice.quant.fit, choice.quant.quant
     if choice.offer.is_mixture and choice.offer.model.params_b >= 100:
         return tr(
-            "The largest model that is mostly on the GPU. By the rule of thumb √(total × active weights), it holds as "
-            "much as a dense model of {0}.",
+            "It's mostly on the GPU. By the rule of thumb √(total × active weights), it holds as much as a dense model "
+            "of {0}.",
             _billions(dense_equivalent_b(choice.offer)),
         )
     if fit.kind == "experts":

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from qwendesk.core.translation import tr
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.offers import Offers
+from qwendesk.models.purpose_texts import benchmark_texts
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.file_button import show_file_status
 from qwendesk.models.view.file_table import fit_chip
@@ -176,7 +177,8 @@ class OfferCard(QFrame):
         if quant is None:
             return lines
         lines += speed_sources(quant, self._measured)
-        lines += [quality_text(each) for each in quant.quality]
+        lines += benchmark_texts(offer)
+        lines += [quality_text(each, offer) for each in quant.quality]
         lines += [tr("{0} ({1})", tr(note.text), tr(note.source)) for note in quant.notes]
         if not quant.quality:
             lines.append(tr("No quality measurements for this quant yet."))

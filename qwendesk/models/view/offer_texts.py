@@ -152,19 +152,26 @@ def reason_text(offer: Offer) -> str:
     }[offer.reason]
 
 
-def quality_text(quality: Quality) -> str:
-    """Return "perplexity 6.589 · Series B … · source"."""
-    number = f"{quality.measure} {show_decimal(quality.value, 3)}"
+def quality_text(quality: Quality, offer: Offer) -> str:
+    """Return "perplexity 6.589 (+0.6%) · Series B … · source"."""
+    number = _quality_number(quality, offer)
     before = tr(" (before the file was fixed)") if quality.is_before_fix else ""
     return f"{number}{before} · {tr(quality.series)} · {tr(quality.source)}"
 
 
-def quality_short(quant: QuantOffer) -> str:
+def quality_short(quant: QuantOffer, offer: Offer) -> str:
     """Return the measured quality with its series, since series can't be compared; "–" if there is none."""
     now = [each for each in quant.quality if not each.is_before_fix]
     if not now:
         return NO_DETAIL
-    return f"{now[-1].measure} {show_decimal(now[-1].value, 3)} · {tr(now[-1].series).partition(':')[0]}"
+    return f"{_quality_number(now[-1], offer)} · {tr(now[-1].series).partition(':')[0]}"
+
+
+def _quality_number(quality: Quality, offer: Offer) -> str:
+    """Return the value, and in percent by how much it's above the best of its series: "perplexity 6.589 (+0.6%)"."""
+    worse = offer.percent_above_best(quality)
+    percent = f" (+{show_decimal(worse, 1)}%)" if worse >= 0.05 else ""
+    return f"{quality.measure} {show_decimal(quality.value, 3)}{percent}"
 
 
 def pc_text(pc: Pc) -> str:

@@ -1,0 +1,189 @@
+"""`qwendesk recommend`: which model and quant to take on this PC, or on one that the options describe.
+
+Only the catalog and the engine's list of devices are read. Nothing is downloaded or loaded.
+"""
+
+import argparse
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+import psutil
+
+from qwendesk.cli.made_up_pc import add_made_up_pc_options, is_made_up, made_up_machine, size_of
+from qwendesk.cli.plan import devices_here
+from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.plan import Plan
+from qwendesk.core.translation import mark, tr
+from qwendesk.core.units import MIB, show_expected, show_tokens
+from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.hub.catalog_updates import load_updated_catalog
+from qwendesk.meters.measured_speeds import MeasuredSpeeds
+from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
+from qwendesk.models.offers import make_choices, make_offers
+from qwendesk.models.purpose_texts import benchmark_texts
+from qwendesk.models.purposes import PURPOSES, Choice, Purpose
+from qwendesk.models.ranking import BEST_FIRST
+from qwendesk.models.view.offer_texts import pc_text, quality_text, size_text
+from qwendesk.settings.service import SettingsService
+
+EXIT_FOUND, EXIT_NOTHING_FITS = 0, 1
+_SHOWN = 3
+"""Choices in the text; --json has all."""
+_HEADROOM_BYTES = 512 * MIB
+"""What the planner leaves of the memory that is free now."""
+_PLACES: Mapping[FitKind, str] = MappingProxyType({"vram": "gpu", "experts": "split", "layers": "split", "cpu": "cpu"})
+_PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
+    {"gpu": mark("all on the GPU"), "split": mark("partly in RAM"), "cpu": mark("on the CPU")}
+)
+_SOURCE_TEXTS: Mapping[str, str] = MappingProxyType(
+    {"reported": mark("reported by users"), "estimated": mark("estimated"), "measured": mark("measured here")}
+)
+_TITLES: Mapping[Purpose, str] = MappingProxyType(
+    {
+        "fast": mark("Fast answers"),
+        "deep": mark("Deep answers"),
+        "long": mark("Long context"),
+        "quality": mark("Best quality"),
+    }
+)
+
+
+def add_recommend_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--purpose", choices=PURPOSES, default="fast", help="what counts most (default: fast)")
+    add("--no-pictures", action="store_true", help="recommend without a vision file")
+    add_made_up_pc_options(parser)
+    add("--offline", action="store_true", help="use the catalog as installed, without what the Hub said since")
+    add("--json", action="store_true", help="print one JSON object instead")
+
+
+async def recommend(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
+    """Rank the models, print the result and return the exit status. Raises QwenDeskError for bad options."""
+    task = asyncio.current_task()
+    if task is not None:
+        interrupts.on_request(task.cancel)
+    pc = await _pc(options, terminal)
+    choices = await asyncio.to_thread(_choices, options, pc)
+    measured = {} if is_made_up(options) else dict(MeasuredSpeeds().by_file.value)
+    if options.json:
+        terminal.write_json({"pc": _pc_json(pc), "choices": [_choice_json(each, pc, measured) for each in choices]})
+    else:
+        terminal.write(_as_text(options, choices, pc, measured))
+    return EXIT_FOUND if choices else EXIT_NOTHING_FITS
+
+
+async def _pc(options: argparse.Namespace, terminal: Terminal) -> Pc:
+    reserve_gib = SettingsService().options.reserve_gb if options.reserve is None else options.reserve
+    reserve_bytes = size_of(reserve_gib, "--reserve")
+    if is_made_up(options):
+        machine = made_up_machine(options, reserve_bytes)
+        devices = tuple(_with_free_memory(device, reserve_bytes) for device in machine.devices)
+        return make_pc(devices, machine.ram_total_bytes, reserve_bytes)
+    devices = (await devices_here(terminal)).devices
+    ram_bytes = psutil.virtual_memory().total if options.ram is None else size_of(options.ram, "--ram")
+    return make_pc(devices, ram_bytes, reserve_bytes, gpu_factor=MeasuredSpeeds().gpu_factor)
+
+
+def _with_free_memory(device: DeviceInfo, reserve_bytes: int) -> DeviceInfo:
+    """Return the device as large as what may be used of it: recommendations assume that nothing else is running."""
+    if device.free_bytes is None or device.total_bytes is None:
+        return device
+    usable = device.free_bytes + reserve_bytes - min(_HEADROOM_BYTES, reserve_bytes)
+    return msgspec.structs.replace(device, total_bytes=min(device.total_bytes, usable))
+
+
+def _choices(options: argparse.Namespace, pc: Pc) -> tuple[Choice, ...]:
+    catalog = _recommendable(load_catalog() if options.offline else load_updated_catalog())
+    offers = make_offers(catalog, pc, with_pictures=not options.no_pictures)
+    return make_choices(options.purpose, offers, catalog, pc)
+
+
+def _recommendable(catalog: Catalog) -> Catalog:
+    """Return the catalog without the quants that are never recommended, which needn't be planned."""
+    repositories = tuple(
+        msgspec.structs.replace(
+            repository,
+            files=tuple(file for file in repository.files if file.kind != "model" or file.quant in BEST_FIRST),
+        )
+        for repository in catalog.repositories
+    )
+    return Catalog(msgspec.structs.replace(catalog.contents, repositories=repositories))
+
+
+def _pc_json(pc: Pc) -> dict[str, Any]:
+    gpus = [
+        {"name": gpu.description or gpu.name, "backend": gpu.backend, "total_bytes": gpu.total_bytes} for gpu in pc.gpus
+    ]
+    return {"gpus": gpus, "ram_bytes": pc.ram_bytes, "reserve_bytes": pc.reserve_bytes}
+
+
+def _choice_json(choice: Choice, pc: Pc, measured: Mapping[str, float]) -> dict[str, Any]:
+    quant, plan = choice.quant, _plan(choice, pc)
+    speed, source = _speed(choice, measured)
+    return {
+        "model": choice.offer.id,
+        "quant": quant.quant,
+        "repository": quant.repo,
+        "file": quant.path,
+        "fits": quant.fit.fits,
+        "where": _PLACES.get(quant.fit.kind, "disk"),
+        "n_ctx": quant.fit.n_ctx,
+        "options": msgspec.to_builtins(plan.options) if plan is not None else {},
+        "expected_tok_s": [round(each, 1) for each in speed],
+        "speed_source": source,
+        "reason": choice.reason,
+        "drawback": choice.drawback,
+    }
+
+
+def _plan(choice: Choice, pc: Pc) -> Plan | None:
+    offer, quant = choice.offer, choice.quant
+    plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, choice.options)
+    if plan is None:
+        return None
+    files = msgspec.structs.replace(plan.options, model=quant.path, mmproj=offer.mmproj_path)
+    return msgspec.structs.replace(plan, options=files)
+
+
+def _speed(choice: Choice, measured: Mapping[str, float]) -> tuple[tuple[float, float], str]:
+    """Return the lowest and highest speed to expect in new chats, in tokens per second, and what it's known from."""
+    here = measured.get(PurePosixPath(choice.quant.path).name)
+    if here is not None:
+        return (here, here), "measured"
+    expected = choice.quant.expected
+    return (expected.start, expected.source) if expected is not None else ((0.0, 0.0), "estimated")
+
+
+def _as_text(options: argparse.Namespace, choices: Sequence[Choice], pc: Pc, measured: Mapping[str, float]) -> str:
+    title = tr(_TITLES[options.purpose])
+    lines = [
+        tr("{0}, without pictures", title) if options.no_pictures else tr("{0}, with pictures", title),
+        pc_text(pc),
+    ]
+    if not choices:
+        return "\n".join([*lines, tr("No model in the catalog fits in this PC's memory.")]) + "\n"
+    for number, choice in enumerate(choices[:_SHOWN], 1):
+        lines += ["", *_choice_lines(number, choice, measured)]
+    return "\n".join(lines) + "\n"
+
+
+def _choice_lines(number: int, choice: Choice, measured: Mapping[str, float]) -> list[str]:
+    offer, quant = choice.offer, choice.quant
+    speed, source = _speed(choice, measured)
+    place = tr(_PLACE_TEXTS.get(_PLACES.get(quant.fit.kind, "disk"), ""))
+    lines = [
+        f"{number}. {offer.id} {quant.quant}, {size_text(offer, quant)}",
+        tr("Context of {0}, {1}", show_tokens(quant.fit.n_ctx), place),
+        tr("{0} tok/s ({1})", show_expected(speed), tr(_SOURCE_TEXTS[source])),
+        tr("Why: {0}", choice.reason),
+        tr("But: {0}", choice.drawback),
+        *(tr("Results: {0}", each) for each in benchmark_texts(offer)),
+        *(tr("Quant: {0}", quality_text(each, offer)) for each in quant.quality),
+        tr("File: {0}", f"{quant.repo}/{quant.path}"),
+    ]
+    return [lines[0], *(f"   {line}" for line in lines[1:])]
