@@ -1,4 +1,4 @@
-"""The command line: `ask`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor` and `trial`, on the services."""
+"""The commands `ask`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor` and `trial`, on the services."""
 
 import argparse
 import asyncio
