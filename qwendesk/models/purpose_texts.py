@@ -15,7 +15,7 @@ from qwendesk.models.ranking import COARSE, Offer
 _THINKING_TOKENS = 2_000
 """Tokens of thinking before a short answer, for the time that it takes."""
 _SLOW_TOK_S = 20.0
-_SHORT_CONTEXT, _LONG_CHAT = 32_768, 100_000
+_SHORT_CONTEXT, _LONG_CHAT, _ADVISED_CONTEXT = 32_768, 100_000, 131_072
 _COARSE = COARSE | {"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"}
 _REPORTED_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -131,6 +131,12 @@ def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
                 "Thinking soon fills its context of {0}, and pictures are processed on the CPU.", show_tokens(fit.n_ctx)
             )
         yield tr("Thinking soon fills its context of {0}.", show_tokens(fit.n_ctx))
+    if choice.purpose == "deep" and fit.n_ctx < _ADVISED_CONTEXT:
+        yield tr(
+            "The model cards advise a context of {0} for thinking; {1} fit here.",
+            show_tokens(_ADVISED_CONTEXT),
+            show_tokens(fit.n_ctx),
+        )
     if quant.quant in _COARSE:
         yield _coarse_text(choice)
     if choice.purpose in ("fast", "quality"):

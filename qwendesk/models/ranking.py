@@ -47,7 +47,8 @@ COARSE = frozenset({"UD-IQ3_S", "UD-IQ3_XXS", "UD-Q2_K_XL", "UD-IQ2_M"})
 """Quants of low quality: a better one with experts in RAM is preferred."""
 LARGEST_IN_RAM = "Q4_K_M"
 """The largest quant recommended with weights in RAM, where speed depends on size."""
-_LONG_CONTEXT, _ENOUGH_CONTEXT = 65_536, 32_768
+_THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
+_LONG_CONTEXT, _ENOUGH_CONTEXT, _SHORT_CONTEXT = 65_536, 32_768, 8_192
 
 
 class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,9 +149,12 @@ def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reaso
     """Return the quant to recommend, never a flagged one, and why; (None, None) if nothing fits."""
     by_name = {each.quant: each for each in quants if not each.flag and each.fit.fits}
     good = [by_name[name] for name in BEST_FIRST if name in by_name]
-    for context in (_LONG_CONTEXT, _ENOUGH_CONTEXT):
+    # A dense model can't have experts in RAM: 4 bits with a short context are better for it than 3 with a longer one.
+    is_dense = not any(each.fit.kind == "experts" for each in quants)
+    lower = COARSE | _THREE_BITS if is_dense else COARSE
+    for context in (_LONG_CONTEXT, _ENOUGH_CONTEXT, *((_SHORT_CONTEXT,) if is_dense else ())):
         whole = [each for each in good if each.fit.kind == "vram" and each.fit.n_ctx >= context]
-        if whole and whole[0].quant not in COARSE:
+        if whole and whole[0].quant not in lower:
             return whole[0], "best_in_vram"
     small = [each for each in good if BEST_FIRST.index(each.quant) >= BEST_FIRST.index(LARGEST_IN_RAM)]
     spread = [each for each in small if each.fit.kind == "experts" and each.fit.n_ctx >= _ENOUGH_CONTEXT]

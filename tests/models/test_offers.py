@@ -141,6 +141,15 @@ def test_expert_layers_on_the_cpu_match_reported_numbers(catalog: Catalog) -> No
         assert fit.of_layers == 40
 
 
+@pytest.mark.parametrize("model", ["Qwen3.5-27B", "Qwen3.6-27B", "Qwen3.8-27B"])
+def test_a_27b_on_16_gb_is_recommended_in_4_bits_with_a_short_context(catalog: Catalog, model: str) -> None:
+    offer = next(each for each in make_offers(catalog, a_pc(16, 32), with_pictures=True) if each.id == model)
+    assert offer.recommended is not None
+    assert offer.recommended.quant.removeprefix("UD-") == "IQ4_XS"
+    assert offer.recommended.fit.kind == "vram"
+    assert 8_192 <= offer.recommended.fit.n_ctx <= 32_768
+
+
 def test_every_offer_matches_the_plan_of_a_load(catalog: Catalog) -> None:
     """The short way through the planner's steps ends where the planner ends."""
     mmproj_bytes = 899_283_648
