@@ -22,6 +22,7 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engines.command_preview import CommandService
 from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.idle_unload import IdleUnload
@@ -61,6 +62,7 @@ class Services(msgspec.Struct):
     models: "ModelServices"
     meters: MeterServices
     pending_load: PendingLoadService
+    commands: CommandService
     idle_unload: IdleUnload
     privacy: PrivacyService
     pc_trial: PcTrial
@@ -170,7 +172,8 @@ def build_services(
         reserve_bytes=lambda: round(settings.options.reserve_gb * GIB),
     )
     return Services(
-        settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load, idle_unload,
+        settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
+        CommandService(pending_load, models.load_options.options_named), idle_unload,
         PrivacyService(), pc_trial,
     )  # fmt: skip
 

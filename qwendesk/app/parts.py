@@ -150,6 +150,7 @@ def build(
         services.self_test,
         services.installed,
         services.pending_load,
+        services.commands,
         services.settings,
         services.pc_trial,
         chat.options,
@@ -162,8 +163,9 @@ def build(
     settings_view = _add_settings(services, models, window, closing)
     bind_field(engines_view, chat.state, lambda state: state.settings, lambda _settings: engines_view.update_commands())
     _add_inspector(chats, engines_view, models, services, window)
-    engines_view.models_search_asked.connect(lambda _text: window.show_page("models"))
-    engines_view.models_search_asked.connect(models.actions.search_asked)
+    for search_asked in (engines_view.models_search_asked, chats.model_search_asked):
+        search_asked.connect(lambda _text: window.show_page("models"))
+        search_asked.connect(models.actions.search_asked)
     _join_models(models, window, engine, chat, engines_view)
     chats.offer.shown.connect(models.no_model_strip.set_replaced)
 
@@ -263,6 +265,9 @@ def _add_inspector(
             window.report(error.title, error.sentence)
 
     engines_view.answer_options_pasted.connect(take_options)
+    engines_view.command_applied.connect(lambda _text: show_inspector("load"))
+    engines_view.command_applied.connect(chats.page.composer.pasted_strip.remove)
+    chats.command_asked.connect(engines_view.show_command)
     models.actions.options_asked.connect(show_options)
     inspector = Inspector(engines_view.load_tab, chats.sampling, chats.system_prompt)
     inspector.close_asked.connect(chats.area.toggle_inspector)

@@ -15,7 +15,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_count
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.rope_scaling import longest_context, reached_context, with_rope_scaling
-from qwendesk.core.settings import apply_assignments
+from qwendesk.core.settings import apply_assignments, check, table
 from qwendesk.core.translation import tr
 
 _UNQUANTISED = ("auto", "f16", "bf16", "f32")
@@ -60,6 +60,19 @@ def with_linked_changes(options: LoadOptions, changes: Mapping[str, Any]) -> dic
     elif "n_batch" in changes and "n_ubatch" not in changes:
         together["n_ubatch"] = after.n_batch
     return together
+
+
+def with_changes(options: LoadOptions, changes: Mapping[str, Any]) -> LoadOptions:
+    """Return `options` with `changes` and those linked to them.
+
+    Raises BadOption if a key is unknown or a value is out of range.
+    """
+    rows = table(LoadOptions)
+    for key, value in changes.items():
+        if key not in rows or key == "model":
+            raise BadOption("Unknown option", f'There is no option "{key}" to change.')
+        check(rows[key], value)
+    return msgspec.structs.replace(options, **with_linked_changes(options, changes))
 
 
 def parse_load_options(start: LoadOptions, assignments: Mapping[str, str]) -> LoadOptions:

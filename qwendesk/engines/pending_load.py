@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.app_options import AppOptions
-from qwendesk.core.errors import BadOption, QwenDeskError
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
-from qwendesk.core.option_rules import conflicts, with_linked_changes
+from qwendesk.core.option_rules import conflicts, with_changes
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.rope_scaling import longest_context
-from qwendesk.core.settings import check, table
+from qwendesk.core.settings import table
 from qwendesk.core.units import GIB
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.protocol import Devices, LoadReport
@@ -81,9 +81,18 @@ class PendingLoadService:
 
     async def prepare(self, options: LoadOptions) -> None:
         """Show the options of a model that need not be loaded. `options` are those that it would be loaded with."""
+        await self._find_devices()
+        self._prepare(options)
+
+    async def preview(self, options: LoadOptions) -> PendingLoad:
+        """Return whether `options` can be loaded and what they take, without changing the pending options."""
+        await self._find_devices()
+        made = await asyncio.to_thread(self._make_plan, options, self._memory_without_model(), None)
+        return PendingLoad(requested=options, devices=self._engine.state.devices, **made)
+
+    async def _find_devices(self) -> None:
         if not self._engine.state.devices:
             await self._engine.probe()
-        self._prepare(options)
 
     def _prepare(self, options: LoadOptions) -> None:
         pending = self.pending
@@ -104,12 +113,7 @@ class PendingLoadService:
         requested = self.pending.requested
         if requested is None:
             return
-        rows = table(LoadOptions)
-        for key, value in changes.items():
-            if key not in rows or key == "model":
-                raise BadOption("Unknown option", f'There is no option "{key}" to change.')
-            check(rows[key], value)
-        self._set_options(msgspec.structs.replace(requested, **with_linked_changes(requested, changes)))
+        self._set_options(with_changes(requested, changes))
         if keep:
             self.keep()
 

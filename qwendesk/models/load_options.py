@@ -5,11 +5,12 @@ Everything that loads a model chosen by the user gets its options here.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
+from pathlib import Path, PurePath, PureWindowsPath
 
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.model_name import ModelName
 from qwendesk.core.options import LoadOptions
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.library import LibraryModel, model_at
@@ -17,6 +18,21 @@ from qwendesk.hub.verify_use import is_broken_template
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.protocols import SavedProfiles
 from qwendesk.models.templates import TemplatesService, base_repo_of
+
+
+def is_named(model: LibraryModel, name: ModelName) -> bool:
+    """Return whether `name` means this model, by the name of its file or its repository and quant.
+
+    Repositories name their files after themselves: "a/B-GGUF:Q4_K_M" has B-Q4_K_M.gguf.
+    """
+    files = {PurePath(file.path).name.lower() for file in model.files}
+    if name.file or name.path:
+        return PureWindowsPath(name.file or name.path).name.lower() in files
+    if not name.repo or not name.quant:
+        return False
+    title, quant = name.repo.rpartition("/")[2].lower().removesuffix("-gguf"), name.quant.lower()
+    own = model.name.lower()
+    return own == f"{title}-{quant}" or (model.repo.lower() == name.repo.lower() and own.endswith(f"-{quant}"))
 
 
 def load_options(model: LibraryModel, templates: TemplatesService, catalog: Catalog) -> LoadOptions:
@@ -61,6 +77,12 @@ class LoadOptionsService:
             mmproj=options.mmproj or last.mmproj,
             chat_template_file=options.chat_template_file or last.chat_template_file,
         )
+
+    async def options_named(self, name: ModelName) -> LoadOptions | None:
+        """Return the options of the model on this PC that somebody calls `name`; None if it isn't here."""
+        models = self._library.state.value.library.models
+        found = next((model for model in models if not model.problem and is_named(model, name)), None)
+        return await self.options_for(Path(found.path)) if found is not None else None
 
     async def base_repo(self, path: str) -> str:
         """Return the repository of the unquantised model; "" if unknown."""

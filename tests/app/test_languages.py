@@ -34,7 +34,8 @@ _SAME_EVERYWHERE = frozenset(
 )
 _ENGLISH_YET = (
     "inspector.load.sentence",  # made by engines/pending_load.py
-    "inspector.paste.text",  # examples of commands
+    "inspector.load.unloaded",  # names a model file
+    "command.text",  # examples of commands
     "settings.look.language",  # each language in its own words
     "help",  # the guide's pages
     "inspector.system.kept > QListView",  # the prompts that come with the app

@@ -43,6 +43,10 @@ class ChatView(QObject):
     """Asks the window to show the chat page."""
     inspector_asked = Signal(str)
     """Asks the window to show a tab of the inspector: "system" or "sampling"."""
+    command_asked = Signal(str)
+    """The user wants to see what a command means that was pasted into the composer."""
+    model_search_asked = Signal(str)
+    """The user wants to see a model on the Models page whose name or link was pasted into the composer."""
     context_length_asked = Signal()
     """Asks the window to show the option for the model's context length."""
 
@@ -103,6 +107,10 @@ class ChatView(QObject):
         self.page.branched.connect(
             lambda: self.page.composer.show_remark(tr("Branch created. You're in the new chat now."))
         )
+        strip = self.page.composer.pasted_strip
+        strip.shown.connect(self.announced)
+        strip.command_asked.connect(self.command_asked)
+        strip.model_asked.connect(self.model_search_asked)
         self.page.composer.save_preset_asked.connect(self._name_preset)
         self.page.context_notices.length_asked.connect(self.context_length_asked)
 

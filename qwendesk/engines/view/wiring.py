@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.engines.command_preview import CommandService
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.load_planner import LoadPlanner
@@ -16,6 +17,7 @@ from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view.engine_page import EnginePage
 from qwendesk.engines.view.engines_presenter import EnginesPresenter
 from qwendesk.engines.view.load_options.command_card import engine_card
+from qwendesk.engines.view.load_options.command_dialog import CommandDialog
 from qwendesk.engines.view.load_options.load_part import LoadPart
 from qwendesk.engines.view.pc_trial_presenter import PcTrialPresenter
 from qwendesk.hardware.snapshot import Snapshot
@@ -38,6 +40,8 @@ class EnginesView(QObject):
     """Generation options of a pasted command by key, to be set for the open chat."""
     models_search_asked = Signal(str)
     """The user wants to see the model of a pasted command on the Models page."""
+    command_applied = Signal(str)
+    """The text of a pasted command whose options were set."""
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class EnginesView(QObject):
         self_test: SelfTest,
         installed: InstalledEngines | None,
         pending_load: PendingLoadService,
+        commands: CommandService,
         settings: AppSettings,
         pc_trial: PcTrial,
         answer_options: Callable[[], GenerationOptions],
@@ -59,6 +64,8 @@ class EnginesView(QObject):
         self.page = page
         self._tasks, self.self_test = window_tasks(), self_test
         self._pending_load, self._settings, self._answer_options = pending_load, settings, answer_options
+        self._commands = commands
+        self._command_dialog: CommandDialog | None = None
         self.presenter: EnginesPresenter | None = None
         self.load_tab = LazyPage(self._build_load_tab)
         page.test_asked.connect(self._run_test)
@@ -103,9 +110,17 @@ class EnginesView(QObject):
     def _build_load_tab(self) -> LoadPart:
         tab = LoadPart(self._pending_load, self._settings, self._answer_options)
         tab.model_asked.connect(self.model_asked)
-        tab.answer_options_pasted.connect(self.answer_options_pasted)
-        tab.models_search_asked.connect(self.models_search_asked)
+        tab.paste_asked.connect(self.show_command)
         return tab
+
+    def show_command(self, text: str = "") -> None:
+        """Open the dialog that shows what a command of another program means here."""
+        if self._command_dialog is None:
+            self._command_dialog = dialog = CommandDialog(self._commands, self.page.window())
+            dialog.answer_options_pasted.connect(self.answer_options_pasted)
+            dialog.model_asked.connect(self.models_search_asked)
+            dialog.applied.connect(self.command_applied)
+        self._command_dialog.show_text(text)
 
     def _show_command(self) -> None:
         self._command_card.show_pending(self._pending_load.pending, self._answer_options())

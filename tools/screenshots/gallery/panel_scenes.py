@@ -7,6 +7,7 @@ from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPlainTextEdit, QPushButton, QToolButton
 
+from qwendesk.core.options import LoadOptions
 from tests.fakes.engine import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, REPORT
 from tools.hollow_model import write_hollow
@@ -49,6 +50,24 @@ async def context(room: Room) -> None:
     room.client.report = REPORT
     room.service.new_chat()
     await room.load()
+
+
+async def load_options(room: Room) -> None:
+    """The options of a model that isn't loaded; a pasted command in the composer, and the dialog about it."""
+    model = write_hollow(room.files / "Qwen3.5-35B-A3B-UD-Q4_K_XL.gguf", "35b")
+    await room.parts.services.pending_load.prepare(LoadOptions(model=str(model)))
+    await settle()
+    await room.shoot("load-options-unloaded", lambda: room.parts.chats.inspector_asked.emit("load"))
+    mime = QMimeData()
+    mime.setText(
+        "llama-server -hf unsloth/Qwen3.6-35B-A3B-GGUF:UD-Q4_K_XL -c 65536 --n-cpu-moe 12 -ctk q8_0 -ctv q8_0 "
+        "--temp 0.7 -np 4 --host 0.0.0.0"
+    )
+    room.page.composer.text.insertFromMimeData(mime)
+    await settle()
+    await room.shoot("composer-command")
+    await room.shoot("command", lambda: room.click("composer.pasted.show"))
+    room.page.composer.clear()
 
 
 async def inspector(room: Room) -> None:

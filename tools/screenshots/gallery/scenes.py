@@ -36,6 +36,7 @@ SCENES: Final[Mapping[str, Scene]] = {
     "branch": Scene(turn_scenes.branch),
     "composer": Scene(panel_scenes.composer),
     "context": Scene(panel_scenes.context),
+    "load-options": Scene(panel_scenes.load_options),
     "inspector": Scene(panel_scenes.inspector),
     "models": Scene(models_scenes.for_this_pc),
     "my-models": Scene(models_scenes.my_models),

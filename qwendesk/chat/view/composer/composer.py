@@ -12,6 +12,7 @@ from qwendesk.chat.view.composer.budget_menu import BudgetMenu
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
+from qwendesk.chat.view.composer.pasted_strip import PastedStrip
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
 from qwendesk.core.translation import tr
@@ -73,11 +74,13 @@ class Composer(QFrame):
         self.text.submitted.connect(self._submit)
         self.text.pasted.connect(self.pasted)
         self.text.focused.connect(lambda on: restyle(self, "focused", "true" if on else "false"))
+        self.pasted_strip = PastedStrip(self.text)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 12, 10)
         column.setSpacing(6)
         DensitySpacing(column)
         column.addWidget(AttachmentShelf(self.attachments))
+        column.addWidget(self.pasted_strip)
         column.addWidget(self._notice_above_text())
         column.addWidget(self.text)
         column.addSpacing(2)

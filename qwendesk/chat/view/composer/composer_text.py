@@ -24,6 +24,7 @@ class ComposerText(QPlainTextEdit):
     """-1 for Page Up, 1 for Page Down; only while the text has one line."""
     pasted = Signal(object)
     """A PastedContent to attach."""
+    text_pasted = Signal(str)
     focused = Signal(bool)
 
     def __init__(self) -> None:
@@ -75,6 +76,7 @@ class ComposerText(QPlainTextEdit):
             self.pasted.emit(content)
         else:
             super().insertFromMimeData(source)
+            self.text_pasted.emit(source.text())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -15,7 +15,6 @@ from qwendesk.engines.view.load_options import load_text
 from qwendesk.engines.view.load_options.command_card import CommandCard
 from qwendesk.engines.view.load_options.load_rows import LoadRows
 from qwendesk.engines.view.load_options.memory_card import MemoryCard
-from qwendesk.engines.view.load_options.pasted_command import PastedCommand
 from qwendesk.engines.view.load_options.profile_menu import ProfileMenu
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe, restyle
@@ -28,10 +27,8 @@ class LoadPart(QWidget):
     """The Load tab. `answer_options` returns the generation options of the open chat, for the commands."""
 
     model_asked = Signal()
-    answer_options_pasted = Signal(object)
-    """Generation options of a pasted command by key, to be set for the open chat."""
-    models_search_asked = Signal(str)
-    """The user wants to see the model of a pasted command on the Models page."""
+    paste_asked = Signal()
+    """The user wants to paste a command of another program."""
 
     def __init__(
         self, service: PendingLoadService, settings: AppSettings, answer_options: Callable[[], GenerationOptions]
@@ -75,9 +72,12 @@ class LoadPart(QWidget):
         describe(self._advanced, "inspector.load.advanced", tr("Advanced"), tr("Show all load options"))
         self._advanced.toggled.connect(self._filter)
         self._profiles = ProfileMenu(service)
-        self._pasted = PastedCommand(service)
-        self._pasted.answer_options_pasted.connect(self.answer_options_pasted)
-        self._pasted.model_asked.connect(self.models_search_asked)
+        self._paste = TextButton(tr("Paste a command…"), kind="pill")
+        describe(
+            self._paste, "inspector.paste", tr("Paste a command…"),
+            tr("See what a command for llama.cpp, Ollama or vLLM means here, and take it over"),
+        )  # fmt: skip
+        self._paste.clicked.connect(self.paste_asked)
         self._nothing = QLabel(
             tr("Choose a model to see the memory it needs and set how it loads. You can do that before you load it.")
         )
@@ -108,7 +108,6 @@ class LoadPart(QWidget):
         for widget in (self._memory_card, self._rows, self._command, self._search, self._advanced, self._foot_frame):
             widget.setVisible(has_model)
         self._profiles.setVisible(has_model)
-        self._pasted.setVisible(has_model)
         self._nothing.setVisible(not has_model)
         self._choose.setVisible(not has_model)
         self._unloaded.setText(load_text.unloaded_text(pending))
@@ -156,7 +155,7 @@ class LoadPart(QWidget):
         for widget in (self._nothing, self._choose, self._search, self._flag_note, self._rows):
             column.addWidget(widget)
         column.addWidget(self._advanced, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._pasted)
+        column.addWidget(self._paste, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._profiles)
         column.addWidget(self._command)
         column.addStretch(1)

@@ -19,18 +19,20 @@ class MemoryCard(QFrame):
 
     asked = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "inspector.memory", *, can_ask: bool = True) -> None:
+        """Names of its controls begin with `prefix`. `can_ask` says whether exact numbers are offered."""
         super().__init__()
+        self._prefix, self._can_ask = prefix, can_ask
         self.setProperty("kind", "attachment")
-        self.setObjectName("inspector.memory")
+        self.setObjectName(prefix)
         self._rows: list[_DeviceRow] = []
         self._list = QVBoxLayout()
         self._list.setSpacing(8)
-        self._speed = _small("inspector.memory.speed")
-        self._source = _small("inspector.memory.source")
+        self._speed = _small(f"{prefix}.speed")
+        self._source = _small(f"{prefix}.source")
         self._ask = TextButton(tr("Get exact numbers"), kind="link")
         describe(
-            self._ask, "inspector.memory.ask", tr("Get exact numbers"),
+            self._ask, f"{prefix}.ask", tr("Get exact numbers"),
             tr("Let the engine calculate what it needs. Nothing is loaded."),
         )  # fmt: skip
         self._ask.clicked.connect(self.asked)
@@ -50,7 +52,7 @@ class MemoryCard(QFrame):
         devices = load_text.shown_devices(plan) if plan is not None else ()
         names = load_text.device_names(plan) if plan is not None else {}
         while len(self._rows) < len(devices):
-            row = _DeviceRow(len(self._rows))
+            row = _DeviceRow(f"{self._prefix}.{len(self._rows)}")
             self._rows.append(row)
             self._list.addWidget(row)
         for index, row in enumerate(self._rows):
@@ -64,7 +66,7 @@ class MemoryCard(QFrame):
         self._source.setText(
             tr("No estimate yet. Correct this option first: {0}.", to_correct) if to_correct else source
         )
-        can_ask = plan is not None and plan.source == "estimate" and not pending.conflicts
+        can_ask = self._can_ask and plan is not None and plan.source == "estimate" and not pending.conflicts
         self._ask.setVisible(can_ask)
         self._ask.setEnabled(not pending.is_asking)
         self.setVisible(plan is not None or bool(to_correct))
@@ -73,9 +75,8 @@ class MemoryCard(QFrame):
 class _DeviceRow(QWidget):
     """Shows a device: its name, the amount of memory, whether that fits, and a bar."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        name = f"inspector.memory.{number}"
         self.setObjectName(name)
         self._name = _small(f"{name}.name")
         self._amount = QLabel()

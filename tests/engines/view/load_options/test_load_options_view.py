@@ -316,26 +316,3 @@ async def test_the_vllm_command_says_whether_a_format_fits_the_card(
     await desk.until(lambda: "Qwen/Qwen3.5-35B-A3B-GPTQ-Int4" in text.toPlainText())
     assert "No format from Qwen fits" in text.toPlainText()
     assert "--enable-prefix-caching" in text.toPlainText()
-
-
-async def test_a_pasted_command_shows_what_it_means_and_is_applied(
-    make: Callable[[], InspectorDesk], model: Path
-) -> None:
-    desk = make()
-    await desk.open(model)
-    desk.click("inspector.paste")
-    field = desk.find("inspector.paste.text", QPlainTextEdit)
-    field.setPlainText("Which quant should I take?")
-    assert "isn't a command line" in desk.text_of("inspector.paste.changes")
-    assert not desk.is_shown("inspector.paste.apply")
-    field.setPlainText("llama-server -hf a/b:Q4_K_M -c 16384 --n-cpu-moe 20 -np 4 --temp 0.3 --reasoning off")
-    assert desk.text_of("inspector.paste.model") == "Model: a/b:Q4_K_M"
-    assert "Context length: 16384 tokens" in desk.text_of("inspector.paste.changes")
-    assert "-np 4: QwenDesk answers one chat at a time" in desk.text_of("inspector.paste.remarks")
-    before = len(desk.loads)
-    desk.click("inspector.paste.apply")
-    pending = desk.parts.services.pending_load.pending
-    assert pending.requested is not None
-    assert (pending.requested.n_ctx, pending.requested.n_cpu_moe) == (16_384, 20)
-    assert (desk.parts.chat.options().temperature, desk.parts.chat.options().enable_thinking) == (0.3, False)
-    assert len(desk.loads) == before, "nothing is loaded yet"

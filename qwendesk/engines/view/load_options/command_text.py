@@ -1,6 +1,7 @@
 """Texts about a pasted command. No widgets here."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from qwendesk.core.command_reader import ReadCommand
@@ -8,15 +9,8 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
+from qwendesk.engines.command_preview import CommandPreview, load_changes
 from qwendesk.widgets.rows.option_texts import value_text
-
-_OTHER_FILES = frozenset({"model", "mmproj", "chat_template_file"})
-"""Options that name files, which are others on this PC."""
-
-
-def load_changes(found: ReadCommand) -> dict[str, Any]:
-    """Return the load options to change. The files that the command names are not taken over."""
-    return {key: value for key, value in found.load.items() if key not in _OTHER_FILES}
 
 
 def changes_text(found: ReadCommand) -> str:
@@ -34,6 +28,26 @@ def changes_text(found: ReadCommand) -> str:
 def model_text(found: ReadCommand) -> str:
     """Return which model the command names; "" if it names none."""
     return tr("Model: {0}", found.model.text) if found.model is not None else ""
+
+
+def target_text(found: ReadCommand, preview: CommandPreview) -> str:
+    """Return to which model on this PC the options would be applied."""
+    sentences = []
+    if found.model is not None and not preview.is_named_model:
+        sentences.append(tr("This model isn't on this PC."))
+    if preview.target is not None:
+        sentences.append(tr("Applies to {0}:", Path(preview.target.model).stem))
+    elif load_changes(found):
+        sentences.append(tr("Choose a model first to apply load options to it."))
+    return " ".join(sentences)
+
+
+def problem_text(preview: CommandPreview) -> str:
+    """Return why the model can't be loaded with these options; "" if it can."""
+    pending = preview.pending
+    if pending is None:
+        return preview.problem
+    return " ".join(conflict.sentence for conflict in pending.conflicts) or pending.refusal
 
 
 def remarks_text(found: ReadCommand) -> str:

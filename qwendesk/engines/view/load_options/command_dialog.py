@@ -1,0 +1,169 @@
+"""The dialog for a pasted command line of llama.cpp, Ollama or vLLM: what it would set here, and what that takes."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from qwendesk.core.command_reader import ReadCommand, read_command
+from qwendesk.core.errors import BadOption
+from qwendesk.core.translation import tr
+from qwendesk.engines.command_preview import CommandPreview, CommandService, load_changes
+from qwendesk.engines.view.load_options import command_text
+from qwendesk.engines.view.load_options.memory_card import MemoryCard
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import FlowLayout, widget_with
+from qwendesk.widgets.scroll_area import steady_scroll_area
+from qwendesk.widgets.tasks import window_tasks
+
+_WIDTH, _HEIGHT = 560, 600
+_EDGE = 60
+"""Least width of the window in pixels that stays visible around the dialog."""
+_FIELD_HEIGHT = 92
+"""Height of the field in pixels: about four lines."""
+
+
+class CommandDialog(QDialog):
+    """One for the window, shown again for each command. Applying changes options and loads nothing."""
+
+    applied = Signal(str)
+    """The text of the command, whose load options were set."""
+    answer_options_pasted = Signal(object)
+    """Generation options by key, to be set for the open chat."""
+    model_asked = Signal(str)
+    """The user wants to see a model on the Models page: its name, or words to search for."""
+
+    def __init__(self, service: CommandService, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._service, self._tasks = service, window_tasks()
+        self._found: ReadCommand | None = None
+        self._preview = CommandPreview()
+        self.setObjectName("command")
+        self.setWindowTitle(tr("Paste a command"))
+        self._field = QPlainTextEdit()
+        self._field.setFixedHeight(_FIELD_HEIGHT)
+        self._field.setProperty("kind", "details")
+        self._field.setTabChangesFocus(True)
+        self._field.setPlaceholderText("llama-server -m … -c 65536, ollama run …, vllm serve …, FROM …")
+        describe(
+            self._field, "command.text", tr("Command"),
+            tr("A command line of llama.cpp, Ollama or vLLM, or a Modelfile"),
+        )  # fmt: skip
+        self._field.textChanged.connect(self._read)
+        self._model, self._target, self._changes = (_label(name) for name in ("model", "target", "changes"))
+        self._problem, self._remarks = _label("problem", kind="error"), _label("remarks", kind="small")
+        self._memory = MemoryCard("command.memory", can_ask=False)
+        results = QWidget()
+        results.setProperty("kind", "column")
+        inner = QVBoxLayout(results)
+        inner.setContentsMargins(20, 0, 16, 0)
+        inner.setSpacing(8)
+        for widget in (self._model, self._target, self._changes, self._memory, self._problem, self._remarks):
+            inner.addWidget(widget)
+        inner.addStretch(1)
+        field = QVBoxLayout()
+        field.setContentsMargins(20, 18, 20, 0)
+        field.addWidget(self._field)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(field)
+        column.addWidget(steady_scroll_area(results), 1)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(20, 0, 20, 16)
+        foot.addWidget(widget_with(self._buttons()))
+        column.addLayout(foot)
+        self._read()
+
+    def show_text(self, text: str) -> None:
+        """Open the dialog with `text` in its field, which may be empty."""
+        window = self.parentWidget()
+        assert window is not None, "it belongs to the window"
+        self.resize(min(_WIDTH, window.width() - _EDGE), min(_HEIGHT, window.height() - _EDGE))
+        self._field.setPlainText(text)
+        self._field.setFocus()
+        self.open()
+
+    def _buttons(self) -> FlowLayout:
+        self._apply = TextButton(tr("Apply"), kind="primary")
+        describe(self._apply, "command.apply", tr("Apply"), tr("Set these options. Nothing is loaded yet."))
+        self._apply.clicked.connect(self._on_apply)
+        self._find = TextButton(tr("Find the model"))
+        describe(self._find, "command.find", tr("Find the model"), tr("Look for it on the Models page"))
+        self._find.clicked.connect(self._on_find)
+        close = TextButton(tr("Close"), kind="quiet")
+        describe(close, "command.close", tr("Close"), tr("Change nothing"))
+        close.clicked.connect(self.reject)
+        for button in (self._apply, self._find, close):
+            button.setAutoDefault(False)
+        row = FlowLayout()
+        for button in (self._apply, self._find, close):
+            row.addWidget(button)
+        return row
+
+    def _read(self) -> None:
+        text = self._field.toPlainText()
+        self._found = found = read_command(text) if text.strip() else None
+        self._show_preview(CommandPreview())
+        if found is not None:
+            self._tasks.start(self._look(found))
+
+    async def _look(self, found: ReadCommand) -> None:
+        preview = await self._service.preview(found)
+        if found is self._found:
+            self._show_preview(preview)
+
+    def _show_preview(self, preview: CommandPreview) -> None:
+        self._preview, found = preview, self._found
+        texts = dict.fromkeys((self._model, self._target, self._changes, self._problem, self._remarks), "")
+        if found is not None:
+            texts[self._model] = command_text.model_text(found)
+            texts[self._target] = command_text.target_text(found, preview)
+            texts[self._changes] = command_text.changes_text(found)
+            texts[self._problem] = command_text.problem_text(preview)
+            texts[self._remarks] = command_text.remarks_text(found)
+        elif self._field.toPlainText().strip():
+            texts[self._changes] = tr("This isn't a command line of llama.cpp, Ollama or vLLM.")
+        for label, text in texts.items():
+            label.setText(text)
+            label.setVisible(bool(text))
+        self._memory.setVisible(preview.pending is not None)
+        if preview.pending is not None:
+            self._memory.show_pending(preview.pending)
+        sets_load = found is not None and bool(load_changes(found)) and preview.target is not None
+        self._apply.setVisible(found is not None and (sets_load or bool(found.answer)) and not preview.problem)
+        has_other = found is not None and found.model is not None and not found.model.file
+        self._find.setVisible(has_other and not preview.is_named_model)
+
+    def _on_apply(self) -> None:
+        if self._found is not None:
+            self._tasks.start(self._apply_options(self._found))
+
+    async def _apply_options(self, found: ReadCommand) -> None:
+        target, text = self._preview.target, self._field.toPlainText()
+        if target is not None and (load_changes(found) or self._preview.is_named_model):
+            try:
+                await self._service.apply(found, target)
+            except BadOption as error:
+                self._problem.setText(error.sentence)
+                self._problem.show()
+                return
+        if found.answer:
+            self.answer_options_pasted.emit(dict(found.answer))
+        self.accept()
+        self.applied.emit(text)
+
+    def _on_find(self) -> None:
+        if self._found is not None and self._found.model is not None:
+            self.reject()
+            self.model_asked.emit(self._found.model.text)
+
+
+def _label(name: str, *, kind: str = "") -> QLabel:
+    label = QLabel()
+    label.setObjectName(f"command.{name}")
+    if kind:
+        label.setProperty("kind", kind)
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label.hide()
+    return label
