@@ -6,6 +6,7 @@ Each row is what `qwendesk plan` says for a made-up PC, a model of the catalog a
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -120,7 +121,7 @@ def tables_of(page: str) -> tuple[str, ...]:
     if page == "several-cards":
         return (several_cards_table(),)
     if page == "which-model":
-        return benchmarks_table(), cards_for_guide(), one_gpu_table(OTHER_MODELS)
+        return advice_table(), benchmarks_table(), cards_for_guide(), one_gpu_table(OTHER_MODELS)
     rows = {"macs": MACS, "amd-intel": AMD}.get(page)
     return (one_gpu_table(rows),) if rows else ()
 
@@ -137,6 +138,8 @@ _GERMAN = {
     ", pictures |": ", Bilder |",
     "doesn't fit": "passt nicht",
     "| quant |": "| Quant |",
+    "| PC | fast | deep | best quality |": "| PC | schnell | gründlich | beste Qualität |",
+    "CPU alone": "nur CPU",
     "| model | GPQA": "| Modell | GPQA",
     "with pictures": "mit Bildern",
     "text only": "nur Text",
@@ -149,6 +152,20 @@ def in_german(table: str) -> str:
     for english, german in _GERMAN.items():
         table = table.replace(english, german)
     return re.sub(r"(?<=\| )(\d+)\.(\d+)(?= \|)", r"\1,\2", table)
+
+
+def advice_table() -> str:
+    """Return what `qwendesk recommend` takes for each PC and purpose of tests/data/expected_advice.json."""
+    advice = json.loads((ROOT / "tests/data/expected_advice.json").read_text(encoding="utf-8"))
+    taken = {
+        (row["pc"], row["purpose"]): f"{row['model'].removeprefix('Qwen')} {row['quant']}" for row in advice["rows"]
+    }
+    rows = []
+    for pc in advice["pcs"]:
+        files = [taken.get((pc["name"], purpose), "") for purpose in ("fast", "deep", "quality")]
+        if any(files):
+            rows.append((pc["name"] + (f" + {pc['ram']} GB" if pc["ram"] else ""), *files))
+    return _table(("PC", "fast", "deep", "best quality"), rows)
 
 
 def benchmarks_table() -> str:

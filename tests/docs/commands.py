@@ -70,7 +70,8 @@ def _all_words() -> Iterator[str]:
     parsers = [make_parser()]
     for parser in parsers:
         yield from parser._option_string_actions
-        yield from (f"{option} {choice}" for option, choice in _choices(parser))
+        for option, choice in _choices(parser):
+            yield from (choice, f"{option} {choice}")
         yield from _commands(parser)
         parsers += _commands(parser).values()
     yield from (MANIFEST_NAME, "qwendesk", "--unified 64")
