@@ -131,19 +131,19 @@ def _deep(offer: Offer) -> Choice | None:
         return Choice(purpose="deep", offer=offer, quant=offer.recommended) if is_readable else None
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     is_large = offer.model.params_b >= _LARGE_B
-    on_gpu = _OF_LARGE if is_large else _FOUR_BITS
+    four_bits = _IN_RAM if is_large else _FOUR_BITS
     for quants in ([each for each in readable if _is_comfortable(each)], readable):
         found = (
-            _first(quants, on_gpu, ("vram",), _THINKING_CONTEXT)
-            or _first(quants, on_gpu, ("vram",), _CHAT_CONTEXT)
+            _first(quants, four_bits, ("vram",), _THINKING_CONTEXT)
+            or _first(quants, four_bits, ("vram",), _CHAT_CONTEXT)
             or _first(quants, _IN_RAM, ("experts",), _SHORT_CONTEXT)
-            or _first(quants, on_gpu, ("vram",), _SHORT_CONTEXT)
-            or _first(quants, on_gpu, ("vram",), _SHORTEST_CONTEXT)
-            or _first(quants, _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
+            or _first(quants, four_bits, ("vram",), _SHORT_CONTEXT)
+            or _first(quants, four_bits, ("vram",), _SHORTEST_CONTEXT)
         )
         if found is not None:
             return Choice(purpose="deep", offer=offer, quant=found)
-    return None
+    found = _first(readable, _OF_LARGE if is_large else _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
+    return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
 
 
 def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None:
