@@ -9,6 +9,8 @@ from qwendesk.core.files import decode_json
 from qwendesk.core.units import GIB
 from qwendesk.models.fit import Pc, make_pc
 
+_METAL_SHARE = 3 / 4
+"""What Metal lets the GPU of a Mac with 36 GB or more use."""
 _BACKENDS = {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "MTL"}
 
 
@@ -46,10 +48,15 @@ ADVICE = decode_json((Path(__file__).parent.parent / "data/expected_advice.json"
 def pc_of(advice: AdvicePc) -> Pc:
     """Return the PC as the engine sees it, with 1 GB of each GPU kept free."""
     backend = _BACKENDS[advice.backend]
-    sizes = [(advice.name, str(advice.unified))] if advice.unified else [gpu.rsplit(":", 1) for gpu in advice.gpus]
+    if advice.unified:
+        is_mac = advice.backend == "metal"
+        name = f"Apple {advice.name}" if is_mac else advice.name
+        sizes = [(name, advice.unified * _METAL_SHARE if is_mac else advice.unified)]
+    else:
+        sizes = [(name, float(gib)) for name, _, gib in (gpu.rpartition(":") for gpu in advice.gpus)]
     kind: DeviceKind = "igpu" if advice.unified and advice.backend != "metal" else "gpu"
     devices = []
     for number, (name, gib) in enumerate(sizes):
-        n_bytes = int(gib) * GIB
+        n_bytes = int(gib * GIB)
         devices.append(DeviceInfo(f"{backend}{number}", name, kind, backend, n_bytes, n_bytes))
     return make_pc(tuple(devices), (advice.ram or advice.unified) * GIB, GIB)

@@ -26,8 +26,6 @@ from tests.models.advice import ADVICE, AdviceRow, pc_of
 PURPOSE_ROWS = [row for row in ADVICE.rows if row.purpose != "plan"]
 PLAN_ROWS = [row for row in ADVICE.rows if row.purpose == "plan"]
 MODELS = {row.model for row in ADVICE.rows} | {"Qwen3.5-27B", "Qwen3.5-9B", "Qwen3.5-4B"}
-PENDING = {pc.name for pc in ADVICE.pcs if pc.unified}
-"""Their planning counts an integrated GPU's memory and the RAM twice so far."""
 
 
 @functools.cache
@@ -75,7 +73,7 @@ def assert_like_row(choice: Choice, row: AdviceRow, pc: Pc) -> None:
         assert all(abs(100 * share / sum(shares) - part) <= 5 for share, part in zip(shares, row.split, strict=True))
 
 
-@pytest.mark.parametrize("row", [row for row in PURPOSE_ROWS if row.pc not in PENDING], ids=named)
+@pytest.mark.parametrize("row", PURPOSE_ROWS, ids=named)
 def test_the_first_choice_is_the_expected_one(row: AdviceRow) -> None:
     pc = next(pc_of(pc) for pc in ADVICE.pcs if pc.name == row.pc)
     purpose = next(each for each in PURPOSES if each == row.purpose)
