@@ -19,7 +19,10 @@ _QUANT = re.compile(
     re.IGNORECASE,
 )
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(?P<billions>\d+(?:\.\d+)?)B(?:-A\d+(?:\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
-_DRAFT_PREFIXES = ("mtp-", "dflash-")
+_DRAFT_PREFIX = "mtp-"
+"""Only at the beginning: "Qwen3.6-27B-MTP-Q8_0" is a whole model with the MTP layer inside."""
+_DRAFT_WORD = re.compile(r"(?<![a-z0-9])(?:dflash\d*|eagle3?|draft(?:er)?)(?![a-z0-9])", re.IGNORECASE)
+_IMATRIX_WORD = re.compile(r"(?<![a-z0-9])imatrix(?:\.gguf$|[_-]|$)", re.IGNORECASE)
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -99,7 +102,27 @@ def is_mmproj_name(path: str) -> bool:
 
 def is_draft_name(path: str) -> bool:
     """Return True if the name is that of a file for speculative decoding only."""
-    return _name(path).lower().startswith(_DRAFT_PREFIXES)
+    return bool(draft_mark(path))
+
+
+def draft_mark(path: str) -> str:
+    """Return the part of the name that marks a draft model, such as "mtp-" or "DFlash"; "" if there is none."""
+    name = _name(path)
+    if name.lower().startswith(_DRAFT_PREFIX):
+        return name[: len(_DRAFT_PREFIX)]
+    found = _DRAFT_WORD.search(name)
+    return found.group() if found is not None else ""
+
+
+def is_imatrix_name(path: str) -> bool:
+    """Return True if the name is that of an importance matrix, from which quants are made: "X-imatrix.gguf"."""
+    name = _name(path)
+    return not quants_in(name) and _IMATRIX_WORD.search(name) is not None
+
+
+def is_helper_name(path: str) -> bool:
+    """Return True if the file only helps a model: a vision projector, a draft model or an importance matrix."""
+    return is_mmproj_name(path) or is_draft_name(path) or is_imatrix_name(path)
 
 
 def _name(path: str) -> str:

@@ -330,7 +330,7 @@ DETAILS: Mapping[DetailCode, str] = types.MappingProxyType(
         "repeated-tensors": mark("Tensors that are in two shards: {count}"),
         "layer-count": mark("Layers with tensors: {count} of {stated}"),
         "architecture": mark("Header: general.architecture is {architecture}"),
-        "draft-name": mark("The name begins with {prefix}"),
+        "draft-name": mark("The name has {prefix}"),
         "ollama-manifest": mark("Named by Ollama's manifest {manifest}"),
         "vision-tensor": mark("The model contains {tensor}, a tensor of a vision projector"),
         "template": mark("Chat template: takes a tool call's arguments as pairs without checking that they are"),

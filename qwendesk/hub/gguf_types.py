@@ -143,6 +143,8 @@ _ARCHITECTURE_NAMES = """
     step35 t5 t5encoder talkie wavtokenizer-dec xverse
 """
 
+DRAFT_ARCHITECTURES = ("dflash", "eagle3")
+"""Of models that only speed up others by speculative decoding."""
 SUPPORTED_ARCHITECTURES = frozenset(_ARCHITECTURE_NAMES.split())
 """`general.architecture` of every model that the engine loads. "clip" is not among them: it means an mmproj."""
 

@@ -6,9 +6,10 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from qwendesk.core.file_names import Shard, is_draft_name, is_mmproj_name, model_name
+from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_mmproj_name, model_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.translation import tr
+from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES
 from qwendesk.hub.header_cache import HeaderCache, HeaderSummary
 from qwendesk.hub.library_places import Origin, SearchFolder
 from qwendesk.hub.library_walk import FoundFile, VisitedFolders, walk
@@ -197,8 +198,9 @@ def _is_mmproj(entry: LibraryModel) -> bool:
 
 
 def _is_other(entry: LibraryModel) -> bool:
-    is_companion = entry.facts is not None and entry.facts.kind != "model"
-    return is_companion or is_draft_name(entry.path)
+    facts = entry.facts
+    is_companion = facts is not None and (facts.kind != "model" or facts.architecture in DRAFT_ARCHITECTURES)
+    return is_companion or is_draft_name(entry.path) or is_imatrix_name(entry.path)
 
 
 def _sorted(entries: Iterable[LibraryModel]) -> tuple[LibraryModel, ...]:

@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from qwendesk.core.file_names import is_draft_name
+from qwendesk.core.file_names import draft_mark, is_draft_name
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_matching import QWEN_ARCHITECTURES, UNSLOTH, current_file, model_of, unsloth_detail
 from qwendesk.hub.evidence import Evidence
 from qwendesk.hub.findings import Finding, FindingFix, detail
-from qwendesk.hub.gguf_types import SUPPORTED_ARCHITECTURES
+from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES, SUPPORTED_ARCHITECTURES
 from qwendesk.hub.mmproj_pairing import mmproj_mismatch, pair_mmproj
 
-_DRAFT_ARCHITECTURES = ("dflash", "eagle3")
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _ARGUMENTS = r"tool_call\s*(?:\.\s*arguments|\[\s*['\"]arguments['\"]\s*\])"
 _ITERATES_ARGUMENTS = re.compile(_ARGUMENTS + r"\s*\|\s*items")
@@ -37,10 +36,10 @@ def use_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
         yield from _unfitting_mmproj(evidence)
         return
     if is_draft_name(evidence.name):
-        details = (detail("draft-name", prefix=f"{evidence.name.partition('-')[0]}-"),)
+        details = (detail("draft-name", prefix=draft_mark(evidence.name)),)
         yield Finding(code="draft-file", details=details)
         return
-    if facts.architecture in _DRAFT_ARCHITECTURES:
+    if facts.architecture in DRAFT_ARCHITECTURES:
         yield Finding(code="draft-file", details=(detail("architecture", architecture=facts.architecture),))
         return
     if facts.kind != "model":

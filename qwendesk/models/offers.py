@@ -1,7 +1,7 @@
 """Models that suit this PC: the catalog compared with the engine's devices and the memory."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -23,13 +23,8 @@ from qwendesk.models.purpose_texts import with_texts
 from qwendesk.models.purposes import PURPOSES, Choice, Purpose, rank_choices
 from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
 from qwendesk.models.speed_reports import find_doubtful, find_reports
+from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
 
-UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
-"""Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality.
-
-A model is offered from the first uploader that has it. In the current catalog the first one has every model; the others
-are for models that a newer catalog may have only from them.
-"""
 _SMALLEST_CARD_BYTES = 2 * GIB
 """Cards with less memory are not reported as unused."""
 _NOT_FOR_HOME = frozenset({"BF16", "F16", "F32"})
@@ -48,6 +43,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     """What to take for each purpose, the best first."""
     with_pictures: bool = True
     catalog_date: str = ""
+    others: Mapping[str, tuple[OtherUploader, ...]] = {}
+    """Other uploaders of each model, by the model's id."""
 
     @property
     def hero(self) -> Offer | None:
@@ -144,6 +141,7 @@ class OffersService:
             choices={purpose: make_choices(purpose, offers, catalog, pc) for purpose in PURPOSES},
             with_pictures=with_pictures,
             catalog_date=catalog.date,
+            others={model.id: other_uploaders(catalog, model) for model in catalog.models},
         )
 
 
@@ -178,16 +176,6 @@ def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer
 def make_choices(purpose: Purpose, offers: Sequence[Offer], catalog: Catalog, pc: Pc) -> tuple[Choice, ...]:
     """Return what to take for a purpose, the best first, with the reasons."""
     return with_texts(rank_choices(purpose, offers, catalog.contents.speeds, pc))
-
-
-def preferred_repository(catalog: Catalog, model: CatalogModel) -> Repository | None:
-    """Return the preferred uploader's repository of `model`, except base models and those for speculative decoding."""
-    found = {
-        each.uploader: each
-        for each in reversed(catalog.repositories)
-        if each.model == model.id and each.files and not each.is_mtp and not each.is_base
-    }
-    return next((found[uploader] for uploader in UPLOADERS if uploader in found), None)
 
 
 def _offer(catalog: Catalog, model: CatalogModel, repository: Repository, pc: Pc, with_pictures: bool) -> Offer:

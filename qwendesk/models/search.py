@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.errors import BadModelFile, QwenDeskError
-from qwendesk.core.file_names import Shard, billions_in, is_draft_name, is_mmproj_name, model_name, quant_in_name
+from qwendesk.core.file_names import Shard, billions_in, draft_mark, is_helper_name, model_name, quant_in_name
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.observed import Observed
 from qwendesk.hub.catalog import Catalog, load_catalog
@@ -18,11 +17,10 @@ from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.hub.remote_header import remote_facts
 from qwendesk.models.fit import FitLabel, Pc, estimate_fit, estimate_mmproj, plan_fit
 from qwendesk.models.network import NetworkService
-from qwendesk.models.offers import preferred_repository
+from qwendesk.models.uploaders import preferred_repository
 
 _MIN_BYTES_PER_PARAM = 0.3
 """Size of the smallest quants (UD-IQ2_XXS of 35B-A3B: 0.30). A model that doesn't fit at this size never fits."""
-_IMATRIX_PREFIX = "imatrix"
 MAX_RESULTS = 40
 
 
@@ -117,7 +115,7 @@ class SearchService:
                 self.state.update(state="failed", problem=error.sentence, hits=hits)
             return
         if ticket == self._searches:
-            hits = tuple(_make_hit(each, self._pc()) for each in found)
+            hits = tuple(_make_hit(each, self._pc()) for each in found if not draft_mark(each.repo))
             self.state.update(state="done", hits=hits)
 
     async def open(self, repo: str) -> None:
@@ -208,11 +206,11 @@ class SearchService:
 
 
 def repo_files(files: Sequence[RemoteFile]) -> tuple[RepoFile, ...]:
-    """Return the models among `files`, smallest first, without vision projectors and draft models."""
+    """Return the models among `files`, smallest first, without the files that only help models."""
     items = []
     for file in files:
         shard = Shard.parse(file.path)
-        if _is_companion(file.path) or (shard is not None and not shard.is_first):
+        if is_helper_name(file.path) or (shard is not None and not shard.is_first):
             continue
         shards = [file] if shard is None else [each for each in files if each.path in shard.siblings]
         projector = mmproj_for(file, files)
@@ -265,9 +263,3 @@ def _make_hit(found: FoundRepo, pc: Pc) -> HubSearchHit:
 def _with_fit(item: RepoFile, facts: ModelFacts, pc: Pc) -> RepoFile:
     projector = estimate_mmproj(item.mmproj_bytes) if item.mmproj_bytes else None
     return msgspec.structs.replace(item, fit=plan_fit(facts, projector, pc)[0])
-
-
-def _is_companion(path: str) -> bool:
-    """Return whether the file belongs to a model and isn't one itself."""
-    is_imatrix = PurePosixPath(path).name.lower().startswith(_IMATRIX_PREFIX)
-    return is_imatrix or is_mmproj_name(path) or is_draft_name(path)

@@ -7,6 +7,7 @@ from qwendesk.core.file_names import (
     billions_in,
     is_draft_name,
     is_first_shard,
+    is_helper_name,
     is_mmproj_name,
     model_name,
     quant_in_name,
@@ -109,3 +110,24 @@ def test_companions_are_known_by_their_names() -> None:
     assert is_draft_name("x/mtp-Qwen3.6-27B.gguf")
     assert is_draft_name("DFlash-q8_0.gguf")
     assert not is_draft_name("Qwen3.6-27B-mtp-.gguf")
+
+
+@pytest.mark.parametrize(
+    ("file", "is_helper"),
+    [
+        ("MTP/mtp-Qwen3.8-27B-Q4_0.gguf", True),
+        ("Qwen3.8-27B-DFlash2-Q8_0.gguf", True),
+        ("dflash-Qwen3.6-27B-BF16.gguf", True),
+        ("Qwen3-0.6B-DRAFT-Q4_0.gguf", True),
+        ("Qwen3.5-27B_eagle3.gguf", True),
+        ("imatrix_unsloth.gguf", True),
+        ("Qwen_Qwen3.5-35B-A3B-imatrix.gguf", True),
+        ("mmproj-F16.gguf", True),
+        ("Qwen3.6-27B-MTP-Q8_0.gguf", False),
+        ("Qwen3.5-9B-imatrix-Q4_K_M.gguf", False),
+        ("Overdrafted-4B-Q8_0.gguf", False),
+        ("Qwen3.8-27B-UD-Q4_K_XL.gguf", False),
+    ],
+)
+def test_files_that_only_help_models_are_known_by_their_names(file: str, is_helper: bool) -> None:
+    assert is_helper_name(file) is is_helper

@@ -250,11 +250,15 @@ def test_split_sets_of_the_same_name_in_two_folders_stay_apart(tmp_path, look):
 def test_mmprojs_and_draft_models_are_not_models(tmp_path, look):
     model(tmp_path / "mtp-Qwen3.5-2B.gguf")
     model(tmp_path / "adapter.gguf", general__type="adapter")
+    model(tmp_path / "Qwen3.5-2B-imatrix.gguf")
+    model(tmp_path / "speculator.gguf", general__architecture="dflash")
     mmproj(tmp_path / "Qwen-vision.gguf")
     (tmp_path / "mmproj-F16.gguf").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     library = look("folder")
     assert library.models == ()
-    assert [found.name for found in library.others] == ["adapter", "mtp-Qwen3.5-2B"]
+    assert [found.name for found in library.others] == [
+        "adapter", "mtp-Qwen3.5-2B", "Qwen3.5-2B-imatrix", "speculator"
+    ]  # fmt: skip
     assert [bool(found.problem) for found in library.mmprojs] == [True, False]
 
 

@@ -65,6 +65,14 @@ async def test_search_finds_repositories_and_reads_their_names(setting: Setting)
 
 
 @pytest.mark.asyncio
+async def test_repositories_of_draft_models_are_not_found(setting: Setting) -> None:
+    setting.hub.add(REPO, "Model-4B-Q4_K_M.gguf", b"x")
+    setting.hub.add("someone/Model-4B-DFlash-GGUF", "Model-4B-Q8_0.gguf", b"x")
+    await setting.search.search("model", "downloads")
+    assert [hit.found.repo for hit in setting.search.state.value.hits] == [REPO]
+
+
+@pytest.mark.asyncio
 async def test_offline_search_makes_no_request_and_says_so(setting: Setting) -> None:
     setting.settings.change({"offline": True})
     await setting.search.search("model", "downloads")
@@ -144,6 +152,9 @@ def test_shards_are_one_item_and_companion_files_are_hidden() -> None:
         a_file("Model-4B-UD-Q4_K_XL.gguf", 50),
         a_file("mmproj-F16.gguf"),
         a_file("mtp-Model-4B.gguf"),
+        a_file("Model-4B-DFlash2-Q8_0.gguf"),
+        a_file("Model-4B-imatrix.gguf"),
+        a_file("imatrix_unsloth.gguf"),
     )
     small, split = repo_files(files)
     assert (small.quant, small.n_shards, small.mmproj_bytes) == ("UD-Q4_K_XL", 1, 100)

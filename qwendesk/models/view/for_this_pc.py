@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
 from qwendesk.core.number_format import show_date
@@ -24,6 +24,9 @@ _LEAST_STATUS = 280
 
 class ForThisPc(FileOffersTab):
     """The tab "For this PC"."""
+
+    repo_asked = Signal(str)
+    """The repository of another uploader whose files are asked for."""
 
     def __init__(
         self, service: OffersService, downloads: DownloadsService, speeds: Observed[Mapping[str, float]]
@@ -76,6 +79,7 @@ class ForThisPc(FileOffersTab):
         self._cards = [OfferCard(offer, offers, self._speeds.value) for offer in offers.offers]
         for card in self._cards:
             card.chosen.connect(self._on_chosen)
+            card.repo_asked.connect(self.repo_asked)
             card.show_statuses(self._statuses)
             self._list.addWidget(card)
             card.show()

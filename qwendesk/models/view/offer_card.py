@@ -41,6 +41,8 @@ class OfferCard(QFrame):
     """Shows one Offer. `chosen` carries the QuantOffer whose button was clicked."""
 
     chosen = Signal(object)
+    repo_asked = Signal(str)
+    """The repository of another uploader whose files are asked for."""
 
     def __init__(self, offer: Offer, offers: Offers, speeds: Mapping[str, float]) -> None:
         """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
@@ -95,8 +97,10 @@ class OfferCard(QFrame):
     def toggle_table(self) -> None:
         """Open or close the table of all quants, which is created the first time."""
         if self._table is None:
-            self._table = QuantTable(self._offer, self._speeds)
+            others = self._offers.others.get(self._offer.id, ())
+            self._table = QuantTable(self._offer, self._speeds, others)
             self._table.chosen.connect(self.chosen)
+            self._table.repo_asked.connect(self.repo_asked)
             self._table.show_statuses(self._statuses)
             self._column.addWidget(self._table)
             self._table.show()

@@ -1,6 +1,6 @@
 """All quants of one model: size, fit, speed, quality, notes, and a button to download each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from PySide6.QtCore import Signal
@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from qwendesk.core.translation import tr
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.ranking import Offer, QuantOffer
+from qwendesk.models.uploaders import OtherUploader
 from qwendesk.models.view.file_button import file_button, show_file_status
 from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small_label
 from qwendesk.models.view.offer_texts import quality_short, quality_text, size_text
+from qwendesk.models.view.other_uploaders import OtherUploaders
 from qwendesk.models.view.speed_texts import speed_cell, speed_sources
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.text_labels import WrappingLabel
@@ -21,8 +23,10 @@ class QuantTable(QWidget):
     """Shows all quants of an offer, the fastest on this PC first. `chosen` carries the QuantOffer that was clicked."""
 
     chosen = Signal(object)
+    repo_asked = Signal(str)
+    """The repository of another uploader whose files are asked for."""
 
-    def __init__(self, offer: Offer, speeds: Mapping[str, float]) -> None:
+    def __init__(self, offer: Offer, speeds: Mapping[str, float], others: Sequence[OtherUploader] = ()) -> None:
         """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
         super().__init__()
         self._offer, self._speeds = offer, speeds
@@ -33,6 +37,10 @@ class QuantTable(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(FileTable(f"models.quants.{offer.id}", lines, headings))
+        if others:
+            uploaders = OtherUploaders(offer.id, others)
+            uploaders.asked.connect(self.repo_asked)
+            column.addWidget(uploaders)
 
     def show_statuses(self, statuses: FileStatuses) -> None:
         for quant, button in self._buttons:

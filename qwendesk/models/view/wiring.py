@@ -102,6 +102,8 @@ def _build_page(
     downloads_tab.action_failed.connect(lambda _sentence: page.show_tab("downloads"))
     actions.search_asked.connect(lambda _text: page.show_tab("hub"))
     actions.search_asked.connect(search_tab.search)
+    for_this_pc.repo_asked.connect(lambda _repo: page.show_tab("hub"))
+    for_this_pc.repo_asked.connect(search_tab.search)
     alerts = Alerts(services.list.state, actions)
     page.set_alerts(alerts)
     page.height_changed.connect(alerts.set_page_height)

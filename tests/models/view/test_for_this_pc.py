@@ -78,6 +78,23 @@ async def test_download_button_downloads_with_the_vision_file_if_chosen(
     assert added == [(REPO, PATH, True), (REPO, offer.recommended.path, False)]
 
 
+async def test_other_uploaders_are_named_below_the_quants_and_lead_to_their_files(
+    make_desk: Callable[[], Desk],
+) -> None:
+    desk = await open_tab(make_desk)
+    other = "bartowski/Qwen_Qwen3.5-35B-A3B-GGUF"
+    desk.parts.services.settings.change({"offline": True})
+    desk.click(f"models.open.{HERO}")
+    assert "Never had the fault of Unsloth" in desk.text_of(f"models.other.{other}")
+    desk.click(f"models.other.open.{other}")
+    opened = desk.parts.models.services.search.state
+    await desk.until(lambda: opened.value.opened is not None and opened.value.opened.state != "looking")
+    assert opened.value.opened is not None
+    assert opened.value.opened.repo == other
+    assert opened.value.opened.items, "offline those of the catalog"
+    assert desk.parts.models.page.shown_tab == "hub"
+
+
 async def test_why_names_quality_and_sources(make_desk: Callable[[], Desk]) -> None:
     desk = await open_tab(make_desk)
     assert not desk.is_shown(f"models.reasons.{HERO}")

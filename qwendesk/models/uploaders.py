@@ -1,0 +1,106 @@
+"""Other uploaders of a model than the one whose files are offered, and what is different about their files."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB, show_bytes
+from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.catalog_schema import CatalogModel, Repository
+
+UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
+"""Uploaders whose files are offered, by preference: the first one has most quants and measurements of their quality."""
+_NAMES = {"unsloth": "Unsloth"}
+_MTP_INSIDE = frozenset({("unsloth", "Qwen3.8-27B"), ("bartowski", "Qwen3.8-27B")})
+_MTP_SEPARATE = frozenset({("ggml-org", "Qwen3.8-27B")})
+"""Uploader and model: where the layer for speculative decoding (MTP) is inside the files, or in a file of its own."""
+_COMPARED = ("Q4_K_M", "Q8_0", "Q6_K", "Q5_K_M")
+"""Quants whose sizes are compared between uploaders; the first one that both have."""
+_LEAST_DIFFERENCE = 0.25 * GIB
+
+
+class OtherUploader(msgspec.Struct, frozen=True):
+    """A repository of the same model by another uploader."""
+
+    repo: str
+    n_files: int
+    """Models in it; of a split model one."""
+    sentences: tuple[str, ...]
+    """What is different about its files, most important first; at least one."""
+
+    @property
+    def uploader(self) -> str:
+        return self.repo.partition("/")[0]
+
+
+def preferred_repository(catalog: Catalog, model: CatalogModel) -> Repository | None:
+    """Return the preferred uploader's repository of `model`, except base models and those for speculative decoding."""
+    return next(iter(_repositories(catalog, model)), None)
+
+
+def other_uploaders(catalog: Catalog, model: CatalogModel) -> tuple[OtherUploader, ...]:
+    """Return the other uploaders of `model` in the catalog, by preference."""
+    repositories = _repositories(catalog, model)
+    return tuple(
+        OtherUploader(
+            repo=each.repo,
+            n_files=sum(file.kind == "model" for file in each.files),
+            sentences=_sentences(catalog, model, repositories[0], each),
+        )
+        for each in repositories[1:]
+    )
+
+
+def uploader_name(uploader: str) -> str:
+    """Return the name as its owner writes it: "Unsloth" for "unsloth"."""
+    return _NAMES.get(uploader, uploader)
+
+
+def _repositories(catalog: Catalog, model: CatalogModel) -> Sequence[Repository]:
+    """Return one repository of `model` for each uploader that has files of it, by preference."""
+    found = {
+        each.uploader: each
+        for each in reversed(catalog.repositories)
+        if each.model == model.id
+        and not each.is_mtp
+        and not each.is_base
+        and any(file.kind == "model" for file in each.files)
+    }
+    return [found[uploader] for uploader in UPLOADERS if uploader in found]
+
+
+def _sentences(catalog: Catalog, model: CatalogModel, ours: Repository, theirs: Repository) -> tuple[str, ...]:
+    lines = [_who(theirs.uploader)]
+    if catalog.cut_off(ours.repo) is not None and catalog.cut_off(theirs.repo) is None:
+        lines.append(tr("Never had the fault of {0}'s early uploads.", uploader_name(ours.uploader)))
+    lines += [_mtp(model, theirs.uploader), _size(ours, theirs)]
+    return tuple(line for line in lines if line)
+
+
+def _who(uploader: str) -> str:
+    return {
+        "bartowski": tr("A well-known uploader with the usual quants, made with an importance matrix."),
+        "lmstudio-community": tr("The files that LM Studio downloads: a few usual quants."),
+        "ggml-org": tr("By the makers of llama.cpp: a few plain quants."),
+    }.get(uploader, tr("Another uploader of the same model."))
+
+
+def _mtp(model: CatalogModel, uploader: str) -> str:
+    """Return where the layer for speculative decoding is; "" if unknown, or if the model's files have none."""
+    if (uploader, model.id) in _MTP_INSIDE:
+        return tr("MTP inside: a layer for speculative decoding.")
+    return tr("MTP not inside, but in a file of its own.") if (uploader, model.id) in _MTP_SEPARATE else ""
+
+
+def _size(ours: Repository, theirs: Repository) -> str:
+    """Return how files of like names differ in size; "" if they don't, or have no quant in common."""
+    mine, other = ({file.quant: file.n_bytes for file in each.files if file.kind == "model"} for each in (ours, theirs))
+    pairs = [(quant, prefix + quant) for prefix in ("", "UD-") for quant in _COMPARED]
+    quant, our_quant = next(((one, two) for one, two in pairs if one in other and two in mine), ("", ""))
+    if not quant or abs(mine[our_quant] - other[quant]) < _LEAST_DIFFERENCE:
+        return ""
+    here, there, name = show_bytes(other[quant]), show_bytes(mine[our_quant]), uploader_name(ours.uploader)
+    if quant == our_quant:
+        return tr("Same name, other size: {0} has {1} here, {2} from {3}.", quant, here, there, name)
+    return tr("Other sizes: {0} has {1} here, {2} from {3} has {4}.", quant, here, our_quant, name, there)
