@@ -1,7 +1,6 @@
 """Prints the tables of docs/measurements.md that follow from the planner: cards beside collected advice, and accuracy.
 
     python tools/guide_tables.py            # for docs/measurements.md
-    python tools/guide_tables.py --guide    # for docs/guide/which-model.md
     python tools/guide_tables.py --advice   # what is expected to be recommended, for docs/measurements.md
 
 They are computed from the sizes of the published files (resources/catalog.json) and the planner's own rules.
@@ -49,9 +48,6 @@ _CARDS: tuple[tuple[float, float, str, str, str, dict[str, Any]], ...] = (
 
 
 def main() -> None:
-    if "--guide" in sys.argv[1:]:
-        print(cards_for_guide())
-        return
     if "--advice" in sys.argv[1:]:
         print(expected_advice())
         return
