@@ -68,6 +68,8 @@ OTHER_MODELS = (
     Row(("RTX 5080:16",), 128, _35B, "Q8_0"),
     Row((_3090,), 128, _122B, "Q4_K_M"),
 )
+_METAL_SHARE = (2 / 3, 3 / 4)
+"""What Metal lets a GPU use of the memory, below 36 GB and from there on, by reports of its working set."""
 BENCHMARKS = ("GPQA Diamond", "LiveCodeBench v6", "SWE-bench Verified", "Intelligence Index")
 COMPARED = (
     _35B, "Qwen3.6-35B-A3B", "Qwen3.5-27B", "Qwen3.6-27B", _27B, _122B, "Qwen3.5-9B", "Qwen3.5-4B",
@@ -198,7 +200,8 @@ def planned(row: Row) -> Plan:
     values: dict[str, Any] = {"n_ctx": row.n_ctx} if row.n_ctx else {}
     machine = msgspec.structs.replace(made_up_machine(options, GIB), physical_cores=8)
     if row.chip:
-        gpu = msgspec.structs.replace(machine.devices[0], description=row.chip)
+        limit = round(row.ram_gb * _METAL_SHARE[row.ram_gb >= 36] * GIB) if row.backend == "metal" else row.ram_gb * GIB
+        gpu = msgspec.structs.replace(machine.devices[0], description=row.chip, total_bytes=limit, free_bytes=limit)
         machine = msgspec.structs.replace(machine, devices=(gpu,))
     return best_plan(_facts(row.model, row.quant), mmproj_facts(), machine, LoadOptions(model="m.gguf", **values))
 

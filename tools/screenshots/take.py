@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 import qasync
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPlainTextEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
 
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
@@ -162,25 +162,18 @@ async def inspector(wanted: Collection[str]) -> None:
         if "options" in wanted:
             await save(panel, "options")
         if "paste" in wanted:
-            await _pasted(parts, panel)
+            await _pasted(parts)
     finally:
         await parts.close()
 
 
-async def _pasted(parts: Parts, panel: QWidget) -> None:
+async def _pasted(parts: Parts) -> None:
     QTest.mouseClick(find(parts, "inspector.paste"), Qt.MouseButton.LeftButton)
-    field = find(parts, "inspector.paste.text")
+    field = find(parts, "command.text")
     if isinstance(field, QPlainTextEdit):
         field.setPlainText(_COMMAND)
     await settle()
-    frame = find(parts, "inspector.paste.frame")
-    scrolled = frame.parentWidget()
-    while scrolled is not None and not isinstance(scrolled, QScrollArea):
-        scrolled = scrolled.parentWidget()
-    if scrolled is not None:
-        scrolled.ensureWidgetVisible(frame, 0, 40)
-    top = find(parts, "inspector.paste").mapTo(panel, QPoint()).y()
-    await save(panel, "paste", panel.rect().adjusted(0, max(top - 12, 0), 0, 0))
+    await save(field.window(), "paste")
 
 
 def _gaming(pc: GamingPc) -> Parts:
