@@ -160,11 +160,11 @@ def quality_text(quality: Quality, offer: Offer) -> str:
 
 
 def quality_short(quant: QuantOffer, offer: Offer) -> str:
-    """Return the measured quality with its series, since series can't be compared; "–" if there is none."""
+    """Return the measured quality, and on a second line its series, since series can't be compared; "–" if unknown."""
     now = [each for each in quant.quality if not each.is_before_fix]
     if not now:
         return NO_DETAIL
-    return f"{_quality_number(now[-1], offer)} · {tr(now[-1].series).partition(':')[0]}"
+    return f"{_quality_number(now[-1], offer)}\n{tr(now[-1].series).partition(':')[0]}"
 
 
 def _quality_number(quality: Quality, offer: Offer) -> str:
