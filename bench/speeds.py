@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import DeviceInfo, DeviceKind
 from qwendesk.core.model_facts import Hyperparameters, ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.units import GIB
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
+from qwendesk.hardware.gpu_cards import find_card
 from qwendesk.hardware.planner import best_plan, fixed_plan
 from qwendesk.hardware.speed_estimate import speed_at
 from qwendesk.hub.catalog import Catalog, load_catalog
@@ -94,12 +95,21 @@ def _machine(report: SpeedReport) -> MachineMemory:
     ram = int((report.ram_gb or _USUAL_RAM_GB) * GIB)
     n_bytes = int(report.gpu_gb * GIB)
     names = [_BACKENDS.get(report.backend, _likely_backend(name)) for name in report.gpus]
+    kind: DeviceKind = "igpu" if _is_unified(report) and names[0] != "MTL" else "gpu"
     devices = tuple(
-        DeviceInfo(f"{backend}{index}", name, "gpu", backend, n_bytes, n_bytes)
+        DeviceInfo(f"{backend}{index}", name, kind, backend, n_bytes, n_bytes)
         for index, (name, backend) in enumerate(zip(report.gpus, names, strict=True))
     )
+    if _is_unified(report):
+        ram = n_bytes
     pc = Pc(gpus=devices, ram_bytes=ram, reserve_bytes=GIB // 2)
     return machine_memory(pc)
+
+
+def _is_unified(report: SpeedReport) -> bool:
+    """Return whether the GPU of a report has no memory but the RAM."""
+    cards = [find_card(name) for name in report.gpus]
+    return bool(cards) and all(card is not None and card.shares_ram for card in cards)
 
 
 def _likely_backend(name: str) -> str:

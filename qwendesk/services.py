@@ -118,8 +118,9 @@ def build_services(
     closing.push_async_callback(profiles.close)
     library = LibraryService(headers=headers)
     models = build_model_services(
-        settings, profiles, engine, library, closing, speeds=speeds.by_file, gpu_factor=lambda: speeds.gpu_factor
-    )
+        settings, profiles, engine, library, closing, speeds=speeds.by_file, gpu_factor=lambda: speeds.gpu_factor,
+        readings=readings,
+    )  # fmt: skip
     engine.options_for = models.load_options.options_for
     engine.with_saved_options = profiles.applied
     meters = build_meter_services(

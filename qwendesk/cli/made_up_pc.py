@@ -12,6 +12,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
+from qwendesk.hardware.gpu_cards import Card, find_card
 
 SYSTEM_RAM_BYTES = 3 * GIB
 """Part of --ram that the system and a browser use."""
@@ -19,6 +20,11 @@ _MAX_GPUS = 16
 _BACKENDS = {"cuda": "CUDA", "vulkan": "Vulkan", "metal": "MTL", "rocm": "ROCm"}
 """ggml's names, which its devices are named after."""
 _GPU = re.compile(r"(?P<name>.+?):(?P<total>[^:]+)(?::(?P<free>[^:]+))?")
+_UNIFIED = re.compile(r"(?:(?P<name>[^:]*[^:.\d][^:]*):)?(?P<total>[^:]+)(?::(?P<limit>[^:]+))?")
+_METAL_SHARE, _SMALL_METAL_SHARE, _SMALL_MAC_BYTES = 3 / 4, 2 / 3, 36 * GIB
+"""What Metal recommends that a GPU uses of the memory, and of less memory than 36 GiB, unless iogpu.wired_limit_mb says
+more: 48 of 64 GiB, 21.3 of 32 (ggml-metal's log of recommendedMaxWorkingSetSize). macOS 26 allows more: 107.5 of 128.
+"""
 
 
 def add_made_up_pc_options(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +37,18 @@ def add_made_up_pc_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='plan for this GPU instead of this PC\'s, such as "RTX 3090:24"; repeatable',
     )
-    add("--unified", metavar="GIB", type=float, help="plan for a GPU that shares this much memory with the CPU")
-    add("--backend", choices=tuple(_BACKENDS), default="cuda", help="the kind of engine for --gpu and --unified")
+    add(
+        "--unified",
+        metavar="[NAME:]GIB[:LIMIT_GIB]",
+        help='plan for a GPU that shares this much memory with the CPU, such as 128 or "Strix Halo:128". Without a '
+        "limit, it may use what Metal recommends on a Mac, else all of it; with AMD on Linux that takes a raised GTT "
+        "limit, which is half of the memory otherwise",
+    )
+    add(
+        "--backend",
+        choices=tuple(_BACKENDS),
+        help="the kind of engine for --gpu and --unified (default: cuda, or what suits the chip after --unified)",
+    )
     add("--vram", metavar="GIB[,GIB...]", help="plan for GPUs with this much memory instead of this PC's; 0: no GPU")
     add("--ram", metavar="GIB", type=float, help="plan for this much RAM instead of this PC's free RAM")
     add("--reserve", metavar="GIB", type=float, help="VRAM to leave free (default: as in the settings)")
@@ -48,8 +64,10 @@ def made_up_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineM
     if bool(options.gpus) + (options.unified is not None) + (options.vram is not None) > 1:
         raise BadOption(tr("Bad option"), tr("--gpu, --unified and --vram exclude each other."))
     devices: tuple[DeviceInfo, ...]
+    ram_gib = options.ram
     if options.unified is not None:
-        devices = (_unified_gpu(options),)
+        gpu, shared_gib = _unified_gpu(options.unified, options.backend)
+        devices, ram_gib = (gpu,), shared_gib if ram_gib is None else ram_gib
     else:
         devices = _named_gpus(options) if options.gpus else _gpus_of_sizes(options.vram)
     if len(devices) > _MAX_GPUS:
@@ -64,7 +82,7 @@ def made_up_machine(options: argparse.Namespace, reserve_bytes: int) -> MachineM
         reserve_bytes=reserve_bytes,
         physical_cores=psutil.cpu_count(logical=False) or 0,
     )
-    return with_ram(machine, options.unified if options.ram is None else options.ram)
+    return with_ram(machine, ram_gib)
 
 
 def with_ram(machine: MachineMemory, ram_gib: float | None) -> MachineMemory:
@@ -88,7 +106,7 @@ def size_of(gib: float | str, flag: str) -> int:
 
 
 def _named_gpus(options: argparse.Namespace) -> tuple[DeviceInfo, ...]:
-    backend, gpus = _BACKENDS[options.backend], []
+    backend, gpus = _BACKENDS[options.backend or "cuda"], []
     for number, text in enumerate(options.gpus):
         match = _GPU.fullmatch(text)
         if match is None:
@@ -99,11 +117,36 @@ def _named_gpus(options: argparse.Namespace) -> tuple[DeviceInfo, ...]:
     return tuple(gpus)
 
 
-def _unified_gpu(options: argparse.Namespace) -> DeviceInfo:
-    """Return a GPU without memory of its own. Metal lists it as a GPU, the other engines as an integrated one."""
-    n_bytes, backend = size_of(options.unified, "--unified"), _BACKENDS[options.backend]
-    kind: DeviceKind = "gpu" if options.backend == "metal" else "igpu"
-    return DeviceInfo(f"{backend}0", f"{show_bytes(n_bytes)} unified", kind, backend, n_bytes, n_bytes)
+def _unified_gpu(text: str, backend: str | None) -> tuple[DeviceInfo, float]:
+    """Return a GPU without memory of its own, and the GiB of the memory that it shares with the CPU.
+
+    Metal lists it as a GPU, the other engines as an integrated one.
+    """
+    match = _UNIFIED.fullmatch(text.strip())
+    if match is None:
+        raise BadOption(tr("Bad option"), tr('--unified takes GIB, NAME:GIB or NAME:GIB:LIMIT_GIB, not "{0}".', text))
+    total = size_of(match["total"], "--unified")
+    name = (match["name"] or "").strip()
+    card = find_card(name) or find_card(f"Apple {name}")
+    if card is not None and card.is_apple and "apple" not in name.lower():
+        name = f"Apple {name}"
+    backend = backend or _usual_backend(card)
+    limit = total
+    if match["limit"] is not None:
+        limit = min(size_of(match["limit"], "--unified"), total)
+    elif backend == "metal":
+        limit = round(total * (_METAL_SHARE if total >= _SMALL_MAC_BYTES else _SMALL_METAL_SHARE))
+    kind: DeviceKind = "gpu" if backend == "metal" else "igpu"
+    description = name or ("Apple GPU" if backend == "metal" else tr("GPU with {0} of shared memory", show_bytes(total)))
+    ggml_name = _BACKENDS[backend]
+    return DeviceInfo(f"{ggml_name}0", description, kind, ggml_name, limit, limit), total / GIB
+
+
+def _usual_backend(card: Card | None) -> str:
+    """Return the kind of engine that suits a chip with unified memory."""
+    if card is None or not card.shares_ram:
+        return "cuda"
+    return "metal" if card.is_apple else "vulkan" if card.chip == "Strix Halo" else "cuda"
 
 
 def _gpus_of_sizes(sizes: str) -> tuple[DeviceInfo, ...]:

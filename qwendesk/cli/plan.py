@@ -231,6 +231,7 @@ def _as_text(made: Plan, measured_tok_s: float | None = None) -> str:
             tr("vision"): device.vision_bytes,
             tr("next-token layer"): device.draft_bytes,
             tr("driver and other"): device.other_bytes,
+            tr("used by the GPU"): device.gpu_bytes,
         }
         detail = ", ".join(f"{what} {show_bytes(n_bytes)}" for what, n_bytes in parts.items() if n_bytes)
         name = tr("RAM") if device.name == "CPU" else device.title

@@ -45,6 +45,8 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     """By how much the GPUs were faster than estimated, as measured on this PC; 1 before any measurement."""
     pcie_bandwidth: tuple[tuple[str, float], ...] = ()
     """Device name and bytes/s of copies over its PCIe link, where the probes tell generation and width."""
+    carve_outs: tuple[tuple[str, int], ...] = ()
+    """Name of an integrated GPU and the bytes that the firmware sets aside for it, which are not part of the RAM."""
 
     @property
     def is_unified(self) -> bool:
@@ -69,8 +71,10 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     draft_bytes: int = 0
     """The next-token (MTP) layer with its context."""
     other_bytes: int = 0
-    """On a GPU, the driver and what loads on this PC used beyond the estimate. In RAM, the worker process, its prompt
-    cache, and what an integrated GPU uses."""
+    """On a GPU, the driver and what loads on this PC used beyond the estimate. In RAM, the worker process and its
+    prompt cache."""
+    gpu_bytes: int = 0
+    """In RAM, what GPUs use of it that have no other memory."""
     budget_bytes: int | None = None
     """What the plan may use; None if the device does not report its memory."""
     limit_bytes: int | None = None
@@ -79,6 +83,10 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Layers that are computed here, without the output. Layers that several GPUs share count for the first."""
     cpu_expert_layers: int = 0
     """Those of them whose experts are in RAM."""
+    shares_ram: bool = False
+    """True for a GPU whose memory is the RAM, except for its carve-out."""
+    carve_out_bytes: int = 0
+    """Memory that the firmware sets aside for this GPU, which is not part of the RAM."""
 
     @property
     def title(self) -> str:
@@ -88,7 +96,7 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def total_bytes(self) -> int:
         parts = self.weights_bytes + self.kv_bytes + self.recurrent_bytes + self.compute_bytes
-        return parts + self.vision_bytes + self.draft_bytes + self.other_bytes
+        return parts + self.vision_bytes + self.draft_bytes + self.other_bytes + self.gpu_bytes
 
     @property
     def missing_bytes(self) -> int:
@@ -97,7 +105,10 @@ class DevicePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory use of decided options. `gpus` are in the engine's order; `ram` is all RAM of the worker."""
+    """Memory use of decided options. `gpus` are in the engine's order; `ram` is all RAM of the worker.
+
+    With unified memory, that includes what the GPUs use of it, so `ram` is the one budget of both.
+    """
 
     gpus: tuple[DevicePlan, ...]
     ram: DevicePlan
@@ -111,8 +122,32 @@ class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
         return sum(gpu.cpu_expert_layers for gpu in self.gpus)
 
     @property
+    def is_unified(self) -> bool:
+        """True if there are GPUs and all of them use the RAM as their memory."""
+        return bool(self.gpus) and all(gpu.shares_ram for gpu in self.gpus)
+
+    @property
+    def shared(self) -> DevicePlan:
+        """The one memory of GPU and CPU, with all that both use of it. Call it only if `is_unified`."""
+        rows, set_aside = (*self.gpus, self.ram), sum(gpu.carve_out_bytes for gpu in self.gpus)
+        parts = ("weights", "expert", "kv", "recurrent", "compute", "vision", "draft", "other")
+        shared = DevicePlan(
+            name=self.ram.name,
+            budget_bytes=(self.ram.budget_bytes or 0) + set_aside,
+            limit_bytes=(self.ram.limit_bytes or 0) + set_aside,
+            shares_ram=True,
+        )
+        sums = {f"{part}_bytes": sum(getattr(row, f"{part}_bytes") for row in rows) for part in parts}
+        return msgspec.structs.replace(shared, **sums)
+
+    @property
     def fits(self) -> bool:
         return not any(device.missing_bytes for device in (*self.gpus, self.ram))
+
+
+def shared_bytes(gpus: Sequence[DevicePlan]) -> int:
+    """Return the bytes of RAM that these GPUs use. An integrated GPU fills its carve-out first."""
+    return sum(max(gpu.total_bytes - gpu.carve_out_bytes, 0) for gpu in gpus if gpu.shares_ram)
 
 
 class SpeedEstimate(msgspec.Struct, frozen=True, kw_only=True):

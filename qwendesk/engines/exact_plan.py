@@ -10,7 +10,7 @@ import msgspec
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.plan import DevicePlan, MachineMemory, Plan
+from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, shared_bytes
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
@@ -50,11 +50,19 @@ async def exact_plan(
                 plan, why=(*plan.why, tr("These are estimates: the engine has no exact numbers. {0}", answer.problem))
             )
         exact = with_engine_numbers(plan, answer.allocations, options, lacking)
-        over = {gpu.name: gpu.missing_bytes for gpu in exact.memory.gpus if gpu.missing_bytes}
+        over = _missing(exact)
         if not over or not plan.fits or not rounds_left:
             return exact
         lacking = {name: lacking.get(name, 0) + over.get(name, 0) for name in {*lacking, *over}}
     raise AssertionError("the last round returns")
+
+
+def _missing(plan: Plan) -> dict[str, int]:
+    """Return the bytes that the GPUs lack, by name. With unified memory, what both need too much counts for the GPU."""
+    memory = plan.memory
+    shared = memory.ram.missing_bytes if memory.is_unified else 0
+    lacking = {gpu.name: max(gpu.missing_bytes, 0 if number else shared) for number, gpu in enumerate(memory.gpus)}
+    return {name: n_bytes for name, n_bytes in lacking.items() if n_bytes}
 
 
 def with_engine_numbers(
@@ -74,6 +82,7 @@ def with_engine_numbers(
         _joined(gpu, rows.get(gpu.name), knows_weights, (lacking or {}).get(gpu.name, 0)) for gpu in memory.gpus
     )
     ram = _joined(memory.ram, rows.get("CPU"), knows_weights, 0)
+    ram = msgspec.structs.replace(ram, gpu_bytes=shared_bytes(gpus))
     weights = memory.ram_weights_bytes + ram.weights_bytes - memory.ram.weights_bytes
     memory = msgspec.structs.replace(memory, gpus=gpus, ram=ram, ram_weights_bytes=weights)
     with_weights = _ALL_BUT_DRIVER if knows_vision else _ALL_BUT_VISION

@@ -11,11 +11,11 @@ from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import conflicts
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.plan import MachineMemory, Plan
+from qwendesk.core.plan import MachineMemory, MemoryUse, Plan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.engine.protocol import Devices, LoadReport
-from qwendesk.hardware.engine_gpus import link_speeds
+from qwendesk.hardware.engine_gpus import carve_outs, link_speeds
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hardware.snapshot import GpuReading
@@ -66,19 +66,26 @@ def machine_now(
         drift=drift,
         gpu_factor=gpu_factor,
         pcie_bandwidth=link_speeds(devices.devices, readings),
+        carve_outs=carve_outs(devices.devices, readings),
         physical_cores=psutil.cpu_count(logical=False) or 0,
     )
 
 
-def ram_freed_by_reload(report: LoadReport | None) -> int:
-    """Return the bytes of RAM that a reload frees: all that the engine allocated, except weights mapped from disk."""
+def ram_freed_by_reload(report: LoadReport | None, machine: MachineMemory) -> int:
+    """Return the bytes of RAM that a reload frees: all that the engine allocated, except weights mapped from disk.
+
+    That includes what it allocated on GPUs that share the RAM, beyond their carve-outs.
+    """
     if report is None:
         return 0
     mapped = report.options.load_mode in ("auto", "mmap")
-    rows = [row for row in report.allocations if row.device == "CPU"]
+    shared, set_aside = {device.name for device in machine.devices if device.shares_ram}, dict(machine.carve_outs)
     return sum(
-        row.kv_bytes + row.recurrent_bytes + row.compute_bytes + row.vision_bytes + (0 if mapped else row.weights_bytes)
-        for row in rows
+        row.total_bytes - (row.weights_bytes if mapped else 0)
+        if row.device == "CPU"
+        else max(row.total_bytes - set_aside.get(row.device, 0), 0)
+        for row in report.allocations
+        if row.device == "CPU" or row.device in shared
     )
 
 
@@ -132,9 +139,28 @@ def _is_set_by_user(options: LoadOptions) -> bool:
     return options.n_gpu_layers != "auto" or options.n_cpu_moe != "auto"
 
 
+def _failure_of_shared_memory(name: str, memory: MemoryUse) -> LoadFailure:
+    """Return what is short if GPU and CPU share one memory: all of it, or only what the GPU may use."""
+    if memory.ram.missing_bytes:
+        sentence = tr(
+            "{0} with these settings needs {1} of the memory that GPU and CPU share, of which {2} may be used. Close "
+            "other programs, or choose a smaller quant or model.",
+            name, show_bytes(memory.shared.total_bytes), show_bytes(memory.shared.budget_bytes or 0),
+        )  # fmt: skip
+        return LoadFailure("out_of_ram", tr("Not enough memory"), sentence)
+    gpu = max(memory.gpus, key=lambda each: each.missing_bytes)
+    sentence = tr(
+        "{0} with these settings needs {1} on {2}, which may use {3} of the memory. Choose a smaller quant.",
+        name, show_bytes(gpu.total_bytes), gpu.description or gpu.name, show_bytes(gpu.budget_bytes or 0),
+    )  # fmt: skip
+    return LoadFailure("out_of_vram", tr("Not enough memory for the GPU"), sentence)
+
+
 def _failure(options: LoadOptions, plan: Plan) -> LoadFailure:
     """Return what is short. The sentence advises no load options: load_retry.py finds those that help."""
     name = PurePath(options.model).name
+    if plan.memory.is_unified:
+        return _failure_of_shared_memory(name, plan.memory)
     for gpu in plan.memory.gpus:
         gpu_name = gpu.title if len(plan.memory.gpus) > 1 else gpu.description or gpu.name
         if gpu.limit_bytes is not None and gpu.total_bytes > gpu.limit_bytes:

@@ -333,7 +333,7 @@ class PendingLoadService:
             gpu_factor=self._gpu_factor(),
             readings=self._readings(),
         )
-        free = machine.ram_available_bytes + ram_freed_by_reload(self._report)
+        free = machine.ram_available_bytes + ram_freed_by_reload(self._report, machine)
         return msgspec.structs.replace(machine, ram_available_bytes=min(free, machine.ram_total_bytes))
 
     def _update_needs_reload(self) -> None:

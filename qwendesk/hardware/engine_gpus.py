@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
 from qwendesk.hardware.bandwidth import pcie_bandwidth
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import Sample
+
+_LEAST_CARVE_OUT_BYTES = 2 * GIB
+"""AMD's carve-outs are 0.5 GiB by default, and up to 96 GiB if the user chose so."""
 
 
 def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dict[str, GpuReading]:
@@ -30,6 +34,20 @@ def link_speeds(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tu
         (name, pcie_bandwidth(gpu.pcie_max_generation or gpu.pcie_generation, gpu.pcie_width))
         for name, gpu in match_gpus(devices, gpus).items()
         if gpu.pcie_width
+    )
+
+
+def carve_outs(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tuple[tuple[str, int], ...]:
+    """Return name and carve-out in bytes of the engine's integrated GPUs that have a large one.
+
+    The firmware sets it aside when the PC starts, so the system doesn't count it as RAM. A small one is full of what
+    the desktop shows.
+    """
+    integrated = tuple(device for device in devices if device.kind == "igpu")
+    return tuple(
+        (name, gpu.total_bytes)
+        for name, gpu in match_gpus(integrated, gpus).items()
+        if gpu.vendor == "amd" and gpu.total_bytes is not None and gpu.total_bytes >= _LEAST_CARVE_OUT_BYTES
     )
 
 

@@ -71,7 +71,9 @@ _CHIPS: Mapping[str, Mapping[str, int | tuple[int, int]]] = MappingProxyType(
         "Navi 23": {"6650 xt": 280, "6600 xt": 256, "6600": 224},
         "Vega 20": {"instinct mi50": 1024, "instinct mi60": 1024, "radeon vii": 1024},
         "Arcturus": {"instinct mi100": 1229},
-        "Strix Halo": {"8060s": 256, "8050s": 256, "strix halo": 256, "strix_halo": 256, "gfx1151": 256},
+        "Strix Halo": {
+            "8060s": 256, "8050s": 256, "strix halo": 256, "strix_halo": 256, "gfx1151": 256, "ryzen ai max": 256,
+        },
         # Intel
         "BMG-G31": {"b70": 608},
         "BMG-G21": {"b580": 456, "b570": 380, "b60": 456, "b50": 224},
@@ -111,6 +113,15 @@ class Card(msgspec.Struct, frozen=True):
     def is_before_ampere(self) -> bool:
         """Return whether it is an NVIDIA card older than the RTX 30 series."""
         return self.chip in _BEFORE_AMPERE
+
+    @property
+    def is_apple(self) -> bool:
+        return self.name.startswith("apple ")
+
+    @property
+    def shares_ram(self) -> bool:
+        """Return whether it is a part of a chip whose CPU uses the same, fast memory."""
+        return self.is_apple or self.chip in ("Strix Halo", "GB10")
 
     def is_like(self, other: "Card") -> bool:
         """Return whether both generate text at about the same speed: the same chip with memory of the same speed."""

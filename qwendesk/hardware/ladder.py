@@ -6,7 +6,7 @@ seconds (engines/load_retry.py). The spill remedies are single steps that free e
 (meters/spill_remedies.py).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal
 
 import msgspec
@@ -139,7 +139,7 @@ STEPS = (
 )
 """The step with the lowest cost comes first. Attention and shared experts stay on the GPU longest.
 
-The planner treats the first and the last apart (`_gpu_candidates`), so these two must keep their places.
+The planner treats the first and the last apart (`_gpu_candidates`).
 """
 
 
@@ -217,6 +217,9 @@ class LadderInput(msgspec.Struct, frozen=True, kw_only=True):
     is_split: bool = False
     """True if several GPUs share the layers. n_cpu_moe is then the most expert layers that may leave the GPUs:
     device_split.py decides how many do, and which."""
+    is_unified: bool = False
+    """True if the GPU uses the RAM as its memory. Moving a part of the model to the CPU then only helps where the GPU
+    may use less than all that is free, so it is tried for each context."""
 
     @property
     def model(self) -> ModelShape:
@@ -239,8 +242,23 @@ def _gpu_candidates(given: LadderInput) -> Iterator[LoadOptions]:
     for candidate in _with_all_on_gpu(given, options):
         yield candidate
         options = candidate  # the steps go on from the last one
-    for step in STEPS[1:-1]:  # `_with_all_on_gpu` tries the first, and the last leaves the GPU
-        levels = tuple(step.levels(options, given.model)) if _may_take(given, step) else ()
+    if not given.is_unified:
+        yield from _steps_down(given, options, ("experts", "vision", "context", "layers"))
+        return
+    for context in (options, *_steps_down(given, options, ("context",))):
+        yield context
+        options = context
+        for lower in _steps_down(given, context, ("experts", "vision")):
+            yield lower
+            options = lower
+    yield from _steps_down(given, options, ("layers",))
+
+
+def _steps_down(given: LadderInput, options: LoadOptions, step_ids: Collection[str]) -> Iterator[LoadOptions]:
+    """Yield each level of some steps, in the order of `STEPS`. A step goes on from the last level of the one before."""
+    for step in STEPS:
+        is_taken = step.id in step_ids and _may_take(given, step)
+        levels = tuple(step.levels(options, given.model)) if is_taken else ()
         for lower in levels[-1:] if step.id == "experts" and given.is_split else levels:
             if lower.n_gpu_layers == 0 or (step.id == "context" and lower.n_ctx < _shortest_context(given.options)):
                 break

@@ -30,11 +30,14 @@ class Gpu(msgspec.Struct, frozen=True):
     budget_bytes: int | None
     """What a plan may use: min(total - reserve, free now + the engine's own - headroom).
 
-    If the plan spends the headroom, that much more, but no more than is free.
+    If the plan spends the headroom, that much more, but no more than is free. For a GPU that shares the RAM, it is the
+    smaller of its own limit and of the memory that both share (see `shared_budget`).
     """
     limit_bytes: int | None
     """Everything that is free for the engine now, including the reserve and the headroom."""
     other_bytes: int
+    carve_out_bytes: int = 0
+    """Part of its memory that is not part of the RAM, if it shares the RAM."""
 
 
 _ANY_GPU = Gpu(DeviceInfo("", "", "gpu", ""), None, None, 0)
@@ -58,7 +61,7 @@ def planned_gpus(machine: MachineMemory, options: LoadOptions) -> tuple[Gpu, ...
     """Return the GPUs that `options` may use on `machine`, in the engine's order."""
     engine, drift, unplanned = dict(machine.engine_bytes), dict(machine.drift), dict(machine.unplanned_bytes)
     return tuple(
-        _gpu(
+        (_unified_gpu if device.shares_ram else _gpu)(
             device,
             machine,
             engine.get(device.name, 0),
@@ -79,6 +82,38 @@ def _gpu(device: DeviceInfo, machine: MachineMemory, engine_bytes: int, other_by
     if machine.spends_headroom:
         budget = min(budget + HEADROOM_BYTES, limit)
     return Gpu(device, max(budget, 0), limit, other_bytes)
+
+
+def _unified_gpu(device: DeviceInfo, machine: MachineMemory, engine_bytes: int, other_bytes: int) -> Gpu:
+    """Return a GPU that shares the RAM.
+
+    Its driver reports a limit, of which nothing is reserved: what lies beyond it stays free for other programs anyway.
+    """
+    carve_out = dict(machine.carve_outs).get(device.name, 0)
+    if device.total_bytes is None and device.free_bytes is None:
+        return Gpu(device, None, None, other_bytes, carve_out)
+    own_limit = (device.total_bytes or 0) if device.free_bytes is None else device.free_bytes + engine_bytes
+    limit = min(own_limit, machine.ram_available_bytes + carve_out)
+    budget = min(own_limit - _kept_free(machine), shared_budget(machine) + carve_out)
+    return Gpu(device, max(budget, 0), limit, other_bytes, carve_out)
+
+
+def shares_ram(gpus: Sequence[Gpu]) -> bool:
+    """Return True if there are GPUs and all of them use the RAM as their memory."""
+    return bool(gpus) and all(gpu.device.shares_ram for gpu in gpus)
+
+
+def shared_budget(machine: MachineMemory) -> int:
+    """Return the bytes of RAM that a plan may use if GPU and CPU share it, counted once for both.
+
+    The reserve applies to all of the RAM, the headroom to what is free of it.
+    """
+    free = machine.ram_available_bytes
+    return max(min(machine.ram_total_bytes - machine.reserve_bytes, free - _kept_free(machine)), 0)
+
+
+def _kept_free(machine: MachineMemory) -> int:
+    return 0 if machine.spends_headroom else min(HEADROOM_BYTES, machine.reserve_bytes)
 
 
 def _usual_drift(device: DeviceInfo) -> int:

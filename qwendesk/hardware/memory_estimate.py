@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import DevicePlan, MachineMemory, MemoryUse
+from qwendesk.core.plan import DevicePlan, MachineMemory, MemoryUse, shared_bytes
 from qwendesk.core.units import MIB
 from qwendesk.hardware.compute_buffers import (
     RamCopies,
@@ -18,7 +18,7 @@ from qwendesk.hardware.compute_buffers import (
     host_bytes,
     ubatch_of,
 )
-from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus
+from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shared_budget, shares_ram
 from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, vision_bytes
 
 WORKER_BYTES = 256 * MIB
@@ -86,13 +86,17 @@ class _Estimate:
                 memory.plan(gpu.device.name, gpu.budget_bytes, gpu.limit_bytes),
                 description=gpu.device.description.strip(),
                 other_bytes=gpu.other_bytes if memory.is_used else 0,
+                shares_ram=gpu.device.shares_ram,
+                carve_out_bytes=gpu.carve_out_bytes,
             )
             for gpu, memory in zip(self._gpus, self._gpu_memory, strict=True)
         )
-        shared = sum(plan.total_bytes for gpu, plan in zip(self._gpus, gpus, strict=True) if gpu.device.shares_ram)
         available = self._machine.ram_available_bytes
+        budget = shared_budget(self._machine) if shares_ram(self._gpus) else available
         worker = WORKER_BYTES + prompt_cache_bytes(self._facts, self._options, with_pictures=self._mmproj is not None)
-        ram = msgspec.structs.replace(self._ram.plan("CPU", available, available), other_bytes=worker + shared)
+        ram = msgspec.structs.replace(
+            self._ram.plan("CPU", budget, available), other_bytes=worker, gpu_bytes=shared_bytes(gpus)
+        )
         return MemoryUse(gpus=gpus, ram=ram, ram_weights_bytes=self._ram.weights, experts_in_ram=experts_in_ram)
 
     def _place_layers(self) -> bool:

@@ -63,6 +63,8 @@ def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool) -> str:
         return tr("Needs more than the RAM holds, so the rest is read from disk again and again. Very slow.")
     if not fits:
         return tr("Doesn't fit into the free memory minus the reserve.")
+    if memory.is_unified and kind in ("all_experts_in_ram", "layers_in_ram"):
+        return tr("The GPU may not use enough of the memory, so the CPU computes a part of the model: slower.")
     if kind == "all_experts_in_ram":
         return tr("All experts are in RAM: slower than with some on the GPU.")
     if kind == "layers_in_ram":
@@ -87,7 +89,14 @@ def _memory(memory: MemoryUse, *, fits: bool) -> Iterator[str]:
             yield tr("{0}: {1} of {2} available.", name, total, show_bytes(gpu.budget_bytes))
     yield from _layers(memory) if is_one_of_several else ()
     ram = memory.ram
-    if not fits and ram.missing_bytes:
+    if memory.is_unified:
+        shared = memory.shared
+        needed, free, missing = map(show_bytes, (shared.total_bytes, shared.budget_bytes or 0, ram.missing_bytes))
+        if ram.missing_bytes:
+            yield tr("GPU and CPU share the memory: {0} of {1} available, {2} too much.", needed, free, missing)
+        else:
+            yield tr("GPU and CPU share the memory: both need {0} of {1} available.", needed, free)
+    elif not fits and ram.missing_bytes:
         needed, free, missing = map(show_bytes, (ram.total_bytes, ram.budget_bytes or 0, ram.missing_bytes))
         yield tr("RAM: {0} needed, {1} free, {2} too much.", needed, free, missing)
 
@@ -123,6 +132,12 @@ def _placement(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions, m
         return tr("All layers are on GPUs.") if len(memory.gpus) > 1 else tr("All layers are on the GPU.")
     if requested.n_cpu_moe != "auto":
         return tr("The experts of {0} of {1} layers are in RAM, as you set.", moved, n_expert_layers)
+    if memory.is_unified:
+        return tr(
+            "The CPU computes the experts of {0} of {1} layers, because the GPU may not use more of the memory.",
+            moved,
+            n_expert_layers,
+        )
     return tr(
         "The experts of {0} of {1} layers are in RAM, the fewest that fit. Everything else is on the GPU, which costs "
         "the least speed.",
@@ -176,6 +191,8 @@ def _vision(mmproj: ModelFacts | None, requested: LoadOptions, chosen: LoadOptio
         return tr("The GPU processes pictures ({0}).", n_bytes)
     if requested.vision == "cpu":
         return tr("The CPU processes pictures, as you set ({0}). Slower.", n_bytes)
+    if memory.is_unified:
+        return tr("The CPU processes pictures, because the GPU may not use more of the memory ({0}). Slower.", n_bytes)
     return tr("The CPU processes pictures to save video memory ({0}). Slower.", n_bytes)
 
 

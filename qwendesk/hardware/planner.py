@@ -17,7 +17,7 @@ from qwendesk.core.units import MIB
 from qwendesk.hardware.device_split import best_split, can_split
 from qwendesk.hardware.hand_placement import closer_fits, is_placed_by_hand, nearest_that_fits
 from qwendesk.hardware.ladder import LadderInput, ModelShape, candidates
-from qwendesk.hardware.layer_split import planned_gpus
+from qwendesk.hardware.layer_split import planned_gpus, shares_ram
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import split_weights
 from qwendesk.hardware.plan_text import explanations, nearest_text, warning
@@ -110,6 +110,7 @@ def _ladder(
             has_gpu=has_gpu,
             has_vision=mmproj is not None,
             is_split=can_split(machine, options),
+            is_unified=has_gpu and shares_ram(planned_gpus(machine, options)),
         )
     )
 
@@ -137,11 +138,16 @@ class _Search:
         self._nearest: tuple[tuple[bool, int], LoadOptions, MemoryUse] | None = None
 
     def first_that_fits(self, ladder: Iterable[LoadOptions]) -> Plan | None:
+        too_much: tuple[object, ...] | None = None
         for candidate in ladder:
+            if _memory_class(candidate) == too_much:
+                continue  # moving a part of the model to the CPU frees nothing of the memory that both share
             options, memory = placed(self._facts, self._mmproj, self._machine, self._asked, candidate)
             missing = missing_bytes(memory, options)
             if not missing:
                 return self._plan(options, memory)
+            if memory.is_unified and memory.ram.missing_bytes and options.load_mode != "mmap":
+                too_much = _memory_class(candidate)
             rank = (any(not _within_limits(gpu.total_bytes, gpu.limit_bytes) for gpu in memory.gpus), missing)
             if self._nearest is None or rank < self._nearest[0]:
                 self._nearest = (rank, options, memory)
@@ -153,6 +159,11 @@ class _Search:
 
     def _plan(self, options: LoadOptions, memory: MemoryUse) -> Plan:
         return _plan(self._facts, self._mmproj, self._machine, self._asked, options, memory)
+
+
+def _memory_class(options: LoadOptions) -> tuple[object, ...]:
+    """Return what decides how much memory GPU and CPU need together: all that the steps change but the placement."""
+    return options.n_ctx, options.type_k, options.type_v
 
 
 def missing_bytes(memory: MemoryUse, options: LoadOptions) -> int:
@@ -214,12 +225,15 @@ def _kind(facts: ModelFacts, options: LoadOptions, memory: MemoryUse) -> PlanKin
 def _decided(facts: ModelFacts, machine: MachineMemory, options: LoadOptions, memory: MemoryUse) -> DecidedOptions:
     """Return `options` with threads, load mode, YaRN and expert layers decided.
 
-    Experts in RAM beside a GPU are copied, others mapped. llama.cpp checks every tensor against a pattern for each
-    expert layer on the CPU, so there are no more of them than layers.
+    Experts in RAM beside a GPU are copied, others mapped. For an integrated GPU everything is copied: it can't use a
+    mapped file, which would fill the memory that both share a second time during the load. llama.cpp checks every
+    tensor against a pattern for each expert layer on the CPU, so there are no more of them than layers.
     """
     load_mode = options.load_mode
     if load_mode == "auto":
-        load_mode = "none" if memory.gpus and options.n_gpu_layers != 0 and memory.experts_in_ram else "mmap"
+        is_mapped = all(gpu.device.supports_mmap for gpu in planned_gpus(machine, options))
+        is_copied = memory.gpus and options.n_gpu_layers != 0 and (memory.experts_in_ram or not is_mapped)
+        load_mode = "none" if is_copied else "mmap"
     is_tiny = facts.file_bytes <= TINY_MODEL_BYTES
     n_threads = options.n_threads or (1 if is_tiny else machine.physical_cores)
     changes: dict[str, Any] = {"load_mode": load_mode, "n_threads": n_threads}

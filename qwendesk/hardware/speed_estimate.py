@@ -93,7 +93,8 @@ def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory,
     links = dict(machine.pcie_bandwidth)
     rates = []
     for device in (gpu.device for gpu in gpus):
-        bandwidth = gpu_bandwidth(device.description or device.name, device.total_bytes)[bound]
+        name = device.description or device.name
+        bandwidth = gpu_bandwidth(name, device.total_bytes, shares_ram=device.shares_ram)[bound]
         kind = gpu_speed(device, has_experts=has_experts)
         link = links.get(device.name, pcie_bandwidth(None, None))
         rates.append(

@@ -18,12 +18,14 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind, SpeedEstimate
 from qwendesk.core.units import GIB
 from qwendesk.hardware.device_split import can_split
+from qwendesk.hardware.engine_gpus import carve_outs
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
 from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates
-from qwendesk.hardware.layer_split import usable_gpus
+from qwendesk.hardware.layer_split import planned_gpus, usable_gpus
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import split_weights
 from qwendesk.hardware.planner import fixed_plan, placed
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_schema import CatalogModel
 
 FitKind = Literal["vram", "experts", "layers", "cpu", "too_large", "unknown"]
@@ -51,6 +53,13 @@ class Pc(msgspec.Struct, frozen=True, kw_only=True):
     cpu: str = ""
     gpu_factor: float = 1.0
     """By how much the GPUs were faster than estimated, as measured on this PC."""
+    carve_outs: tuple[tuple[str, int], ...] = ()
+    """Name of an integrated GPU and the bytes that the firmware sets aside for it, which are not part of the RAM."""
+
+    @property
+    def is_unified(self) -> bool:
+        """True if there are GPUs and all of them use the RAM as their memory."""
+        return bool(self.gpus) and all(gpu.shares_ram for gpu in self.gpus)
 
     @property
     def vram_bytes(self) -> int:
@@ -58,12 +67,26 @@ class Pc(msgspec.Struct, frozen=True, kw_only=True):
         return sum(gpu.total_bytes or 0 for gpu in self.gpus)
 
     @property
+    def shared_bytes(self) -> int:
+        """The memory of a PC whose GPU uses the RAM."""
+        return self.ram_bytes + sum(n_bytes for _, n_bytes in self.carve_outs)
+
+    @property
     def vram_room_bytes(self) -> int:
-        return sum(max((gpu.total_bytes or 0) - self.reserve_bytes, 0) for gpu in self.gpus)
+        """What models may use of the GPUs. If they share the RAM, it is a part of that, not more memory."""
+        gpus = planned_gpus(machine_memory(self), _AUTO_OPTIONS)
+        return sum(gpu.budget_bytes or 0 for gpu in gpus)
 
     @property
     def ram_room_bytes(self) -> int:
         return self.ram_bytes - min(_OTHER_RAM_BYTES, int(self.ram_bytes * _OTHER_RAM_SHARE))
+
+    @property
+    def room_bytes(self) -> int:
+        """What models may use of the GPUs and of the RAM together."""
+        if self.is_unified:
+            return self.ram_room_bytes + sum(n_bytes for _, n_bytes in self.carve_outs)
+        return self.vram_room_bytes + self.ram_room_bytes
 
 
 class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +104,8 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     of_layers: int = 0
     with_pictures: bool = False
     has_vision_on_cpu: bool = False
+    is_unified: bool = False
+    """True if the GPU uses the RAM. `ram_bytes` then includes `gpu_bytes`."""
 
     @property
     def fits(self) -> bool:
@@ -94,7 +119,8 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_tight(self) -> bool:
         """Return whether it fits, but leaves so little RAM that other programs get slow."""
-        return self.kind in _KINDS_IN_RAM and self.free_ram_bytes < COMFORTABLE_RAM_BYTES
+        uses_ram = self.kind in _KINDS_IN_RAM or (self.kind == "vram" and self.is_unified)
+        return uses_ram and self.free_ram_bytes < COMFORTABLE_RAM_BYTES
 
     @property
     def rank(self) -> int:
@@ -128,7 +154,12 @@ _SMALLEST_OPTIONS = LoadOptions(
 
 
 def make_pc(
-    devices: tuple[DeviceInfo, ...], ram_bytes: int, reserve_bytes: int, problem: str = "", gpu_factor: float = 1.0
+    devices: tuple[DeviceInfo, ...],
+    ram_bytes: int,
+    reserve_bytes: int,
+    problem: str = "",
+    gpu_factor: float = 1.0,
+    readings: Sequence[GpuReading] = (),
 ) -> Pc:
     """Return this PC as the engine sees it. GPUs of unknown memory size are left out."""
     gpus = tuple(gpu for gpu in usable_gpus(devices, LoadOptions(model="")) if gpu.total_bytes)
@@ -141,6 +172,7 @@ def make_pc(
         problem=problem,
         cpu=cpu,
         gpu_factor=gpu_factor,
+        carve_outs=carve_outs(gpus, readings),
     )
 
 
@@ -191,6 +223,7 @@ def machine_memory(pc: Pc) -> MachineMemory:
         ram_available_bytes=pc.ram_room_bytes,
         reserve_bytes=pc.reserve_bytes,
         gpu_factor=pc.gpu_factor,
+        carve_outs=pc.carve_outs,
     )
 
 
@@ -213,6 +246,7 @@ def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitL
         of_layers=n_layers,
         with_pictures=with_pictures,
         has_vision_on_cpu=with_pictures and bool(plan.memory.gpus) and options.vision == "cpu",
+        is_unified=plan.memory.is_unified,
     )
 
 
@@ -224,7 +258,7 @@ def _first_fitting_plan(
     options: LoadOptions = _AUTO_OPTIONS,
 ) -> Plan | None:
     """Return the plan that `hardware.planner.best_plan` finds, in fewer steps; None if nothing fits."""
-    if facts.file_bytes > pc.vram_room_bytes + pc.ram_room_bytes:
+    if facts.file_bytes > pc.room_bytes:
         return None
     for has_gpu in (True, False) if machine.devices else (False,):
         asked = options if has_gpu or not machine.devices else msgspec.structs.replace(options, devices=("none",))
@@ -235,6 +269,7 @@ def _first_fitting_plan(
             has_gpu=has_gpu,
             has_vision=mmproj is not None,
             is_split=can_split(machine, asked),
+            is_unified=has_gpu and machine.is_unified,
         )
         for _, run in itertools.groupby(candidates(start), key=_run_key):
             found = _bisect(facts, mmproj, machine, asked, tuple(run))
@@ -281,6 +316,7 @@ def _too_large_label(facts: ModelFacts, mmproj: ModelFacts | None, machine: Mach
         ram_room_bytes=pc.ram_room_bytes,
         of_layers=facts.block_count,
         with_pictures=mmproj is not None,
+        is_unified=pc.is_unified,
     )
 
 

@@ -13,7 +13,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
-from qwendesk.hardware.snapshot import Snapshot
+from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.default_model import choose_hero, choose_lighter, choose_quick, sort_offers
@@ -76,10 +76,12 @@ class OffersService:
         catalog: Callable[[], Catalog] = load_catalog,
         ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
         gpu_factor: Callable[[], float] = lambda: 1.0,
+        readings: Callable[[], Sequence[GpuReading]] = tuple,
     ) -> None:
-        """`gpu_factor` returns by how much the GPUs were faster than estimated."""
+        """`gpu_factor` returns by how much the GPUs were faster than estimated, `readings` what the probes read."""
         self._engine, self._settings = engine, settings
-        self._load_catalog, self._ram_bytes, self._gpu_factor = catalog, ram_bytes, gpu_factor
+        self._load_catalog, self._ram_bytes = catalog, ram_bytes
+        self._gpu_factor, self._readings = gpu_factor, readings
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
         self._one_update = asyncio.Lock()
@@ -131,7 +133,7 @@ class OffersService:
     def _make(self, devices: Devices | EngineExit | None, reserve: int, with_pictures: bool) -> Offers:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
-        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor())
+        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings())
         catalog = self._load_catalog()
         offers = make_offers(catalog, pc, with_pictures=with_pictures)
         return Offers(

@@ -255,7 +255,7 @@ def _found(repository: Repository) -> FoundRepo:
 
 def _make_hit(found: FoundRepo, pc: Pc) -> HubSearchHit:
     params = params_from_name(found.repo)
-    room = pc.vram_room_bytes + pc.ram_room_bytes
+    room = pc.room_bytes
     may_fit = None if params is None or not room else params * 1e9 * _MIN_BYTES_PER_PARAM <= room
     return HubSearchHit(found=found, params_b=params, may_fit=may_fit)
 

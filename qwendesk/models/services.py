@@ -1,11 +1,12 @@
 """Builds the services of this feature, for the window and the command line."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 import msgspec
 
 from qwendesk.core.observed import Observed
+from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.models.checks import ChecksService
 from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.first_start import FirstStartService
@@ -54,11 +55,12 @@ def build_model_services(
     *,
     speeds: Observed[Mapping[str, float]],
     gpu_factor: Callable[[], float] = lambda: 1.0,
+    readings: Callable[[], Sequence[GpuReading]] = tuple,
 ) -> ModelServices:
     """Build the services, and push on `closing` how each is closed. Needs a running event loop; starts nothing."""
     network = NetworkService(settings)
     closing.callback(network.close)
-    offers = OffersService(engine, settings, gpu_factor=gpu_factor)
+    offers = OffersService(engine, settings, gpu_factor=gpu_factor, readings=readings)
     closing.push_async_callback(offers.close)
     checks = ChecksService(library, settings, network.hub)
     closing.push_async_callback(checks.close)

@@ -168,6 +168,7 @@ def _parts(device: DevicePlan) -> str:
         (tr("pictures"), device.vision_bytes),
         (tr("next-token layer"), device.draft_bytes),
         (tr("the program and its cache") if device.name == "CPU" else tr("driver and other"), device.other_bytes),
+        (tr("used by the GPU"), device.gpu_bytes),
     )
     detail = ", ".join(tr("{0} {1}", what, show_bytes(n_bytes)) for what, n_bytes in parts if n_bytes)
     total = show_bytes(device.total_bytes)

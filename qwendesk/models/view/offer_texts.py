@@ -28,6 +28,8 @@ _CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What models are for on a PC without a GPU, by id."""
+_MOST_OF_IT: Final = 0.9
+"""A GPU that may use this share of the memory may use practically all of it."""
 NO_DETAIL = "–"
 """Shown for a quant whose quality was not measured."""
 ASSUMED_BYTES_PER_S = 50_000_000
@@ -38,6 +40,13 @@ def fit_text(fit: FitLabel) -> tuple[str, str]:
     """Return the text and tone ("good", "warn", "bad", "plain") of a fit label."""
     context = show_tokens(fit.n_ctx)
     match fit.kind:
+        case "vram" if fit.is_unified and fit.is_tight:
+            return tr("Tight: leaves {0} GB of shared memory free at {1}", _free_gb(fit), context), "warn"
+        case "vram" if fit.is_unified:
+            room = _used_of(fit.gpu_bytes, fit.gpu_room_bytes)
+            if fit.with_pictures:
+                return tr("Fits in shared memory with vision: {0} at {1}", room, context), "good"
+            return tr("Fits in shared memory: {0} at {1}", room, context), "good"
         case "vram":
             room = _used_of(fit.gpu_bytes, fit.gpu_room_bytes)
             with_pictures = tr("Fits in VRAM with vision: {0} at {1}", room, context)
@@ -69,6 +78,8 @@ def fit_text(fit: FitLabel) -> tuple[str, str]:
 def fit_word(fit: FitLabel) -> tuple[str, str]:
     """Return the text and tone of a short fit label, without numbers of memory."""
     match fit.kind:
+        case "vram" if fit.is_unified:
+            return (tr("Tight in memory"), "warn") if fit.is_tight else (tr("Fits in memory"), "good")
         case "vram":
             return tr("Fits in VRAM"), "good"
         case "experts" | "layers":
@@ -85,9 +96,13 @@ def fit_word(fit: FitLabel) -> tuple[str, str]:
 
 def fit_details(fit: FitLabel) -> str:
     """Return the tooltip of a fit label, with all numbers."""
+    on_gpu, in_ram = _used_of(fit.gpu_bytes, fit.gpu_room_bytes), _used_of(fit.ram_bytes, fit.ram_room_bytes)
+    if fit.is_unified:
+        memory = (tr("GPU: {0}, as part of the shared memory", on_gpu), tr("Shared memory: {0}", in_ram))
+    else:
+        memory = (tr("Video memory: {0}", on_gpu) if fit.gpu_room_bytes else "", tr("RAM: {0}", in_ram))
     lines = [
-        tr("Video memory: {0}", _used_of(fit.gpu_bytes, fit.gpu_room_bytes)) if fit.gpu_room_bytes else "",
-        tr("RAM: {0}", _used_of(fit.ram_bytes, fit.ram_room_bytes)),
+        *memory,
         tr("A tight fit: other programs may get slow. Close some, or choose a smaller file.") if fit.is_tight else "",
         tr("Context: {0} tokens, KV cache {1}", show_count(fit.n_ctx), fit.cache_type),
         tr("Includes the vision file.") if fit.with_pictures else tr("Without the vision file."),
@@ -134,11 +149,14 @@ def reason_text(offer: Offer) -> str:
     quant = offer.recommended
     if quant is None:
         return tr("No quant of this model fits in this PC's memory.")
+    context = show_tokens(quant.fit.n_ctx)
+    if quant.fit.is_unified and offer.reason in ("best_in_vram", "partly_in_ram", "good_with_experts_in_ram"):
+        if quant.fit.kind != "vram":
+            return tr("{0} needs more memory than the GPU may use, so the CPU computes a part of it.", quant.quant)
+        return tr("{0} is the best quant that fits in this PC's memory with a context of {1}.", quant.quant, context)
     return {
         "best_in_vram": tr(
-            "{0} is the best quant that fits entirely in video memory with a context of {1}.",
-            quant.quant,
-            show_tokens(quant.fit.n_ctx),
+            "{0} is the best quant that fits entirely in video memory with a context of {1}.", quant.quant, context
         ),
         "good_with_experts_in_ram": tr(
             "{0} doesn't fit in video memory, but a mixture of experts stays fast with some expert layers in RAM. "
@@ -180,6 +198,8 @@ def pc_text(pc: Pc) -> str:
     if not pc.gpus:
         return tr("No usable GPU · {0}", ram)
     names = " + ".join(short_card_name(gpu.description.strip() or gpu.name) for gpu in pc.gpus)
+    if pc.is_unified:
+        return tr("{0}, {1}", names, _shared_memory(pc))
     reserved = tr("{0} ({1} reserved)", _vram_gb(pc), show_bytes(pc.reserve_bytes * len(pc.gpus)))
     return tr("{0}, {1} · {2}", names, reserved if pc.reserve_bytes else _vram_gb(pc), ram)
 
@@ -189,6 +209,8 @@ def welcome_pc_text(pc: Pc) -> str:
     ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
     if pc.gpus:
         names = " + ".join(gpu.description.strip() or gpu.name for gpu in pc.gpus)
+        if pc.is_unified:
+            return tr("Your PC: {0}, {1}. Everything stays on this PC.", names, _shared_memory(pc))
         return tr("Your PC: {0}, {1} VRAM · {2}. Everything stays on this PC.", names, _vram_gb(pc), ram)
     return tr("Your PC: {0}, no usable GPU. Everything stays on this PC.", ram)
 
@@ -220,6 +242,14 @@ def _billions(params_b: float) -> str:
 def _vram_gb(pc: Pc) -> str:
     """Return the video memory of all GPUs, each rounded: two cards of 24 GB are 48 GB, though drivers report 47.4."""
     return tr("{0} GB", sum(round((gpu.total_bytes or 0) / GIB) for gpu in pc.gpus))
+
+
+def _shared_memory(pc: Pc) -> str:
+    """Return "128 GB of memory for GPU and CPU", and how much of it the GPU may use if that is clearly less."""
+    total = tr("{0} of memory for GPU and CPU", _round_gb(pc.shared_bytes))
+    if pc.vram_bytes >= _MOST_OF_IT * pc.shared_bytes:
+        return total
+    return tr("{0}, {1} of it for the GPU", total, _round_gb(pc.vram_bytes))
 
 
 def _round_gb(n_bytes: int) -> str:

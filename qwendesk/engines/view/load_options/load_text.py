@@ -72,7 +72,8 @@ def device_names(plan: Plan) -> Mapping[str, str]:
     """Return the name of each device for people by the engine's name. Equal cards are numbered."""
     gpus = plan.memory.gpus
     names = number_equal_names([gpu.description or gpu.name for gpu in gpus])
-    return {gpu.name: name for gpu, name in zip(gpus, names, strict=True)} | {plan.memory.ram.name: tr("RAM")}
+    ram = tr("Shared memory") if plan.memory.is_unified else tr("RAM")
+    return {gpu.name: name for gpu, name in zip(gpus, names, strict=True)} | {plan.memory.ram.name: ram}
 
 
 def amount_text(device: DevicePlan) -> str:
@@ -92,9 +93,15 @@ def fit_text(device: DevicePlan) -> tuple[str, str]:
 
 
 def shown_devices(plan: Plan) -> tuple[DevicePlan, ...]:
-    """Return the GPUs in use, and the RAM if no GPU is used, if experts are there, or if it is too small."""
+    """Return the GPUs in use, and the RAM if no GPU is used, if experts are there, or if it is too small.
+
+    If GPU and CPU share one memory, return it, and before it a GPU that may use less of it than all that is free.
+    """
     gpus = tuple(gpu for gpu in plan.memory.gpus if gpu.total_bytes)
     ram = plan.memory.ram
+    if plan.memory.is_unified:
+        shared = plan.memory.shared
+        return (*(gpu for gpu in gpus if (gpu.budget_bytes or 0) < (shared.budget_bytes or 0)), shared)
     return (*gpus, ram) if not gpus or plan.memory.experts_in_ram or ram.missing_bytes else gpus
 
 
