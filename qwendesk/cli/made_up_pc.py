@@ -137,9 +137,9 @@ def _unified_gpu(text: str, backend: str | None) -> tuple[DeviceInfo, float]:
     elif backend == "metal":
         limit = round(total * (_METAL_SHARE if total >= _SMALL_MAC_BYTES else _SMALL_METAL_SHARE))
     kind: DeviceKind = "gpu" if backend == "metal" else "igpu"
-    description = name or ("Apple GPU" if backend == "metal" else tr("GPU with {0} of shared memory", show_bytes(total)))
+    unnamed = "Apple GPU" if backend == "metal" else tr("GPU with {0} of shared memory", show_bytes(total))
     ggml_name = _BACKENDS[backend]
-    return DeviceInfo(f"{ggml_name}0", description, kind, ggml_name, limit, limit), total / GIB
+    return DeviceInfo(f"{ggml_name}0", name or unnamed, kind, ggml_name, limit, limit), total / GIB
 
 
 def _usual_backend(card: Card | None) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import BEST_FIRST, Backend, EnginePack
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB
 from qwendesk.engines.packs import PackState
+from qwendesk.hardware.engine_gpus import gpus_for_models
+from qwendesk.hardware.gpu_cards import find_card
 from qwendesk.hardware.snapshot import GpuReading, Vendor
 
-_SMALLEST_BYTES = 2 * GIB
-"""A card with less memory is too small for a useful model."""
 _VENDORS: dict[Backend, tuple[Vendor, ...]] = {
     "cuda": ("nvidia",),
     "rocm": ("amd",),
@@ -23,28 +22,25 @@ _NVIDIA_DRIVER = re.compile(r"(\d{3})(?:\.(\d+))?")
 """NVIDIA's own version number, such as "575.64". The number that Windows gives a driver does not match."""
 
 
-def cards(gpus: Sequence[GpuReading]) -> tuple[GpuReading, ...]:
-    """Return the NVIDIA and AMD cards that have enough dedicated memory for a model."""
-    return tuple(
-        gpu
-        for gpu in gpus
-        if gpu.vendor in ("nvidia", "amd")
-        and not gpu.unified
-        and (gpu.total_bytes is None or gpu.total_bytes >= _SMALLEST_BYTES)
-    )
-
-
 def unserved(gpus: Sequence[GpuReading], devices: Sequence[DeviceInfo]) -> tuple[GpuReading, ...]:
     """Return the cards of this PC if the engine sees none of them; empty while its `devices` are unknown.
 
     A laptop's integrated GPU may be all that the engine sees: with the card switched off, or with an old driver.
     """
-    return () if sees_card(devices) else cards(gpus)
+    return () if sees_card(devices) else gpus_for_models(gpus)
 
 
 def sees_card(devices: Sequence[DeviceInfo]) -> bool:
-    """Return whether an engine with these devices sees a graphics card, or hasn't listed its devices yet."""
-    return not devices or any(device.kind == "gpu" for device in devices)
+    """Return whether an engine with these devices sees a graphics card, or hasn't listed its devices yet.
+
+    An integrated GPU counts if it shares fast memory with the CPU, as in a Strix Halo.
+    """
+    return not devices or any(device.kind == "gpu" or _is_fast(device) for device in devices)
+
+
+def _is_fast(device: DeviceInfo) -> bool:
+    card = find_card(device.description) if device.kind == "igpu" else None
+    return card is not None and card.shares_ram
 
 
 def fits(backend: Backend, gpu: GpuReading) -> bool:

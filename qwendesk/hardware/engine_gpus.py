@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
 from qwendesk.hardware.bandwidth import pcie_bandwidth
+from qwendesk.hardware.gpu_cards import find_card
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import Sample
 
+_SMALLEST_CARD_BYTES = 2 * GIB
+"""A card with less memory is too small for a useful model."""
 _LEAST_CARVE_OUT_BYTES = 2 * GIB
 """AMD's carve-outs are 0.5 GiB by default, and up to 96 GiB if the user chose so."""
 
@@ -26,6 +29,21 @@ def match_gpus(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> dic
     for device, gpu in zip(missing, dedicated if len(dedicated) >= len(missing) else left, strict=False):
         found[device.name] = gpu
     return found
+
+
+def gpus_for_models(gpus: Sequence[GpuReading]) -> tuple[GpuReading, ...]:
+    """Return the NVIDIA and AMD GPUs that are worth an engine of their own.
+
+    They have enough memory of their own for a model, or share fast memory with the CPU, as in a Strix Halo.
+    """
+    return tuple(gpu for gpu in gpus if gpu.vendor in ("nvidia", "amd") and _has_memory_for_models(gpu))
+
+
+def _has_memory_for_models(gpu: GpuReading) -> bool:
+    if gpu.unified:
+        card = find_card(gpu.name or "")
+        return card is not None and card.shares_ram
+    return gpu.total_bytes is None or gpu.total_bytes >= _SMALLEST_CARD_BYTES
 
 
 def link_speeds(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tuple[tuple[str, float], ...]:

@@ -67,14 +67,18 @@ class LoadComparer:
         task.add_done_callback(self._tasks.discard)
 
     def _held_bytes(self, meters: MeterState) -> dict[str, int]:
-        """Return the engine process's memory on each GPU in bytes, by device name, where a probe reports it."""
+        """Return the engine process's memory on each GPU in bytes, by device name, where a probe reports it.
+
+        Of GPUs that use the RAM, probes report at most what lies in the carve-out.
+        """
         state, snapshot = self._engine.state, meters.snapshot
         if snapshot is None or state.welcome is None:
             return {}
         held = {}
+        shared = {device.name for device in state.devices if device.shares_ram}
         for name, gpu in match_gpus(state.devices, snapshot.gpus).items():
             process = gpu.process(state.welcome.pid or None)
-            if process is not None and process.dedicated_bytes:
+            if process is not None and process.dedicated_bytes and name not in shared:
                 held[name] = process.dedicated_bytes
         return held
 

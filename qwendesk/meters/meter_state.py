@@ -67,6 +67,8 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
     """None while no model is loaded."""
     bars: tuple[GpuBar, ...] = ()
     """The GPUs with memory of their own, those of the model first."""
+    shared: tuple[Segment, ...] = ()
+    """The memory of GPU and CPU, if the model is on GPUs that use the RAM."""
     spill: Spill | None = None
     answering: bool = False
     tok_s: float | None = None
@@ -140,6 +142,30 @@ def gpu_bar(gpu: GpuReading, row: Allocation | None, pid: int | None, excess_byt
     segments.append(Segment("other", used - held))
     segments.append(Segment("free", total - used))
     return GpuBar(gpu=gpu, total_bytes=total, used_bytes=used, excess_bytes=excess_bytes, segments=tuple(segments))
+
+
+def shared_memory(snapshot: Snapshot, report: LoadReport | None) -> tuple[Segment, ...]:
+    """Return the stacked bar of the memory that GPU and CPU share; nothing if it is unknown.
+
+    The system doesn't count the memory of the engine's GPU buffers as the engine's, so its own numbers are shown.
+    """
+    system, set_aside = snapshot.system, [gpu for gpu in snapshot.gpus if gpu.unified and gpu.vendor == "amd"]
+    if system.ram_total_bytes is None or system.ram_used_bytes is None:
+        return ()
+    total = system.ram_total_bytes + sum(gpu.total_bytes or 0 for gpu in set_aside)
+    used = system.ram_used_bytes + sum(gpu.used_bytes or 0 for gpu in set_aside)
+    rows = report.allocations if report is not None else ()
+    parts: Mapping[SegmentKind, int] = {
+        "weights": sum(row.weights_bytes for row in rows),
+        "context": sum(row.kv_bytes + row.recurrent_bytes for row in rows),
+        "buffers": sum(row.compute_bytes for row in rows),
+        "vision": sum(row.vision_bytes for row in rows),
+    }
+    wanted = sum(parts.values())
+    shown = min(wanted, used)
+    segments = [Segment(kind, n_bytes * shown // wanted) for kind, n_bytes in parts.items() if n_bytes]
+    held = sum(each.n_bytes for each in segments)
+    return (*segments, Segment("other", used - held), Segment("free", max(total - used, 0)))
 
 
 def other_processes(gpu: GpuReading, pid: int | None) -> dict[int, ProcessMemory]:

@@ -27,6 +27,7 @@ from qwendesk.meters.meter_state import (
     gpu_allocation,
     gpu_bar,
     new_consumer,
+    shared_memory,
     used_devices,
 )
 from qwendesk.meters.remedy_service import MeteredEngine, RemedyService
@@ -186,6 +187,7 @@ class MeterService:
             snapshot=snapshot,
             state=spill_state,
             bars=tuple(bar for bar in bars if bar is not None),
+            shared=shared_memory(snapshot, report) if spill_state is SpillState.UNIFIED else (),
             spill=self._spill(snapshot, pid, spill_state),
             answering=self._answers.is_answering,
             tok_s=self._answers.decode_tok_s,

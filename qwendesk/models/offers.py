@@ -13,6 +13,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
+from qwendesk.hardware.engine_gpus import gpus_for_models
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
@@ -25,8 +26,6 @@ from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
 from qwendesk.models.speed_reports import find_doubtful, find_reports
 from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
 
-_SMALLEST_CARD_BYTES = 2 * GIB
-"""Cards with less memory are not reported as unused."""
 _NOT_FOR_HOME = frozenset({"BF16", "F16", "F32"})
 
 
@@ -148,19 +147,13 @@ class OffersService:
 
 
 def unused_gpus(offers: Offers, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Return the names of NVIDIA and AMD cards with memory of their own, if the engine sees no GPU at all.
+    """Return the names of NVIDIA and AMD GPUs that models could use, if the engine sees no GPU at all.
 
     Return nothing while that isn't known. An engine that didn't start is reported elsewhere.
     """
     if snapshot is None or offers.state != "ready" or not offers.pc.is_probed or offers.pc.gpus:
         return ()
-    return tuple(
-        gpu.name or str(gpu.vendor)
-        for gpu in snapshot.gpus
-        if gpu.vendor in ("nvidia", "amd")
-        and not gpu.unified
-        and (gpu.total_bytes is None or gpu.total_bytes >= _SMALLEST_CARD_BYTES)
-    )
+    return tuple(gpu.name or str(gpu.vendor) for gpu in gpus_for_models(snapshot.gpus))
 
 
 def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer, ...]:

@@ -4,7 +4,7 @@ import pytest
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
-from qwendesk.core.units import GIB
+from qwendesk.core.units import GIB, MIB
 from qwendesk.engines.pack_fit import obstacle, packs_for, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.hardware.snapshot import GpuReading
@@ -47,5 +47,8 @@ def test_gpu_is_unserved_only_if_the_engine_lists_none() -> None:
     assert unserved((NVIDIA, IRIS), ()) == ()
     assert unserved((NVIDIA, IRIS), (cpu,)) == (NVIDIA,)
     assert unserved((NVIDIA,), (gpu, cpu)) == ()
+    halo = GpuReading(name="AMD Strix Halo", vendor="amd", unified=True, total_bytes=512 * MIB)
+    assert unserved((halo,), (cpu,)) == (halo,), "its memory is fast"
+    assert unserved((halo,), (DeviceInfo("Vulkan0", "Radeon 8060S Graphics", "igpu", "Vulkan"), cpu)) == ()
     integrated = DeviceInfo("Vulkan0", "Iris", "igpu", "Vulkan")
     assert unserved((NVIDIA, IRIS), (integrated, cpu)) == (NVIDIA,), "a laptop whose card is switched off"

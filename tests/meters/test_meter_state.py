@@ -5,13 +5,14 @@ from pathlib import PurePath
 import msgspec
 import pytest
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import DeviceInfo, Segment
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation
 from qwendesk.hardware.engine_gpus import match_gpus
-from qwendesk.hardware.snapshot import GpuReading, ProcessMemory
+from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 from qwendesk.meters.measured_speeds import MeasuredSpeed, MeasuredSpeeds, key_of
-from qwendesk.meters.meter_state import gpu_bar, new_consumer, used_devices
+from qwendesk.meters.meter_state import gpu_bar, new_consumer, shared_memory, used_devices
+from qwendesk.meters.view.meter_text import segments_text
 from tests.fakes.gaming_pc import OPTIONS, REPORT
 
 
@@ -72,6 +73,21 @@ def test_the_segments_always_add_up(dedicated):
 def test_no_bar_where_memory_is_unknown_or_the_ram():
     assert gpu_bar(GpuReading(total_bytes=GIB), None, None) is None
     assert gpu_bar(GpuReading(total_bytes=GIB, used_bytes=1, unified=True), None, None) is None
+
+
+def test_shared_memory_shows_the_engines_numbers_of_gpu_and_cpu() -> None:
+    """The system counts buffers of the GPU as used by nobody. A carve-out is memory beside the RAM."""
+    halo = GpuReading(name="AMD Strix Halo", vendor="amd", unified=True, total_bytes=32 * GIB, used_bytes=30 * GIB)
+    system = SystemReading(ram_total_bytes=96 * GIB, ram_available_bytes=76 * GIB, engine_ram_bytes=GIB)
+    rows = (Allocation("Vulkan0", weights_bytes=40 * GIB, kv_bytes=5 * GIB), Allocation("CPU", compute_bytes=GIB))
+    loaded = msgspec.structs.replace(REPORT, allocations=rows)
+    bar = {each.kind: each.n_bytes for each in shared_memory(Snapshot(at_s=1.0, gpus=(halo,), system=system), loaded)}
+
+    assert bar == {
+        "weights": 40 * GIB, "context": 5 * GIB, "buffers": GIB, "other": 4 * GIB, "free": 78 * GIB,
+    }  # fmt: skip
+    assert segments_text([Segment(kind, n_bytes) for kind, n_bytes in bar.items()]) == "50.0 / 128 GB"
+    assert shared_memory(Snapshot(at_s=1.0), loaded) == ()
 
 
 def test_vram_consumers_are_found():

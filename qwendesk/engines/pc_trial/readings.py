@@ -64,7 +64,7 @@ class SpillWatch:
         self._devices = [device for device in devices if device.kind in ("gpu", "igpu") and rows.get(device.name)]
         self._loaded = {
             device.name: GpuAllocation(
-                unified=device.kind == "igpu",
+                unified=device.shares_ram,
                 device_bytes=rows[device.name],
                 host_bytes=report.host_bytes,
                 reserve_bytes=reserve_bytes,

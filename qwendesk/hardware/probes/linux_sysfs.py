@@ -26,6 +26,8 @@ _GENERATIONS = {
 _AMD_VENDOR = "0x1002"
 _MAX_APU_BYTES = 1024**3
 """APUs reserve at most about this much RAM as video memory, unless the BIOS is set to more."""
+_FAST_APUS = {"0x1586": "AMD Strix Halo"}
+"""Names of APUs with fast memory by PCI device ID. The driver has no product name for them."""
 _INTEL_VENDOR = "0x8086"
 _INTEL_MEMORY_FILES = ("device/tile0/physical_vram_size_bytes", "lmem_total_bytes")
 """Files with the size of dedicated memory, for xe and for i915. Integrated GPUs have neither."""
@@ -52,12 +54,13 @@ def _amd_reading(card: Path) -> GpuReading:
     total = number_in(read_text(device / "mem_info_vram_total"))
     core = sensor(sensors, "freq1_input", per_unit=1e6)
     memory = sensor(sensors, "freq2_input", per_unit=1e6)
+    fast_apu = _FAST_APUS.get(read_text(device / "device") or "")
     return GpuReading(
         pci=pci_of(card),
-        name=read_text(device / "product_name") or None,
+        name=read_text(device / "product_name") or fast_apu,
         vendor="amd",
         driver=driver_of(card),
-        unified=is_apu(total, has_memory_clock=memory is not None),
+        unified=fast_apu is not None or is_apu(total, has_memory_clock=memory is not None),
         total_bytes=total,
         used_bytes=number_in(read_text(device / "mem_info_vram_used")),
         shared_total_bytes=number_in(read_text(device / "mem_info_gtt_total")),

@@ -167,10 +167,13 @@ class MeterBar(QFrame):
         restyle(self._state, "chip", tone)
 
     def _show_memory(self) -> None:
-        """Show the video memory if there is any, else the RAM."""
+        """Show the memory that the model is in, or without a model the video memory if there is any, else the RAM."""
         bars, snapshot = self._meters.bars, self._meters.snapshot
         if self._has_several and snapshot is not None:
             self.gpus.show_bars(bars, snapshot.gpus)
+            return
+        if self._meters.shared:
+            self._show_shared_memory(self._meters.shared)
             return
         if bars:
             self._memory_name.setText(tr("VRAM"))
@@ -192,6 +195,15 @@ class MeterBar(QFrame):
             tr("{0}\nClick to see the last five minutes", meter_text.ram_tooltip(system, self._compared))
         )
         self.memory.setAccessibleName(tr("RAM: {0}", meter_text.pair_text(used, total)))
+
+    def _show_shared_memory(self, segments: tuple[Segment, ...]) -> None:
+        """Show the memory of a PC whose GPU uses the RAM."""
+        text = meter_text.segments_text(segments)
+        self._memory_name.setText(tr("Shared memory"))
+        self.memory.show_segments(segments)
+        self._memory_text.setText(text)
+        self.memory.setToolTip(meter_text.shared_tooltip(segments, self._compared))
+        self.memory.setAccessibleName(tr("Shared memory: {0}", text))
 
     def _set_height(self) -> None:
         theme = current_theme()

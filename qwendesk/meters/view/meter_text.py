@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from qwendesk.core.devices import Segment
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison
 from qwendesk.core.translation import tr, tr_n
@@ -90,6 +91,22 @@ def gpu_line_texts(bar: GpuBar, name: str) -> tuple[str, ...]:
         (number or name,),
     )
     return tuple(dict.fromkeys(" · ".join(part for part in form if part) for form in forms))
+
+
+def segments_text(segments: Sequence[Segment]) -> str:
+    """Return used and total memory of a bar as "52.3 / 125 GB"."""
+    total = sum(each.n_bytes for each in segments)
+    return pair_text(total - sum(each.n_bytes for each in segments if each.kind == "free"), total)
+
+
+def shared_tooltip(segments: Sequence[Segment], compared: Sequence[Comparison] = ()) -> str:
+    """Return all numbers of a memory that GPU and CPU share, one on each line."""
+    lines = [tr("GPU and CPU use the same memory")]
+    lines += [tr("{0}: {1}", segment_name(each.kind), show_bytes(each.n_bytes)) for each in segments]
+    if compared:
+        lines.append(tr("This model: {0}", compared_text(compared)))
+    lines.append(tr("Click to see the last five minutes"))
+    return "\n".join(lines)
 
 
 def compared_text(rows: Sequence[Comparison]) -> str:

@@ -61,6 +61,12 @@ def test_discrete_amd_card_is_read(tmp_path):
     assert (gpu.core_mhz, gpu.memory_mhz, gpu.pcie_generation, gpu.pcie_width) == (2482, 1249, 4, 16)
 
 
+def test_a_strix_halo_is_known_by_its_id_even_if_much_memory_is_set_aside_for_it(tmp_path):
+    files = APU | {"card0/device/device": "0x1586", "card0/device/mem_info_vram_total": str(96 * GIB)}
+    (gpu,) = LinuxAmdProbe(write_files(tmp_path, files)).read(NOW).gpus
+    assert (gpu.name, gpu.unified, gpu.total_bytes) == ("AMD Strix Halo", True, 96 * GIB)
+
+
 def test_amd_apu_and_discrete_card_are_read(tmp_path):
     write_files(tmp_path, RX_7900)
     apu, card = LinuxAmdProbe(write_files(tmp_path, APU)).read(NOW).gpus
