@@ -115,7 +115,9 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     max_tokens: Annotated[
         int,
         Setting("Longest output", "--predict",
-                "The most tokens of thinking and answer together. The context is always a limit.", _OUTPUT,
+                "The most tokens of thinking and answer together. The context is always a limit. The model cards "
+                "advise 32,768 for most questions and 81,920 for hard mathematics and programming.",
+                _OUTPUT,
                 unit="tokens", low=-1, high=4_194_304, minus_one="Unlimited", ollama="num_predict", vllm="max_tokens"),
     ] = -1
     json_schema: Annotated[

@@ -72,8 +72,10 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 0
     n_gpu_layers: Annotated[
         Literal["auto", "all"] | int,
-        Setting("GPU offload", "--n-gpu-layers", "Layers in VRAM. Auto keeps as many as fit; a number ends that.", _GPU,
-                unit="layers", low=0, high=10_000, ollama="num_gpu"),
+        Setting("GPU offload", "--n-gpu-layers",
+                "Layers in VRAM. Auto keeps as many as fit. A number that you set replaces this plan, as in "
+                "llama.cpp, where it turns --fit off.",
+                _GPU, unit="layers", low=0, high=10_000, ollama="num_gpu"),
     ] = "auto"
     n_cpu_moe: Annotated[
         Literal["auto"] | int,
@@ -92,7 +94,10 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = ()
     split_mode: Annotated[
         Literal["layer", "row", "tensor", "none"],
-        Setting("Split mode", "--split-mode", "How several GPUs share a model.", _GPU),
+        Setting("Split mode", "--split-mode",
+                "How several GPUs share a model. Layer suits most PCs, because little crosses the slots. Row and "
+                "tensor send data for every layer and need fast links: NVLink, or PCIe 4.0 x8 or more for each GPU.",
+                _GPU),
     ] = "layer"
     tensor_split: Annotated[
         tuple[float, ...],
@@ -149,7 +154,10 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = False
     kv_overrides: Annotated[
         tuple[str, ...],
-        Setting("Header overrides", "--override-kv", "KEY=TYPE:VALUE, where TYPE is int, float, bool or str.", _MODEL,
+        Setting("Header overrides", "--override-kv",
+                "KEY=TYPE:VALUE, where TYPE is int, float, bool or str. The example uses 6 experts a token: faster "
+                "than with the number that the model was trained with, and less accurate.",
+                _MODEL,
                 placeholder="qwen35moe.expert_used_count=int:6"),
     ] = ()
     rope_scaling: Annotated[
