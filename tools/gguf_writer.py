@@ -11,7 +11,12 @@ from qwendesk.hub.gguf_header import MAGIC
 from qwendesk.hub.gguf_types import LIST_VALUE, TENSOR_TYPES, TEXT_VALUE, VALUE_LAYOUTS
 
 ALIGNMENT = 32
-_BOOL, _I32, _U32, _F32 = 7, 5, 4, 6
+_BOOL, _I32, _U32, _F32, _U64 = 7, 5, 4, 6, 10
+
+
+class LongNumbers(tuple[int, ...]):
+    """A list that is written as u64, not i32."""
+
 
 Value = bool | int | float | str | Sequence[str] | Sequence[int] | Sequence[float]
 
@@ -73,7 +78,7 @@ def value_bytes(value: Value) -> bytes:
     if isinstance(value[0], str):
         items = b"".join(text_bytes(str(item)) for item in value)
         return struct.pack("<IIQ", LIST_VALUE, TEXT_VALUE, len(value)) + items
-    kind = _kind(value[0], whole=_I32)
+    kind = _kind(value[0], whole=_U64 if isinstance(value, LongNumbers) else _I32)
     layout = struct.Struct(f"<{len(value)}{VALUE_LAYOUTS[kind].format[-1]}")
     return struct.pack("<IIQ", LIST_VALUE, kind, len(value)) + layout.pack(*value)
 

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.hardware.estimated_facts import Dimensions
+from qwendesk.hardware.estimated_facts import NGRAM_LAYER, Dimensions
 from tools.bench_vocabulary import Vocabulary
-from tools.gguf_writer import Value
+from tools.gguf_writer import LongNumbers, Value
 
 _QWEN = Dimensions(
     block_count=40,
@@ -61,14 +61,33 @@ REAL_SIZES: Mapping[str, Dimensions] = MappingProxyType(
             feed_forward_length=3584,
             is_tied=True,
         ),
+        "flash-next": msgspec.structs.replace(
+            _QWEN,
+            block_count=48,
+            embedding_length=2560,
+            head_count=24,
+            ssm_inner_size=6144,
+            expert_count=512,
+            expert_used_count=10,
+            feed_forward_length=640,
+            hyper_connections=4,
+            hyper_connection_rank=320,
+            indexer_head_count=4,
+            indexer_key_length=128,
+            indexer_top_k=2048,
+            ngram_rows=320_001_536,
+            ngram_row_length=160,
+        ),
     }
 )
-"""Dimensions of Qwen3.5 as their makers publish them."""
+"""Dimensions of Qwen3.5 and Qwen3.8-Flash-Next as their makers publish them."""
+_NGRAM_HEADS = 16
+"""Rows of the table for each token: 8 for its pair and 8 for its triple."""
 
 
 def model_values(dimensions: Dimensions, name: str, file_type: int) -> dict[str, Value]:
     """All but the tokenizer. `file_type` is llama.cpp's number of the quant."""
-    architecture = "qwen35moe" if dimensions.expert_count else "qwen35"
+    architecture = "qwen4exp" if dimensions.hyper_connections else "qwen35moe" if dimensions.expert_count else "qwen35"
     rotated = dimensions.key_length // 4
     pairs = rotated // 2
     numbers: dict[str, Value] = {
@@ -102,12 +121,39 @@ def model_values(dimensions: Dimensions, name: str, file_type: int) -> dict[str,
         }
     else:
         numbers["feed_forward_length"] = dimensions.feed_forward_length
+    if dimensions.hyper_connections:
+        numbers |= _flash_next_values(dimensions)
     return {
         "general.architecture": architecture,
         "general.type": "model",
         "general.name": name,
         "general.file_type": file_type,
         **{f"{architecture}.{key}": value for key, value in numbers.items()},
+    }
+
+
+def _flash_next_values(dimensions: Dimensions) -> dict[str, Value]:
+    """What only qwen4exp has. The numbers for hashing n-grams are made up: they don't matter for memory."""
+    heads = range(_NGRAM_HEADS)
+    rows = dimensions.ngram_rows // _NGRAM_HEADS
+    return {
+        "hyper_connection.count": dimensions.hyper_connections,
+        "hyper_connection.low_rank": dimensions.hyper_connection_rank,
+        "attention.indexer.head_count": dimensions.indexer_head_count,
+        "attention.indexer.key_length": dimensions.indexer_key_length,
+        "attention.indexer.top_k": dimensions.indexer_top_k,
+        "attention.compress_ratios": [
+            0 if (layer + 1) % dimensions.full_attention_interval else 4 for layer in range(dimensions.block_count)
+        ],
+        "ple.layers": [NGRAM_LAYER],
+        "ple.ngram_size": 3,
+        "ple.heads_per_ngram": _NGRAM_HEADS // 2,
+        "ple.conv_kernel": 4,
+        "ple.eos_token_id": 0,
+        "ple.layer_multipliers": LongNumbers((3, 5, 7)),
+        "ple.head_offsets": LongNumbers(head * rows for head in heads),
+        "ple.head_vocab_sizes": LongNumbers(rows for _ in heads),
+        "embedding_length_per_layer_input": dimensions.ngram_row_length,
     }
 
 

@@ -68,6 +68,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "--cache-type-k": "-ctk",
         "--cache-type-v": "-ctv",
         "--load-mode": "-lm",
+        "--lazy-mode": "-lzm",
         "--cache-ram": "-cram",
         "--no-kv-offload": "-nkvo",
         "--temp": "--temperature",

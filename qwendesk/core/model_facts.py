@@ -5,6 +5,9 @@ import msgspec
 EXPERT_TENSORS = r"ffn_(up|down|gate|gate_up)_(ch|)exps"
 """Regular expression for a layer's expert tensors after "blk.<layer>."; the same as llama.cpp's for --n-cpu-moe."""
 
+LAZY_TABLE = "per_layer_token_embd.weight"
+"""The table that llama.cpp can read row by row from the file: the n-grams of Qwen3.8-Flash-Next (28.8 GB)."""
+
 
 class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The hyperparameters that determine memory use, named as in llama.cpp; 0 if the model has none."""
@@ -24,6 +27,16 @@ class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     vocab_size: int
     expert_count: int = 0
     expert_used_count: int = 0
+    hyper_connections: int = 0
+    """Residual streams side by side, in place of one (Qwen3.8-Flash-Next)."""
+    hyper_connection_rank: int = 0
+    indexer_head_count: int = 0
+    """Heads of the indexer, which chooses the tokens that sparse attention looks at."""
+    indexer_key_length: int = 0
+    indexer_top_k: int = 0
+    ngram_rows: int = 0
+    """Rows of the n-gram table, of which each token uses a few."""
+    ngram_row_length: int = 0
 
 
 class TensorFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -67,6 +80,12 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     ssm_state_size: int = 0
     ssm_group_count: int = 0
     ssm_inner_size: int = 0
+    hyper_connections: int = 0
+    """Residual streams side by side; 0 for the usual one."""
+    indexer_head_count: int = 0
+    indexer_key_length: int = 0
+    """Length of the indexer's keys, of which sparse attention caches one for each token and layer."""
+    indexer_top_k: int = 0
     vocab_size: int = 0
     projection_dim: int = 0
     """mmproj only: length of its output vectors; must equal the model's embedding_length."""

@@ -139,6 +139,16 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             _MEMORY,
         ),
     ] = "auto"
+    lazy_mode: Annotated[
+        Literal["auto", "on", "off"],
+        Setting(
+            "Tables on disk", "--lazy-mode",
+            "Some models, such as Qwen3.8-Flash-Next, have a table of which each token needs a few rows. On reads them "
+            "from the file, which should be on an SSD. Off keeps the table in RAM. Auto is on from 4 GiB, but off for "
+            "a GPU that shares the RAM.",
+            _MEMORY, source="llama.cpp b11312",
+        ),
+    ] = "auto"
     offload_kqv: Annotated[
         bool, Setting("KV cache on GPU", "--no-kv-offload",
                       "If off, the KV cache is kept in RAM, which is slow.", _MEMORY)
@@ -239,7 +249,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class DecidedOptions(LoadOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Load options as the engine takes them: the planner has replaced every "auto" by a value.
 
-    The defaults are llama.cpp's. `flash_attn` and `rope_scaling` may still be "auto": llama.cpp resolves them itself.
+    The defaults are llama.cpp's. `flash_attn`, `rope_scaling` and `lazy_mode` may still be "auto": llama.cpp resolves
+    them itself.
     """
 
     n_ubatch: int = 512

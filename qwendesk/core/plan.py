@@ -19,6 +19,9 @@ PlanKind = Literal["vram", "some_experts_in_ram", "all_experts_in_ram", "layers_
 """Where the weights are, from fastest to slowest: all in VRAM; some or all experts in RAM; whole layers in RAM;
 everything in RAM; more than fits in RAM, so that parts are read from disk repeatedly."""
 
+DriveKind = Literal["ssd", "hdd", ""]
+""""" if the system doesn't tell."""
+
 
 class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     """The memory available to a plan, in bytes, from the engine and the hardware probes."""
@@ -43,6 +46,8 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes/s if measured on this PC; None uses a typical value."""
     gpu_factor: float = 1.0
     """By how much the GPUs were faster than estimated, as measured on this PC; 1 before any measurement."""
+    drive: DriveKind = ""
+    """The drive of the model file."""
     pcie_bandwidth: tuple[tuple[str, float], ...] = ()
     """Device name and bytes/s of copies over its PCIe link, where the probes tell generation and width."""
     carve_outs: tuple[tuple[str, int], ...] = ()
@@ -115,6 +120,8 @@ class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
     ram_weights_bytes: int
     """The weights in RAM, which mmap may leave on disk."""
     experts_in_ram: bool
+    lazy_bytes: int = 0
+    """A table that is read row by row from the file, and is not in RAM."""
 
     @property
     def cpu_expert_layers(self) -> int:

@@ -49,7 +49,7 @@ async def exact_plan(
             return msgspec.structs.replace(
                 plan, why=(*plan.why, tr("These are estimates: the engine has no exact numbers. {0}", answer.problem))
             )
-        exact = with_engine_numbers(plan, answer.allocations, options, lacking)
+        exact = with_engine_numbers(plan, _without_table(plan, answer.allocations), options, lacking)
         over = _missing(exact)
         if not over or not plan.fits or not rounds_left:
             return exact
@@ -107,6 +107,16 @@ def _joined(device: DevicePlan, row: Allocation | None, knows_weights: bool, lac
         compute_bytes=row.compute_bytes,
         vision_bytes=row.vision_bytes or device.vision_bytes,
         other_bytes=drift,
+    )
+
+
+def _without_table(plan: Plan, allocations: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
+    """Return what a dry run says, without a table that stays on the drive: the engine counts it as in RAM."""
+    return tuple(
+        msgspec.structs.replace(row, weights_bytes=max(row.weights_bytes - plan.memory.lazy_bytes, 0))
+        if row.device == "CPU"
+        else row
+        for row in allocations
     )
 
 

@@ -17,6 +17,18 @@ _PIPELINE_COPIES = 4
 """llama.cpp's GGML_SCHED_MAX_COPIES: pipelined GPUs work on several batches at once, each with its own inputs."""
 
 
+_KEPT_STREAMS, _NGRAM_STREAMS = 4, 9
+"""How often all residual streams of Qwen3.8-Flash-Next exist at once: in a layer, and in that with n-grams.
+
+Like the next, from dry runs on the CPU, with 2K to 262K tokens of context and batches of 128 to 2048.
+"""
+_SELECTION_BYTES = 11
+"""For each token of the batch and of the context, to choose the tokens that sparse attention looks at.
+
+Their scores and the sum with the mask (4 each), the new mask (2), and a quarter of 4 for the bias of the blocks.
+"""
+
+
 class Widths(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes of the activations in one layer, in floats per token."""
 
@@ -32,6 +44,12 @@ class Widths(msgspec.Struct, frozen=True, kw_only=True):
     """The expert phase while experts are copied from RAM."""
     vocabulary: int
     is_mixture: bool
+    streams: int = 0
+    """All residual streams of a model that has several side by side; else 0."""
+    indexer_key: int = 0
+    """Length of an indexer's key; 0 without sparse attention."""
+    top_k: int = 0
+    """Tokens that sparse attention chooses; 0 without it."""
 
 
 class RamCopies(msgspec.Struct, frozen=True):
@@ -54,16 +72,21 @@ def activation_widths(facts: ModelFacts) -> Widths:
     channels = facts.ssm_inner_size + 2 * facts.ssm_group_count * facts.ssm_state_size
     recurrence = 3 * channels + facts.ssm_inner_size if facts.ssm_state_size else 0
     forward = used * hidden + 3 * used * width + 3 * hidden if used else 3 * width + 2 * hidden
+    streams = facts.hyper_connections * hidden if facts.hyper_connections > 1 else 0
+    ngrams = _NGRAM_STREAMS * streams + 2 * hidden if streams else 0
     return Widths(
         hidden=hidden,
         channels=channels,
         queries=facts.head_count * head,
         keys=(facts.head_count_kv or facts.head_count) * head,
         heads=facts.head_count,
-        widest_phase=max(forward, recurrence),
-        expert_phase=2 * hidden + used * width + 2 * facts.expert_count,
+        widest_phase=max(max(forward, recurrence) + _KEPT_STREAMS * streams, ngrams),
+        expert_phase=2 * hidden + used * width + 2 * facts.expert_count + 2 * streams,
         vocabulary=facts.vocab_size,
         is_mixture=bool(used),
+        streams=streams,
+        indexer_key=facts.indexer_key_length,
+        top_k=facts.indexer_top_k,
     )
 
 
@@ -71,9 +94,10 @@ def cpu_only_bytes(widths: Widths, n_ctx: int, n_ubatch: int, flash_attn: bool) 
     """Return the bytes in RAM if no GPU is used."""
     mask = _mask(n_ctx, n_ubatch, flash_attn)
     phase = mask + _FLOAT * n_ubatch * (widths.widest_phase + widths.hidden)
-    if not flash_attn:
-        phase = max(phase, mask + _scores(widths, n_ctx, n_ubatch) + _attention(widths, n_ubatch, widths.hidden))
-    return phase + _outputs(widths)
+    if not flash_attn or widths.top_k:
+        scores = _scores(widths, n_ctx, n_ubatch, flash_attn)
+        phase = max(phase, mask + scores + _attention(widths, n_ubatch, widths.hidden))
+    return max(phase, _pooled(widths, n_ctx)) + _outputs(widths)
 
 
 def host_bytes(
@@ -109,8 +133,8 @@ def gpu_bytes(
         phases.append(ram_copies.expert_pair + row * widths.expert_phase)
     if flash_attn and cache_f16_bytes:
         phases.append(cache_f16_bytes + row * (6 * widths.queries + widths.hidden))
-    if not flash_attn:
-        scores = _scores(widths, n_ctx, n_ubatch)
+    if not flash_attn or widths.top_k:
+        scores = max(_scores(widths, n_ctx, n_ubatch, flash_attn), _pooled(widths, n_ctx))
         moved = ram_copies.expert_pair * 2 // 5
         phases.append(scores + _attention(widths, n_ubatch, 0) // (2 if moved else 1) + moved)
     if ram_copies.largest:
@@ -125,7 +149,7 @@ def _cpu_layer(widths: Widths, n_ctx: int, n_ubatch: int, flash_attn: bool, ram_
     """Return the bytes on the GPU for the attention of a layer in RAM, whose cache is copied with its weights."""
     passed_on = _attention(widths, n_ubatch, 2 * widths.hidden if widths.is_mixture else 0)
     if not flash_attn:
-        return _scores(widths, n_ctx, n_ubatch) + ram_copies.layer_kv + passed_on
+        return _scores(widths, n_ctx, n_ubatch, flash_attn) + ram_copies.layer_kv + passed_on
     if widths.is_mixture:
         return ram_copies.layer_kv + max(ram_copies.largest, ram_copies.layer_kv // 2) + passed_on
     return ram_copies.layer_kv * 13 // 10 + passed_on
@@ -135,13 +159,23 @@ def _mask(n_ctx: int, n_ubatch: int, flash_attn: bool) -> int:
     return n_ctx * n_ubatch * (2 if flash_attn else 4)
 
 
-def _scores(widths: Widths, n_ctx: int, n_ubatch: int) -> int:
-    """Return the bytes without flash attention: a float for each head, token of the batch and token of the context."""
-    return _FLOAT * widths.heads * n_ctx * n_ubatch
+def _scores(widths: Widths, n_ctx: int, n_ubatch: int, flash_attn: bool) -> int:
+    """Return the bytes of the scores of each token of the batch with each of the context.
+
+    Without flash attention, they are a float for each head. Sparse attention has its own, to choose the tokens.
+    """
+    selection = _SELECTION_BYTES * n_ctx * n_ubatch if widths.top_k else 0
+    return selection + (0 if flash_attn else _FLOAT * widths.heads * n_ctx * n_ubatch)
 
 
 def _attention(widths: Widths, n_ubatch: int, more: int) -> int:
-    return _FLOAT * n_ubatch * (4 * widths.queries + 6 * widths.keys + more)
+    streams = _KEPT_STREAMS * widths.streams + widths.top_k
+    return _FLOAT * n_ubatch * (4 * widths.queries + 6 * widths.keys + more + streams)
+
+
+def _pooled(widths: Widths, n_ctx: int) -> int:
+    """Return the bytes of the indexer's keys while they are averaged in blocks, independent of the batch."""
+    return 13 * widths.indexer_key * n_ctx // 2
 
 
 def _outputs(widths: Widths) -> int:

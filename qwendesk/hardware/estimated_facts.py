@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from qwendesk.core.model_facts import Hyperparameters, ModelFacts, TensorFacts
+from qwendesk.core.model_facts import LAZY_TABLE, Hyperparameters, ModelFacts, TensorFacts
 
 _BITS: Mapping[str, float] = MappingProxyType(
     {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q6_K": 6.5625, "Q5_K": 5.5, "Q4_K": 4.5, "Q3_K": 3.4375}
@@ -19,6 +19,11 @@ _BITS: Mapping[str, float] = MappingProxyType(
 _TIED_UP_TO_PARAMS_B = 6.0
 """Qwen3.5 models up to 4B use the token embeddings as the output matrix too; the limit is in billions."""
 _WIDTH_STEP = 64
+NGRAM_LAYER = 1
+"""The layer of Qwen3.8-Flash-Next that has n-gram embeddings."""
+_NGRAM_CONVOLUTION = 4
+_TABLE_BITS = 4.5
+"""IQ4_NL: Unsloth's files of all quants but Q8_0 have the n-gram table in it."""
 
 
 class TensorShape(msgspec.Struct, frozen=True):
@@ -55,19 +60,35 @@ def dimensions_of(numbers: Hyperparameters, params_b: float = 0.0) -> Dimensions
 
 
 def tensor_shapes(dimensions: Dimensions) -> Iterator[TensorShape]:
-    """Yield the tensors of a qwen35 or qwen35moe file. Shapes have ggml's order: the fastest dimension first."""
+    """Yield the tensors of a qwen35, qwen35moe or qwen4exp file. Shapes have ggml's order: fastest dimension first."""
     hidden = dimensions.embedding_length
+    has_streams = dimensions.hyper_connections > 0
     yield TensorShape("token_embd.weight", (hidden, dimensions.vocab_size), True)
-    yield TensorShape("output_norm.weight", (hidden,), False)
+    if has_streams:
+        yield from _streams("output_hc", dimensions)
+    else:
+        yield TensorShape("output_norm.weight", (hidden,), False)
+    if dimensions.ngram_rows:
+        yield TensorShape(LAZY_TABLE, (dimensions.ngram_row_length, dimensions.ngram_rows), True)
     if not dimensions.is_tied:
         yield TensorShape("output.weight", (hidden, dimensions.vocab_size), True)
     for layer in range(dimensions.block_count + dimensions.nextn_layers):
         block = f"blk.{layer}"
         is_draft = layer >= dimensions.block_count
-        yield TensorShape(f"{block}.attn_norm.weight", (hidden,), False)
-        yield TensorShape(f"{block}.post_attention_norm.weight", (hidden,), False)
+        if has_streams:
+            for part in ("attn", "ffn"):
+                yield from _streams(f"{block}.hc_{part}", dimensions)
+                inject = (hidden * dimensions.hyper_connections, dimensions.hyper_connections)
+                yield TensorShape(f"{block}.hc_{part}_inject.weight", inject, False)
+        else:
+            yield TensorShape(f"{block}.attn_norm.weight", (hidden,), False)
+            yield TensorShape(f"{block}.post_attention_norm.weight", (hidden,), False)
         has_attention = is_draft or (layer + 1) % max(dimensions.full_attention_interval, 1) == 0
         yield from _attention(block, dimensions) if has_attention else _recurrence(block, dimensions)
+        if has_attention and dimensions.indexer_key_length:
+            yield from _indexer(block, dimensions)
+        if dimensions.ngram_rows and layer == NGRAM_LAYER:
+            yield from _ngrams(block, dimensions)
         yield from _experts(block, dimensions) if dimensions.expert_count else _feed_forward(block, dimensions)
         if is_draft:
             yield TensorShape(f"{block}.nextn.eh_proj.weight", (2 * hidden, hidden), True)
@@ -82,18 +103,17 @@ def estimate_facts(
     shapes = tuple(tensor_shapes(dimensions))
     plain = sum(4 * math.prod(each.shape) for each in shapes if not each.is_matrix)
     elements = sum(math.prod(each.shape) for each in shapes if each.is_matrix)
-    bytes_each = max(file_bytes - plain, 0) / max(elements, 1)
-    kind = _nearest_type(8 * bytes_each)
-    tensors = tuple(
-        TensorFacts(
-            each.name,
-            kind if each.is_matrix else "F32",
-            each.shape,
-            round(math.prod(each.shape) * bytes_each) if each.is_matrix else 4 * math.prod(each.shape),
-        )
-        for each in shapes
-    )
-    numbers = {key: getattr(dimensions, key) for key in Hyperparameters.__struct_fields__ if key != "block_count"}
+    table = dimensions.ngram_rows * dimensions.ngram_row_length
+    table_bytes_each = _TABLE_BITS / 8
+    bytes_each = max(file_bytes - plain - table * table_bytes_each, 0) / max(elements - table, 1)
+    if 8 * bytes_each > _BITS["Q8_0"]:
+        table_bytes_each = bytes_each = max(file_bytes - plain, 0) / max(elements, 1)
+    tensors = tuple(_tensor(each, table_bytes_each if each.name == LAZY_TABLE else bytes_each) for each in shapes)
+    numbers = {
+        key: getattr(dimensions, key)
+        for key in Hyperparameters.__struct_fields__
+        if key in ModelFacts.__struct_fields__ and key != "block_count"
+    }
     return ModelFacts(
         path=path,
         file_bytes=file_bytes,
@@ -106,6 +126,13 @@ def estimate_facts(
         tensors=tensors,
         **numbers,
     )
+
+
+def _tensor(shape: TensorShape, bytes_each: float) -> TensorFacts:
+    elements = math.prod(shape.shape)
+    if not shape.is_matrix:
+        return TensorFacts(shape.name, "F32", shape.shape, 4 * elements)
+    return TensorFacts(shape.name, _nearest_type(8 * bytes_each), shape.shape, round(elements * bytes_each))
 
 
 def _nearest_type(bits: float) -> str:
@@ -146,6 +173,32 @@ def _experts(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
         yield TensorShape(f"{block}.ffn_{part}_shexp.weight", (hidden, width), True)
     yield TensorShape(f"{block}.ffn_down_exps.weight", (width, hidden, count), True)
     yield TensorShape(f"{block}.ffn_down_shexp.weight", (width, hidden), True)
+
+
+def _streams(prefix: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    """Yield what mixes the residual streams (hyper-connections)."""
+    wide, rank = dimensions.embedding_length * dimensions.hyper_connections, dimensions.hyper_connection_rank
+    yield TensorShape(f"{prefix}_norm.weight", (wide,), False)
+    yield TensorShape(f"{prefix}_down.weight", (wide, rank), True)
+    yield TensorShape(f"{prefix}_up.weight", (rank, wide), True)
+
+
+def _indexer(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    hidden, length = dimensions.embedding_length, dimensions.indexer_key_length
+    yield TensorShape(f"{block}.indexer.q_proj.weight", (hidden, dimensions.indexer_head_count * length), True)
+    yield TensorShape(f"{block}.indexer.k_proj.weight", (hidden, length), True)
+    yield TensorShape(f"{block}.indexer.q_norm.weight", (length,), False)
+    yield TensorShape(f"{block}.indexer.k_norm.weight", (length,), False)
+
+
+def _ngrams(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:
+    """Yield what the layer with n-gram embeddings has in addition."""
+    hidden, wide = dimensions.embedding_length, dimensions.embedding_length * dimensions.hyper_connections
+    yield TensorShape(f"{block}.ple_key.weight", (hidden, wide), True)
+    yield TensorShape(f"{block}.ple_value.weight", (hidden, hidden), True)
+    for name in ("norm_key", "norm_query", "norm_conv"):
+        yield TensorShape(f"{block}.ple_{name}.weight", (wide,), False)
+    yield TensorShape(f"{block}.ple_conv1d.weight", (_NGRAM_CONVOLUTION, wide), False)
 
 
 def _feed_forward(block: str, dimensions: Dimensions) -> Iterator[TensorShape]:

@@ -19,6 +19,7 @@ from qwendesk.hardware.compute_buffers import (
     ubatch_of,
 )
 from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shared_budget, shares_ram
+from qwendesk.hardware.lazy_table import is_read_lazily
 from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, vision_bytes
 
 WORKER_BYTES = 256 * MIB
@@ -97,7 +98,18 @@ class _Estimate:
         ram = msgspec.structs.replace(
             self._ram.plan("CPU", budget, available), other_bytes=worker, gpu_bytes=shared_bytes(gpus)
         )
-        return MemoryUse(gpus=gpus, ram=ram, ram_weights_bytes=self._ram.weights, experts_in_ram=experts_in_ram)
+        return MemoryUse(
+            gpus=gpus,
+            ram=ram,
+            ram_weights_bytes=self._ram.weights,
+            experts_in_ram=experts_in_ram,
+            lazy_bytes=self._lazy_bytes(),
+        )
+
+    def _lazy_bytes(self) -> int:
+        """Return the bytes of the model's table if it is read from the file."""
+        table = self._weights.lazy_table
+        return table if table and is_read_lazily(table, self._options, [gpu.device for gpu in self._gpus]) else 0
 
     def _place_layers(self) -> bool:
         """Place weights, caches and states. Return whether any experts are in RAM."""
@@ -128,7 +140,7 @@ class _Estimate:
             self._add(last, self._weights.output, "weights")
         else:
             self._ram.weights += self._weights.output - self._weights.tied
-        self._ram.weights += self._weights.always_in_ram
+        self._ram.weights += max(self._weights.always_in_ram - self._lazy_bytes(), 0)
         by_name = {gpu.device.name.upper(): memory for gpu, memory in zip(self._gpus, self._gpu_memory, strict=True)}
         for name, n_bytes in self._weights.pinned:
             by_name.get(name.upper(), self._ram).weights += n_bytes

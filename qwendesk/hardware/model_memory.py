@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.model_facts import EXPERT_TENSORS, ModelFacts, TensorFacts
+from qwendesk.core.model_facts import EXPERT_TENSORS, LAZY_TABLE, ModelFacts, TensorFacts
 from qwendesk.core.options import CacheType
 from qwendesk.core.units import MIB
 
@@ -41,6 +41,9 @@ _EXPERT = re.compile(rf"\.{EXPERT_TENSORS}")
 _INPUT_TENSORS = ("token_embd", "per_layer_token_embd", "position_embd", "token_types")
 """llama.cpp always keeps these tensors in RAM."""
 
+_LAZY_ARCHITECTURES = ("qwen4exp", "gemma4")
+"""Those whose table llama.cpp marks with TENSOR_READ_LAZY."""
+
 
 def weights_bytes(facts: ModelFacts) -> int:
     """Return the bytes of all tensors that the engine loads. It skips those of next-token (MTP) layers."""
@@ -48,13 +51,17 @@ def weights_bytes(facts: ModelFacts) -> int:
 
 
 def kv_bytes(facts: ModelFacts, n_ctx: int, type_k: AutoCacheType = "f16", type_v: AutoCacheType = "f16") -> int:
-    """Return the bytes of the KV cache for `n_ctx` tokens. Matches llama.cpp's logs (35B-A3B, 32,768, f16: 640 MiB)."""
+    """Return the bytes of the KV cache for `n_ctx` tokens, with the keys of an indexer.
+
+    Matches llama.cpp's logs (35B-A3B, 32,768, f16: 640 MiB).
+    """
     heads = facts.head_count_kv or facts.head_count
     default_length = facts.embedding_length // facts.head_count if facts.head_count else 0
     key = _cache_row_bytes(heads * (facts.key_length or default_length), type_k)
     value = _cache_row_bytes(heads * (facts.value_length or default_length), type_v)
+    indexer = _cache_row_bytes(facts.indexer_key_length, type_k)
     padded = -(-n_ctx // _CONTEXT_STEP) * _CONTEXT_STEP
-    return padded * facts.attention_layers * (key + value)
+    return padded * facts.attention_layers * (key + value + indexer)
 
 
 def recurrent_bytes(facts: ModelFacts, n_sequences: int = 1) -> int:
@@ -63,6 +70,13 @@ def recurrent_bytes(facts: ModelFacts, n_sequences: int = 1) -> int:
     convolution = max(facts.ssm_conv_kernel - 1, 0) * channels
     state = facts.ssm_state_size * facts.ssm_inner_size
     return n_sequences * facts.recurrent_layers * 4 * (convolution + state)
+
+
+def lazy_table_bytes(facts: ModelFacts) -> int:
+    """Return the bytes of the table that llama.cpp can read row by row from the file; 0 if the model has none."""
+    if facts.architecture not in _LAZY_ARCHITECTURES:
+        return 0
+    return sum(tensor.n_bytes for tensor in facts.tensors if tensor.name == LAZY_TABLE)
 
 
 def vision_bytes(mmproj: ModelFacts | None) -> int:
@@ -98,7 +112,9 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     tied: int
     """Part of `output` that is a copy of the token embeddings. The copy is only needed on a GPU."""
     always_in_ram: int
-    """Weights that always stay in RAM."""
+    """Weights that always stay in RAM, with `lazy_table`."""
+    lazy_table: int = 0
+    """The table that llama.cpp can read row by row from the file (hardware/lazy_table.py)."""
     largest_expert_tensor: int
     pinned: tuple[tuple[str, int], ...] = ()
     """Device name and bytes that a placement pattern puts there, independent of the layers."""
@@ -152,6 +168,7 @@ def split_weights(facts: ModelFacts, override_tensor: tuple[str, ...] = ()) -> W
         output=output + tied,
         tied=tied,
         always_in_ram=always_in_ram,
+        lazy_table=lazy_table_bytes(facts),
         largest_expert_tensor=max((max(each.expert_tensors, default=0) for each in sums), default=0),
         pinned=tuple(pinned.items()),
         draft=draft,

@@ -6,10 +6,11 @@ from types import MappingProxyType
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import MemoryUse, PlanKind
+from qwendesk.core.plan import DriveKind, MemoryUse, PlanKind
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
+from qwendesk.hardware.lazy_table import AUTO_ABOVE_BYTES
 from qwendesk.hardware.model_memory import kv_bytes, split_weights
 
 _DEFAULT_UBATCH = 512
@@ -31,6 +32,7 @@ def explanations(
     *,
     fits: bool,
     spends_headroom: bool = False,
+    drive: DriveKind = "",
 ) -> tuple[str, ...]:
     """Return a sentence for each choice, the most important first."""
     headroom = tr("{0} that usually stay free are used for what you set.", show_bytes(HEADROOM_BYTES))
@@ -39,6 +41,7 @@ def explanations(
         headroom if spends_headroom else "",
         _placement(facts, requested, chosen, memory),
         _context(facts, requested, chosen),
+        _table(facts, requested, memory, drive),
         _cache(facts, requested, chosen),
         _vision(mmproj, requested, chosen, memory),
         _batch(requested, chosen),
@@ -57,8 +60,10 @@ def nearest_text(requested: LoadOptions, nearest: LoadOptions) -> str:
     return tr("Without the split shares that you set, it would fit.")
 
 
-def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool) -> str:
+def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool, drive: DriveKind = "") -> str:
     """Return the warning that must be shown with a plan; "" if it needs none."""
+    if fits and memory.lazy_bytes and drive == "hdd":
+        return tr("Reads a table from a hard disk for each token: very slow. Move the model to an SSD.")
     if kind == "disk":
         return tr("Needs more than the RAM holds, so the rest is read from disk again and again. Very slow.")
     if not fits:
@@ -164,6 +169,30 @@ def _context(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> 
     if chosen.n_ctx >= facts.context_length:
         return tr("Context: {0}, all that the model supports.", length)
     return tr(_CONTEXT_REASONS[chosen.aim], length, show_tokens(facts.context_length))
+
+
+def _table(facts: ModelFacts, requested: LoadOptions, memory: MemoryUse, drive: DriveKind) -> str:
+    table = split_weights(facts).lazy_table
+    size = show_bytes(table)
+    if memory.lazy_bytes and drive == "hdd":
+        return tr(
+            "A table of {0} stays on the drive and takes no RAM. The drive is a hard disk, which is too slow for it: "
+            "a user measured 5 tok/s instead of 22. Move the model to an SSD.",
+            size,
+        )
+    if memory.lazy_bytes and drive == "ssd":
+        return tr("A table of {0} stays on the SSD and takes no RAM: each token reads a few rows of it.", size)
+    if memory.lazy_bytes:
+        return tr(
+            "A table of {0} stays on the drive, which should be an SSD, and takes no RAM: each token reads a few rows "
+            "of it.",
+            size,
+        )
+    if table <= AUTO_ABOVE_BYTES:
+        return ""
+    if requested.lazy_mode == "off":
+        return tr("A table of {0} is in RAM, as you set.", size)
+    return tr("A table of {0} is in RAM: llama.cpp doesn't read it from the file for a GPU that shares the RAM.", size)
 
 
 def _cache(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> str:

@@ -203,8 +203,17 @@ def _plan(
         memory=memory,
         kind=kind,
         speed=estimate_speed(facts, decided, memory, machine),
-        why=explanations(facts, mmproj, requested, decided, memory, fits=fits, spends_headroom=machine.spends_headroom),
-        label=warning(kind, memory, fits=fits),
+        why=explanations(
+            facts,
+            mmproj,
+            requested,
+            decided,
+            memory,
+            fits=fits,
+            spends_headroom=machine.spends_headroom,
+            drive=machine.drive,
+        ),
+        label=warning(kind, memory, fits=fits, drive=machine.drive),
     )
 
 

@@ -25,6 +25,13 @@ _DISK_BANDWIDTH = (1 * 10**9, 5 * 10**9)
 
 Experts that are chosen often stay in RAM, which is why it isn't slower than that.
 """
+_SSD_TABLE_S = (2e-3, 0.2e-3)
+_HARD_DISK_TABLE_S = (0.2, 0.12)
+"""Seconds for each token to read its rows of a table from the drive: slowest and fastest.
+
+Flash-Next reads 16 rows. A user reports 5% less speed than from RAM with an SSD (unslothai/llama.cpp#137), and 5
+instead of 22 tok/s with a hard disk (unslothai/llama.cpp#169).
+"""
 _CPU_ALONE_SHARE = (0.22, 0.75)
 """Lower than with a GPU, because the CPU has to compute too: 5-6 tok/s were reported where the RAM would allow 30."""
 _HOP_S = (0.08e-3, 0.02e-3)
@@ -84,6 +91,8 @@ class TokenRates(msgspec.Struct, frozen=True, kw_only=True):
     """Share of a layer's experts that one token uses."""
     kv_share: float
     """Share of the KV cache that is filled."""
+    table_s: float = 0.0
+    """Seconds to read the rows of a table that stays on the drive."""
 
 
 def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory, depth: int, bound: int) -> TokenRates:
@@ -113,6 +122,7 @@ def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory,
         disk_byte_s=1 / _DISK_BANDWIDTH[bound],
         routed_share=facts.expert_used_count / facts.expert_count if has_experts else 1.0,
         kv_share=filled / max(whole, 1),
+        table_s=(_HARD_DISK_TABLE_S if machine.drive == "hdd" else _SSD_TABLE_S)[bound],
     )
 
 
@@ -123,11 +133,13 @@ def _seconds(facts: ModelFacts, memory: MemoryUse, machine: MachineMemory, rates
         seconds += _bytes_read(row, row.weights_bytes, rates) * gpu.byte_s
         seconds += row.layers * gpu.layer_s + row.cpu_expert_layers * gpu.hop_s
     ram = memory.ram
-    embeddings = split_weights(facts, ()).always_in_ram  # of which a token reads one row
+    # Of the embeddings a token reads one row.
+    embeddings = split_weights(facts, ()).always_in_ram - memory.lazy_bytes
     ram_bytes = _bytes_read(ram, max(ram.weights_bytes - embeddings, 0), rates)
     seconds += ram_bytes * rates.ram_byte_s
     if machine.ram_total_bytes:  # else only the GPUs are compared
         seconds += ram_bytes * min(ram.missing_bytes / max(ram.weights_bytes, 1), 1) * rates.disk_byte_s
+    seconds += rates.table_s if memory.lazy_bytes else 0
     factor = machine.gpu_factor if any(row.layers for row in memory.gpus) else 1.0
     return max(seconds / factor, 1e-6)
 

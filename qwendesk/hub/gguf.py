@@ -17,7 +17,7 @@ from qwendesk.hub.gguf_types import quant_name
 
 _DEFAULT_ATTENTION_INTERVAL = 4
 """llama.cpp's default for the Qwen3.5 architectures."""
-_HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next")
+_HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next", "qwen4exp")
 
 
 def read_facts(path: Path, read: Callable[[Path], ModelFacts] | None = None) -> ModelFacts:
@@ -101,6 +101,10 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
         ssm_state_size=header.number(f"{of_model}.ssm.state_size"),
         ssm_group_count=header.number(f"{of_model}.ssm.group_count"),
         ssm_inner_size=header.number(f"{of_model}.ssm.inner_size"),
+        hyper_connections=header.number(f"{of_model}.hyper_connection.count"),
+        indexer_head_count=header.number(f"{of_model}.attention.indexer.head_count"),
+        indexer_key_length=header.number(f"{of_model}.attention.indexer.key_length"),
+        indexer_top_k=header.number(f"{of_model}.attention.indexer.top_k"),
         vocab_size=header.token_count or header.number(f"{of_model}.vocab_size"),
         projection_dim=_projection_dim(header) if architecture == "clip" else 0,
         projector_type=header.text("clip.projector_type") or header.text("clip.vision.projector_type"),

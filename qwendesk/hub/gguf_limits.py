@@ -16,8 +16,8 @@ MAX_BLOCKS = 512
 _MAX_EXPERTS = 1024
 """LLAMA_MAX_EXPERTS."""
 _ATTENTION = ("qwen2", "qwen2moe", "qwen2vl", "qwen3", "qwen3moe", "qwen3vl", "qwen3vlmoe")
-_HYBRID = ("qwen3next", "qwen35", "qwen35moe")
-_MROPE = ("qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe")
+_HYBRID = ("qwen3next", "qwen35", "qwen35moe", "qwen4exp")
+_MROPE = ("qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "qwen4exp")
 """Architectures with multimodal RoPE, which rotates sections of the head: time, height, width."""
 _NOT_NEGATIVE = (
     "attention.layer_norm_epsilon",

@@ -25,7 +25,7 @@ EVERYTHING = LoadOptions(
     model="m.gguf", mmproj="p.gguf", aim="speed", n_ctx=4096, n_batch=512, n_ubatch=256, n_threads=4,
     n_threads_batch=6, n_gpu_layers=20, n_cpu_moe=3, override_tensor=(r"blk\.0\.=CPU", "x=CUDA0"), split_mode="row",
     tensor_split=(3.0, 1.0), main_gpu=1, devices=("CUDA0", "CUDA1"), flash_attn="on", type_k="q8_0", type_v="q4_0",
-    load_mode="mlock", offload_kqv=False, op_offload=False, swa_full=True, kv_overrides=("a.b=int:1",),
+    load_mode="mlock", lazy_mode="on", offload_kqv=False, op_offload=False, swa_full=True, kv_overrides=("a.b=int:1",),
     rope_scaling="yarn", rope_freq_base=1e6, rope_freq_scale=0.5, yarn_ext_factor=1.0, yarn_attn_factor=1.0,
     yarn_beta_fast=32.0, yarn_beta_slow=1.0, yarn_orig_ctx=262144, numa="distribute", chat_template_file="t.jinja",
     vision="cpu", image_min_tokens=64, image_max_tokens=1024, lora=("a.gguf", "b.gguf=0.5"), check_tensors=True,

@@ -51,7 +51,7 @@ def parts_of(device: DevicePlan) -> tuple[float, ...]:
 def test_recorded_sizes_cover_the_usual_placements() -> None:
     options = [row["options"] for row in RECORDED]
 
-    assert {row["size"] for row in RECORDED} == set(REAL_SIZES)
+    assert {row["size"] for row in RECORDED} == set(REAL_SIZES) - {"flash-next"}, "that is compared in test_dry_run.py"
     assert {4096, 32_768, 131_072, 262_144} <= {each["n_ctx"] for each in options}
     assert {512, 1024, 2048} <= {each.get("n_ubatch", 512) for each in options}
     assert {"on", "off"} <= {each.get("flash_attn") for each in options}

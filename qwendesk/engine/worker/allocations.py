@@ -13,6 +13,7 @@ from qwendesk.engine.protocol import Allocation
 _BUFFER = re.compile(
     r"^(?P<who>\S+):\s+(?P<device>\S+)\s+(?P<what>[\w ]+?) buffer size\s+(?:=|is)\s+(?P<mib>[\d.]+) MiB"
 )
+_LAZY_TABLE = re.compile(r"tensor \S+ \(size = (\d+) MiB\) lazy read enabled")
 _MIB = 1024**2
 _FIELDS = {
     "model": "weights_bytes",
@@ -30,10 +31,14 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
 
     `devices` has the names of devices by the names of their buffers. A buffer of another name counts under that name.
     Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer may be logged several
-    times: its largest size counts. The buffers of the vision encoder have a field of their own.
+    times: its largest size counts. The buffers of the vision encoder have a field of their own. A table that is read
+    row by row from the file is not counted, although its buffer is logged.
     """
     found: dict[str, dict[str, dict[str, int]]] = {}
+    lazy_bytes = 0
     for line in lines:
+        if table := _LAZY_TABLE.search(line):
+            lazy_bytes += int(table[1]) * _MIB
         match = _BUFFER.match(line)
         if match is None:
             continue
@@ -49,10 +54,10 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
         kept[source] = (
             max(kept.get(source, 0), n_bytes) if match["what"] == "compute" else kept.get(source, 0) + n_bytes
         )
-    return tuple(
-        Allocation(device, **{field: sum(parts.values()) for field, parts in fields.items()})
-        for device, fields in found.items()
-    )
+    sums = {device: {field: sum(parts.values()) for field, parts in fields.items()} for device, fields in found.items()}
+    if lazy_bytes and "CPU" in sums:
+        sums["CPU"]["weights_bytes"] = max(sums["CPU"].get("weights_bytes", 0) - lazy_bytes, 0)
+    return tuple(Allocation(device, **fields) for device, fields in sums.items())
 
 
 def with_vision_weights(allocations: tuple[Allocation, ...], device: str, n_bytes: int) -> tuple[Allocation, ...]:

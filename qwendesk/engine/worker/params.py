@@ -35,6 +35,7 @@ CACHE_TYPES: dict[CacheType, int] = {
 _SPLIT_MODES = {"none": 0, "layer": 1, "row": 2, "tensor": 3}
 _LOAD_MODES = {"none": 0, "mmap": 1, "mlock": 3}
 """mlock is mmap with mlock: locking a private copy would need twice the memory while loading."""
+_LAZY_MODES = {"off": 0, "auto": 1, "on": 2}
 _FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 _ROPE_SCALING = {"auto": -1, "none": 0, "linear": 1, "yarn": 2}
 _NUMA = {"off": 0, "distribute": 1, "isolate": 2, "numactl": 3}
@@ -59,6 +60,7 @@ class ModelParams:
         params.n_gpu_layers = gpu_layers(options)
         params.split_mode = _SPLIT_MODES[options.split_mode]
         params.load_mode = _LOAD_MODES[options.load_mode]
+        _set_lazy_mode(params, options)
         params.main_gpu = options.main_gpu
         params.check_tensors = options.check_tensors
         self._progress = C.llama_progress_callback(lambda fraction, _data: progress(fraction))
@@ -159,6 +161,20 @@ def threads(options: DecidedOptions) -> int:
 
 def gpu_layers(options: DecidedOptions) -> int:
     return _ALL_LAYERS if options.n_gpu_layers == "all" else options.n_gpu_layers
+
+
+def _set_lazy_mode(params: C.llama_model_params, options: DecidedOptions) -> None:
+    """Set how tables are read. An engine older than llama.cpp b10830 has no such parameter and keeps them in RAM."""
+    if any(name == "lazy_mode" for name, *_ in params._fields_):
+        params.lazy_mode = _LAZY_MODES[options.lazy_mode]
+    elif options.lazy_mode == "on":
+        raise BadOption(
+            mark("This engine is too old"),
+            mark(
+                "The installed engine can't read tables from disk. Set Tables on disk to Auto or Off, or install a "
+                "newer engine."
+            ),
+        )
 
 
 def _device_list(names: tuple[str, ...]) -> ctypes.Array[ctypes.c_void_p] | None:
