@@ -162,6 +162,7 @@ async def test_downloads_can_be_reordered_and_cancelled(hub, shown, tmp_path):
         await desk.until(lambda count=count: len(desk.parts.models.services.downloads.state.value.items) == count)
     await desk.until(lambda: under_way(desk, 1) and under_way(desk, 2))
     assert states(desk) == ["Downloading", "Downloading", "Waiting"]
+    await desk.until(lambda: desk.is_shown("downloads.3.up"))
     desk.click("downloads.3.up")
     await desk.until(lambda: desk.text_of("downloads.2.name") == NAMES[2])
     desk.click("downloads.1.cancel")

@@ -207,16 +207,13 @@ async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], t
     desk.parts.window.load_model(str(model))
     await desk.until(lambda: desk.parts.models.services.last_model.read() is not None)
     again = make_desk()
-    try:
-        again.parts.begin()
-        await again.until(lambda: again.parts.engine.state.requested is not None)
-        wanted = again.parts.engine.state.requested
-        assert wanted is not None
-        assert wanted.model == str(model)
-        assert not again.is_shown("start.demo")
-        await again.until(lambda: again.parts.engine.state.report is not None)
-    finally:
-        model.unlink()
+    again.parts.begin()
+    await again.until(lambda: again.parts.engine.state.requested is not None)
+    wanted = again.parts.engine.state.requested
+    assert wanted is not None
+    assert wanted.model == str(model)
+    assert not again.is_shown("start.demo")
+    await again.until(lambda: again.parts.engine.state.report is not None)
 
 
 async def test_a_message_sent_before_the_last_model_loads_is_answered(
