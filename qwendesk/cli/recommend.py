@@ -25,8 +25,8 @@ from qwendesk.hub.catalog_updates import load_updated_catalog
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
-from qwendesk.models.purpose_texts import benchmark_texts
-from qwendesk.models.purposes import PURPOSES, Choice, Purpose
+from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
+from qwendesk.models.purposes import PURPOSES, Choice
 from qwendesk.models.ranking import BEST_FIRST
 from qwendesk.models.view.offer_texts import pc_text, quality_text, size_text
 from qwendesk.settings.service import SettingsService
@@ -42,14 +42,6 @@ _PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
 )
 _SOURCE_TEXTS: Mapping[str, str] = MappingProxyType(
     {"reported": mark("reported by users"), "estimated": mark("estimated"), "measured": mark("measured here")}
-)
-_TITLES: Mapping[Purpose, str] = MappingProxyType(
-    {
-        "fast": mark("Fast answers"),
-        "deep": mark("Deep answers"),
-        "long": mark("Long context"),
-        "quality": mark("Best quality"),
-    }
 )
 
 
@@ -160,7 +152,7 @@ def _speed(choice: Choice, measured: Mapping[str, float]) -> tuple[tuple[float, 
 
 
 def _as_text(options: argparse.Namespace, choices: Sequence[Choice], pc: Pc, measured: Mapping[str, float]) -> str:
-    title = tr(_TITLES[options.purpose])
+    title = tr(PURPOSE_TITLES[options.purpose])
     lines = [
         tr("{0}, without pictures", title) if options.no_pictures else tr("{0}, with pictures", title),
         pc_text(pc),

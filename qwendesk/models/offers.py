@@ -40,6 +40,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     """The recommended one first."""
     choices: dict[Purpose, tuple[Choice, ...]] = {}
     """What to take for each purpose, the best first."""
+    purpose: Purpose = "fast"
+    """The purpose that was chosen on the page."""
     with_pictures: bool = True
     catalog_date: str = ""
     others: Mapping[str, tuple[OtherUploader, ...]] = {}
@@ -48,6 +50,21 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def hero(self) -> Offer | None:
         return next((offer for offer in self.offers if offer.is_hero), None)
+
+    @property
+    def choice(self) -> Choice | None:
+        """What to take for the chosen purpose; None if nothing fits."""
+        return next(iter(self.choices.get(self.purpose, ())), None)
+
+    @property
+    def for_purpose(self) -> tuple[Offer, ...]:
+        """The offers with the model and quant for the chosen purpose as the recommended one, which comes first."""
+        choice = self.choice
+        if choice is None or self.purpose == "fast":
+            return self.offers
+        first = msgspec.structs.replace(choice.offer, recommended=choice.quant, is_hero=True, is_lighter=False)
+        others = (each for each in self.offers if each.id != first.id)
+        return first, *(msgspec.structs.replace(each, is_hero=False, is_lighter=False) for each in others)
 
     @property
     def lighter(self) -> Offer | None:
@@ -105,6 +122,10 @@ class OffersService:
         async with self._one_update:
             return await self._plan(with_pictures=with_pictures)
 
+    def set_purpose(self, purpose: Purpose) -> None:
+        """Recommend what suits `purpose` best. Nothing is planned again."""
+        self.state.update(purpose=purpose)
+
     async def close(self) -> None:
         """Stop following the options."""
         self._unsubscribe()
@@ -126,6 +147,7 @@ class OffersService:
             found = await asyncio.to_thread(self._make, self._devices, reserve, with_pictures)
         except QwenDeskError as error:
             found = Offers(state="failed", problem=error.sentence, with_pictures=with_pictures)
+        found = msgspec.structs.replace(found, purpose=self.state.value.purpose)
         self.state.set(found)
         return found
 

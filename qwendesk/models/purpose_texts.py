@@ -9,9 +9,18 @@ import msgspec
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_rate, show_tokens
-from qwendesk.models.purposes import COMFORTABLE_TOK_S, REASONING, SLOWEST_TOK_S, Choice, dense_equivalent_b
+from qwendesk.models.purposes import COMFORTABLE_TOK_S, REASONING, SLOWEST_TOK_S, Choice, Purpose, dense_equivalent_b
 from qwendesk.models.ranking import COARSE, Offer
 
+PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
+    {
+        "fast": mark("Fast answers"),
+        "deep": mark("Deep answers"),
+        "long": mark("Long context"),
+        "quality": mark("Best quality"),
+    }
+)
+"""In the order in which they are offered."""
 _THINKING_TOKENS = 2_000
 """Tokens of thinking before a short answer, for the time that it takes."""
 _SLOW_TOK_S = 20.0

@@ -11,15 +11,17 @@ from qwendesk.core.translation import tr
 from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.offers import Offers, OffersService
+from qwendesk.models.purpose_texts import PURPOSE_TITLES
+from qwendesk.models.purposes import Purpose
 from qwendesk.models.ranking import QuantOffer
 from qwendesk.models.view.file_button import FileOffersTab
 from qwendesk.models.view.offer_card import OfferCard
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.layouts import DensitySpacing, ResponsivePairLayout, horizontal_group
+from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, horizontal_group, widget_with
 
-_LEAST_STATUS = 280
-"""Least width in pixels of the sentence next to the buttons."""
+_LEAST_PURPOSES = 420
+"""Least width in pixels of the purposes next to the buttons."""
 
 
 class ForThisPc(FileOffersTab):
@@ -44,6 +46,13 @@ class ForThisPc(FileOffersTab):
         describe(self._pictures, "models.pictures", tr("With pictures"), tip)
         self._pictures.setChecked(True)
         self._pictures.toggled.connect(lambda on: self._tasks.start(service.set_pictures(with_pictures=on)))
+        self._purposes = {purpose: self._purpose_button(purpose) for purpose in PURPOSE_TITLES}
+        purposes_row = FlowLayout(spacing=6)
+        for button in self._purposes.values():
+            purposes_row.addWidget(button)
+        purposes = widget_with(purposes_row)
+        purposes.setObjectName("models.purposes")
+        purposes.setAccessibleName(tr("What counts most"))
         again = TextButton(" " + tr("Refresh"), icon_name="again")
         describe(again, "models.pc.again", tr("Refresh"), tr("Check this PC's hardware again"))
         again.clicked.connect(lambda: self._tasks.start(service.refresh()))
@@ -54,7 +63,8 @@ class ForThisPc(FileOffersTab):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
-        column.addLayout(ResponsivePairLayout(self._status, tools, least=_LEAST_STATUS))
+        column.addLayout(ResponsivePairLayout(purposes, tools, least=_LEAST_PURPOSES))
+        column.addWidget(self._status)
         column.addWidget(self.problem)
         column.addLayout(self._list)
         column.addStretch(1)
@@ -68,7 +78,25 @@ class ForThisPc(FileOffersTab):
         for card in self._cards:
             card.show_statuses(statuses)
 
+    def _purpose_button(self, purpose: Purpose) -> TextButton:
+        title = tr(PURPOSE_TITLES[purpose])
+        button = TextButton(title, kind="tab")
+        button.setCheckable(True)
+        describe(button, f"models.purpose.{purpose}", title, tr("Recommend a model for: {0}", title))
+        button.clicked.connect(lambda: self._choose_purpose(purpose))
+        return button
+
+    def _choose_purpose(self, purpose: Purpose) -> None:
+        self._service.set_purpose(purpose)
+        self._check_purpose(purpose)
+
+    def _check_purpose(self, chosen: Purpose) -> None:
+        # Not an exclusive QButtonGroup, because the Tab key reaches only its checked button.
+        for purpose, button in self._purposes.items():
+            button.setChecked(purpose == chosen)
+
     def _show(self, offers: Offers) -> None:
+        self._check_purpose(offers.purpose)
         self._status.setText(status_text(offers))
         self._status.setTextFormat(Qt.TextFormat.PlainText)
         opened = {card.offer.id for card in self._cards if card.is_open}
@@ -76,7 +104,7 @@ class ForThisPc(FileOffersTab):
             self._list.removeWidget(card)
             card.setParent(None)
             card.deleteLater()
-        self._cards = [OfferCard(offer, offers, self._speeds.value) for offer in offers.offers]
+        self._cards = [OfferCard(offer, offers, self._speeds.value) for offer in offers.for_purpose]
         for card in self._cards:
             card.chosen.connect(self._on_chosen)
             card.repo_asked.connect(self.repo_asked)

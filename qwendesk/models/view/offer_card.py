@@ -10,11 +10,13 @@ from qwendesk.core.translation import tr
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.offers import Offers
 from qwendesk.models.purpose_texts import benchmark_texts
+from qwendesk.models.purposes import Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.file_button import show_file_status
 from qwendesk.models.view.file_table import fit_chip
 from qwendesk.models.view.offer_texts import (
     about_text,
+    advice_text,
     model_facts_text,
     quality_text,
     reason_text,
@@ -48,6 +50,7 @@ class OfferCard(QFrame):
         """`speeds` are those that were measured on this PC, in tokens per second, by the name of the file."""
         super().__init__()
         self._offer, self._offers, self._speeds = offer, offers, speeds
+        self._choice = offers.choice if offer.is_hero else None
         self._statuses = FileStatuses()
         self._table: QuantTable | None = None
         self.setObjectName(f"models.card.{offer.id}")
@@ -65,6 +68,8 @@ class OfferCard(QFrame):
         DensitySpacing(self._column)
         self._column.addLayout(self._first_row())
         self._column.addLayout(self._second_row())
+        if self._choice is not None:
+            self._column.insertWidget(1, self._make_advice(self._choice))
         self._column.addWidget(self._why)
 
     @property
@@ -140,6 +145,14 @@ class OfferCard(QFrame):
         fit.setObjectName(f"models.fit.{offer.id}")
         return ResponsivePairLayout(widget_with(title), fit, least=_LEAST_NAME)
 
+    def _make_advice(self, choice: Choice) -> QLabel:
+        """Return why this model is recommended for the chosen purpose, and what speaks against it."""
+        advice = QLabel(advice_text(choice))
+        advice.setObjectName(f"models.advice.{choice.offer.id}")
+        advice.setTextFormat(Qt.TextFormat.PlainText)
+        advice.setWordWrap(True)
+        return advice
+
     def _shown_fit(self) -> QuantOffer | None:
         """Return the quant whose fit is shown: the recommended one, or the smallest if all are too large."""
         return self._offer.recommended or (self._offer.quants[-1] if self._offer.quants else None)
@@ -177,7 +190,8 @@ class OfferCard(QFrame):
 
     def _reasons(self) -> list[str]:
         offer, quant = self._offer, self._offer.recommended
-        lines = [reason_text(offer)]
+        # The quant for a purpose needn't be the one that is recommended in general.
+        lines = [] if self._offers.purpose != "fast" and offer.is_hero else [reason_text(offer)]
         if quant is None:
             return lines
         lines += speed_sources(quant, self._measured)

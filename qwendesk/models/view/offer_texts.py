@@ -13,6 +13,7 @@ from qwendesk.hub.catalog_schema import CatalogModel, Quality
 from qwendesk.hub.download_state import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.offers import Offers
+from qwendesk.models.purposes import Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.speed_texts import expected_text, measured_text
 
@@ -127,8 +128,16 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
     model = offer.model
     purpose = model.purpose if offers.pc.gpus else _CPU_PURPOSES.get(model.id, model.purpose)
     speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected_text(offer)
-    lines = tr(purpose), lighter_text(offers) if offer.is_hero else "", speed
+    lines = tr(purpose), lighter_text(offers) if offer.is_hero and offers.purpose == "fast" else "", speed
     return " ".join(line for line in lines if line)
+
+
+def advice_text(choice: Choice) -> str:
+    """Return why to take a model for its purpose, what speaks against it, and what to set for it, in lines."""
+    lines = [tr("Why: {0}", choice.reason), tr("But: {0}", choice.drawback)]
+    if choice.options.aim == "long_context":
+        lines.append(tr("Set the aim Long context in its load options to get this context."))
+    return "\n".join(lines)
 
 
 def lighter_text(offers: Offers) -> str:

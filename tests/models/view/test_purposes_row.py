@@ -1,0 +1,117 @@
+"""The choice of a purpose on the tab For this PC, driven as a user does."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFrame, QPushButton
+
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.units import GIB
+from qwendesk.models.offers import Offers
+from qwendesk.models.purposes import PURPOSES
+from tests.fakes.engine import FakeEngineClient
+from tests.window_desk import Desk
+
+
+@pytest.fixture
+def client(client: FakeEngineClient) -> FakeEngineClient:
+    card = DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    client.devices = (card, *client.devices)
+    return client
+
+
+async def open_tab(make_desk: Callable[[], Desk], ram_gb: int = 64) -> Desk:
+    desk = make_desk()
+    offers = desk.parts.models.services.offers
+    offers._ram_bytes = lambda: ram_gb * GIB
+    desk.click("rail.models")
+    await offers.update()
+    return desk
+
+
+def offers_of(desk: Desk) -> Offers:
+    return desk.parts.models.services.offers.state.value
+
+
+def hero_cards(desk: Desk) -> list[str]:
+    prefix = "models.card."
+    cards = [each for each in desk.window.findChildren(QFrame) if each.objectName().startswith(prefix)]
+    return [each.objectName().removeprefix(prefix) for each in cards if each.property("kind") == "hero"]
+
+
+def checked(desk: Desk) -> list[str]:
+    return [each for each in PURPOSES if desk.find(f"models.purpose.{each}", QPushButton).isChecked()]
+
+
+async def test_fast_is_chosen_at_first_and_recommends_what_the_first_start_does(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    offers = offers_of(desk)
+    assert checked(desk) == ["fast"]
+    assert offers.hero is not None
+    assert hero_cards(desk) == [offers.hero.id]
+    assert offers.choice is not None
+    assert (offers.choice.offer.id, offers.choice.quant) == (offers.hero.id, offers.hero.recommended)
+
+
+@pytest.mark.parametrize("with_pictures", [True, False])
+async def test_each_purpose_recommends_the_first_of_its_ranking(
+    make_desk: Callable[[], Desk], with_pictures: bool
+) -> None:
+    desk = await open_tab(make_desk)
+    if not with_pictures:
+        desk.click("models.pictures")
+        await desk.until(lambda: not offers_of(desk).with_pictures)
+    found = set()
+    for purpose in reversed(PURPOSES):
+        desk.click(f"models.purpose.{purpose}")
+        assert checked(desk) == [purpose]
+        best = offers_of(desk).choices[purpose][0]
+        model = best.offer.id
+        found.add((model, best.quant.quant))
+        assert hero_cards(desk) == [model]
+        assert desk.text_of(f"models.open.{model}").startswith(f"{best.quant.quant} ")
+        advice = desk.text_of(f"models.advice.{model}")
+        assert best.reason in advice
+        assert best.drawback in advice
+        assert ("load options" in advice) is (best.options.aim == "long_context")
+        assert ("with vision file" in desk.text_of(f"models.open.{model}")) is with_pictures
+        desk.click(f"models.why.{model}")
+        why = desk.text_of(f"models.reasons.{model}")
+        assert all(each.source in why and each.date in why for each in best.offer.benchmarks)
+        assert all(each.source in why for each in best.quant.quality)
+        assert len(offers_of(desk).for_purpose) == len(offers_of(desk).offers)
+    assert len(found) > 1
+
+
+async def test_the_purpose_is_kept_when_the_pc_is_planned_again(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    desk.click("models.purpose.deep")
+    desk.click("models.purpose.deep")
+    assert checked(desk) == ["deep"], "a second click doesn't turn it off"
+    await desk.parts.models.services.offers.set_pictures(with_pictures=False)
+    await desk.parts.models.services.offers.refresh()
+    assert checked(desk) == ["deep"]
+    assert hero_cards(desk) == [offers_of(desk).choices["deep"][0].offer.id]
+
+
+async def test_a_purpose_is_chosen_with_the_keyboard(make_desk: Callable[[], Desk]) -> None:
+    desk = await open_tab(make_desk)
+    for purpose in PURPOSES:
+        button = desk.find(f"models.purpose.{purpose}", QPushButton)
+        assert button.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert button.accessibleName()
+        QTest.keyClick(button, Qt.Key.Key_Space)
+        assert checked(desk) == [purpose]
+
+
+async def test_nothing_is_recommended_if_nothing_fits(make_desk: Callable[[], Desk], client: FakeEngineClient) -> None:
+    client.devices = client.devices[1:]
+    desk = await open_tab(make_desk, ram_gb=1)
+    for purpose in PURPOSES:
+        desk.click(f"models.purpose.{purpose}")
+        assert offers_of(desk).choice is None
+        assert checked(desk) == [purpose]
+        assert hero_cards(desk) == []
+    assert len(offers_of(desk).for_purpose) == len(offers_of(desk).offers) > 0
