@@ -61,8 +61,7 @@ async def test_each_purpose_recommends_the_first_of_its_ranking(
 ) -> None:
     desk = await open_tab(make_desk)
     if not with_pictures:
-        desk.click("models.pictures")
-        await desk.until(lambda: not offers_of(desk).with_pictures)
+        await desk.parts.models.services.offers.set_pictures(with_pictures=False)
     found = set()
     for purpose in reversed(PURPOSES):
         desk.click(f"models.purpose.{purpose}")
