@@ -206,7 +206,7 @@ LLAMA_CPP: tuple[Flag, ...] = (
     *_unused(_VIDEO, "--video --video-fps --video-timestamp-interval --video-ffmpeg-dir"),
     *_unused(
         _LEFT_TO_ENGINE,
-        "-ncffn --n-cpu-ffn -lzm --lazy-mode -dt --defrag-thold --rpc --control-vector --control-vector-scaled "
+        "-ncffn --n-cpu-ffn -dt --defrag-thold --rpc --control-vector --control-vector-scaled "
         "--mtmd-batch-max-tokens --mmproj-device -gan --grp-attn-n -gaw --grp-attn-w",
         "--warmup --no-warmup --repack -nr --no-repack --no-host --lora-init-without-apply -sp --special "
         "-dio --direct-io --no-direct-io",
