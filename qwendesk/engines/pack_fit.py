@@ -7,8 +7,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import BEST_FIRST, Backend, EnginePack
 from qwendesk.core.translation import tr
 from qwendesk.engines.packs import PackState
-from qwendesk.hardware.engine_gpus import gpus_for_models
-from qwendesk.hardware.gpu_cards import find_card
+from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
 from qwendesk.hardware.snapshot import GpuReading, Vendor
 
 _VENDORS: dict[Backend, tuple[Vendor, ...]] = {
@@ -28,19 +27,6 @@ def unserved(gpus: Sequence[GpuReading], devices: Sequence[DeviceInfo]) -> tuple
     A laptop's integrated GPU may be all that the engine sees: with the card switched off, or with an old driver.
     """
     return () if sees_card(devices) else gpus_for_models(gpus)
-
-
-def sees_card(devices: Sequence[DeviceInfo]) -> bool:
-    """Return whether an engine with these devices sees a graphics card, or hasn't listed its devices yet.
-
-    An integrated GPU counts if it shares fast memory with the CPU, as in a Strix Halo.
-    """
-    return not devices or any(device.kind == "gpu" or _is_fast(device) for device in devices)
-
-
-def _is_fast(device: DeviceInfo) -> bool:
-    card = find_card(device.description) if device.kind == "igpu" else None
-    return card is not None and card.shares_ram
 
 
 def fits(backend: Backend, gpu: GpuReading) -> bool:

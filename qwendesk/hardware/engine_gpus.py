@@ -46,6 +46,19 @@ def _has_memory_for_models(gpu: GpuReading) -> bool:
     return gpu.total_bytes is None or gpu.total_bytes >= _SMALLEST_CARD_BYTES
 
 
+def sees_card(devices: Sequence[DeviceInfo]) -> bool:
+    """Return whether an engine with these devices sees a graphics card, or hasn't listed its devices yet.
+
+    An integrated GPU counts if it shares fast memory with the CPU, as in a Strix Halo.
+    """
+    return not devices or any(device.kind == "gpu" or _is_fast(device) for device in devices)
+
+
+def _is_fast(device: DeviceInfo) -> bool:
+    card = find_card(device.description) if device.kind == "igpu" else None
+    return card is not None and card.shares_ram
+
+
 def link_speeds(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tuple[tuple[str, float], ...]:
     """Return device name and bytes/s of the PCIe link of each of the engine's GPUs whose link is known."""
     return tuple(

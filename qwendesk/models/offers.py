@@ -13,7 +13,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
-from qwendesk.hardware.engine_gpus import gpus_for_models
+from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
@@ -169,11 +169,13 @@ class OffersService:
 
 
 def unused_gpus(offers: Offers, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Return the names of NVIDIA and AMD GPUs that models could use, if the engine sees no GPU at all.
+    """Return the names of NVIDIA and AMD GPUs that models could use, if the engine sees at most a slow integrated one.
 
     Return nothing while that isn't known. An engine that didn't start is reported elsewhere.
     """
-    if snapshot is None or offers.state != "ready" or not offers.pc.is_probed or offers.pc.gpus:
+    if snapshot is None or offers.state != "ready" or not offers.pc.is_probed:
+        return ()
+    if offers.pc.gpus and sees_card(offers.pc.gpus):
         return ()
     return tuple(gpu.name or str(gpu.vendor) for gpu in gpus_for_models(snapshot.gpus))
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.pack_fit import fits, obstacle, packs_for, sees_card, unserved
+from qwendesk.engines.pack_fit import fits, obstacle, packs_for, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.trial import Trial
@@ -142,8 +142,7 @@ class EnginesPresenter(QObject):
         gpus, engines = self._unserved(), self._engines.engines
         for trial in engines.trials:
             devices = self._engine.state.devices if trial.name == engines.chosen else ()
-            is_blind = not sees_card(devices or trial.devices)
-            if is_blind and any(fits(trial.backend, gpu) for gpu in gpus):
+            if any(fits(trial.backend, gpu) for gpu in unserved(gpus, devices or trial.devices)):
                 return trial
         return None
 

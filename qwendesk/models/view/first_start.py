@@ -136,8 +136,8 @@ class FirstStart(QWidget):
             )
             return
         text = tr(
-            "This PC has {0}, but the installed engine can't use it. Everything works, but slower. Estimates assume "
-            "CPU only.",
+            "This PC has {0}, but the installed engine can't use it. Everything works, but slower. The estimates are "
+            "without it.",
             names,
         )
         self._gpu.setText(tr("{0} {1}", text, self._trouble) if self._trouble else text)
