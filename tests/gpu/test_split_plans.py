@@ -56,13 +56,6 @@ async def test_engine_would_put_everything_where_the_plan_says(
     assert set(real) == {"CPU", *(gpu.name for gpu in plan.memory.gpus)}
     for planned in (*plan.memory.gpus, plan.memory.ram):
         row = real[planned.name if planned in plan.memory.gpus else "CPU"]
-        print(
-            f"{model} {sizes_gib} {row.device}: "
-            + ", ".join(
-                f"{kind} {getattr(planned, kind) / MIB:.0f} / {getattr(row, kind) / MIB:.0f} MiB"
-                for kind in ("weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes")
-            )
-        )
         assert row.weights_bytes == pytest.approx(planned.weights_bytes, rel=0.02, abs=MIB), (planned, row)
         assert row.kv_bytes == pytest.approx(planned.kv_bytes, rel=0.02, abs=MIB), (planned, row)
         assert row.recurrent_bytes == pytest.approx(planned.recurrent_bytes, rel=0.02, abs=MIB), (planned, row)
