@@ -134,7 +134,7 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
 
 def advice_text(choice: Choice) -> str:
     """Return why to take a model for its purpose, what speaks against it, and what to set for it, in lines."""
-    lines = [tr("Why: {0}", choice.reason), tr("But: {0}", choice.drawback)]
+    lines = [choice.reason, tr("But: {0}", choice.drawback)]
     if choice.options.aim == "long_context":
         lines.append(tr("Set the aim Long context in its load options to get this context."))
     return "\n".join(lines)
