@@ -197,7 +197,7 @@ def as_json(made: Plan, measured_tok_s: float | None = None) -> dict[str, Any]:
         "options": msgspec.to_builtins(made.options),
         "expected_tok_s": [round(speed, 1) for speed in made.speed.start] if made.speed else None,
         "measured_tok_s": round(measured_tok_s, 1) if measured_tok_s is not None else None,
-        "why": [*made.why, *((made.label,) if made.label else ())],
+        "why": [*made.why, *filter(None, (made.accuracy, made.label))],
         "source": made.source,
     }
 
@@ -221,7 +221,7 @@ def _as_text(made: Plan, measured_tok_s: float | None = None) -> str:
     lines = [tr("It fits.") if made.fits else tr("It doesn't fit.")]
     if made.label:
         lines.append(made.label)
-    lines += [f"  {sentence}" for sentence in made.why]
+    lines += [f"  {sentence}" for sentence in (*made.why, made.accuracy) if sentence]
     for device in (*made.memory.gpus, made.memory.ram):
         parts = {
             tr("weights"): device.weights_bytes,

@@ -180,6 +180,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """None if the speed of neither the device nor the RAM is known."""
     why: tuple[str, ...]
     """One sentence per decision."""
+    accuracy: str = ""
+    """A sentence that says which numbers are the engine's own, or why none is; "" before the engine is asked."""
     label: str = ""
     """Warning to show with the plan, such as "Reads from disk: slow"; "" for none."""
     source: PlanSource = "estimate"

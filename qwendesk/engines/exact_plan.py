@@ -37,7 +37,7 @@ async def exact_plan(
 ) -> Plan | LoadFailure:
     """Return the plan for `options` with the engine's numbers and `source` "engine".
 
-    If the engine has no numbers, return the estimate with an additional sentence that says why.
+    If the engine has no numbers, return the estimate, and its `accuracy` says why.
     """
     lacking: dict[str, int] = {}
     for rounds_left in reversed(range(_MOST_ROUNDS)):
@@ -46,9 +46,8 @@ async def exact_plan(
             return plan
         answer = await ask(plan.options)
         if answer.problem:
-            return msgspec.structs.replace(
-                plan, why=(*plan.why, tr("These are estimates: the engine has no exact numbers. {0}", answer.problem))
-            )
+            estimates = tr("These are estimates: the engine has no exact numbers. {0}", answer.problem)
+            return msgspec.structs.replace(plan, accuracy=estimates)
         exact = with_engine_numbers(plan, _without_table(plan, answer.allocations), options, lacking)
         over = _missing(exact)
         if not over or not plan.fits or not rounds_left:
@@ -76,7 +75,8 @@ def with_engine_numbers(
     """
     rows = {row.device: row for row in allocations}
     knows_weights = any(row.weights_bytes for row in allocations)
-    knows_vision = any(row.vision_bytes for row in allocations)
+    has_vision = any(device.vision_bytes for device in (*plan.memory.gpus, plan.memory.ram))
+    knows_vision = any(row.vision_bytes for row in allocations) or not has_vision
     memory = plan.memory
     gpus = tuple(
         _joined(gpu, rows.get(gpu.name), knows_weights, (lacking or {}).get(gpu.name, 0)) for gpu in memory.gpus
@@ -90,7 +90,7 @@ def with_engine_numbers(
         plan,
         memory=memory,
         fits=not missing_bytes(memory, requested),
-        why=(*plan.why, tr(with_weights if knows_weights else _STATES_AND_BUFFERS)),
+        accuracy=tr(with_weights if knows_weights else _STATES_AND_BUFFERS),
         source="engine",
     )
 

@@ -100,7 +100,7 @@ class LoadPlanner:
             exact = asyncio.run(ask())  # this thread has no event loop, and must not wait for the window's
         except TimeoutError:
             late = tr("These are estimates: the engine didn't give exact numbers in time.")
-            return msgspec.structs.replace(plan, why=(*plan.why, late))
+            return msgspec.structs.replace(plan, accuracy=late)
         return exact if isinstance(exact, Plan) and exact.fits else plan
 
 

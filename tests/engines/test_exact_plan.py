@@ -9,7 +9,7 @@ from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Allocation
-from qwendesk.engines.exact_plan import exact_plan
+from qwendesk.engines.exact_plan import exact_plan, with_engine_numbers
 from qwendesk.hardware.planner import fixed_plan
 from tests.gguf_files import mmproj_facts, moe_35b
 
@@ -88,7 +88,7 @@ async def test_failed_dry_run_leaves_the_estimate_with_the_reason() -> None:
 
     assert isinstance(found, Plan)
     assert (found.source, found.fits) == ("estimate", True)
-    assert "no such file" in found.why[-1]
+    assert "no such file" in found.accuracy
 
 
 @pytest.mark.asyncio
@@ -100,3 +100,24 @@ async def test_bad_pattern_is_refused_without_a_dry_run() -> None:
 
     assert not isinstance(found, Plan)
     assert (found.kind, engine.asked) == ("bad_option", [])
+
+
+@pytest.mark.asyncio
+async def test_loaded_model_replaces_what_was_said_about_the_numbers() -> None:
+    before = await planned(Engine())
+
+    loaded = tuple(
+        Allocation(
+            device.name,
+            weights_bytes=device.weights_bytes,
+            recurrent_bytes=device.recurrent_bytes,
+            compute_bytes=device.compute_bytes,
+            vision_bytes=device.vision_bytes,
+        )
+        for device in (*before.memory.gpus, before.memory.ram)
+    )
+    after = with_engine_numbers(before, loaded, OPTIONS)
+
+    assert "vision encoder" in before.accuracy
+    assert after.accuracy.startswith("All numbers")  # once the model is loaded, the vision encoder is known too
+    assert after.why == before.why

@@ -78,7 +78,7 @@ async def test_exact_numbers_change_the_decided_options(hollow: LoadOptions) -> 
 
     assert engine.asked[0][1] == {"ENGINE": "chosen"}
     assert exact.source == "engine"
-    assert any("engine's own numbers" in sentence for sentence in exact.why)
+    assert "engine's own numbers" in exact.accuracy
     assert exact.fits
     assert exact.options.n_ctx < estimate.options.n_ctx or exact.options.type_k != estimate.options.type_k
 
@@ -92,7 +92,7 @@ async def test_estimate_is_used_if_the_dry_run_fails(hollow: LoadOptions) -> Non
 
     assert plan.source == "estimate"
     assert plan.fits
-    assert "in time" in plan.why[-1]
+    assert "in time" in plan.accuracy
 
 
 async def test_refused_dry_run_leaves_the_estimate_with_the_reason(hollow: LoadOptions) -> None:
@@ -102,7 +102,7 @@ async def test_refused_dry_run_leaves_the_estimate_with_the_reason(hollow: LoadO
     plan = await decided(planner_with(refuse), hollow)
 
     assert plan.source == "estimate"
-    assert "it does not know this file" in plan.why[-1]
+    assert "it does not know this file" in plan.accuracy
 
 
 async def test_dry_run_is_skipped_if_it_cannot_change_the_plan(hollow: LoadOptions) -> None:

@@ -127,7 +127,7 @@ class FakeEngineClient:
             version=PROTOCOL_VERSION,
             package_version="0.3.36",
             system_info="fake",
-            backends=("CPU",),
+            backends=tuple(dict.fromkeys(device.backend for device in self.devices)),
             pid=self.pid,
         )
         if self._running:
@@ -328,6 +328,7 @@ class FakeAnswerStream:
                 self._client.publish(self._script.fail)
             return self._script.fail
         pictures = sum(len(message.images) for message in self._request.messages)
+        speed = self._script.tokens_per_second
         stats = AnswerStats(
             prompt_tokens=prompt,
             reread_tokens=prompt,
@@ -336,7 +337,7 @@ class FakeAnswerStream:
             answer_tokens=answer,
             ttft_s=0.2,
             prefill_s=0.2,
-            decode_s=1.0,
+            decode_s=(reasoning + answer) / speed if speed else 1.0,
         )
         reason: StopReason = "cancelled" if self._cancelled else self._script.stop_reason
         finished = Finished(id=self._request.id, stop_reason=reason, stats=stats)

@@ -6,6 +6,7 @@ import msgspec
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.protocol import Allocation, LoadReport
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult
@@ -49,6 +50,7 @@ class GamingPc:
         self.has_card, self.has_second_card = has_card, has_second_card
         self.desktop = 600 * MIB
         self.game = 0
+        self.buffers_in_ram = 300 * MIB
         self.busy, self.watts = 97.0, 312.0
         self.engine: FakeEngineClient | None = None
         self.looks = 0
@@ -61,6 +63,21 @@ class GamingPc:
         return self.size
 
     size = 18 * GIB + 2 * GIB + 63 * MIB + 500 * MIB + GIB
+
+    def follow(self, plan: Plan) -> None:
+        """The model takes what this plan says from its next load on, and the engine reports it so."""
+        card = plan.memory.gpus[0]
+        self.size = card.total_bytes - card.other_bytes
+        self.buffers_in_ram = plan.memory.ram.compute_bytes
+        if self.engine is not None:
+            rows = tuple(
+                Allocation(
+                    each.name, each.weights_bytes, each.kv_bytes, each.recurrent_bytes, each.compute_bytes,
+                    each.vision_bytes,
+                )
+                for each in (card, plan.memory.ram)
+            )  # fmt: skip
+            self.engine.report = msgspec.structs.replace(REPORT, allocations=rows, n_ctx=plan.options.n_ctx)
 
     def shrink(self, n_bytes: int) -> None:
         """The model takes so much less from its next load on, and the engine reports it so."""
@@ -86,7 +103,7 @@ class GamingPc:
         rows = [ProcessMemory(pid=1, name="dwm.exe", dedicated_bytes=self.desktop, shared_bytes=0)]
         if self.model:
             dedicated = self.model - spilled
-            shared = 300 * MIB + spilled
+            shared = self.buffers_in_ram + spilled
             rows.append(ProcessMemory(pid=ENGINE, name="", dedicated_bytes=dedicated, shared_bytes=shared))
         if self.game:
             rows.append(ProcessMemory(pid=GAME, name="Cyberdrome.exe", dedicated_bytes=self.game, shared_bytes=0))

@@ -1,4 +1,4 @@
-"""Model files for a picture: sound, cut off, and with a part missing. Headers over little or nothing."""
+"""Model files for a picture: sound, outdated, cut off, and with a part missing. Headers over little or nothing."""
 
 from pathlib import Path
 
@@ -7,10 +7,13 @@ from tools.hollow_model import write_hollow
 
 
 def write_models(folder: Path) -> None:
-    """Four sets as downloads would leave them. The large ones are holes: they take no room."""
+    """Five sets as downloads would leave them. The large ones are holes: they take no room."""
     sound = folder / "unsloth" / "Qwen3.5-4B-GGUF"
     sound.mkdir(parents=True)
     write_hollow(sound / "Qwen3.5-4B-Q4_K_M.gguf", "4b")
+    early = folder / "unsloth" / "Qwen3.5-35B-A3B-GGUF"
+    early.mkdir(parents=True)
+    write_hollow(early / "Qwen3.5-35B-A3B-Q4_K_M.gguf", "35b")  # smaller than the repaired file, as the early one was
     cut = folder / "unsloth" / "Qwen3.5-9B-GGUF"
     cut.mkdir(parents=True)
     whole = write_hollow(cut / "Qwen3.5-9B-Q4_K_M.gguf", "9b")

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 
 import qasync
@@ -14,7 +14,11 @@ from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
 from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.units import GIB
+from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_choice import installed_engines
 from qwendesk.hub.model_folders import ModelFolders
@@ -114,12 +118,15 @@ async def files(_wanted: Collection[str]) -> None:
 async def gaming(wanted: Collection[str]) -> None:
     """A model on a 24 GB card, and then a game."""
     pc = GamingPc()
-    parts = _gaming(pc)
+    parts = _gaming(pc, plans=True)
     window, meters = parts.window, parts.services.meters.service
     try:
         window.show()
         parts.chats.start()
-        parts.tasks.start(parts.engine.load(OPTIONS))
+        model = write_hollow(Path.home() / Path(OPTIONS.model).name, "35b")
+        asked = LoadOptions(model=str(model), n_ctx=65_536)
+        await _follow_plan(pc, parts, asked)
+        parts.tasks.start(parts.engine.load(asked))
         await until(lambda: parts.engine.state.phase is Phase.READY)
         await _ask(parts, "What can I plant on a north-facing balcony?")
         await _ask(parts, "And what of it survives the winter outside?")
@@ -141,10 +148,31 @@ async def gaming(wanted: Collection[str]) -> None:
         pc.game = 3 * GIB
         for _ in range(4):
             await meters.sample()
+        await _ask(parts, "Which of them may my cat eat?")
+        await meters.sample()
         if "spill" in wanted:
             await save(window, "spill")
     finally:
         await parts.close()
+
+
+async def _follow_plan(pc: GamingPc, parts: Parts, asked: LoadOptions) -> None:
+    """Make the scripted engine report what the planner gives this model on this PC."""
+    devices = await parts.engine.probe()
+    if isinstance(devices, EngineExit):
+        raise QwenDeskError("The scripted engine did not start", devices.sentence)
+    planner = parts.services.planner
+    planner._ask = _no_numbers
+    await asyncio.to_thread(planner.decide, asked, devices)
+    plan = planner.latest
+    if plan is None:
+        raise RuntimeError("the model does not fit on the made-up PC")
+    pc.follow(plan)
+
+
+async def _no_numbers(_options: DecidedOptions, _environment: Mapping[str, str]) -> Estimated:
+    """Stand in for the engine's dry run: the engine here sees no card, so its numbers would be those of a CPU."""
+    return Estimated(id=0, problem="not asked")
 
 
 async def inspector(wanted: Collection[str]) -> None:
@@ -176,13 +204,15 @@ async def _pasted(parts: Parts) -> None:
     await save(field.window(), "paste")
 
 
-def _gaming(pc: GamingPc) -> Parts:
+def _gaming(pc: GamingPc, *, plans: bool = False) -> Parts:
+    """Return the app on this PC. With `plans` the planner decides about loads, else they are as they were asked for."""
     client = engine_on(pc)
     client.answers = list(_ANSWERS)
     client.devices = (*client.devices[:-1], DeviceInfo("CPU", "A processor with 8 cores", "cpu", "CPU"))
     source = MeterSource(reader=reader_of(pc), estimate_load=estimated, platform="win32")
     fake = FakeEngineClient()
-    parts = build(client, decide=decide_by_default, meter_source=source, make_client=lambda: fake)
+    decide = None if plans else decide_by_default
+    parts = build(client, decide=decide, meter_source=source, make_client=lambda: fake)
     parts.models.services.offers._ram_bytes = lambda: 64 * GIB
     parts.window.resize(*_WINDOW)
     return parts
@@ -210,6 +240,8 @@ def _sheets(parts: Parts) -> list[QWidget]:
     return parts.window.findChildren(QWidget, "context.sheet")
 
 
+_FULL_SPEED, _SPILLED_SPEED = 110.0, 9.0
+"""Tokens per second as the reports give them for a 24 GB card, and with a part of the model in shared memory."""
 _ANSWERS = (
     ScriptedAnswer(
         reasoning="North-facing means little direct sun. Ferns, hostas and heuchera stand that; so does mint.",
@@ -217,13 +249,18 @@ _ANSWERS = (
         "| plant | height | water |\n|---|---|---|\n"
         "| Hosta | 40 cm | keep moist |\n| Fern | 60 cm | keep moist |\n| Coral bells | 30 cm | moderate |\n"
         "| Mint | 40 cm | a lot |\n\nBegin with the hosta: it forgives most mistakes.\n",
-        tokens_per_second=400.0,
+        tokens_per_second=_FULL_SPEED,
     ),
     ScriptedAnswer(
         reasoning="Hosta and coral bells are hardy in pots if the pot does not freeze through.",
         text="Hostas, coral bells and most ferns. Wrap the pots in fleece, stand them on wood, and water a little on "
         "days without frost. Mint dies back and comes again in spring.\n",
-        tokens_per_second=400.0,
+        tokens_per_second=_FULL_SPEED,
+    ),
+    ScriptedAnswer(
+        reasoning="Hosta is toxic for cats. Ferns of the genus Nephrolepis and coral bells are not.",
+        text="Not the hosta: it makes cats ill. Coral bells and sword ferns are harmless, and so is a leaf of mint.\n",
+        tokens_per_second=_SPILLED_SPEED,
     ),
 )
 _SETS: dict[str, tuple[ThemeChoice, Callable[[Collection[str]], Awaitable[None]]]] = {

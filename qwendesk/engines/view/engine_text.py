@@ -137,7 +137,7 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
     else:
         if report.allocations:  # the same numbers as in the inspector
             plan = with_engine_numbers(plan, report.allocations, report.options)
-        rows.append((tr("Numbers"), source_text(plan, is_loaded=True)))
+        rows.append((tr("Numbers"), plan.accuracy or source_text(plan, is_loaded=True)))
         names = device_names(plan)
         rows += [(names[each.name], _parts(each)) for each in plan.memory.gpus]
         rows.append((tr("RAM"), _parts(plan.memory.ram)))
