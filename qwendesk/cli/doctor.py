@@ -1,6 +1,7 @@
 """`qwendesk doctor`: reports versions and devices, and tests the engine with the demo model."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +11,10 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.link_text import link_text
 from qwendesk.engines.self_test import Check, Diagnosis, examine
+from qwendesk.hardware.gpu_links import LinkReport, link_reports
+from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.services import ask_in_new_chat, preferred_engine
 
 EXIT_PASSED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
@@ -28,10 +32,12 @@ async def doctor(terminal: Terminal, interrupts: Interrupts, *, as_json: bool) -
         diagnosis = await examine(client, engine, ask_in_new_chat(client, engine), engines.engines)
     finally:
         await engine.close()
+    links = link_reports(await asyncio.to_thread(read_gpus))
     if as_json:
-        terminal.write_json(msgspec.to_builtins(diagnosis) | {"passed": diagnosis.passed})
+        found = {"passed": diagnosis.passed, "links": msgspec.to_builtins(links)}
+        terminal.write_json(msgspec.to_builtins(diagnosis) | found)
     else:
-        terminal.write(report_of(diagnosis))
+        terminal.write(report_of(diagnosis, links))
     return _exit_status(diagnosis)
 
 
@@ -41,7 +47,7 @@ def _exit_status(diagnosis: Diagnosis) -> int:
     return EXIT_PASSED if diagnosis.passed else EXIT_ENGINE_FAILED
 
 
-def report_of(diagnosis: Diagnosis) -> str:
+def report_of(diagnosis: Diagnosis, links: Sequence[LinkReport] = ()) -> str:
     """Return the diagnosis as readable text."""
     backends = ", ".join(diagnosis.backends) or tr("none")
     sections: list[tuple[str, list[str]]] = [
@@ -49,6 +55,7 @@ def report_of(diagnosis: Diagnosis) -> str:
         (tr("Engine"), _table({tr("backends"): backends, tr("built for"): diagnosis.system_info})),
         *([(tr("Engines"), _table(diagnosis.engines))] if diagnosis.engines else []),
         (tr("Devices"), [_device_line(device) for device in diagnosis.devices] or [tr("none found")]),
+        *([(tr("Links of graphics cards"), [f"{link.name}: {link_text(link)}" for link in links])] if links else []),
         (tr("CPU features"), [", ".join(diagnosis.cpu_features) or tr("none reported")]),
         (tr("Folders"), _table(diagnosis.folders)),
         (tr("Self-test with the demo model"), [_check_line(check) for check in diagnosis.self_test]),

@@ -7,6 +7,7 @@ is for this one, and for a local file the engine's dry run gives the exact figur
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,20 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.plan import DevicePlan, Plan, cards_of, kv_bytes_of
+from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, cards_of, kv_bytes_of
+from qwendesk.core.serving import Serving
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
+from qwendesk.engines.link_text import link_text
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
 from qwendesk.engines.load_measurements import MeasuredLoads
+from qwendesk.hardware.engine_gpus import match_gpus
+from qwendesk.hardware.gpu_links import gpu_links, link_reports
+from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hardware.snapshot_reader import read_gpus
+from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.settings.service import SettingsService
@@ -79,19 +87,19 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
         raise QwenDeskError(files.title, files.sentence)
     if files[1] is not None and not asked.mmproj:
         asked = msgspec.structs.replace(asked, mmproj=files[1].path)
-    made = await _plan(options, asked, files, terminal)
+    gpus = () if is_made_up(options) else await asyncio.to_thread(read_gpus)
+    machine = await _machine(options, gpus, terminal)
+    made = await _plan(options, asked, files, machine)
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
     if options.command_of:
-        text = command(
-            options.command_of, made.options, GenerationOptions(), cards=cards_of((), made), kv_bytes=kv_bytes_of(made),
-            windows=sys.platform == "win32",
-        )  # fmt: skip
+        serving = _serving(made, files[0], machine, gpus)
+        text = command(options.command_of, made.options, GenerationOptions(), serving, windows=sys.platform == "win32")
         terminal.write(text.rstrip("\n") + "\n")
     elif options.json:
         terminal.write_json(as_json(made, _measured(options, made)))
     else:
-        terminal.write(_as_text(made, _measured(options, made)))
+        terminal.write(_as_text(made, _measured(options, made), _link_lines(made, machine, gpus)))
     return EXIT_FITS if made.fits else EXIT_DOES_NOT_FIT
 
 
@@ -100,23 +108,29 @@ def _measured(options: argparse.Namespace, made: Plan) -> float | None:
     return MeasuredSpeeds().in_short_chats(made.options) if not is_made_up(options) else None
 
 
-async def _plan(
-    options: argparse.Namespace, asked: LoadOptions, files: Files, terminal: Terminal
-) -> Plan | LoadFailure:
+async def _machine(options: argparse.Namespace, gpus: Sequence[GpuReading], terminal: Terminal) -> MachineMemory:
     reserve_gib = SettingsService().options.reserve_gb if options.reserve is None else options.reserve
     reserve_bytes = size_of(reserve_gib, "--reserve")
     if is_made_up(options):
-        return plan_of(*files, made_up_machine(options, reserve_bytes), asked)
+        return made_up_machine(options, reserve_bytes)
+    here = machine_now(
+        await devices_here(terminal),
+        reserve_bytes=reserve_bytes,
+        drift=MeasuredLoads().drift,
+        gpu_factor=MeasuredSpeeds().gpu_factor,
+        readings=gpus,
+    )
+    return with_ram(here, options.ram)
+
+
+async def _plan(
+    options: argparse.Namespace, asked: LoadOptions, files: Files, machine: MachineMemory
+) -> Plan | LoadFailure:
+    if is_made_up(options) or asked.model.startswith(_HUB_PREFIX):
+        return plan_of(*files, machine, asked)
     from qwendesk.services import preferred_engine
 
     engines = await preferred_engine()
-    devices = await devices_here(terminal)
-    here = machine_now(
-        devices, reserve_bytes=reserve_bytes, drift=MeasuredLoads().drift, gpu_factor=MeasuredSpeeds().gpu_factor
-    )
-    machine = with_ram(here, options.ram)
-    if asked.model.startswith(_HUB_PREFIX):
-        return plan_of(*files, machine, asked)
 
     async def ask(decided: DecidedOptions) -> Any:
         from qwendesk.engine.dry_run import ask_engine
@@ -124,6 +138,30 @@ async def _plan(
         return await ask_engine(decided, environment=engines.environment())
 
     return await exact_plan(*files, machine, asked, ask)
+
+
+def _serving(made: Plan, facts: ModelFacts, machine: MachineMemory, gpus: Sequence[GpuReading]) -> Serving:
+    """Return what a command for a program that doesn't load GGUF files needs to know."""
+    model = made.options.model
+    repo = split_name(model.removeprefix(_HUB_PREFIX))[0] if model.startswith(_HUB_PREFIX) else ""
+    return Serving(
+        base_repo=load_catalog().base_repo_of(repo, facts.name, facts.basename, Path(model).name),
+        cards=cards_of(machine.devices, made, gpu_links(machine.devices, gpus)),
+        kv_bytes=kv_bytes_of(made),
+        n_heads=facts.head_count,
+        n_kv_heads=facts.head_count_kv,
+    )
+
+
+def _link_lines(made: Plan, machine: MachineMemory, gpus: Sequence[GpuReading]) -> list[str]:
+    """Return a line about the link of each planned graphics card, as far as the probes know it."""
+    readings = match_gpus(machine.devices, gpus)
+    reports = {report.key: report for report in link_reports(gpus)}
+    return [
+        f"{tr('Link of {0}', device.title)}: {link_text(reports[readings[device.name].key], device.weights_bytes)}"
+        for device in made.memory.gpus
+        if device.name in readings and readings[device.name].key in reports
+    ]
 
 
 async def devices_here(terminal: Terminal) -> Devices:
@@ -217,7 +255,7 @@ def _device(device: DevicePlan) -> dict[str, Any]:
     return {key: getattr(device, key) for key in (*keys, "budget_bytes")}
 
 
-def _as_text(made: Plan, measured_tok_s: float | None = None) -> str:
+def _as_text(made: Plan, measured_tok_s: float | None, links: Sequence[str]) -> str:
     lines = [tr("It fits.") if made.fits else tr("It doesn't fit.")]
     if made.label:
         lines.append(made.label)
@@ -236,6 +274,7 @@ def _as_text(made: Plan, measured_tok_s: float | None = None) -> str:
         detail = ", ".join(f"{what} {show_bytes(n_bytes)}" for what, n_bytes in parts.items() if n_bytes)
         name = tr("RAM") if device.name == "CPU" else device.title
         lines.append(f"{name}: {show_bytes(device.total_bytes)}" + (f" ({detail})" if detail else ""))
+    lines += links
     if measured_tok_s is not None:
         lines.append(tr("Measured here: {0} tok/s", show_rate(measured_tok_s)))
     elif made.speed is not None:

@@ -1,26 +1,29 @@
-"""Converts options to commands of other programs (llama-server, vLLM) and to an Ollama Modelfile.
+"""Converts options to commands of other programs (llama-server, vLLM, SGLang, MLX) and to an Ollama Modelfile.
 
-Built from the settings table. Options with default values are left out, but Ollama and vLLM always get the sampling
-options. Comments in a Modelfile list the options that Ollama does not have.
+Built from the settings table. Options with default values are left out, but all programs except llama-server always get
+the sampling options. Comments say what the other program lacks, and what that costs.
 """
 
 import json
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
 
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.mlx_command import mlx_command
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.serving import Serving
 from qwendesk.core.settings import Entry, table
-from qwendesk.core.vllm_command import Card, vllm_arguments
+from qwendesk.core.vllm_command import sglang_command, vllm_arguments
 
-CommandKind = Literal["llama-server", "ollama", "vllm"]
-COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm")
+CommandKind = Literal["llama-server", "ollama", "vllm", "sglang", "mlx"]
+COMMAND_KINDS: tuple[CommandKind, ...] = ("llama-server", "ollama", "vllm", "sglang", "mlx")
+_NO_SERVING = Serving()
 
 Args = list[str]
 _LLAMA_DEFAULTS: Mapping[str, Any] = MappingProxyType(
@@ -35,21 +38,24 @@ def command(
     kind: CommandKind,
     load: LoadOptions,
     answer: GenerationOptions,
+    serving: Serving = _NO_SERVING,
     *,
-    base_repo: str = "",
-    cards: Sequence[Card] = (),
-    kv_bytes: int = 0,
     windows: bool = False,
 ) -> str:
     """Return the text to paste. `load` should be decided: an "auto" is left to the other program.
 
-    vLLM needs more: `base_repo` is the repository of the unquantised model, and `kv_bytes` the size of the KV cache in
-    16 bit. `windows` quotes arguments for Windows.
+    `serving` is for the programs that don't load GGUF files. `windows` quotes llama-server's arguments for Windows, and
+    says of programs that don't run there what to do.
     """
     if kind == "ollama":
         return _modelfile(load, answer)
     if kind == "vllm":
-        return _vllm(load, answer, vllm_arguments(load, answer, base_repo, cards, kv_bytes))
+        return _vllm(load, answer, vllm_arguments(load, answer, serving, windows=windows))
+    if kind == "sglang":
+        _, sampling = _vllm_options(load, answer)
+        return sglang_command(load, answer, sampling, serving, windows=windows)
+    if kind == "mlx":
+        return mlx_command(load, answer, serving)
     args = _llama_server(load, answer)
     return subprocess.list2cmdline(args) if windows else shlex.join(args)
 
@@ -245,7 +251,17 @@ def _chosen(load: LoadOptions, answer: GenerationOptions) -> Iterator[tuple[Entr
 
 def _vllm(load: LoadOptions, answer: GenerationOptions, about_model: tuple[Args, list[str]]) -> str:
     (repo, *model_args), notes = about_model
-    args = ["vllm", "serve", repo]
+    options, sampling = _vllm_options(load, answer)
+    args = ["vllm", "serve", repo, *options]
+    if repo == load.model and load.chat_template_file:
+        args += ["--chat-template", load.chat_template_file]
+    args += [*model_args, "--override-generation-config", json.dumps(sampling)]
+    return "\n".join([shlex.join(args), *(f"# {note}" for note in notes)])
+
+
+def _vllm_options(load: LoadOptions, answer: GenerationOptions) -> tuple[Args, dict[str, Any]]:
+    """Return the options that are flags of vLLM, and the sampling values by the names of its generation config."""
+    args: Args = []
     sampling: dict[str, Any] = {}
     for entry, value in _chosen(load, answer):
         name = entry.setting.vllm
@@ -253,10 +269,7 @@ def _vllm(load: LoadOptions, answer: GenerationOptions, about_model: tuple[Args,
             args += [name, _text(value)]
         elif name:
             sampling[_VLLM_NAMES.get(name, name)] = value
-    if repo == load.model and load.chat_template_file:
-        args += ["--chat-template", load.chat_template_file]
-    args += [*model_args, "--override-generation-config", json.dumps(sampling)]
-    return "\n".join([shlex.join(args), *(f"# {note}" for note in notes)])
+    return args, sampling
 
 
 _VLLM_NAMES: Mapping[str, str] = MappingProxyType({"max_tokens": "max_new_tokens"})

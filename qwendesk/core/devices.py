@@ -35,6 +35,17 @@ class DeviceInfo(msgspec.Struct, frozen=True):
         return self.kind != "igpu"
 
 
+class GpuLink(msgspec.Struct, frozen=True):
+    """How one of the engine's GPUs is connected to the PC and to its other GPUs."""
+
+    device: str
+    """ggml's name, such as "CUDA0"."""
+    pcie_bytes_s: float | None = None
+    """What the PCIe link carries one way when the GPU works; None if unknown."""
+    nvlinks: tuple[str, ...] = ()
+    """Names of the devices that NVLink joins it with."""
+
+
 def default_gpus(devices: Sequence[DeviceInfo]) -> tuple[DeviceInfo, ...]:
     """Return the GPUs that llama.cpp uses if none are named: all discrete ones, else the integrated ones.
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo, default_gpus
+from qwendesk.core.devices import DeviceInfo, GpuLink, default_gpus
+from qwendesk.core.gpu_split import Card, CardMaker
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.vllm_command import Card
 
 PlanSource = Literal["estimate", "engine"]
 """Source of the figures: the planner's estimate, or a dry run of the engine, which allocates nothing."""
@@ -198,19 +198,31 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.memory.ram.total_bytes
 
 
-def cards_of(devices: Sequence[DeviceInfo], plan: Plan | None) -> tuple[Card, ...]:
-    """Return the graphics cards for a command, with what the plan may use of each.
-
-    Without `devices`, the cards are those of the plan, and count as large as what is free on them.
-    """
-    if not devices and plan is not None:
-        return tuple(Card(gpu.limit_bytes, gpu.budget_bytes) for gpu in plan.memory.gpus if gpu.limit_bytes)
+def cards_of(devices: Sequence[DeviceInfo], plan: Plan | None, links: Sequence[GpuLink] = ()) -> tuple[Card, ...]:
+    """Return the GPUs for a command of another program, with what the plan may use of each and how they are linked."""
     budgets = {gpu.name: gpu.budget_bytes for gpu in plan.memory.gpus} if plan is not None else {}
-    return tuple(
-        Card(device.total_bytes, budgets.get(device.name))
-        for device in devices
-        if device.kind == "gpu" and device.total_bytes
-    )
+    by_name = {link.device: link for link in links}
+    gpus = [device for device in devices if device.kind == "gpu" and device.total_bytes]
+    positions = {device.name: position for position, device in enumerate(gpus)}
+    cards = []
+    for device in gpus:
+        link = by_name.get(device.name, GpuLink(device.name))
+        joined = tuple(sorted(positions[name] for name in link.nvlinks if name in positions))
+        total, budget = device.total_bytes or 0, budgets.get(device.name)
+        cards.append(Card(total, budget, _maker(device), link.pcie_bytes_s, joined))
+    return tuple(cards)
+
+
+def _maker(device: DeviceInfo) -> CardMaker:
+    if device.shares_ram:
+        return "apple"
+    if device.backend.upper() == "CUDA":
+        return "nvidia"
+    name = device.description.lower()
+    return next((maker for maker, words in _MAKERS if any(word in name for word in words)), "")
+
+
+_MAKERS: tuple[tuple[CardMaker, tuple[str, ...]], ...] = (("nvidia", ("nvidia", "rtx")), ("amd", ("amd", "radeon")))
 
 
 def kv_bytes_of(plan: Plan | None) -> int:

@@ -31,6 +31,7 @@ from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import Drift, machine_now, plan_of, ram_freed_by_reload, refusal
 from qwendesk.engines.load_profiles import Profiles
 from qwendesk.engines.pending_state import Limits, PendingLoad
+from qwendesk.hardware.gpu_links import gpu_links
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
 
@@ -279,7 +280,7 @@ class PendingLoadService:
             machine = self._memory_without_model()
             changes = await asyncio.to_thread(self._make_plan, requested, machine, report if is_as_loaded else None)
             if requested == self.pending.requested:
-                self._change(**changes)
+                self._change(**changes, links=gpu_links(self.pending.devices, self._readings()))
                 self._update_needs_reload()
 
     def _make_plan(self, requested: LoadOptions, machine: MachineMemory, report: LoadReport | None) -> dict[str, Any]:
@@ -290,8 +291,9 @@ class PendingLoadService:
         facts, mmproj = files
         longest = longest_context(facts.architecture, facts.context_length)
         limits = Limits(
-            facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj)
-        )
+            facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj),
+            facts.head_count, facts.head_count_kv,
+        )  # fmt: skip
         found = conflicts(requested, facts)
         if found:
             return {"limits": limits, "conflicts": found, "refusal": ""}

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.devices import DeviceInfo, GpuLink
 from qwendesk.core.option_rules import Conflict
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
@@ -20,6 +20,9 @@ class Limits(msgspec.Struct, frozen=True):
     has_experts: bool
     can_see: bool
     """The options include a vision file."""
+    n_heads: int = 0
+    """Attention heads; 0 if unknown."""
+    n_kv_heads: int = 0
 
 
 class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +39,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     """Why `requested` can't be loaded; "" if it can."""
     devices: tuple[DeviceInfo, ...] = ()
     """The engine's devices; () while they are unknown."""
+    links: tuple[GpuLink, ...] = ()
+    """How the graphics cards are connected, as far as the probes have told."""
     is_loaded: bool = False
     """The model of `requested` is loaded, perhaps with other options."""
     other_loaded: str = ""

@@ -41,6 +41,12 @@ def gpu_bandwidth(name: str, total_bytes: int | None, *, shares_ram: bool = Fals
     return _LARGE[0] * _GB_S, _LARGE[1] * _GB_S
 
 
+def pcie_rate(generation: int, width: int) -> float | None:
+    """Return the bytes/s that a PCIe link carries one way, as its makers state it; None for an unknown generation."""
+    lane = _LANE_GB_S.get(generation)
+    return None if lane is None else lane * width * _GB_S
+
+
 def pcie_bandwidth(generation: int | None, width: int | None) -> float:
     """Return the bytes/s of copies over a PCIe link. None stands for what the probes couldn't tell."""
     lane = _LANE_GB_S.get(generation or 0, _LANE_GB_S[_USUAL_LINK[0]])

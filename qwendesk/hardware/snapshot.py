@@ -21,6 +21,14 @@ class ProcessMemory(msgspec.Struct, frozen=True, kw_only=True):
     """Memory that the driver moved out of video memory. Only amdgpu reports it."""
 
 
+class NvLink(msgspec.Struct, frozen=True):
+    """The active NVLink links from one GPU to another device."""
+
+    n_links: int
+    pci: str | None = None
+    """PCI address of the other GPU; None if it is an NVSwitch, which joins all GPUs that have links to one."""
+
+
 class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
     """One GPU, with everything that is known of it."""
 
@@ -52,9 +60,12 @@ class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
     pcie_max_generation: int | None = None
     """Of the link at work: what both the GPU and its slot can do."""
     pcie_width: int | None = None
+    """Lanes of the link now."""
     pcie_sent_bytes_s: int | None = None
     """From the PC to the GPU; `pcie_received_bytes_s` is the opposite direction."""
     pcie_received_bytes_s: int | None = None
+    nvlinks: tuple[NvLink, ...] | None = None
+    """Active NVLink links by device at their other end; () if there are none."""
     processes: tuple[ProcessMemory, ...] | None = None
 
     @property

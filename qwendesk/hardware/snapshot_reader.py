@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -88,6 +89,15 @@ class SnapshotReader:
             self._broken.add(index)
             _logger.exception("%s failed and is not read again", type(probe).__name__)
             return EMPTY_RESULT
+
+
+def read_gpus() -> tuple[GpuReading, ...]:
+    """Read the probes of this system once, for a command that needs no later reading. Blocks, and never raises."""
+    reader = SnapshotReader()
+    try:
+        return reader.read(None, time.monotonic()).gpus
+    finally:
+        reader.close()
 
 
 def program_name(pid: int) -> str:

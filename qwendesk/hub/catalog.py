@@ -144,6 +144,15 @@ class Catalog:
             if note.quant == quant and note.model in ("", model) and note.uploader in ("", uploader)
         )
 
+    def base_repo_of(self, repo: str, *names: str) -> str:
+        """Return the repository of the model that a file is a quant of; "" if the catalog doesn't know it.
+
+        `repo` is where the file is from, "" if unknown; `names` are others that may tell, as in `model_of`.
+        """
+        repository = self.repository(repo)
+        found = self.model(repository.model) if repository is not None else self.model_of(repo, *names)
+        return found.base_repo if found is not None else ""
+
     def model_of(self, *names: str) -> CatalogModel | None:
         """Return the model for the first of `names` that contains a model's id, else None.
 

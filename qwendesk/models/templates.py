@@ -92,13 +92,8 @@ class TemplatesService:
 
 def base_repo_of(model: LibraryModel, catalog: Catalog) -> str:
     """Return the repository of the model that `model` is a quant of; "" if the catalog doesn't know it."""
-    repository = catalog.repository(model.repo)
-    if repository is not None:
-        found = catalog.model(repository.model)
-    else:
-        names = (model.facts.name, model.facts.basename) if model.facts is not None else ()
-        found = catalog.model_of(model.repo, *names, Path(model.path).name)
-    return found.base_repo if found is not None else ""
+    names = (model.facts.name, model.facts.basename) if model.facts is not None else ()
+    return catalog.base_repo_of(model.repo, *names, Path(model.path).name)
 
 
 def _not_saved(error: OSError) -> QwenDeskError:

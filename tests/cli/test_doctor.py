@@ -8,8 +8,10 @@ import pytest
 from qwendesk.cli import doctor as cli_doctor
 from qwendesk.cli import main as cli
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.units import GIB
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.trial import Trial
+from qwendesk.hardware.snapshot import GpuReading
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
 
 RIGHT = [
@@ -64,6 +66,15 @@ def test_doctor_reports_a_working_engine(engine, capsys):
         assert words in out
     assert "FAIL" not in out
     assert engine.closed
+
+
+def test_doctor_judges_the_links_of_graphics_cards(engine, capsys, monkeypatch):
+    slow = GpuReading(name="RTX 3060", total_bytes=12 * GIB, pcie_generation=1, pcie_max_generation=3, pcie_width=1)
+    monkeypatch.setattr(cli_doctor, "read_gpus", lambda: (slow,))
+    assert cli.main(["doctor"]) == 0
+    assert "RTX 3060: At work, PCIe 3.0 ×1 carries 1.0 GB/s each way." in capsys.readouterr().out
+    cli.main(["doctor", "--json"])
+    assert json.loads(capsys.readouterr().out)["links"][0]["speed"] == "slow"
 
 
 def test_json_has_the_test_results_devices_and_versions(engine, capsys):

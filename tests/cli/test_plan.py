@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 
+from qwendesk.cli import main as cli
+from qwendesk.cli import plan as cli_plan
+from qwendesk.cli.terminal import Terminal
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.core.plan import MachineMemory
 from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Devices
+from qwendesk.engines.load_decision import plan_of
+from qwendesk.hardware.snapshot import GpuReading
 from tests.hub.hub_server import running_hub
 from tools.hollow_model import write_hollow
 
@@ -181,3 +190,42 @@ def test_conflicting_options_are_refused(model: Path) -> None:
     done = run(str(model), "--vram", "16", "--set", "type_v=q8_0", "flash_attn=off")
     assert done.returncode == 2
     assert "needs flash attention" in done.stderr
+
+
+def test_commands_for_other_programs_know_the_original_model_and_the_cards(model: Path) -> None:
+    done = run(str(model), "--gpu", "RTX 3090:24", "--gpu", "RTX 3090:24", "--ram", "64", "--command", "vllm")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("vllm serve Qwen/Qwen3.5-35B-A3B-FP8 ")
+    assert "--tensor-parallel-size 2" in done.stdout
+    assert "doesn't know how the cards are linked" in done.stdout
+    done = run(str(model), "--unified", "M4 Max:64", "--backend", "metal", "--command", "mlx")
+    assert done.stdout.startswith("mlx_lm.server --model mlx-community/Qwen3.5-35B-A3B-8bit ")
+
+
+def test_plan_for_this_pc_judges_the_links_of_its_cards(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("RTX 3090", "RTX 3090")
+    devices = tuple(DeviceInfo(f"CUDA{n}", name, "gpu", "CUDA", 24 * GIB, 23 * GIB) for n, name in enumerate(names))
+    readings = tuple(
+        GpuReading(pci=f"0000:0{n}:00.0", name="RTX 3090", total_bytes=24 * GIB, pcie_generation=3, pcie_width=4)
+        for n in (1, 2)
+    )
+
+    async def found(_terminal: Terminal) -> Devices:
+        return Devices(id=0, devices=devices, cpu_features=())
+
+    async def estimated(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, *rest: Any) -> Any:
+        return plan_of(facts, mmproj, machine, rest[0])
+
+    monkeypatch.setattr(cli_plan, "devices_here", found)
+    monkeypatch.setattr(cli_plan, "exact_plan", estimated)
+    monkeypatch.setattr(cli_plan, "read_gpus", lambda: readings)
+
+    assert cli.main(["plan", str(model), "--ram", "64"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Link of ")]
+    assert [line.split(":")[0] for line in lines] == ["Link of RTX 3090 (CUDA0)", "Link of RTX 3090 (CUDA1)"]
+    assert all("PCIe 3.0 ×4 carries 3.9 GB/s" in line and "Loading " in line for line in lines)
+
+    assert cli.main(["plan", str(model), "--ram", "64", "--command", "vllm"]) == 0
+    assert "--pipeline-parallel-size 2" in capsys.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 from qwendesk.core.commands import COMMAND_KINDS, command, for_commands
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.serving import Serving
 from qwendesk.core.settings import table
 
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"
@@ -163,7 +164,7 @@ def test_modelfile_has_no_context_that_needs_yarn() -> None:
 
 def test_vllm_command_names_the_unquantised_model() -> None:
     answer = msgspec.structs.replace(ANSWER, enable_thinking=False)
-    text = command("vllm", LOAD, answer, base_repo="Qwen/Qwen3.5-35B-A3B")
+    text = command("vllm", LOAD, answer, Serving(base_repo="Qwen/Qwen3.5-35B-A3B"))
     said = shlex.split(text, comments=True)
     assert said[:5] == ["vllm", "serve", "Qwen/Qwen3.5-35B-A3B", "--max-model-len", "65536"]
     assert json.loads(said[said.index("--override-generation-config") + 1])["presence_penalty"] == 1.5

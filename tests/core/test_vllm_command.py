@@ -1,28 +1,39 @@
-"""The vLLM command names a format that the cards can hold, and a split that suits them."""
+"""The commands of vLLM, SGLang and MLX name a format that the PC can hold, and a split that suits its cards."""
 
 import json
 import shlex
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 
-from qwendesk.core.commands import command
+from qwendesk.core.commands import CommandKind, command
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.gpu_split import Card, CardMaker, best_split
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.serving import Serving
 from qwendesk.core.units import GIB
-from qwendesk.core.vllm_command import Card
+from qwendesk.hub.catalog import load_catalog
 
 LOAD = LoadOptions(model="m.gguf", n_ctx=65_536)
+ANSWER = GenerationOptions()
 A35 = "Qwen/Qwen3.5-35B-A3B"
+X16, X4 = 31.5e9, 3.9e9
+LONG = msgspec.structs.replace(LOAD, n_ctx=1_010_000, rope_scaling="yarn", rope_freq_scale=0.25, yarn_orig_ctx=262_144)
 
 
-def text(*gib: float, repo: str = A35, load: LoadOptions = LOAD, kv_gib: float = 1.25) -> str:
-    cards = [Card(round(each * GIB), round((each - 1) * GIB)) for each in gib]
-    return command("vllm", load, GenerationOptions(), base_repo=repo, cards=cards, kv_bytes=round(kv_gib * GIB))
+def serving(*gib: float, repo: str = A35, kv_gib: float = 1.25, maker: CardMaker = "nvidia") -> Serving:
+    cards = tuple(Card(round(each * GIB), round((each - 1) * GIB), maker, X16) for each in gib)
+    return Serving(base_repo=repo, cards=cards, kv_bytes=round(kv_gib * GIB), n_heads=16, n_kv_heads=2)
 
 
-def words(*gib: float, **changes: object) -> list[str]:
-    return shlex.split(text(*gib, **changes), comments=True)  # type: ignore[arg-type]
+def text(made_for: Serving, load: LoadOptions = LOAD, kind: CommandKind = "vllm", answer: GenerationOptions = ANSWER,
+         *, windows: bool = False) -> str:  # fmt: skip
+    return command(kind, load, answer, made_for, windows=windows)
+
+
+def words(made_for: Serving, load: LoadOptions = LOAD, kind: CommandKind = "vllm") -> list[str]:
+    return shlex.split(text(made_for, load, kind), comments=True)
 
 
 def after(said: list[str], flag: str) -> str:
@@ -40,38 +51,33 @@ def after(said: list[str], flag: str) -> str:
     ],
 )
 def test_the_best_format_that_fits_is_named(gib: tuple[float, ...], repo: str) -> None:
-    assert words(*gib)[2] == repo
-    assert "fits" in text(*gib)
+    assert words(serving(*gib))[2] == repo
+    assert "fits into" in text(serving(*gib))
+    assert "another download" in text(serving(*gib))
 
 
-def test_a_card_that_is_too_small_is_told_so() -> None:
+def test_a_card_that_is_too_small_is_told_what_fits_instead() -> None:
     """The original has 67 GB, and even the smallest format needs more than a 24 GB card has for it."""
-    made = text(24)
-    assert words(24)[2] == A35 + "-GPTQ-Int4"
+    made = text(serving(24))
+    assert words(serving(24))[2] == A35 + "-GPTQ-Int4"
     assert "No format from Qwen fits" in made
-    assert "llama-server" in made
+    assert "What would fit with this context: Qwen/Qwen3.5-9B, about 17 GB." in made
+    assert "Qwen/Qwen3.5-4B" in text(serving(16))
+    assert "Use llama-server" in text(serving(8))
 
 
 def test_without_cards_or_size_nothing_is_claimed() -> None:
-    assert "Check that this format fits" in text()
-    assert "Check that this format fits" in text(24, repo="someone/model")
-    assert "GGUF" in text(24, repo="")
+    assert "Check that this format fits" in text(serving())
+    assert "Check that this format fits" in text(serving(24, repo="someone/model"))
+    assert "GGUF" in text(serving(24, repo=""))
 
 
-def test_equal_cards_share_tensors_and_others_layers() -> None:
-    assert after(words(24, 24), "--tensor-parallel-size") == "2"
-    assert "--pipeline-parallel-size" not in words(24, 24)
-    assert after(words(24, 24, 24, 24), "--tensor-parallel-size") == "4"
-    for gib in ((24, 12), (24, 24, 24)):
-        assert after(words(*gib), "--pipeline-parallel-size") == str(len(gib))
-        assert "--tensor-parallel-size" not in words(*gib)
-    assert "parallel" not in " ".join(words(24))
-
-
-def test_memory_share_caching_and_parsers_are_set() -> None:
-    said = words(24)
+def test_address_memory_share_caching_and_parsers_are_set() -> None:
+    said = words(serving(24))
+    assert (after(said, "--host"), after(said, "--port")) == ("127.0.0.1", "8000")
     assert after(said, "--gpu-memory-utilization") == "0.95"
-    assert after(words(24, 8), "--gpu-memory-utilization") == "0.87", "the share of the fullest card"
+    assert after(words(serving(24, 8)), "--gpu-memory-utilization") == "0.87", "the share of the fullest card"
+    assert after(said, "--max-model-len") == "65536"
     assert "--enable-prefix-caching" in said
     assert after(said, "--reasoning-parser") == "qwen3"
     assert after(said, "--tool-call-parser") == "qwen3_coder"
@@ -79,9 +85,121 @@ def test_memory_share_caching_and_parsers_are_set() -> None:
 
 
 def test_a_stretched_context_has_the_values_of_the_model_card() -> None:
-    long = msgspec.structs.replace(
-        LOAD, n_ctx=1_010_000, rope_scaling="yarn", rope_freq_scale=0.25, yarn_orig_ctx=262_144
-    )
-    rope = json.loads(after(words(80, 80, load=long), "--hf-overrides"))["text_config"]["rope_parameters"]
-    assert (rope["rope_type"], rope["factor"], rope["original_max_position_embeddings"]) == ("yarn", 4.0, 262_144)
-    assert "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1" in text(80, 80, load=long)
+    for kind, flag, variable in (
+        ("vllm", "--hf-overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"),
+        ("sglang", "--json-model-override-args", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"),
+    ):
+        rope = json.loads(after(words(serving(80, 80), LONG, kind), flag))["text_config"]["rope_parameters"]
+        assert (rope["rope_type"], rope["factor"], rope["original_max_position_embeddings"]) == ("yarn", 4.0, 262_144)
+        assert variable in text(serving(80, 80), LONG, kind)
+
+
+def test_pcs_that_vllm_does_not_run_on_are_told_so() -> None:
+    assert "WSL" in text(serving(24), windows=True)
+    assert "WSL" not in text(serving(24))
+    assert "ROCm" in text(serving(24, maker="amd"))
+    for kind in ("vllm", "sglang"):
+        assert "MLX does" in text(serving(64, maker="apple"), kind=kind)
+
+
+# How the cards share a model
+
+
+def cards(*links: float | None, nvlinks: Sequence[tuple[int, ...]] = (), sizes: Sequence[int] = ()) -> list[Card]:
+    return [
+        Card((sizes[each] if sizes else 24) * GIB, None, "nvidia", link, nvlinks[each] if nvlinks else ())
+        for each, link in enumerate(links)
+    ]
+
+
+def split(made: list[Card], n_heads: int = 16, n_kv_heads: int = 2) -> tuple[int, int]:
+    found = best_split(made, n_heads, n_kv_heads)
+    return found.tensor, found.pipeline
+
+
+def test_fast_links_share_tensors_and_slow_ones_divide_layers() -> None:
+    assert split(cards(X16)) == (1, 1)
+    assert split(cards(X16, X16)) == (2, 1)
+    assert split(cards(*[X16] * 4)) == (4, 1)
+    assert split(cards(X16, X4)) == (1, 2)
+    assert "3.9 GB/s" in best_split(cards(X16, X4), 16, 2).reason
+    assert split(cards(X4, X4, nvlinks=[(1,), (0,)])) == (2, 1), "NVLink doesn't need the slots"
+
+
+def test_cards_that_differ_divide_layers_whatever_links_them() -> None:
+    assert split(cards(X16, X16, sizes=(24, 12), nvlinks=[(1,), (0,)])) == (1, 2)
+
+
+def test_pairs_on_nvlink_share_tensors_and_take_turns() -> None:
+    made = cards(X16, X4, X16, X4, nvlinks=[(2,), (3,), (0,), (1,)])
+    found = best_split(made, 16, 2)
+    assert (found.tensor, found.pipeline, found.order) == (2, 2, (0, 2, 1, 3))
+    said = text(Serving(base_repo=A35, cards=tuple(made), n_heads=16, n_kv_heads=2))
+    assert "CUDA_VISIBLE_DEVICES=0,2,1,3" in said
+    neighbours = best_split(cards(X16, X4, X16, X4, nvlinks=[(1,), (0,), (3,), (2,)]), 16, 2)
+    assert (neighbours.tensor, neighbours.pipeline, neighbours.order) == (2, 2, ())
+    assert split(cards(X16, X4, X4, nvlinks=[(1,), (0,), ()])) == (1, 3), "one card has no partner"
+
+
+def test_tensor_parallel_divides_the_attention_heads() -> None:
+    assert split(cards(X16, X16, X16)) == (1, 3)
+    assert split(cards(*[X16] * 8), n_heads=28, n_kv_heads=4) == (1, 8)
+    assert split(cards(*[X16] * 4), n_heads=28, n_kv_heads=4) == (4, 1)
+    assert "28 attention heads" in best_split(cards(*[X16] * 8), 28, 4).reason
+    for model in load_catalog().models:
+        shape = model.hyperparameters
+        assert split(cards(*[X16] * 8), shape.head_count, shape.head_count_kv) == (8, 1), model.id
+
+
+def test_unknown_links_are_said_to_be_unknown() -> None:
+    assert split(cards(None, None)) == (2, 1)
+    assert "doesn't know how the cards are linked" in best_split(cards(None, None), 16, 2).reason
+    assert split(cards(None, X4)) == (1, 2), "one slow link is enough"
+
+
+def test_both_programs_get_the_split_in_their_own_flags() -> None:
+    two, three = serving(24, 24), serving(24, 24, 24)
+    assert after(words(two), "--tensor-parallel-size") == "2"
+    assert "--pipeline-parallel-size" not in words(two)
+    assert after(words(three), "--pipeline-parallel-size") == "3"
+    assert after(words(two, kind="sglang"), "--tp-size") == "2"
+    assert after(words(three, kind="sglang"), "--pp-size") == "3"
+    assert "parallel" not in " ".join(words(serving(24)))
+
+
+# SGLang and MLX
+
+
+def test_sglang_command_says_what_goes_with_each_request() -> None:
+    said = words(serving(24, 24), kind="sglang")
+    assert said[:5] == ["python", "-m", "sglang.launch_server", "--model-path", A35 + "-FP8"]
+    assert (after(said, "--context-length"), after(said, "--port")) == ("65536", "30000")
+    assert after(said, "--mem-fraction-static") == "0.86", "2 of 24 GB are kept to work with"
+    made = text(serving(24), kind="sglang", answer=msgspec.structs.replace(ANSWER, enable_thinking=False))
+    assert '"presence_penalty": 1.5' in made
+    assert '"enable_thinking": false' in made
+
+
+def test_mlx_command_names_the_widest_format_that_fits_the_mac() -> None:
+    big, small = serving(96, maker="apple"), serving(28, maker="apple")
+    assert after(words(big, kind="mlx"), "--model") == "mlx-community/Qwen3.5-35B-A3B-8bit"
+    assert after(words(small, kind="mlx"), "--model") == "mlx-community/Qwen3.5-35B-A3B-4bit"
+    assert "about 19 GB" in text(small, kind="mlx")
+    assert "doesn't fit" in text(serving(16, maker="apple"), kind="mlx")
+    assert "Macs" not in text(big, kind="mlx")
+    said = words(big, kind="mlx")
+    assert said[0] == "mlx_lm.server"
+    assert (after(said, "--temp"), after(said, "--top-k"), after(said, "--max-tokens")) == ("1", "20", "32768")
+
+
+def test_mlx_command_says_what_mlx_lacks() -> None:
+    with_pictures = msgspec.structs.replace(LOAD, mmproj="mmproj.gguf", vision="gpu")
+    made = text(serving(96, maker="apple"), with_pictures, "mlx")
+    assert "mlx_vlm.server --model mlx-community/Qwen3.5-35B-A3B-8bit" in made
+    assert "mlx_lm.generate" in made
+    assert "presence_penalty" in made
+    assert "mlx_vlm" not in text(serving(96, maker="apple"), kind="mlx")
+    assert "YaRN" in text(serving(96, maker="apple"), LONG, "mlx")
+    assert "only on Macs" in text(serving(24), kind="mlx")
+    assert "wasn't checked" in text(serving(96, maker="apple", repo="Qwen/Qwen3.5-2B"), kind="mlx")
+    assert "doesn't know the original model" in text(serving(96, maker="apple", repo=""), kind="mlx")

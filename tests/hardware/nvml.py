@@ -1,4 +1,7 @@
-"""A stand-in for the module pynvml: GPUs as dictionaries, where an exception as a value is raised."""
+"""A stand-in for the module pynvml: GPUs as dictionaries, where an exception as a value is raised.
+
+A tuple has a value for each NVLink link.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +16,10 @@ class NVMLErrorNotSupported(NVMLError):
 
 
 class NVMLErrorNoPermission(NVMLError):
+    pass
+
+
+class NVMLErrorInvalidArgument(NVMLError):
     pass
 
 
@@ -54,6 +61,7 @@ class FakeNvml:
     """`gpus` may be changed between looks; `fault` is raised by nvmlInit."""
 
     NVMLError = NVMLError
+    NVML_NVLINK_MAX_LINKS = 36
     nvmlMemory_v2 = 0x2000028  # noqa: N815 - as pynvml spells it
 
     def __init__(self, *gpus: dict[str, Any], fault: NVMLError | None = None) -> None:
@@ -89,9 +97,12 @@ class FakeNvml:
         if not name.startswith("nvmlDeviceGet"):
             raise AttributeError(name)
 
-        def call(handle: dict[str, Any], *_arguments: Any) -> Any:
+        def call(handle: dict[str, Any], *arguments: Any) -> Any:
             self.calls.append(name)
             value = handle.get(name, NVMLErrorNotSupported("Not Supported"))
+            if isinstance(value, tuple):  # one value for each link
+                number = arguments[0]
+                value = value[number] if number < len(value) else NVMLErrorInvalidArgument("Invalid Argument")
             if isinstance(value, Exception):
                 raise value
             return value

@@ -11,6 +11,7 @@ from qwendesk.core.units import show_bytes, show_expected, show_rate, show_token
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.exact_plan import with_engine_numbers
+from qwendesk.engines.link_text import link_sentences
 from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import Trial
 from qwendesk.engines.view.load_options.load_text import device_names, source_text
@@ -201,8 +202,11 @@ def _hardware(snapshot: Snapshot | None, platform: str) -> tuple[tuple[str, str]
         return ((tr("GPUs"), tr("Not checked yet")),)
     rows: list[tuple[str, str]] = []
     names = number_equal_names([gpu.name or tr("GPU at {0}", gpu.key) for gpu in snapshot.gpus])
+    links = link_sentences(snapshot.gpus)
     for name, gpu in zip(names, snapshot.gpus, strict=True):
         rows.append((name, _gpu(gpu)))
+        if gpu.key in links:
+            rows.append((tr("Its link"), links[gpu.key]))
         rows.append((tr("When memory runs out"), sysmem_fallback(gpu, platform)))
     if not rows:
         rows.append((tr("GPUs"), tr("None found. The model runs on the CPU, from RAM.")))

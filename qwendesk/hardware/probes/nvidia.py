@@ -1,6 +1,7 @@
 """Reads NVIDIA GPUs through NVML (module pynvml of nvidia-ml-py), on every system with NVIDIA's driver."""
 
 import importlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -8,10 +9,16 @@ import msgspec
 
 from qwendesk.core.translation import tr
 from qwendesk.hardware.probes.base import EMPTY_RESULT, ProbeRequest, ProbeResult, pci_address
-from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Throttle
+from qwendesk.hardware.snapshot import GpuReading, NvLink, ProcessMemory, Throttle
 
 PCIE_EVERY_S = 5.0
 """Interval of PCIe throughput measurements. Each blocks for 20 ms, so most readings do without."""
+NVLINK_EVERY_S = 60.0
+"""Interval in which NVLink is read. A bridge isn't plugged in while the PC runs, but a link may fail."""
+_MOST_NVLINKS = 18
+"""Links of a GPU if the library doesn't say how many there can be."""
+_NVLINK_TO_GPU = 0
+"""NVML_NVLINK_DEVICE_TYPE_GPU."""
 _RETRY_AFTER_S = 60.0
 """After this time, a missing driver is searched again."""
 _THROTTLE: tuple[tuple[int, Throttle], ...] = (
@@ -52,6 +59,7 @@ class NvidiaProbe:
         self._not_before_s: float | None = None
         self._note = ""
         self._pcie: dict[str, tuple[float, int | None, int | None]] = {}
+        self._nvlinks: dict[str, tuple[float, tuple[NvLink, ...] | None]] = {}
 
     def read(self, request: ProbeRequest) -> ProbeResult:
         if not self._started and not self._start(request.now_s):
@@ -129,6 +137,7 @@ class NvidiaProbe:
             pcie_width=self._call("nvmlDeviceGetCurrPcieLinkWidth", handle),
             pcie_sent_bytes_s=sent,
             pcie_received_bytes_s=received,
+            nvlinks=self._known_nvlinks(pci or str(index), handle, now_s),
             processes=self._read_processes(handle),
         )
 
@@ -151,6 +160,34 @@ class NvidiaProbe:
             last = (now_s, None if sent is None else sent * 1024, None if received is None else received * 1024)
             self._pcie[key] = last
         return last[1], last[2]
+
+    def _known_nvlinks(self, key: str, handle: Any, now_s: float) -> tuple[NvLink, ...] | None:
+        last = self._nvlinks.get(key)
+        if last is None or now_s - last[0] >= NVLINK_EVERY_S:
+            last = (now_s, self._read_nvlinks(handle))
+            self._nvlinks[key] = last
+        return last[1]
+
+    def _read_nvlinks(self, handle: Any) -> tuple[NvLink, ...] | None:
+        """Return the active links by the device at their other end; None for a GPU or driver without NVLink."""
+        ends: Counter[str | None] = Counter()
+        for link in range(getattr(self._library, "NVML_NVLINK_MAX_LINKS", _MOST_NVLINKS)):
+            is_active = self._call("nvmlDeviceGetNvLinkState", handle, link)
+            if is_active is None:  # there is no such link
+                if link == 0:
+                    return None
+                break
+            if is_active:
+                ends[self._nvlink_end(handle, link)] += 1
+        return tuple(NvLink(n_links, pci) for pci, n_links in ends.items())
+
+    def _nvlink_end(self, handle: Any, link: int) -> str | None:
+        """Return the PCI address of the GPU at the other end of a link; None if it is a switch."""
+        if self._call("nvmlDeviceGetNvLinkRemoteDeviceType", handle, link) not in (None, _NVLINK_TO_GPU):
+            return None
+        # pynvml's function without a suffix calls version 2 of NVML's.
+        remote = self._call("nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
+        return pci_address(self._text(getattr(remote, "busId", None)) or "")
 
     def _call(self, function: str, *arguments: Any) -> Any:
         """Return what an NVML function returns; None if this GPU, driver or account doesn't support it."""

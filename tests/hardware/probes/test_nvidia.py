@@ -2,6 +2,7 @@ from types import SimpleNamespace
 
 from qwendesk.hardware.probes.base import ProbeRequest
 from qwendesk.hardware.probes.nvidia import NvidiaProbe, process_rows, throttle_reasons
+from qwendesk.hardware.snapshot import NvLink
 from tests.hardware.nvml import (
     FakeNvml,
     NVMLErrorGpuIsLost,
@@ -95,6 +96,42 @@ def test_pcie_is_read_every_five_seconds_at_most():
     for now_s in (0.0, 1.0, 2.0, 4.9, 5.0, 6.0):
         assert probe.read(ProbeRequest(None, now_s)).gpus[0].pcie_received_bytes_s == 2_048 * 1024
     assert library.calls.count("nvmlDeviceGetPcieThroughput") == 4, "two directions, at 0 and 5 s"
+
+
+def bridged(own: str, other: str, states: tuple[int, ...] = (1, 1, 1, 1)):
+    """An RTX 3090 with a bridge to another one, whose PCI address NVML writes with a long domain."""
+    return rtx_3090(
+        nvmlDeviceGetPciInfo=SimpleNamespace(busId=f"00000000:{own}:00.0"),
+        nvmlDeviceGetNvLinkState=states,
+        nvmlDeviceGetNvLinkRemoteDeviceType=(0,) * len(states),
+        nvmlDeviceGetNvLinkRemotePciInfo=tuple(
+            SimpleNamespace(busId=f"00000000:{other}:00.0".encode()) for _ in states
+        ),
+    )
+
+
+def test_nvlink_is_read_with_the_card_at_its_other_end():
+    first, second = look(FakeNvml(bridged("01", "41"), bridged("41", "01", (1, 1, 0, 1)))).gpus
+    assert first.nvlinks == (NvLink(4, "0000:41:00.0"),)
+    assert second.nvlinks == (NvLink(3, "0000:01:00.0"),), "a link that is down doesn't count"
+
+
+def test_a_slot_for_a_bridge_without_one_is_no_link():
+    (gpu,) = look(FakeNvml(bridged("01", "41", (0, 0, 0, 0)))).gpus
+    assert gpu.nvlinks == ()
+
+
+def test_nvlink_to_a_switch_names_no_card():
+    gpu = rtx_3090(nvmlDeviceGetNvLinkState=(1, 1), nvmlDeviceGetNvLinkRemoteDeviceType=(2, 2))
+    assert look(FakeNvml(gpu)).gpus[0].nvlinks == (NvLink(2),)
+
+
+def test_a_card_without_nvlink_is_asked_for_one_link_once_a_minute():
+    library = FakeNvml(rtx_3090())
+    probe = NvidiaProbe(library)
+    for now_s in (0.0, 1.0, 59.0, 60.0):
+        assert probe.read(ProbeRequest(None, now_s)).gpus[0].nvlinks is None
+    assert library.calls.count("nvmlDeviceGetNvLinkState") == 2
 
 
 def test_windows_lists_processes_without_their_bytes():

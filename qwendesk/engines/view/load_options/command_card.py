@@ -9,11 +9,14 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.plan import cards_of, kv_bytes_of
+from qwendesk.core.serving import Serving
 from qwendesk.core.translation import tr
 from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.buttons import TextButton, describe
 
-_NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM"}
+_NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM", "sglang": "SGLang", "mlx": "MLX"}
+_FOR_MACS = ("mlx",)
+"""Shown only on a Mac."""
 
 
 class CommandCard(QFrame):
@@ -40,7 +43,8 @@ class CommandCard(QFrame):
         self._tabs: dict[CommandKind, TextButton] = {}
         tabs = QHBoxLayout()
         tabs.setSpacing(2)
-        for kind in COMMAND_KINDS:
+        kinds = (kind for kind in COMMAND_KINDS if sys.platform == "darwin" or kind not in _FOR_MACS)
+        for kind in kinds:
             tab = TextButton(_NAMES[kind], kind="tab")
             tab.setCheckable(True)
             describe(tab, f"{prefix}.{kind}", _NAMES[kind], tr("For {0}", _NAMES[kind]))
@@ -78,14 +82,21 @@ class CommandCard(QFrame):
         text = tr("No model is loaded.")
         if pending is not None and pending.requested is not None:
             load = for_commands(pending.requested, pending.decided if not pending.conflicts else None)
-            text = command(
-                self._kind, load, self._answer, base_repo=pending.base_repo,
-                cards=cards_of(pending.devices, pending.plan), kv_bytes=kv_bytes_of(pending.plan),
-                windows=sys.platform == "win32",
-            )  # fmt: skip
+            text = command(self._kind, load, self._answer, _serving(pending), windows=sys.platform == "win32")
         self._copy.setEnabled(has_model)
         if text != self._text.toPlainText():
             self._text.setPlainText(text)
+
+
+def _serving(pending: PendingLoad) -> Serving:
+    limits = pending.limits
+    return Serving(
+        base_repo=pending.base_repo,
+        cards=cards_of(pending.devices, pending.plan, pending.links),
+        kv_bytes=kv_bytes_of(pending.plan),
+        n_heads=limits.n_heads if limits is not None else 0,
+        n_kv_heads=limits.n_kv_heads if limits is not None else 0,
+    )
 
 
 def engine_card() -> tuple[QWidget, CommandCard]:

@@ -1,0 +1,132 @@
+"""Which of Qwen's original repositories fits the graphics cards, for programs that don't load GGUF files.
+
+vLLM and SGLang keep the whole model in video memory. Qwen publishes it in up to three formats. Their sizes here are
+estimates from the number of parameters in the name, and the commands say "about".
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from qwendesk.core.gpu_split import Card
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.units import GIB
+
+_FORMATS: tuple[tuple[str, float], ...] = (("", 2.0), ("-FP8", 1.05), ("-GPTQ-Int4", 0.75))
+"""Suffixes of the repositories, best quality first, with bytes per parameter.
+
+0.75 is that of a 25 GB file of 35B with 4-bit experts, whose attention stays in 16 bit.
+"""
+_PUBLISHED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Qwen/Qwen3.5-27B": ("", "-FP8", "-GPTQ-Int4"),
+        "Qwen/Qwen3.5-35B-A3B": ("", "-FP8", "-GPTQ-Int4"),
+        "Qwen/Qwen3.5-122B-A10B": ("", "-FP8", "-GPTQ-Int4"),
+        "Qwen/Qwen3.5-397B-A17B": ("", "-FP8", "-GPTQ-Int4"),
+        "Qwen/Qwen3.6-27B": ("", "-FP8"),
+        "Qwen/Qwen3.6-35B-A3B": ("", "-FP8"),
+        "Qwen/Qwen3.8-27B": ("", "-FP8"),
+    }
+)
+"""The formats that Qwen publishes; of other models only the original."""
+_SMALLER: tuple[tuple[str, int], ...] = (
+    ("Qwen/Qwen3.8-27B-FP8", 65_536),
+    ("Qwen/Qwen3.5-27B-GPTQ-Int4", 65_536),
+    ("Qwen/Qwen3.5-9B", 32_768),
+    ("Qwen/Qwen3.5-4B", 32_768),
+)
+"""Repositories to name if the model doesn't fit, best first, with the bytes of KV cache per token in 16 bit.
+
+Those are (layers with attention) x (KV heads) x 512 values x 2 bytes, with the numbers of the model's header.
+"""
+WORK_BYTES = 2 * GIB
+"""Activations, CUDA graphs and the vision encoder on each card, roughly."""
+_HIGHEST_SHARE, _USUAL_SHARE = 0.95, 0.9
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command for vLLM, SGLang or MLX has to know about the model and the PC."""
+
+    base_repo: str = ""
+    """The repository of the unquantised model; "" if unknown."""
+    cards: tuple[Card, ...] = ()
+    kv_bytes: int = 0
+    """Size of the KV cache that the context needs in 16 bit."""
+    n_heads: int = 0
+    """Attention heads; 0 if unknown."""
+    n_kv_heads: int = 0
+
+    @property
+    def is_mac(self) -> bool:
+        return any(card.maker == "apple" for card in self.cards)
+
+
+def fitting_repository(load: LoadOptions, serving: Serving, program: str) -> tuple[str, list[str]]:
+    """Return the repository of the best format that fits the cards, and what to say about it."""
+    base_repo, cards = serving.base_repo, serving.cards
+    if not base_repo:
+        return load.model, [
+            f"{program} loads GGUF files only for some models. Name the repository of the original model instead."
+        ]
+    parameters = parameters_of(base_repo)
+    if not cards or not parameters or serving.is_mac:
+        return base_repo, [f"{program} needs the whole model in video memory. Check that this format fits your cards."]
+    suffixes = _PUBLISHED.get(base_repo, ("",))
+    sizes = [(base_repo + suffix, _weights(base_repo + suffix)) for suffix, _ in _FORMATS if suffix in suffixes]
+    room = room_of(cards)
+    for repo, weights in sizes:
+        if weights + serving.kv_bytes <= room:
+            sentence = f"{repo} is about {gb(weights)} and fits into the {gb(room)} that {program} can use for it."
+            return repo, [sentence, "It is another download: your GGUF file isn't used."]
+    repo, weights = sizes[-1]
+    needed = gb(weights + serving.kv_bytes)
+    notes = [
+        f"No format from Qwen fits: {repo} needs about {needed} with this context, and the cards have {gb(room)} for "
+        f"it. {program} can't keep a part in RAM at a useful speed, as llama-server keeps experts."
+    ]
+    smaller = _smaller(parameters, load.n_ctx, room)
+    notes.append(
+        f"What would fit with this context: {smaller}, about {gb(_weights(smaller))}."
+        if smaller
+        else "Nothing of Qwen's fits with this context. Use llama-server."
+    )
+    return repo, notes
+
+
+def memory_share(cards: Sequence[Card]) -> float:
+    """Return the share of each card that a program may take: what a plan may use of the fullest one."""
+    shares = [card.budget_bytes / card.total_bytes for card in cards if card.budget_bytes and card.total_bytes]
+    return int(100 * min([*shares, _HIGHEST_SHARE])) / 100 if shares else _USUAL_SHARE
+
+
+def room_of(cards: Sequence[Card]) -> int:
+    """Return the bytes for weights and KV cache; every card holds as much as the smallest."""
+    smallest = min(card.total_bytes for card in cards)
+    return max(0, len(cards) * round(smallest * memory_share(cards) - WORK_BYTES))
+
+
+def parameters_of(repo: str) -> float:
+    """Return the number of parameters that the name gives, as in "35B-A3B"; 0 if it gives none."""
+    found = re.search(r"-(\d+(?:\.\d+)?)B(?:-|$)", repo)
+    return float(found[1]) * 1e9 if found else 0
+
+
+def gb(n_bytes: float) -> str:
+    return f"{n_bytes / GIB:.0f} GB"
+
+
+def _weights(repo: str) -> int:
+    n_bytes = next(n_bytes for suffix, n_bytes in reversed(_FORMATS) if repo.endswith(suffix))
+    return round(parameters_of(repo) * n_bytes)
+
+
+def _smaller(parameters: float, n_ctx: int, room: int) -> str:
+    """Return the first repository of a model with fewer parameters that fits with this context; "" if none does."""
+    fitting = (
+        repo
+        for repo, kv_bytes in _SMALLER
+        if parameters_of(repo) < parameters and _weights(repo) + kv_bytes * n_ctx <= room
+    )
+    return next(fitting, "")
