@@ -96,7 +96,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Literal["layer", "row", "tensor", "none"],
         Setting("Split mode", "--split-mode",
                 "How several GPUs share a model. Layer suits most PCs, because little crosses the slots. Row and "
-                "tensor send data for every layer and need fast links: NVLink, or PCIe 4.0 x8 or more for each GPU.",
+                "tensor send data for every layer and need fast links: NVLink, or PCIe 4.0 x8 or more for each GPU. "
+                "The Engine page says what yours are good for.",
                 _GPU),
     ] = "layer"
     tensor_split: Annotated[
