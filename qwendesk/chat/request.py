@@ -44,8 +44,9 @@ def request_options(settings: ChatSettings, report: LoadReport | None, *, thinki
     """
     thinks = thinking and (report is None or report.can_think)
     family = "other" if report is None else _family(report)
+    recommended = {} if report is None else report.recommended_sampling
     base = GenerationOptions(preserve_thinking=report is not None and report.template.preserves_by_default)
-    options = presets.preset(base, family, style_of(settings), thinking=thinks)
+    options = presets.preset(base, family, style_of(settings), thinking=thinks, recommended=recommended)
     options = apply_assignments(options, {**settings.preset_values, **settings.overrides})
     if settings.json_schema.strip():
         options = msgspec.structs.replace(options, json_schema=settings.json_schema)
@@ -95,6 +96,11 @@ def _trimmed(turn: Turn, settings: ChatSettings) -> Turn:
 
 def _placeholder(part: Part) -> str:
     return DOCUMENT_LEFT_OUT.format(part.name) + "\n" if isinstance(part, DocumentPart) else PICTURE_LEFT_OUT + "\n"
+
+
+def preset_source(report: LoadReport | None) -> presets.PresetSource:
+    """Return where the numbers of the loaded model's presets are from; "card" if no model is loaded."""
+    return "card" if report is None else presets.preset_source(_family(report), report.recommended_sampling)
 
 
 def _family(report: LoadReport) -> presets.Family:

@@ -31,7 +31,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed
-from qwendesk.core.presets import Style
+from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
@@ -156,6 +156,10 @@ class ChatService:
         """Return the options of the next answer without the chat's overrides."""
         settings = msgspec.structs.replace(self._chat.settings, overrides={}, json_schema="")
         return request.request_options(settings, self._models.state.report, thinking=self.thinking)
+
+    @property
+    def preset_source(self) -> PresetSource:
+        return request.preset_source(self._models.state.report)
 
     def options(self) -> GenerationOptions:
         """Return the options of the next answer: the preset for the loaded model's family, then the overrides."""

@@ -1,16 +1,21 @@
 """Sampling presets of each model family, as its model card recommends them.
 
+A family without a preset here has the values that its file recommends in its header, or else llama.cpp's.
 The numbers are from the Qwen3.5, 3.6 and 3.8 model cards; min_p is 0 and the repeat penalty 1 in all of them.
 Without a presence penalty of 1.5 the long reasoning of Qwen3.5 may loop; Qwen3.6-27B and Qwen3.8 do not need it.
 """
 
+import math
+import re
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
 
+from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.settings import check, table
 
 Style = Literal["general", "precise", "custom"]
 """Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as
@@ -18,7 +23,10 @@ Reasoning if it does not; "custom" leaves the options unchanged."""
 
 Family = Literal["demo", "qwen3.5", "qwen3.5-small", "qwen3.6", "qwen3.6-27b", "qwen3.8", "other"]
 """Models that share presets. "qwen3.5-small" is 0.8B and 2B; "other" is every model that is neither a
-Qwen3.5, 3.6 or 3.8 nor the demo."""
+Qwen3.5, 3.6 or 3.8 nor the demo, such as a newer Qwen."""
+
+PresetSource = Literal["card", "file", "llama.cpp"]
+"""Where a preset's numbers are from: the family's model card, the file's header, or llama.cpp's defaults."""
 
 _QWEN_BUDGET_SENTENCE = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now."
@@ -54,6 +62,19 @@ _GREEDY = _Sampling(0.0, 1.0, 0, 0.0)
 # llama.cpp's defaults, for models whose card is not known.
 _LLAMA_CPP = _Sampling(0.8, 0.95, 40, 0.0, min_p=0.05)
 
+_HEADER_KEYS: Mapping[str, str] = types.MappingProxyType(
+    {
+        "temperature": "temp",
+        "top_k": "top_k",
+        "top_p": "top_p",
+        "min_p": "min_p",
+        "repeat_penalty": "penalty_repeat",
+    }
+)
+"""Options, and the keys after "general.sampling." in which a GGUF header recommends them."""
+_KNOWN_VERSIONS = frozenset({"3.5", "3.6", "3.8"})
+_VERSION = re.compile(r"qwen-?(\d+(?:\.\d+)?)")
+
 _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
     {
         "demo": _Presets(_GREEDY, _GREEDY, _GREEDY, _GREEDY),
@@ -72,18 +93,47 @@ _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
 def family_of(architecture: str, *names: str) -> Family:
     """Return a model's family by its GGUF architecture and its names (general.name, basename, file name).
 
-    A fine-tune with that architecture counts as Qwen3.5 if its names don't say otherwise.
+    A fine-tune with that architecture counts as Qwen3.5 if its names don't say otherwise. A version of Qwen that isn't
+    known here is "other", because each version's card had other numbers so far.
     """
     if not architecture.startswith(("qwen35", "qwen4exp")):
         return "other"
     text = " ".join(names).lower().replace("_", "-").replace(" ", "-")
     if "qwendesk-demo" in text:
         return "demo"
-    if "qwen3.8" in text or architecture == "qwen4exp":
+    versions = _VERSION.findall(text)
+    if versions and not _KNOWN_VERSIONS.intersection(versions):
+        return "other"
+    if "3.8" in versions or architecture == "qwen4exp":
         return "qwen3.8"
-    if "qwen3.6" in text:
+    if "3.6" in versions:
         return "qwen3.6-27b" if "27b" in text else "qwen3.6"
     return "qwen3.5-small" if "-0.8b" in text or "-2b" in text else "qwen3.5"
+
+
+def read_recommended(header_value: Callable[[str], str]) -> dict[str, float | int]:
+    """Return the sampling that a GGUF header recommends, by names of GenerationOptions; empty if it recommends none.
+
+    `header_value` returns the text of a header value, "" if there is none. Values that no option accepts are left out.
+    """
+    found: dict[str, float | int] = {}
+    for option, key in _HEADER_KEYS.items():
+        entry = table(GenerationOptions)[option]
+        try:
+            value = float(header_value(f"general.sampling.{key}"))
+            check(entry, value)
+        except (ValueError, BadOption):
+            continue
+        if math.isfinite(value):
+            found[option] = round(value) if entry.type is int else value
+    return found
+
+
+def preset_source(family: Family, recommended: Mapping[str, float | int]) -> PresetSource:
+    """Return where the numbers of the family's preset are from; `recommended` are those of the file's header."""
+    if family != "other":
+        return "card"
+    return "file" if recommended else "llama.cpp"
 
 
 def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float | int]:
@@ -107,11 +157,24 @@ def closing_text(family: Family) -> str:
     return _BARE_CLOSE if family in ("demo", "other") else _QWEN_BUDGET_SENTENCE
 
 
-def preset(options: GenerationOptions, family: Family, style: Style, *, thinking: bool) -> GenerationOptions:
-    """Return `options` with thinking on or off, the family's closing text, and the preset's sampling, if any."""
+def preset(
+    options: GenerationOptions,
+    family: Family,
+    style: Style,
+    *,
+    thinking: bool,
+    recommended: Mapping[str, float | int] = types.MappingProxyType({}),
+) -> GenerationOptions:
+    """Return `options` with thinking on or off, the family's closing text, and the preset's sampling, if any.
+
+    `recommended` is the sampling of the file's header. It counts for families without a preset of their own.
+    """
+    values = sampling(family, style, thinking=thinking)
+    if family == "other" and values:
+        values |= recommended
     return msgspec.structs.replace(
         options,
         enable_thinking=thinking,
         thinking_close=closing_text(family),
-        **sampling(family, style, thinking=thinking),
+        **values,
     )

@@ -186,6 +186,8 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     allocations: tuple[Allocation, ...]
     special_tokens: dict[str, int]
     load_s: float
+    recommended_sampling: dict[str, float | int] = {}
+    """Sampling that the file's header recommends, by names of GenerationOptions."""
 
     @property
     def host_bytes(self) -> int | None:

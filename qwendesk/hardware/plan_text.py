@@ -1,12 +1,14 @@
 """Sentences that explain a plan to the user: one for each choice, and a warning for some plans."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from types import MappingProxyType
 
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MemoryUse, PlanKind
+from qwendesk.core.presets import family_of
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
@@ -45,6 +47,7 @@ def explanations(
         _cache(facts, requested, chosen),
         _vision(mmproj, requested, chosen, memory),
         _batch(requested, chosen),
+        _new_family(facts),
     )
     return tuple(sentence for sentence in choices if sentence)
 
@@ -77,6 +80,12 @@ def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool, drive: DriveKind =
     if kind == "cpu" and memory.gpus:
         return tr("Nothing is on the GPU: slow.")
     return ""
+
+
+def _new_family(facts: ModelFacts) -> str:
+    if family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name) != "other":
+        return ""
+    return tr("This model is new to QwenDesk, so the plan is made from its header alone.")
 
 
 def _memory(memory: MemoryUse, *, fits: bool) -> Iterator[str]:

@@ -19,7 +19,11 @@ from qwendesk.core.settings import check_all
         ("qwen35", ["Qwen3.8-27B"], "qwen3.8"),
         ("qwen4exp", ["Qwen3.8-Flash-Next"], "qwen3.8"),
         ("qwen35", ["Some Finetune"], "qwen3.5"),
+        ("qwen35", ["Swift-1.5 of Qwen3.6-27B"], "qwen3.6-27b"),
         ("llama", ["Qwen3.5-but-not-really"], "other"),
+        ("qwen35moe", ["Qwen3.9-35B-A3B"], "other"),
+        ("qwen4exp", ["Qwen4-30B"], "other"),
+        ("qwen4exp", ["A fine-tune"], "qwen3.8"),
     ],
 )
 def test_family_is_recognised_by_name(architecture, names, family):
@@ -52,6 +56,38 @@ def test_qwen38_has_one_preset_with_thinking_and_one_without(style):
     thinking, instruct = (presets.sampling("qwen3.8", style, thinking=on) for on in (True, False))
     assert (thinking["temperature"], thinking["top_p"], thinking["presence_penalty"]) == (1.0, 0.95, 0)
     assert (instruct["temperature"], instruct["top_p"], instruct["presence_penalty"]) == (0.7, 0.8, 1.5)
+
+
+def header(**values: str):
+    return lambda key: values.get(key.removeprefix("general.sampling."), "")
+
+
+def test_header_recommends_sampling_for_a_family_without_a_preset():
+    found = presets.read_recommended(header(temp="0.6", top_k="30.0", penalty_repeat="1.05", min_p=""))
+    assert found == {"temperature": 0.6, "top_k": 30, "repeat_penalty": 1.05}
+
+    chosen = presets.preset(GenerationOptions(), "other", "general", thinking=True, recommended=found)
+    assert (chosen.temperature, chosen.top_k, chosen.top_p, chosen.presence_penalty) == (0.6, 30, 0.95, 0)
+    assert presets.preset_source("other", found) == "file"
+    assert presets.preset_source("other", {}) == "llama.cpp"
+
+
+def test_model_card_counts_before_the_header():
+    chosen = presets.preset(GenerationOptions(), "qwen3.8", "general", thinking=True, recommended={"temperature": 0.1})
+    assert chosen.temperature == 1.0
+    assert presets.preset_source("qwen3.8", {"temperature": 0.1}) == "card"
+
+
+def test_own_sampling_counts_before_the_header():
+    chosen = presets.preset(
+        GenerationOptions(temperature=0.3), "other", "custom", thinking=True, recommended={"temperature": 0.1}
+    )
+    assert chosen.temperature == 0.3
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-1", "hot", "1e999", "9e9"])
+def test_header_values_that_no_option_accepts_are_left_out(text):
+    assert presets.read_recommended(header(temp=text, top_p="0.9")) == {"top_p": 0.9}
 
 
 def test_custom_preset_keeps_the_sampling_and_the_familys_end_of_thinking():

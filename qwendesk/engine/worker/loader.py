@@ -17,6 +17,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.input_files import NotRegularFile, open_regular, read_bounded
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import DecidedOptions
+from qwendesk.core.presets import read_recommended
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.engine.worker import params
@@ -242,4 +243,5 @@ def _report(
         allocations=allocations,
         special_tokens=special,
         load_s=load_s,
+        recommended_sampling=read_recommended(model.meta),
     )

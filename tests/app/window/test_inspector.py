@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction
@@ -9,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from qwendesk.app.window.window_state import WindowState, restore_window
+from tests.fakes.engine import DEMO_REPORT
 from tests.window_desk import Desk
 
 
@@ -63,6 +65,24 @@ async def test_sampling_tab_follows_the_loaded_model(make_desk: Callable[[], Des
     await desk.load_demo()
     temperature = desk.parts.chat.options().temperature
     assert float(desk.find("inspector.sampling.sampling.temperature", QLineEdit).text()) == temperature
+
+
+@pytest.mark.parametrize(
+    ("recommended", "temperature", "said"),
+    [({"temperature": 0.55}, 0.55, "its file recommends these values"), ({}, 0.8, "these are llama.cpp's values")],
+)
+async def test_sampling_tab_says_that_a_model_is_new_and_where_its_values_are_from(
+    make_desk: Callable[[], Desk], recommended: dict[str, float], temperature: float, said: str
+) -> None:
+    desk = make_desk()
+    desk.client.report = msgspec.structs.replace(
+        DEMO_REPORT, architecture="qwen9", recommended_sampling=dict(recommended)
+    )
+    toggle_inspector(desk)
+    desk.click("inspector.tab.sampling")
+    await desk.load_demo()
+    assert said in desk.text_of("inspector.sampling.summary")
+    assert desk.parts.chat.options().temperature == temperature
 
 
 async def test_inspector_reopens_with_the_window(make_desk: Callable[[], Desk]) -> None:

@@ -13,7 +13,7 @@ from qwendesk.chat.view.inspector.preset_menu import PresetMenu
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.presets import Style
+from qwendesk.core.presets import PresetSource, Style
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 from qwendesk.widgets.bind import bind_field
@@ -47,7 +47,7 @@ class SamplingTab(QWidget):
         super().__init__()
         self._chat = chat
         self.setObjectName("inspector.sampling")
-        self._preset: GenerationOptions | None = None
+        self._shown_preset: tuple[GenerationOptions, PresetSource] | None = None
         self._rows: dict[str, SettingRow] = {}
         self._styles: dict[Style, TextButton] = {}
         self._column = QVBoxLayout()
@@ -82,13 +82,13 @@ class SamplingTab(QWidget):
 
     def show_model(self) -> None:
         """Show the presets for the model that is now loaded."""
-        if self._chat.preset_options() != self._preset:
+        if (self._chat.preset_options(), self._chat.preset_source) != self._shown_preset:
             self.show_options()
 
     def show_options(self, _settings: ChatSettings | None = None) -> None:
         """Show the options of the next answer."""
         settings, options, preset = self._chat.settings, self._chat.options(), self._chat.preset_options()
-        self._preset = preset
+        self._shown_preset = preset, self._chat.preset_source
         keys = [key for key in table(GenerationOptions) if key in settings.overrides and key not in _SHOWN_ELSEWHERE]
         changed = [key for key in keys if getattr(options, key) != getattr(preset, key)]
         if not set(changed) <= set(self._rows):
@@ -100,12 +100,11 @@ class SamplingTab(QWidget):
             button.setChecked(style == self._chat.style and not settings.preset_name)
         precise = tr("Coding") if options.enable_thinking else tr("Reasoning")
         self._styles["precise"].setText(precise)
-        self._summary.setText(
-            tr(
-                "Preset: temperature {0}, top-p {1}, top-k {2}, presence {3}.",
-                *(edit_text(getattr(preset, key)) for key in ("temperature", "top_p", "top_k", "presence_penalty")),
-            )
+        numbers = tr(
+            "Preset: temperature {0}, top-p {1}, top-k {2}, presence {3}.",
+            *(edit_text(getattr(preset, key)) for key in ("temperature", "top_p", "top_k", "presence_penalty")),
         )
+        self._summary.setText(" ".join(filter(None, (numbers, _source_text(self._chat.preset_source)))))
         changes = ", ".join(_change_text(self._rows[key].entry, getattr(options, key)) for key in changed)
         self._changes.setText(tr("Changed for this chat: {0}. A new chat starts from the preset.", changes))
         self._changes_frame.setVisible(bool(changed))
@@ -216,6 +215,19 @@ def _make_row(entry: Entry) -> SettingRow:
     row = make_row(entry, "inspector.sampling")
     row.stack()
     return row
+
+
+def _source_text(source: PresetSource) -> str:
+    """Return what to say of a model whose card QwenDesk doesn't know; "" for any other."""
+    match source:
+        case "file":
+            return tr("This model is new to QwenDesk: its file recommends these values.")
+        case "llama.cpp":
+            return tr(
+                "This model is new to QwenDesk: these are llama.cpp's values. Its model card may name better ones."
+            )
+        case "card":
+            return ""
 
 
 def _change_text(entry: Entry, value: object) -> str:
