@@ -25,7 +25,7 @@ from qwendesk.help.crash_reports import CrashReports
 from qwendesk.hub import access_tokens
 from qwendesk.hub.catalog import BadCatalog, decode_catalog
 from qwendesk.hub.catalog_schema import SCHEMA_VERSION
-from qwendesk.hub.catalog_updates import read_updates
+from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
 from qwendesk.hub.download_state import read_queue
 from qwendesk.hub.file_hashes import HashMemory
 from qwendesk.hub.header_cache import HeaderCache
@@ -113,7 +113,12 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object], object]] = {
         False,
     ),
     "downloads.json": (b'[{"id": "\xff", "files": []}]', read_queue, ()),
-    "catalog-updates.json": (b'{"\xff": {}}', lambda file: read_updates(file.parent), {}),
+    "catalog-updates.json": (b'{"\xff": {}}', lambda file: CatalogStore(folder=file.parent).updates, {}),
+    "catalog-look-up.json": (
+        b'{"problem": "\xff"}',
+        lambda file: CatalogStore(folder=file.parent).read_last(),
+        LastLookUp(),
+    ),
     "hashes.json": (b'{"\xff": []}', lambda file: HashMemory(file).recall(file), None),
     "model-headers.msgpack": (
         b"\x82\xa6format\xa1\xff\xa7headers\x80",

@@ -33,9 +33,13 @@ class DesktopIntegration(msgspec.Struct):
     models: ModelsView
 
     def start(self) -> None:
-        """Apply the system's setting for animations, and tell the first start about a metered connection."""
+        """Apply the system's setting for animations, and tell about a metered connection."""
         window_tasks().start(self._follow_motion())
-        follow_metered(self.models.services.first_start.set_metered)
+        follow_metered(self._show_metered)
+
+    def _show_metered(self, is_metered: bool) -> None:
+        self.models.services.first_start.set_metered(is_metered)
+        self.models.services.catalog.set_metered(is_metered)
 
     async def _follow_motion(self) -> None:
         app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))

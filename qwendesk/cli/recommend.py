@@ -5,6 +5,7 @@ Only the catalog and the engine's list of devices are read. Nothing is downloade
 
 import argparse
 import asyncio
+import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -21,13 +22,14 @@ from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_expected, show_tokens
 from qwendesk.hub.catalog import Catalog, load_catalog
-from qwendesk.hub.catalog_updates import load_updated_catalog
+from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
 from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
 from qwendesk.models.purposes import PURPOSES, Choice
 from qwendesk.models.ranking import BEST_FIRST
+from qwendesk.models.view.catalog_texts import date_text
 from qwendesk.models.view.offer_texts import pc_text, quality_text, size_text
 from qwendesk.settings.service import SettingsService
 
@@ -60,12 +62,22 @@ async def recommend(options: argparse.Namespace, terminal: Terminal, interrupts:
     if task is not None:
         interrupts.on_request(task.cancel)
     pc = await _pc(options, terminal)
-    choices = await asyncio.to_thread(_choices, options, pc)
+    store = CatalogStore()
+    catalog = await asyncio.to_thread(lambda: load_catalog() if options.offline else store.catalog)
+    last = LastLookUp() if options.offline else store.read_last()
+    choices = await asyncio.to_thread(_choices, options, catalog, pc)
     measured = {} if is_made_up(options) else dict(MeasuredSpeeds().by_file.value)
     if options.json:
-        terminal.write_json({"pc": _pc_json(pc), "choices": [_choice_json(each, pc, measured) for each in choices]})
+        terminal.write_json(
+            {
+                "pc": _pc_json(pc),
+                "catalog": {"date": catalog.date, "looked_up": last.done.isoformat() if last.done else None},
+                "choices": [_choice_json(each, pc, measured) for each in choices],
+            }
+        )
     else:
-        terminal.write(_as_text(options, choices, pc, measured))
+        date = date_text(catalog.date, last, datetime.datetime.now().astimezone().date())
+        terminal.write(_as_text(options, choices, pc, measured, date))
     return EXIT_FOUND if choices else EXIT_NOTHING_FITS
 
 
@@ -89,8 +101,8 @@ def _with_free_memory(device: DeviceInfo, reserve_bytes: int) -> DeviceInfo:
     return msgspec.structs.replace(device, total_bytes=min(device.total_bytes, usable))
 
 
-def _choices(options: argparse.Namespace, pc: Pc) -> tuple[Choice, ...]:
-    catalog = _recommendable(load_catalog() if options.offline else load_updated_catalog())
+def _choices(options: argparse.Namespace, catalog: Catalog, pc: Pc) -> tuple[Choice, ...]:
+    catalog = _recommendable(catalog)
     offers = make_offers(catalog, pc, with_pictures=not options.no_pictures)
     return make_choices(options.purpose, offers, catalog, pc)
 
@@ -151,11 +163,14 @@ def _speed(choice: Choice, measured: Mapping[str, float]) -> tuple[tuple[float, 
     return (expected.start, expected.source) if expected is not None else ((0.0, 0.0), "estimated")
 
 
-def _as_text(options: argparse.Namespace, choices: Sequence[Choice], pc: Pc, measured: Mapping[str, float]) -> str:
+def _as_text(
+    options: argparse.Namespace, choices: Sequence[Choice], pc: Pc, measured: Mapping[str, float], date: str
+) -> str:
     title = tr(PURPOSE_TITLES[options.purpose])
     lines = [
         tr("{0}, without pictures", title) if options.no_pictures else tr("{0}, with pictures", title),
         pc_text(pc),
+        date,
     ]
     if not choices:
         return "\n".join([*lines, tr("No model in the catalog fits in this PC's memory.")]) + "\n"

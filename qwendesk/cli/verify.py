@@ -15,6 +15,7 @@ from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
 from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.finding_texts import CHIPS, Chip
 from qwendesk.hub.findings import Finding, Verdict, finding_as_json, verdict
@@ -48,20 +49,21 @@ def add_verify_options(parser: argparse.ArgumentParser) -> None:
 
 def verify_files(options: argparse.Namespace, terminal: Terminal) -> int:
     """Check the files, print the result, and return the exit status. Raises QwenDeskError for an unreadable path."""
-    checker = FileChecker(HeaderCache())
+    catalog = CatalogStore()
+    checker = FileChecker(HeaderCache(), catalog)
     files = file_sets_at(options.paths)
     if options.full:
         _compute_hashes(files, checker, terminal)
     if not options.offline:
         for trouble in checker.ask(files, connected_hub):
-            terminal.note(f"{trouble} {tr('Using the catalog of {0}.', show_date(checker.catalog.date))}")
+            terminal.note(f"{trouble} {tr('Using the catalog of {0}.', show_date(catalog.catalog.date))}")
     templates = TemplatesService().repos.value
     checks = checker.check(files)[: len(files)]
     reports = [_report(each, check, templates) for each, check in zip(files, checks, strict=True)]
     if options.json:
         terminal.write_json({"files": [_as_json(report) for report in reports]})
     else:
-        terminal.write(_as_text(reports, checker.catalog))
+        terminal.write(_as_text(reports, catalog.catalog))
     return max((_EXITS[report.verdict] for report in reports), default=0)
 
 

@@ -81,6 +81,17 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             "Offline", "", "Never use the network: no search, downloads or update checks.", _NETWORK, basic=True
         ),
     ] = False
+    look_up_weekly: Annotated[
+        bool,
+        Setting(
+            "Look up model files weekly",
+            "",
+            "Once a week, ask Hugging Face which files of the models on For this PC are new, replaced or removed. "
+            "Never on a metered connection.",
+            _NETWORK,
+            basic=True,
+        ),
+    ] = False
     hub_endpoint: Annotated[
         str,
         Setting(

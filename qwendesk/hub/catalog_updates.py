@@ -1,20 +1,20 @@
-"""Updates of the catalog: sizes, hashes and dates that the Hub has given since it was built, saved for offline use."""
+"""Updates of the catalog: what the Hub has answered about its repositories since it was built. Pure rules."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from qwendesk.core import paths
-from qwendesk.core.json_file import JsonFile
-from qwendesk.hub.catalog import Catalog, load_catalog, part_path
+from qwendesk.hub.catalog import Catalog, part_path
+from qwendesk.hub.catalog_new_files import find_new_files
 from qwendesk.hub.catalog_schema import CatalogFile, Part, Repository, Superseded, WithdrawnFile
+from qwendesk.hub.mmproj_pairing import QUANT_ORDER
 
 if TYPE_CHECKING:  # importing the Hub's library takes long, and reading saved updates doesn't need it
     from qwendesk.hub.remote import RemoteFile
 
-_FILE = "catalog-updates.json"
+_COUNTED = ("model", "mmproj")
+"""Kinds of files whose changes are counted: those that people download."""
 
 
 class FileUpdate(msgspec.Struct, frozen=True, array_like=True):
@@ -64,46 +64,38 @@ def _joined(before: RepositoryUpdate | None, fresh: RepositoryUpdate) -> Reposit
     return msgspec.structs.replace(fresh, replaced=replaced)
 
 
-def read_updates(folder: Path | None = None) -> Updates:
-    """Return the saved updates; none if there is no usable file."""
-    return _file(folder).read()
-
-
-def write_updates(updates: Updates, folder: Path | None = None) -> None:
-    """Save `updates`. Raises OSError."""
-    _file(folder).write(updates)
-
-
-def _file(folder: Path | None) -> JsonFile[Updates]:
-    return JsonFile((folder or paths.data_folder()) / _FILE, Updates, dict, keep_unusable=False)
-
-
-def load_updated_catalog() -> Catalog:
-    """Return the app's catalog with the saved updates. Raises BadCatalog."""
-    return updated(load_catalog(), read_updates())
-
-
 def updated(catalog: Catalog, updates: Updates) -> Catalog:
-    """Return the catalog with the sizes, hashes and days of `updates`.
+    """Return the catalog with the files of `updates`: their sizes, hashes and days, and files that are new.
 
     Changed hashes are added to the replaced ones, missing files to the deletions. Updates from before the catalog was
     built are ignored.
     """
-    newer = {repo: update for repo, update in updates.items() if update.day >= catalog.date and update.files}
+    newer = updates_in_use(catalog, updates)
     if not newer:
         return catalog
-    repositories, superseded, deletions = [], [], []
+    repositories = []
+    # The bytes of a withdrawn file stay known as old ones if the Hub lists other bytes in its place.
+    superseded = [
+        _replaced_since(each.repo, each.noticed, each.sha256, each.path, newer[each.repo])
+        for each in catalog.contents.deletions
+        if each.sha256 and _is_back(each, newer)
+    ]
+    deletions = [each for each in catalog.contents.deletions if not _is_back(each, newer)]
     for repository in catalog.repositories:
         update = newer.get(repository.repo)
         if update is None:
             repositories.append(repository)
             continue
         kept = [file for file in repository.files if file.path in update.files]
-        repositories.append(_updated_repository(repository, kept, update))
+        new = find_new_files(catalog, repository, kept, update.files)
+        repositories.append(_updated_repository(repository, kept, new, update))
         superseded += [each for file in kept for each in _replaced(repository, file, update)]
-        superseded += [_replaced_since(repository, *each, update) for each in update.replaced.items()]
+        superseded += [
+            _replaced_since(repository.repo, repository.seen, *each, update) for each in update.replaced.items()
+        ]
+        instead = {file.quant: file.path for file in new if file.kind == "model"}
         deletions += [
-            WithdrawnFile(repository.repo, file.path, update.day, file.sha256)
+            WithdrawnFile(repository.repo, file.path, update.day, file.sha256, instead.get(file.quant, ""))
             for file in repository.files
             if file not in kept
         ]
@@ -111,19 +103,87 @@ def updated(catalog: Catalog, updates: Updates) -> Catalog:
     return Catalog(
         msgspec.structs.replace(
             contents,
-            repositories=tuple(repositories),
+            repositories=_with_mmproj(repositories),
             superseded=(*contents.superseded, *superseded),
-            deletions=(*contents.deletions, *deletions),
+            deletions=tuple(deletions),
         )
     )
 
 
-def _updated_repository(repository: Repository, kept: Sequence[CatalogFile], update: RepositoryUpdate) -> Repository:
+def updates_in_use(catalog: Catalog, updates: Updates) -> Updates:
+    """Return the updates that change the catalog: those that are not older than it, and list files."""
+    return {repo: update for repo, update in updates.items() if update.day >= catalog.date and update.files}
+
+
+class CatalogChanges(msgspec.Struct, frozen=True):
+    """How many models and vision projectors differ between two states of the catalog. A split model counts as one."""
+
+    n_new: int = 0
+    n_replaced: int = 0
+    """With other bytes at the same path."""
+    n_removed: int = 0
+
+
+def changes_between(before: Catalog, after: Catalog) -> CatalogChanges:
+    """Return what changed from `before` to `after`. A size or hash that was not known before is no change."""
+    old, new = _files_by_place(before), _files_by_place(after)
+    return CatalogChanges(
+        n_new=len(new.keys() - old.keys()),
+        n_replaced=sum(_differ(old[place], new[place]) for place in old.keys() & new.keys()),
+        n_removed=len(old.keys() - new.keys()),
+    )
+
+
+def _files_by_place(catalog: Catalog) -> dict[tuple[str, str], CatalogFile]:
+    return {
+        (each.repo, file.path): file for each in catalog.repositories for file in each.files if file.kind in _COUNTED
+    }
+
+
+def _differ(before: CatalogFile, after: CatalogFile) -> bool:
+    """Return whether the bytes certainly differ."""
+    pairs = zip(before.parts or (_as_part(before),), after.parts or (_as_part(after),), strict=False)
+    return any(
+        one.sha256 != other.sha256
+        if one.sha256 and other.sha256
+        else one.is_exact and other.is_exact and one.n_bytes != other.n_bytes
+        for one, other in pairs
+    )
+
+
+def _as_part(file: CatalogFile) -> Part:
+    return Part(file.n_bytes, file.sha256, file.is_exact)
+
+
+def _is_back(withdrawn: WithdrawnFile, updates: Updates) -> bool:
+    """Return whether the Hub lists a withdrawn file again."""
+    update = updates.get(withdrawn.repo)
+    return update is not None and withdrawn.path in update.files
+
+
+def _with_mmproj(repositories: Sequence[Repository]) -> tuple[Repository, ...]:
+    """Return the repositories, each with another vision projector of the same lender if its own is gone."""
+    files = {each.repo: [file for file in each.files if file.kind == "mmproj"] for each in repositories}
+
+    def paired(repository: Repository) -> Repository:
+        there = files.get(repository.mmproj_repo, [])
+        if not repository.mmproj_path or any(file.path == repository.mmproj_path for file in there):
+            return repository
+        known = [file for file in there if file.quant in QUANT_ORDER]
+        best = min(known, key=lambda file: QUANT_ORDER.index(file.quant), default=None)
+        return msgspec.structs.replace(repository, mmproj_path=best.path if best is not None else "")
+
+    return tuple(map(paired, repositories))
+
+
+def _updated_repository(
+    repository: Repository, kept: Sequence[CatalogFile], new: Sequence[CatalogFile], update: RepositoryUpdate
+) -> Repository:
     return msgspec.structs.replace(
         repository,
         seen=update.day,
         revision=update.revision or repository.revision,
-        files=tuple(_updated_file(file, update) for file in kept),
+        files=tuple(_updated_file(file, update) for file in (*kept, *new)),
     )
 
 
@@ -154,7 +214,7 @@ def _replaced(repository: Repository, file: CatalogFile, update: RepositoryUpdat
     return found
 
 
-def _replaced_since(repository: Repository, sha256: str, path: str, update: RepositoryUpdate) -> Superseded:
+def _replaced_since(repo: str, seen: str, sha256: str, path: str, update: RepositoryUpdate) -> Superseded:
     now = update.files.get(path)
     by, day = (now.sha256, now.date[:10]) if now is not None else ("", "")
-    return Superseded(sha256, repository.repo, path, repository.seen, by, day)
+    return Superseded(sha256, repo, path, seen, by, day)

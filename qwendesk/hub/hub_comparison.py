@@ -7,10 +7,8 @@ import msgspec
 
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.evidence import Evidence, FileEvidence, Upstream
-from qwendesk.hub.network import HubError
+from qwendesk.hub.network import UNREACHABLE, HubError
 from qwendesk.hub.remote import RemoteFile
-
-_UNREACHABLE = ("offline", "no_connection", "bad_answer", "busy")
 
 
 class HubFiles(Protocol):
@@ -47,7 +45,7 @@ def compare_with_hub(everything: Sequence[Evidence], hub: HubFiles, catalog: Cat
             # No problem to report: the folder may only look like one of a repository.
             if error.kind != "not_found":
                 problems.append(error.sentence)
-            if error.kind in _UNREACHABLE:
+            if error.kind in UNREACHABLE:
                 break
     answered = tuple(
         msgspec.structs.replace(

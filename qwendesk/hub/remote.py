@@ -75,10 +75,12 @@ class Hub:
 
     def files(self, repo: str, revision: str = "main") -> tuple[RemoteFile, ...]:
         """Return every GGUF file of `repo` at its newest commit."""
-        info = self._info(repo, revision)
-        with hub_errors(self.network, repo):
-            names = [each.rfilename for each in info.siblings or () if each.rfilename.lower().endswith(".gguf")]
-        return self._paths(info, repo, names)
+        return self._gguf_files(self._info(repo, revision), repo)
+
+    def files_since(self, repo: str, revision: str) -> tuple[RemoteFile, ...] | None:
+        """Return every GGUF file of `repo`, or None if its newest commit is `revision`, which takes one request."""
+        info = self._info(repo, "main")
+        return None if info.sha and info.sha == revision else self._gguf_files(info, repo)
 
     def file(self, repo: str, path: str, revision: str = "main") -> RemoteFile:
         """Return one file of `repo`, of any kind."""
@@ -143,6 +145,11 @@ class Hub:
         self._refuse_offline()
         with hub_errors(self.network, repo):
             return self._api.model_info(repo, revision=revision, timeout=self.network.stall_s)
+
+    def _gguf_files(self, info: ModelInfo, repo: str) -> tuple[RemoteFile, ...]:
+        with hub_errors(self.network, repo):
+            names = [each.rfilename for each in info.siblings or () if each.rfilename.lower().endswith(".gguf")]
+        return self._paths(info, repo, names)
 
     def _paths(self, info: ModelInfo, repo: str, paths: Sequence[str]) -> tuple[RemoteFile, ...]:
         if not info.sha:

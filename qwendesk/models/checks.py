@@ -14,9 +14,9 @@ import msgspec
 
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.file_hashes import HashCancelled, hash_file
 from qwendesk.hub.library import Library, LibraryModel
+from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.file_checker import FileChecker, ModelCheck, file_set, unreadable
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.protocols import AppOptionsSource
@@ -57,11 +57,15 @@ class ChecksService:
     """Owns the checks. Call its methods on the event loop's thread; it reads files on others."""
 
     def __init__(
-        self, library: LibraryService, settings: AppOptionsSource, connect: "Callable[[], HubFiles] | None" = None
+        self,
+        library: LibraryService,
+        settings: AppOptionsSource,
+        catalog: CatalogService,
+        connect: "Callable[[], HubFiles] | None" = None,
     ) -> None:
         """`connect` makes the Hub to ask, on another thread; without it the Hub is never asked."""
-        self._library, self._settings, self._connect = library, settings, connect
-        self._checker = FileChecker(library.headers)
+        self._library, self._settings, self._catalog, self._connect = library, settings, catalog, connect
+        self._checker = FileChecker(library.headers, catalog.store)
         self.state = Observed(ChecksState())
         self._stamps: dict[str, _Stamp] = {}
         self._full_checks: dict[str, _FullCheck] = {}
@@ -70,13 +74,12 @@ class ChecksService:
         """Held while files are checked, so that no result replaces one that was read later."""
         self._quick_checks: asyncio.Task[None] | None = None
         self._is_closing = False
-        self._unsubscribe = library.state.subscribe_field(lambda state: state.library, self._on_library)
+        self._unsubscribes = (
+            library.state.subscribe_field(lambda state: state.library, self._on_library),
+            catalog.state.subscribe_field(lambda state: state.catalog, lambda _catalog: self._check_all_again()),
+        )
         if library.current.everything:
             self._on_library(library.current)
-
-    async def catalog(self) -> Catalog:
-        """Return the catalog, updated with what the Hub has answered since it was built. Raises BadCatalog."""
-        return await asyncio.to_thread(lambda: self._checker.catalog)
 
     async def wait_until_settled(self) -> None:
         """Return when every model of the library has had its quick check."""
@@ -143,7 +146,8 @@ class ChecksService:
     async def close(self) -> None:
         """Stop all checks."""
         self._is_closing = True
-        self._unsubscribe()
+        for unsubscribe in self._unsubscribes:
+            unsubscribe()
         for check in self._full_checks.values():
             check.stop.set()
         async with self._one_full_check:
@@ -183,7 +187,9 @@ class ChecksService:
             return ()
         if self._settings.options.offline:
             return (tr("QwenDesk is offline, so Hugging Face wasn't asked."),)
-        return await asyncio.to_thread(self._checker.ask, [file_set(each) for each in models], self._connect)
+        troubles = await asyncio.to_thread(self._checker.ask, [file_set(each) for each in models], self._connect)
+        await self._catalog.load()
+        return troubles
 
     async def _check(self, models: list[LibraryModel]) -> None:
         """Check `models`, and other models that turn out to have the same bytes."""
@@ -205,6 +211,14 @@ class ChecksService:
             self._stamps.pop(path, None)
         self.state.update(checks={path: check for path, check in checks.items() if path in present})
         self._checker.forget(gone)
+        self._start_quick_checks()
+
+    def _check_all_again(self) -> None:
+        """Run the quick check of every model again, because the catalog has changed."""
+        self._stamps = {}
+        self._start_quick_checks()
+
+    def _start_quick_checks(self) -> None:
         if self._quick_checks is None and not self._is_closing:
             self._quick_checks = asyncio.get_running_loop().create_task(self._check_what_changed())
             self._quick_checks.add_done_callback(self._report_error)
@@ -219,9 +233,9 @@ class ChecksService:
                 if not changed:
                     return
                 for start in range(0, len(changed), _BATCH):
-                    batch = changed[start : start + _BATCH]
+                    batch, known = changed[start : start + _BATCH], self._stamps
                     await self._check(batch)
-                    self._stamps.update((model.path, stamps[model.path]) for model in batch)
+                    known.update((model.path, stamps[model.path]) for model in batch)
         finally:
             # At once: what changes before the loop has told of the task's end needs another task.
             self._quick_checks = None

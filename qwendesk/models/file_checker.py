@@ -18,7 +18,8 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.input_files import OnlineOnlyFile
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
-from qwendesk.hub.catalog_updates import joined, load_updated_catalog, read_updates, update_of, updated, write_updates
+from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.hub.catalog_updates import update_of
 from qwendesk.hub.evidence import Evidence, FileEvidence, Upstream, gather, model_files, shards_of, with_duplicates
 from qwendesk.hub.file_hashes import HashMemory
 from qwendesk.hub.file_origin import origin_of
@@ -66,21 +67,14 @@ class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
 class FileChecker:
     """Checks file sets, on any thread but one at a time."""
 
-    def __init__(self, headers: HeaderCache) -> None:
-        self._headers = headers
+    def __init__(self, headers: HeaderCache, catalog: CatalogStore) -> None:
+        self._headers, self._catalog = headers, catalog
         self._lock = threading.Lock()
-        self._catalog: Catalog | None = None
         self._memory: HashMemory | None = None
         self._upstream: dict[str, tuple[int, Upstream]] = {}
         """By path: the file's modification time when the Hub was asked about it, and the answer."""
         self._hashed: dict[str, tuple[FileSet, Evidence]] = {}
         """File sets whose hashes are known, without their headers, to find others with the same bytes."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog, updated with what the Hub has answered since it was built. Raises BadCatalog."""
-        with self._lock:
-            return self._load_catalog()
 
     def check(self, sets: Sequence[FileSet]) -> list[ModelCheck]:
         """Check `sets` by headers, sizes, records and remembered hashes.
@@ -127,21 +121,14 @@ class FileChecker:
         evidence = [_origins_of(each) for each in sets]
         if not any(each.origin.repo and each.origin.path for each in evidence):
             return ()
-        asked = compare_with_hub(evidence, connect(), self.catalog)
+        asked = compare_with_hub(evidence, connect(), self._catalog.catalog)
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         with self._lock:
             for each in asked.everything:
                 for file in each.files:
                     if file.upstream is not None:
                         self._upstream[file.path] = (_mtime_ns(file.path), file.upstream)
-            catalog = self._load_catalog()
-            known = {repo: found for repo, found in asked.files.items() if catalog.repository(repo) is not None}
-            updates = joined(read_updates(), {repo: update_of(found, today) for repo, found in known.items()})
-            self._catalog = updated(catalog, updates)
-            try:
-                write_updates(updates)
-            except OSError as error:
-                _logger.warning("Updates of the catalog could not be saved: %s", error)
+        self._catalog.add({repo: update_of(found, today) for repo, found in asked.files.items()})
         return asked.problems
 
     def _check(self, files: FileSet) -> ModelCheck:
@@ -152,7 +139,7 @@ class FileChecker:
         copies = [self._hashed[path][1] for path in self._same_bytes(files.path)]
         if copies:
             evidence = with_duplicates([evidence, *copies])[0]
-        catalog = self._load_catalog()
+        catalog = self._catalog.catalog
         is_hashed = all(file.sha256 for file in evidence.files)
         return ModelCheck(
             path=files.path,
@@ -203,11 +190,6 @@ class FileChecker:
     def _upstream_of(self, path: str) -> Upstream | None:
         mtime_ns, upstream = self._upstream.get(path, (0, None))
         return upstream if upstream is not None and mtime_ns == _mtime_ns(path) else None
-
-    def _load_catalog(self) -> Catalog:
-        if self._catalog is None:
-            self._catalog = load_updated_catalog()
-        return self._catalog
 
     def _load_memory(self) -> HashMemory:
         if self._memory is None:

@@ -15,8 +15,9 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
-from qwendesk.hub.catalog import Catalog, load_catalog
+from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
+from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.default_model import choose_hero, choose_lighter, choose_quick, sort_offers
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
 from qwendesk.models.protocols import AppOptionsSource, ModelEngine
@@ -43,7 +44,6 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     purpose: Purpose = "fast"
     """The purpose that was chosen on the page."""
     with_pictures: bool = True
-    catalog_date: str = ""
     others: Mapping[str, tuple[OtherUploader, ...]] = {}
     """Other uploaders of each model, by the model's id."""
 
@@ -88,21 +88,23 @@ class OffersService:
         self,
         engine: ModelEngine,
         settings: AppOptionsSource,
+        catalog: CatalogService,
         *,
-        catalog: Callable[[], Catalog] = load_catalog,
         ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
         gpu_factor: Callable[[], float] = lambda: 1.0,
         readings: Callable[[], Sequence[GpuReading]] = tuple,
     ) -> None:
         """`gpu_factor` returns by how much the GPUs were faster than estimated, `readings` what the probes read."""
-        self._engine, self._settings = engine, settings
-        self._load_catalog, self._ram_bytes = catalog, ram_bytes
+        self._engine, self._settings, self._catalog, self._ram_bytes = engine, settings, catalog, ram_bytes
         self._gpu_factor, self._readings = gpu_factor, readings
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
         self._one_update = asyncio.Lock()
         self._reserve_gb = settings.options.reserve_gb
-        self._unsubscribe = settings.subscribe(self._on_options)
+        self._unsubscribes = (
+            settings.subscribe(self._on_options),
+            catalog.state.subscribe_field(lambda state: state.catalog, lambda _catalog: self._plan_again()),
+        )
         self._updates: set[asyncio.Task[Offers]] = set()
 
     async def update(self) -> Offers:
@@ -127,16 +129,21 @@ class OffersService:
         self.state.update(purpose=purpose)
 
     async def close(self) -> None:
-        """Stop following the options."""
-        self._unsubscribe()
+        """Stop following the options and the catalog."""
+        for unsubscribe in self._unsubscribes:
+            unsubscribe()
         for update in self._updates:
             update.cancel()
         await asyncio.gather(*self._updates, return_exceptions=True)
 
     def _on_options(self, options: AppOptions) -> None:
-        """Plan again if the reserve has changed, unless nothing was planned yet."""
         before, self._reserve_gb = self._reserve_gb, options.reserve_gb
-        if before != options.reserve_gb and self.state.value.state != "looking":
+        if before != options.reserve_gb:
+            self._plan_again()
+
+    def _plan_again(self) -> None:
+        """Plan with what has changed, unless nothing was planned yet."""
+        if self.state.value.state != "looking":
             update = asyncio.get_running_loop().create_task(self.update())
             self._updates.add(update)
             update.add_done_callback(self._updates.discard)
@@ -155,7 +162,7 @@ class OffersService:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
         pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings())
-        catalog = self._load_catalog()
+        catalog = self._catalog.store.catalog
         offers = make_offers(catalog, pc, with_pictures=with_pictures)
         return Offers(
             state="ready",
@@ -163,7 +170,6 @@ class OffersService:
             offers=offers,
             choices={purpose: make_choices(purpose, offers, catalog, pc) for purpose in PURPOSES},
             with_pictures=with_pictures,
-            catalog_date=catalog.date,
             others={model.id: other_uploaders(catalog, model) for model in catalog.models},
         )
 

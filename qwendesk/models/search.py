@@ -10,8 +10,8 @@ from qwendesk.core.errors import BadModelFile, QwenDeskError
 from qwendesk.core.file_names import Shard, billions_in, draft_mark, is_helper_name, model_name, quant_in_name
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.observed import Observed
-from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_schema import CatalogModel, Repository
+from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.download_plan import mmproj_for
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
 from qwendesk.hub.remote_header import remote_facts
@@ -87,9 +87,7 @@ class SearchService:
     The answer to an earlier search or repository is dropped when a newer one has been asked for.
     """
 
-    def __init__(
-        self, network: NetworkService, pc: Callable[[], Pc], *, catalog: Callable[[], Catalog] = load_catalog
-    ) -> None:
+    def __init__(self, network: NetworkService, pc: Callable[[], Pc], catalog: CatalogStore) -> None:
         self._network, self._pc, self._catalog = network, pc, catalog
         self.state = Observed(SearchState())
         self._searches = self._opens = 0
@@ -146,7 +144,7 @@ class SearchService:
 
     def _catalog_hits(self) -> tuple[HubSearchHit, ...]:
         """Return the preferred repository of each model of the catalog."""
-        catalog, pc = self._catalog(), self._pc()
+        catalog, pc = self._catalog.catalog, self._pc()
         repositories = (preferred_repository(catalog, model) for model in catalog.models)
         return tuple(
             msgspec.structs.replace(_make_hit(_found(each), pc), model=catalog.model(each.model))
@@ -156,7 +154,7 @@ class SearchService:
 
     def _catalog_files(self, repo: str) -> tuple[RepoFile, ...]:
         """Return the files of `repo` in the catalog, smallest first; none if it isn't there."""
-        catalog, pc = self._catalog(), self._pc()
+        catalog, pc = self._catalog.catalog, self._pc()
         repository = catalog.repository(repo)
         model = catalog.model(repository.model) if repository is not None else None
         if repository is None or model is None:
@@ -181,7 +179,7 @@ class SearchService:
 
     def _list_files(self, repo: str) -> tuple[tuple[RemoteFile, ...], OpenedRepo]:
         files = self._network.hub().files(repo)
-        catalog, pc = self._catalog(), self._pc()
+        catalog, pc = self._catalog.catalog, self._pc()
         known = catalog.repository(repo)
         model = catalog.model(known.model) if known is not None else None
         items = repo_files(files)

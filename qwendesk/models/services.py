@@ -7,6 +7,8 @@ import msgspec
 
 from qwendesk.core.observed import Observed
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.checks import ChecksService
 from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.first_start import FirstStartService
@@ -30,6 +32,7 @@ class ModelServices(msgspec.Struct, frozen=True):
     library: LibraryService
     fits: LibraryFits
     network: NetworkService
+    catalog: CatalogService
     token: TokenService
     downloads: DownloadsService
     offers: OffersService
@@ -60,16 +63,18 @@ def build_model_services(
     """Build the services, and push on `closing` how each is closed. Needs a running event loop; starts nothing."""
     network = NetworkService(settings)
     closing.callback(network.close)
-    offers = OffersService(engine, settings, gpu_factor=gpu_factor, readings=readings)
+    catalog = CatalogService(CatalogStore(), settings, network.hub)
+    closing.push_async_callback(catalog.close)
+    offers = OffersService(engine, settings, catalog, gpu_factor=gpu_factor, readings=readings)
     closing.push_async_callback(offers.close)
-    checks = ChecksService(library, settings, network.hub)
+    checks = ChecksService(library, settings, catalog, network.hub)
     closing.push_async_callback(checks.close)
     downloads = DownloadsService(network, library, remember_hashes=checks.remember)
     closing.push_async_callback(downloads.close)
     templates = TemplatesService(network.hub)
     moves = MovesService(library, checks)
     closing.push_async_callback(moves.close)
-    load_options = LoadOptionsService(library, templates, profiles, checks.catalog)
+    load_options = LoadOptionsService(library, templates, profiles, catalog.load)
     models = ModelList(library, checks, moves, templates, downloads)
     closing.callback(models.close)
     first_start = FirstStartService(engine, library, offers, downloads, load_options.options_for)
@@ -80,10 +85,11 @@ def build_model_services(
         library=library,
         fits=LibraryFits(library, lambda: offers.state.value.pc),
         network=network,
+        catalog=catalog,
         token=TokenService(network),
         downloads=downloads,
         offers=offers,
-        search=SearchService(network, lambda: offers.state.value.pc),
+        search=SearchService(network, lambda: offers.state.value.pc, catalog.store),
         checks=checks,
         templates=templates,
         fixes=FixesService(library, templates, downloads),

@@ -35,7 +35,7 @@ def recommended(*arguments: str, code: int = 0) -> dict[str, Any]:
 def test_the_json_has_the_same_keys_for_every_choice() -> None:
     found = recommended(*TWO_3090, "--purpose", "quality")
 
-    assert list(found) == ["pc", "choices"]
+    assert list(found) == ["pc", "catalog", "choices"]
     assert [gpu["name"] for gpu in found["pc"]["gpus"]] == ["RTX 3090", "RTX 3090"]
     assert (found["pc"]["ram_bytes"], found["pc"]["reserve_bytes"]) == (64 * GIB, GIB)
     assert all(list(choice) == KEYS for choice in found["choices"])

@@ -1,12 +1,15 @@
 """A models folder of ours, another app's folder, and the services that look at them."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
 from qwendesk.core import paths
+from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.library_places import HostEnvironment
 from qwendesk.hub.model_folders import ModelFolders, write_folders
+from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.checks import ChecksService
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.model_state import ModelState, state_of
@@ -20,6 +23,7 @@ class ModelHome(msgspec.Struct):
     root: Path
     models: LibraryService
     settings: SettingsService
+    catalog: CatalogService
 
     @property
     def ours(self) -> Path:
@@ -30,7 +34,7 @@ class ModelHome(msgspec.Struct):
         return self.root / "home" / ".lmstudio" / "models"
 
     def checks(self, connect=None) -> ChecksService:
-        return ChecksService(self.models, self.settings, connect)
+        return ChecksService(self.models, self.settings, self.catalog, connect)
 
     async def wait_for_checks(self, checks: ChecksService) -> None:
         """Wait until every file has had its quick check."""
@@ -49,4 +53,9 @@ def make_model_home(root: Path, monkeypatch) -> ModelHome:
         monkeypatch.setattr(paths, f"{name}_folder", lambda name=name: root / name)
     (root / "ours").mkdir()
     write_folders(ModelFolders((str(root / "ours"),)))
-    return ModelHome(root, LibraryService(HostEnvironment("linux", root / "home", {})), SettingsService())
+    library, settings = LibraryService(HostEnvironment("linux", root / "home", {})), SettingsService()
+    return ModelHome(root, library, settings, CatalogService(CatalogStore(), settings, never_connected))
+
+
+def never_connected() -> NoReturn:
+    raise AssertionError("nothing was to be looked up")

@@ -127,7 +127,7 @@ async def test_template_of_the_base_model_is_saved_by_commit_and_loaded(model_ho
     healthy = unsloth(model_home.ours / REPO / "Qwen3.5-35B-A3B-Q5_K_M.gguf")
     checks = model_home.checks()
     await model_home.wait_for_checks(checks)
-    catalog = await checks.catalog()
+    catalog = await model_home.catalog.load()
     model = model_home.models.find(str(path))
     before = load_options(model, templates, catalog)
     assert (before.model, before.mmproj, before.chat_template_file) == (str(path), str(pictures), "")

@@ -26,7 +26,7 @@ async def test_chosen_file_is_loaded_with_its_profile_and_mmproj(
     checks, profiles = model_home.checks(), ProfilesService()
     await model_home.wait_for_checks(checks)
     profiles.save_changes(str(path), {"n_ctx": 8192})
-    loading = LoadOptionsService(model_home.models, TemplatesService(), profiles, checks.catalog)
+    loading = LoadOptionsService(model_home.models, TemplatesService(), profiles, model_home.catalog.load)
     client = FakeEngineClient()
     engine = EngineService(client, decide=decide_by_default)
     engine.options_for = loading.options_for
@@ -45,7 +45,7 @@ async def test_saved_files_are_used_before_the_first_scan(tmp_path: Path, monkey
     elsewhere = str(mmproj(tmp_path / "pictures" / "mmproj.gguf"))
     checks, profiles = model_home.checks(), ProfilesService()
     profiles.save_changes(str(path), {"aim": "speed"})
-    loading = LoadOptionsService(model_home.models, TemplatesService(), profiles, checks.catalog)
+    loading = LoadOptionsService(model_home.models, TemplatesService(), profiles, model_home.catalog.load)
 
     options = await loading.options_again(LoadOptions(model=str(path), mmproj=elsewhere, n_ctx=512, n_cpu_moe=3))
 

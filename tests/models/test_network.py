@@ -19,6 +19,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.hub.access_tokens import token_file
 from qwendesk.hub.catalog import load_catalog
+from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.download import download_file
 from qwendesk.hub.download_control import DownloadControl
 from qwendesk.hub.evidence import FileEvidence, gather_all
@@ -145,14 +146,14 @@ def _from_repo(file: FileEvidence) -> FileEvidence:
 
 
 async def search_tab(desk: Desk) -> None:
-    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34))
+    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
     await service.search("model", "downloads")
     if service.state.value.problem:
         raise QwenDeskError("Not searched", service.state.value.problem)
 
 
 async def open_repository(desk: Desk) -> None:
-    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34))
+    service = SearchService(desk.network, lambda: Pc(ram_bytes=2**34), CatalogStore())
     await service.open(REPO)
     opened = service.state.value.opened
     if opened is not None and opened.problem:

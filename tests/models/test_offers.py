@@ -1,6 +1,6 @@
 """What a PC is told to run: by the catalog that ships, on PCs of many sizes."""
 
-import datetime
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -15,6 +15,8 @@ from qwendesk.hardware.planner import best_plan
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
 from qwendesk.hub.catalog_schema import WithdrawnFile
+from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.first_start import FirstStartState
 from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
 from qwendesk.models.offers import Offers, OffersService, make_offers, unused_gpus
@@ -22,6 +24,7 @@ from qwendesk.models.ranking import Offer
 from qwendesk.models.view.first_start_texts import pc_line
 from qwendesk.models.view.offer_texts import welcome_pc_text
 from qwendesk.settings.service import SettingsService
+from tests.models.library import never_connected
 from tests.service_desk import Desk
 
 
@@ -222,8 +225,12 @@ def test_a_gpu_that_hides_its_memory_does_not_count_nor_an_integrated_one_beside
     assert make_pc((cpu, shared, gpu(24)), 32 * GIB, GIB).vram_room_bytes == 23 * GIB
 
 
+def catalog_service(load: Callable[[], Catalog] = load_catalog) -> CatalogService:
+    return CatalogService(CatalogStore(load), SettingsService(), never_connected)
+
+
 async def make_service(desk: Desk, ram_gb: int = 32) -> OffersService:
-    return OffersService(desk.engine, SettingsService(), ram_bytes=lambda: ram_gb * GIB)
+    return OffersService(desk.engine, SettingsService(), catalog_service(), ram_bytes=lambda: ram_gb * GIB)
 
 
 @pytest.mark.asyncio
@@ -242,7 +249,6 @@ async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> N
     assert speed.start[0] <= 111 <= speed.start[1]
     assert offers.quick is not None
     assert offers.quick.id == "Qwen3.5-2B"
-    assert datetime.date.fromisoformat(offers.catalog_date)
 
 
 @pytest.mark.asyncio
@@ -287,7 +293,7 @@ async def test_damaged_catalog_is_reported(desk: Desk) -> None:
     def damaged() -> Catalog:
         raise BadCatalog("The model catalog is damaged", "Install QwenDesk again.")
 
-    service = OffersService(desk.engine, SettingsService(), catalog=damaged)
+    service = OffersService(desk.engine, SettingsService(), catalog_service(damaged))
     offers = await service.update()
     assert (offers.state, offers.problem) == ("failed", "Install QwenDesk again.")
 

@@ -8,6 +8,7 @@ import pytest_asyncio
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.units import GIB
+from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.remote import RemoteFile
 from qwendesk.models.fit import Pc
 from qwendesk.models.network import NetworkService
@@ -27,7 +28,7 @@ class Setting:
         self.hub = hub
         self.settings = SettingsService(folder / "settings.json")
         self.network = NetworkService(self.settings)
-        self.search = SearchService(self.network, lambda: A_PC)
+        self.search = SearchService(self.network, lambda: A_PC, CatalogStore())
         self.states: list[str] = []
         self.search.state.subscribe(lambda state: self.states.append(state.state))
 

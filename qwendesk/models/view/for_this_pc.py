@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
-from qwendesk.core.number_format import show_date
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
+from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.downloads import DownloadsService
 from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.offers import Offers, OffersService
 from qwendesk.models.purpose_texts import PURPOSE_TITLES
 from qwendesk.models.purposes import Purpose
 from qwendesk.models.ranking import QuantOffer
+from qwendesk.models.view.catalog_line import CatalogLine
 from qwendesk.models.view.file_button import FileOffersTab
 from qwendesk.models.view.offer_card import OfferCard
 from qwendesk.widgets.bind import bind
@@ -31,7 +32,11 @@ class ForThisPc(FileOffersTab):
     """The repository of another uploader whose files are asked for."""
 
     def __init__(
-        self, service: OffersService, downloads: DownloadsService, speeds: Observed[Mapping[str, float]]
+        self,
+        service: OffersService,
+        catalog: CatalogService,
+        downloads: DownloadsService,
+        speeds: Observed[Mapping[str, float]],
     ) -> None:
         super().__init__(downloads, "models.pc")
         self._service, self._speeds = service, speeds
@@ -65,6 +70,7 @@ class ForThisPc(FileOffersTab):
         column.setSpacing(12)
         column.addLayout(ResponsivePairLayout(purposes, tools, least=_LEAST_PURPOSES))
         column.addWidget(self._status)
+        column.addWidget(CatalogLine(catalog))
         column.addWidget(self.problem)
         column.addLayout(self._list)
         column.addStretch(1)
@@ -128,12 +134,10 @@ def status_text(offers: Offers) -> str:
         return tr("Checking this PC…")
     if offers.state == "failed":
         return offers.problem
-    age = tr("File sizes as of {0}.", show_date(offers.catalog_date))
     if offers.pc.problem:
-        return tr("{0} Estimates assume CPU only. {1}", offers.pc.problem, age)
+        return tr("{0} Estimates assume CPU only.", offers.pc.problem)
     if not offers.pc.gpus:
-        no_gpu = tr("No usable GPU found; estimates assume CPU only.")
-        return f"{no_gpu} {age}"
+        return tr("No usable GPU found; estimates assume CPU only.")
     if offers.hero is None:
-        return tr("No model in the catalog fits in this PC's memory. {0}", age)
-    return tr("Estimated for this PC. {0}", age)
+        return tr("No model in the catalog fits in this PC's memory.")
+    return tr("Estimated for this PC.")

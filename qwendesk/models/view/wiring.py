@@ -48,9 +48,10 @@ class ModelsView(msgspec.Struct):
         return TokenSection(self.services.token, self.services.network)
 
     def start(self) -> None:
-        """Watch the model folders, resume downloads, and look up this PC's devices and the access token."""
+        """Watch the folders, resume downloads, read the catalog, and look up this PC's devices and the token."""
         self.watch.start()
         self.services.downloads.start()
+        self.services.catalog.start()
         tasks = window_tasks()
         tasks.start(self.services.offers.update())
         tasks.start(self.services.token.update())
@@ -86,7 +87,7 @@ def _build_page(
     services: ModelServices, actions: ModelActions, my_models: MyModels, downloads_tab: DownloadsTab
 ) -> ModelsPage:
     page = ModelsPage()
-    for_this_pc = ForThisPc(services.offers, services.downloads, services.speeds)
+    for_this_pc = ForThisPc(services.offers, services.catalog, services.downloads, services.speeds)
     search_tab = SearchTab(services.search, services.downloads)
     page.add_tab("pc", tr("For this PC"), for_this_pc)
     page.add_tab("mine", tr("My models"), my_models, scrolls=False)

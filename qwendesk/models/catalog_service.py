@@ -1,0 +1,204 @@
+"""The catalog in the window: reads it, looks its files up on the Hub, and tells everybody who shows it."""
+
+import asyncio
+import datetime
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.observed import Observed
+from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.catalog_look_up import look_up
+from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
+from qwendesk.hub.catalog_updates import CatalogChanges, changes_between
+from qwendesk.models.protocols import AppOptionsSource
+
+if TYPE_CHECKING:
+    from qwendesk.hub.catalog_look_up import HubRepositories
+
+_WEEK, _DAY = datetime.timedelta(days=7), datetime.timedelta(days=1)
+_AFTER_START_S = 60.0
+"""Nothing is looked up in the first minute, so that the app starts undisturbed."""
+_BETWEEN_S = 3600.0
+"""How often it is decided whether a look-up is due. A PC that sleeps stops longer waits."""
+_GAP_S = 0.5
+"""Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds."""
+_CLOSING_S = 5.0
+"""How long closing waits for the answer to the last request."""
+
+
+class LookUpProgress(msgspec.Struct, frozen=True):
+    """Progress of the look-up that is running."""
+
+    n_done: int
+    n_repositories: int
+    """0 until the catalog is read."""
+
+
+class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
+    """The catalog, and when and with which result its files were looked up."""
+
+    catalog: Catalog | None = None
+    """None before it is read, and if it can't be read."""
+    last: LastLookUp = LastLookUp()
+    progress: LookUpProgress | None = None
+    """None while nothing is looked up."""
+    changes: CatalogChanges | None = None
+    """What the last look-up since the start has changed; None before one has succeeded."""
+    is_offline: bool = False
+
+
+class CatalogService:
+    """Owns the look-ups. Call its methods on the event loop's thread; it asks the Hub on another."""
+
+    def __init__(
+        self,
+        store: CatalogStore,
+        settings: AppOptionsSource,
+        connect: "Callable[[], HubRepositories]",
+        *,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        gap_s: float = _GAP_S,
+    ) -> None:
+        """`connect` makes the Hub to ask, on another thread. `wait` waits for a number of seconds."""
+        self.store = store
+        """May be used on any thread."""
+        self._settings, self._connect = settings, connect
+        self._now, self._wait, self._gap_s = now, wait, gap_s
+        self.state = Observed(CatalogState(is_offline=settings.options.offline))
+        self._is_metered = self._is_automatic = self._is_closing = False
+        self._stop = threading.Event()
+        self._look_up: asyncio.Task[None] | None = None
+        self._schedule: asyncio.Task[None] | None = None
+        self._unsubscribe = settings.subscribe(self._on_options)
+
+    async def load(self) -> Catalog:
+        """Return the catalog. Raises BadCatalog."""
+        await asyncio.to_thread(lambda: self.store.catalog)
+        catalog = self.store.catalog  # again, because a thread may be late
+        self.state.update(catalog=catalog)
+        return catalog
+
+    def start(self) -> None:
+        """Read the catalog, and from now on look its files up once a week if the user has chosen that."""
+        if self._schedule is None:
+            self._schedule = asyncio.get_running_loop().create_task(self._keep_current())
+
+    def set_metered(self, is_metered: bool) -> None:
+        """Set whether the connection is metered. Nothing is looked up by itself on such a connection."""
+        self._is_metered = is_metered
+        self._stop_unwanted()
+
+    def look_up(self) -> None:
+        """Begin to look up the files of all repositories, unless that is running or the app is offline."""
+        self._begin(is_automatic=False)
+
+    def cancel(self) -> None:
+        """Stop the look-up after the request that is running. What the Hub has answered is kept."""
+        self._stop.set()
+
+    async def wait_until_settled(self) -> None:
+        """Return when no look-up is running."""
+        while self._look_up is not None:
+            await asyncio.wait([self._look_up])
+
+    async def close(self) -> None:
+        """Stop, and wait for the answer to a running request, but no more than 5 s."""
+        self._is_closing = True
+        self._unsubscribe()
+        self._stop.set()
+        if self._schedule is not None:
+            self._schedule.cancel()
+            await asyncio.wait([self._schedule])
+        if self._look_up is not None:
+            await asyncio.wait([self._look_up], timeout=_CLOSING_S)
+        if self._look_up is not None:
+            self._look_up.cancel()
+
+    async def _keep_current(self) -> None:
+        last = await asyncio.to_thread(self.store.read_last)
+        self.state.update(last=last)
+        try:
+            await self.load()
+        except QwenDeskError:
+            return  # For this PC says why
+        await self._wait(_AFTER_START_S)
+        while True:
+            if self._is_allowed() and self._is_due():
+                self._begin(is_automatic=True)
+            await self._wait(_BETWEEN_S)
+
+    def _is_allowed(self) -> bool:
+        options = self._settings.options
+        return options.look_up_weekly and not options.offline and not self._is_metered
+
+    def _is_due(self) -> bool:
+        last = self.state.value.last
+        return self._is_past(last.done, _WEEK) and self._is_past(last.tried, _DAY)
+
+    def _is_past(self, time: datetime.datetime | None, after: datetime.timedelta) -> bool:
+        """Return whether `time` is longer ago. A time in the future was saved while the clock was wrong."""
+        return time is None or not datetime.timedelta(0) <= self._now() - time < after
+
+    def _on_options(self, options: AppOptions) -> None:
+        self.state.update(is_offline=options.offline)
+        self._stop_unwanted()
+
+    def _stop_unwanted(self) -> None:
+        if self._settings.options.offline or (self._is_automatic and not self._is_allowed()):
+            self._stop.set()
+
+    def _begin(self, *, is_automatic: bool) -> None:
+        if self._look_up is None and not self._is_closing and not self._settings.options.offline:
+            self._is_automatic, self._stop = is_automatic, threading.Event()
+            self.state.update(progress=LookUpProgress(0, 0), changes=None)
+            self._look_up = asyncio.get_running_loop().create_task(self._run(self._stop))
+
+    async def _run(self, stop: threading.Event) -> None:
+        loop = asyncio.get_running_loop()
+
+        def progress(n_done: int, n_repositories: int) -> None:
+            if not stop.is_set():
+                loop.call_soon_threadsafe(self._show_progress, stop, LookUpProgress(n_done, n_repositories))
+
+        try:
+            last, changes = await asyncio.to_thread(self._ask, stop, progress)
+            self.state.update(last=last, changes=changes, catalog=self.store.catalog)
+        except QwenDeskError as error:
+            last = msgspec.structs.replace(self.state.value.last, tried=self._now(), problem=error.sentence)
+            self.state.update(last=last)
+        finally:
+            self._look_up = None
+            stop.set()
+            self.state.update(progress=None)
+
+    def _show_progress(self, stop: threading.Event, progress: LookUpProgress) -> None:
+        if not stop.is_set():
+            self.state.update(progress=progress)
+
+    def _ask(
+        self, stop: threading.Event, progress: Callable[[int, int], None]
+    ) -> tuple[LastLookUp, CatalogChanges | None]:
+        """Ask the Hub, and save what it answers. Blocks. Raises BadCatalog."""
+        before, last, now = self.store.catalog, self.store.read_last(), self._now()
+        repos = [each.repo for each in before.repositories]
+        found = look_up(
+            repos,
+            self.store.updates,
+            self._connect(),
+            now.date().isoformat(),
+            stop,
+            gap_s=self._gap_s,
+            on_progress=lambda n_done: progress(n_done, len(repos)),
+        )
+        self.store.add(found.answers)
+        if stop.is_set():
+            return last, None
+        last = LastLookUp(last.done if found.problem else now, now, found.problem)
+        self.store.save_last(last)
+        return last, None if found.problem else changes_between(before, self.store.catalog)
