@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtWidgets import QPushButton
 
+from qwendesk.core import paths
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
 from qwendesk.hub.catalog_updates import CatalogChanges
@@ -37,6 +38,9 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         yield hub
         close_session()
+    # Later tests have the same home folder.
+    for file in paths.data_folder().glob("catalog-*.json"):
+        file.unlink()
 
 
 async def open_tab(make_desk: Callable[[], Desk]) -> Desk:
