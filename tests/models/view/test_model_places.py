@@ -15,7 +15,7 @@ async def test_folders_are_added_moved_first_and_removed(page, home):
     (home / "theirs").mkdir()
     folders = page.find("settings.folders", FoldersSection)
     folders.add_models_folder(str(home / "second"))
-    await page.until(lambda: page.has("settings.folders.2.first"))
+    await page.until(lambda: page.is_shown("settings.folders.2.first"))
     page.click("settings.folders.2.first")
     await page.until(lambda: page.text_of("settings.folders.1.path") == str(home / "second"))
     assert read_folders().models == (str(home / "second"), str(home / "ours"))

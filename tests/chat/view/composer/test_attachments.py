@@ -177,7 +177,7 @@ async def test_picture_refused_by_the_engine_shows_why_before_sending(
 
 async def test_a_thumbnail_opens_the_picture(desk: Desk, shape_picture: ShapePicture, app: QApplication) -> None:
     desk.drop(shape_picture("red", "circle"))
-    await desk.until(lambda: desk.has("composer.attachment.1.picture"))
+    await desk.until(lambda: desk.is_shown("composer.attachment.1.picture"))
     desk.click("composer.attachment.1.picture")
     viewer = desk.window.findChild(PictureViewer)
     assert viewer is not None
