@@ -25,6 +25,7 @@ from qwendesk.hub.catalog_schema import (
     CatalogModel,
     Contents,
     CutOff,
+    Licence,
     Part,
     Repository,
     Sampling,
@@ -36,7 +37,7 @@ from tools.catalog_speeds import SPEEDS
 from tools.catalog_texts import COMMON_PRESETS, NOTES, PRESETS, PURPOSES, QUALITY
 
 ADDED = Path(__file__).with_name("catalog_qwen38.json")
-"""What is newer than the collected facts."""
+"""What is newer than the collected facts: Qwen3.8."""
 UPLOADERS = ("unsloth", "bartowski", "lmstudio-community", "ggml-org")
 _FIRST_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _MODEL_NAME = re.compile(r"(?:Qwen_)?(?P<model>Qwen3\.[56]-[\d.]+B(?:-A\d+B)?)(?P<base>-Base)?(?P<mtp>-MTP)?-GGUF$")
@@ -138,6 +139,7 @@ def _model(facts: Facts, identity: str) -> CatalogModel:
         base_repo=f"Qwen/{identity}",
         presets=PRESETS.get(identity, COMMON_PRESETS),
         hyperparameters=Hyperparameters(**{key: value for key, value in values.items() if key in names}),
+        licence=Licence("Apache 2.0", source=f"huggingface.co/Qwen/{identity}"),
     )
 
 

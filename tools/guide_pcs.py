@@ -47,6 +47,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 _35B, _27B, _122B = "Qwen3.5-35B-A3B", "Qwen3.8-27B", "Qwen3.5-122B-A10B"
+_FLASH = "Qwen3.8-Flash-Next"
 _3090 = "RTX 3090:24"
 
 SEVERAL_CARDS = (
@@ -67,12 +68,15 @@ OTHER_MODELS = (
     Row(("RTX 5090:32",), 64, _27B, "UD-Q6_K"),
     Row(("RTX 5080:16",), 128, _35B, "Q8_0"),
     Row((_3090,), 128, _122B, "Q4_K_M"),
+    Row((_3090,), 64, _FLASH, "UD-IQ4_XS"),
+    Row((_3090,), 128, _FLASH, "UD-Q4_K_XL"),
 )
 _METAL_SHARE = (2 / 3, 3 / 4)
 """What Metal lets a GPU use of the memory, below 36 GB and from there on, by reports of its working set."""
 BENCHMARKS = ("GPQA Diamond", "LiveCodeBench v6", "SWE-bench Verified", "Intelligence Index")
 COMPARED = (
-    _35B, "Qwen3.6-35B-A3B", "Qwen3.5-27B", "Qwen3.6-27B", _27B, _122B, "Qwen3.5-9B", "Qwen3.5-4B",
+    _35B, "Qwen3.6-35B-A3B", "Qwen3.5-27B", "Qwen3.6-27B", _27B, _FLASH, _122B, "Qwen3.5-9B",
+    "Qwen3.5-4B",
 )  # fmt: skip
 MACS = tuple(
     Row((), ram_gb, model, quant, "metal", chip=f"Apple {chip}")
@@ -86,6 +90,7 @@ MACS = tuple(
         ("M4 Max", 64, _122B, "UD-IQ2_M"),
         ("M3 Ultra", 96, _122B, "UD-Q3_K_XL"),
         ("M4 Max", 128, _122B, "Q4_K_M"),
+        ("M4 Max", 128, _FLASH, "UD-Q4_K_XL"),
     )
 )
 _STRIX_HALO = "Radeon 8060S"
@@ -98,6 +103,7 @@ AMD = (
     Row(("Arc B580:12",), 32, _35B, "Q4_K_M", "vulkan"),
     Row((), 128, _35B, "Q8_0", "vulkan", chip=_STRIX_HALO),
     Row((), 128, _122B, "Q4_K_M", "vulkan", chip=_STRIX_HALO),
+    Row((), 128, _FLASH, "UD-Q4_K_XL", "vulkan", chip=_STRIX_HALO),
 )
 
 

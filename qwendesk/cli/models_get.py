@@ -47,9 +47,11 @@ def add_command(commands: "Commands") -> None:
 
 async def get_model(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
     """Download, print the paths, and return the exit status. After Ctrl+C the next call resumes."""
+    from qwendesk.hub.catalog import load_catalog
     from qwendesk.hub.download_control import DownloadControl
     from qwendesk.hub.download_plan import plan_download
     from qwendesk.hub.network import HubError
+    from qwendesk.models.view.offer_texts import licence_text
 
     control = DownloadControl(shared_limit())
     interrupts.on_request(control.stop)
@@ -59,6 +61,9 @@ async def get_model(options: argparse.Namespace, terminal: Terminal, interrupts:
     try:
         hub = connected_hub()
         plan = await asyncio.to_thread(plan_download, hub, repo, path, with_mmproj=not options.no_mmproj)
+        licence = await asyncio.to_thread(lambda: load_catalog().licence_of(repo))
+        if licence is not None:
+            terminal.note(licence_text(licence))
         targets = [repo_file(folder, repo, file.path) for file in plan.files]
         for file, target in zip(plan.files, targets, strict=True):
             await asyncio.to_thread(_download, hub, file, target, control, terminal)
@@ -72,7 +77,8 @@ async def get_model(options: argparse.Namespace, terminal: Terminal, interrupts:
             terminal.note(with_next_step(trouble))
         return _EXIT_NOT_DOWNLOADED
     if options.json:
-        terminal.write_json({"files": done})
+        name = licence.name if licence is not None else None
+        terminal.write_json({"files": done, "licence": name})
     return 0
 
 

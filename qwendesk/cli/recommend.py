@@ -30,7 +30,7 @@ from qwendesk.models.purpose_texts import PURPOSE_TITLES, benchmark_texts
 from qwendesk.models.purposes import PURPOSES, Choice
 from qwendesk.models.ranking import BEST_FIRST
 from qwendesk.models.view.catalog_texts import date_text
-from qwendesk.models.view.offer_texts import pc_text, quality_text, size_text
+from qwendesk.models.view.offer_texts import licence_text, pc_text, quality_text, size_text, table_text
 from qwendesk.settings.service import SettingsService
 
 EXIT_FOUND, EXIT_NOTHING_FITS = 0, 1
@@ -39,6 +39,7 @@ _SHOWN = 3
 _HEADROOM_BYTES = 512 * MIB
 """What the planner leaves of the memory that is free now."""
 _PLACES: Mapping[FitKind, str] = MappingProxyType({"vram": "gpu", "experts": "split", "layers": "split", "cpu": "cpu"})
+"""Nothing that would read its weights from the drive again and again is recommended, so there is no such place."""
 _PLACE_TEXTS: Mapping[str, str] = MappingProxyType(
     {"gpu": mark("all on the GPU"), "split": mark("partly in RAM"), "cpu": mark("on the CPU")}
 )
@@ -129,19 +130,22 @@ def _pc_json(pc: Pc) -> dict[str, Any]:
 def _choice_json(choice: Choice, pc: Pc, measured: Mapping[str, float]) -> dict[str, Any]:
     quant, plan = choice.quant, _plan(choice, pc)
     speed, source = _speed(choice, measured)
+    licence = choice.offer.model.licence
     return {
         "model": choice.offer.id,
         "quant": quant.quant,
         "repository": quant.repo,
         "file": quant.path,
         "fits": quant.fit.fits,
-        "where": _PLACES.get(quant.fit.kind, "disk"),
+        "where": _PLACES[quant.fit.kind],
+        "table_on_drive_bytes": quant.fit.lazy_bytes,
         "n_ctx": quant.fit.n_ctx,
         "options": msgspec.to_builtins(plan.options) if plan is not None else {},
         "expected_tok_s": [round(each, 1) for each in speed],
         "speed_source": source,
         "reason": choice.reason,
         "drawback": choice.drawback,
+        "licence": {"name": licence.name, "restriction": licence.restriction},
     }
 
 
@@ -182,15 +186,17 @@ def _as_text(
 def _choice_lines(number: int, choice: Choice, measured: Mapping[str, float]) -> list[str]:
     offer, quant = choice.offer, choice.quant
     speed, source = _speed(choice, measured)
-    place = tr(_PLACE_TEXTS.get(_PLACES.get(quant.fit.kind, "disk"), ""))
+    place = tr(_PLACE_TEXTS[_PLACES[quant.fit.kind]])
     lines = [
         f"{number}. {offer.id} {quant.quant}, {size_text(offer, quant)}",
         tr("Context of {0}, {1}", show_tokens(quant.fit.n_ctx), place),
         tr("{0} tok/s ({1})", show_expected(speed), tr(_SOURCE_TEXTS[source])),
         tr("Why: {0}", choice.reason),
         tr("But: {0}", choice.drawback),
+        *([table] if (table := table_text(quant.fit)) else []),
         *(tr("Results: {0}", each) for each in benchmark_texts(offer)),
         *(tr("Quant: {0}", quality_text(each, offer)) for each in quant.quality),
+        licence_text(offer.model.licence),
         tr("File: {0}", f"{quant.repo}/{quant.path}"),
     ]
     return [lines[0], *(f"   {line}" for line in lines[1:])]

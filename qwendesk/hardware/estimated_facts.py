@@ -22,8 +22,13 @@ _WIDTH_STEP = 64
 NGRAM_LAYER = 1
 """The layer of Qwen3.8-Flash-Next that has n-gram embeddings."""
 _NGRAM_CONVOLUTION = 4
-_TABLE_BITS = 4.5
-"""IQ4_NL: Unsloth's files of all quants but Q8_0 have the n-gram table in it."""
+_TABLE_BITS, _LARGE_TABLE_BITS = 4.5, 8.5
+_MOST_BITS_BESIDE_TABLE = 6.5
+"""Bits of the n-gram table: IQ4_NL in Unsloth's files up to UD-Q4_K_XL, Q8_0 in the larger ones.
+
+With the small table, more bits than this would be left for each other weight of the larger ones. ggml-org's Q8_0 leaves
+8.50 with the small one, which is right.
+"""
 
 
 class TensorShape(msgspec.Struct, frozen=True):
@@ -104,10 +109,7 @@ def estimate_facts(
     plain = sum(4 * math.prod(each.shape) for each in shapes if not each.is_matrix)
     elements = sum(math.prod(each.shape) for each in shapes if each.is_matrix)
     table = dimensions.ngram_rows * dimensions.ngram_row_length
-    table_bytes_each = _TABLE_BITS / 8
-    bytes_each = max(file_bytes - plain - table * table_bytes_each, 0) / max(elements - table, 1)
-    if 8 * bytes_each > _BITS["Q8_0"]:
-        table_bytes_each = bytes_each = max(file_bytes - plain, 0) / max(elements, 1)
+    bytes_each, table_bytes_each = _bytes_each(max(file_bytes - plain, 0), elements - table, table)
     tensors = tuple(_tensor(each, table_bytes_each if each.name == LAZY_TABLE else bytes_each) for each in shapes)
     numbers = {
         key: getattr(dimensions, key)
@@ -126,6 +128,18 @@ def estimate_facts(
         tensors=tensors,
         **numbers,
     )
+
+
+def _bytes_each(n_bytes: int, elements: int, table: int) -> tuple[float, float]:
+    """Return the bytes of each weight in the matrices and in the n-gram table, which share `n_bytes`."""
+    small, large = (
+        8 * max(n_bytes - table * bits / 8, 0) / max(elements, 1) for bits in (_TABLE_BITS, _LARGE_TABLE_BITS)
+    )
+    if not table or small <= _MOST_BITS_BESIDE_TABLE or abs(small - _BITS["Q8_0"]) < 0.05:
+        return small / 8, _TABLE_BITS / 8
+    if large < _BITS["Q8_0"] + 0.05:
+        return large / 8, _LARGE_TABLE_BITS / 8
+    return (n_bytes / (elements + table),) * 2
 
 
 def _tensor(shape: TensorShape, bytes_each: float) -> TensorFacts:

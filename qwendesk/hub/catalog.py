@@ -21,6 +21,7 @@ from qwendesk.hub.catalog_schema import (
     CatalogModel,
     Contents,
     CutOff,
+    Licence,
     Note,
     Repository,
     Superseded,
@@ -97,6 +98,19 @@ class Catalog:
 
     def repository(self, repo: str) -> Repository | None:
         return next((each for each in self.repositories if each.repo == repo), None)
+
+    def licence_of(self, repo: str) -> Licence | None:
+        """Return the licence of a repository's model; None if unknown.
+
+        Of a repository that isn't in the catalog, a restriction is known from its name: it holds for copies and
+        fine-tuned versions too.
+        """
+        known = self.repository(repo)
+        if known is not None:
+            model = self.model(known.model)
+            return model.licence if model is not None else None
+        named = self.model_of(repo.rpartition("/")[2])
+        return named.licence if named is not None and named.licence.restriction else None
 
     def find_file(self, repo: str, path: str) -> CatalogMatch | None:
         """Return the file at `path` of `repo`, which may be any shard."""

@@ -6,7 +6,7 @@ import msgspec
 
 from qwendesk.core.model_facts import Hyperparameters
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Increased when older versions can't read the file any more."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?$")]
@@ -14,6 +14,9 @@ Day = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 Time = Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?$")]
 Size = Annotated[int, msgspec.Meta(ge=0)]
 FileKind = Literal["model", "mmproj", "draft", "imatrix"]
+Measure = Literal["perplexity", "KL divergence", "same top token"]
+"""Perplexity of a text, and two comparisons with the unquantized model: the mean Kullback-Leibler divergence of the
+next token's probabilities, and how often the likeliest token is the same, in percent."""
 SpeedBackend = Literal["cuda", "vulkan", "metal", "rocm", "cpu", ""]
 """"" if the source doesn't name the engine's backend."""
 
@@ -27,6 +30,17 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     min_p: float = 0.0
     presence_penalty: float = 0.0
     repeat_penalty: float = 1.0
+
+
+class Licence(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a model's maker allows."""
+
+    name: str
+    source: str
+    restriction: str = ""
+    """What needs more than the licence, in a sentence; "" if it allows all usual use."""
+    date: str = ""
+    """Of the source, as precise as it gives it."""
 
 
 class CatalogModel(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -47,6 +61,7 @@ class CatalogModel(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     presets: str
     """Key of `Contents.presets`."""
     hyperparameters: Hyperparameters
+    licence: Licence
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
@@ -125,7 +140,7 @@ class Quality(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     model: str
     uploader: str
     quant: str
-    measure: str
+    measure: Measure
     value: float
     series: str
     source: str
@@ -159,6 +174,8 @@ class SpeedReport(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     """Memory of each card in GiB; where the GPU shares the RAM, all of the RAM."""
     ram_gb: float = 0.0
     """0 if the source doesn't say."""
+    ram_kind: str = ""
+    """Such as "DDR4-2667", on which the speed of weights in RAM depends; "" if the source doesn't say."""
     backend: SpeedBackend = ""
     quant: str
     n_bytes: Size

@@ -23,7 +23,7 @@ from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
 from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates
 from qwendesk.hardware.layer_split import planned_gpus, usable_gpus
 from qwendesk.hardware.memory_estimate import memory_use
-from qwendesk.hardware.model_memory import split_weights
+from qwendesk.hardware.model_memory import lazy_table_bytes, split_weights
 from qwendesk.hardware.planner import fixed_plan, placed
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_schema import CatalogModel
@@ -104,6 +104,8 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     of_layers: int = 0
     with_pictures: bool = False
     has_vision_on_cpu: bool = False
+    lazy_bytes: int = 0
+    """A table that stays on the drive and is read row by row; not part of `ram_bytes`."""
     is_unified: bool = False
     """True if the GPU uses the RAM. `ram_bytes` then includes `gpu_bytes`."""
 
@@ -246,6 +248,7 @@ def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitL
         of_layers=n_layers,
         with_pictures=with_pictures,
         has_vision_on_cpu=with_pictures and bool(plan.memory.gpus) and options.vision == "cpu",
+        lazy_bytes=plan.memory.lazy_bytes,
         is_unified=plan.memory.is_unified,
     )
 
@@ -258,7 +261,7 @@ def _first_fitting_plan(
     options: LoadOptions = _AUTO_OPTIONS,
 ) -> Plan | None:
     """Return the plan that `hardware.planner.best_plan` finds, in fewer steps; None if nothing fits."""
-    if facts.file_bytes > pc.room_bytes:
+    if facts.file_bytes - lazy_table_bytes(facts) > pc.room_bytes:
         return None
     for has_gpu in (True, False) if machine.devices else (False,):
         asked = options if has_gpu or not machine.devices else msgspec.structs.replace(options, devices=("none",))

@@ -33,6 +33,10 @@ _REPORTED_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
             "Users report that about one answer in six ends while it still thinks with the highest effort. "
             "Medium effort helps."
         ),
+        # joryirving#10144
+        "Qwen3.8-Flash-Next": mark(
+            "One user's answers took 45 times as long with the highest effort as with low effort."
+        ),
     }
 )
 """By model; shown if nothing weighs more."""

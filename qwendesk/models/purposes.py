@@ -18,7 +18,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.models.default_model import choose_hero
 from qwendesk.models.fit import Pc, estimate_plan, fit_label
-from qwendesk.models.ranking import BEST_FIRST, COARSE, LARGEST_IN_RAM, Offer, QuantOffer
+from qwendesk.models.ranking import BEST_FIRST, COARSE, Offer, QuantOffer, largest_in_ram
 from qwendesk.models.speed_reports import find_reports
 
 Purpose = Literal["fast", "deep", "long", "quality"]
@@ -39,6 +39,16 @@ _FULL_CONTEXT, _THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTE
 """_THINKING_CONTEXT is what the model cards advise for reasoning."""
 
 
+def _in_ram(offer: Offer) -> tuple[str, ...]:
+    """Return the names of the quants in 4 bits that may have weights in RAM."""
+    return _from_to(largest_in_ram(offer.quants), "IQ4_XS")
+
+
+def _of_large(offer: Offer) -> tuple[str, ...]:
+    """Return the names of the quants that a large model is taken in."""
+    return _from_to(largest_in_ram(offer.quants), "UD-IQ3_XXS")
+
+
 def _from_to(best: str, last: str) -> tuple[str, ...]:
     return BEST_FIRST[BEST_FIRST.index(best) : BEST_FIRST.index(last) + 1]
 
@@ -46,8 +56,6 @@ def _from_to(best: str, last: str) -> tuple[str, ...]:
 _SIX_BITS: Final = _from_to("Q8_0", "UD-Q6_K")
 _FOUR_BITS: Final = _from_to("Q8_0", "IQ4_XS")
 _THREE_BITS: Final = _from_to("UD-Q3_K_XL", "UD-Q3_K_M")
-_IN_RAM: Final = _from_to(LARGEST_IN_RAM, "IQ4_XS")
-_OF_LARGE: Final = _from_to(LARGEST_IN_RAM, "UD-IQ3_XXS")
 
 LONG_CONTEXT_OPTIONS: Final = LoadOptions(model="", aim="long_context")
 
@@ -127,22 +135,25 @@ def _fast(offer: Offer, hero: str) -> Choice | None:
 def _deep(offer: Offer) -> Choice | None:
     """Choose the best quant with a long enough context: 4 bits with a short one come before 3 bits."""
     if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
-        is_readable = offer.recommended.likely_tok_s >= SLOWEST_TOK_S and not offer.recommended.fit.is_tight
-        return Choice(purpose="deep", offer=offer, quant=offer.recommended) if is_readable else None
+        quant = offer.recommended
+        is_readable = quant.likely_tok_s >= SLOWEST_TOK_S and not quant.fit.is_tight
+        is_coarse = quant.quant in COARSE and offer.model.params_b >= _LARGE_B
+        return Choice(purpose="deep", offer=offer, quant=quant) if is_readable and not is_coarse else None
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     is_large = offer.model.params_b >= _LARGE_B
-    four_bits = _IN_RAM if is_large else _FOUR_BITS
+    in_ram = _in_ram(offer)
+    four_bits = in_ram if is_large else _FOUR_BITS
     for quants in ([each for each in readable if _is_comfortable(each)], readable):
         found = (
             _first(quants, four_bits, ("vram",), _THINKING_CONTEXT)
             or _first(quants, four_bits, ("vram",), _CHAT_CONTEXT)
-            or _first(quants, _IN_RAM, ("experts",), _SHORT_CONTEXT)
+            or _first(quants, in_ram, ("experts",), _SHORT_CONTEXT)
             or _first(quants, four_bits, ("vram",), _SHORT_CONTEXT)
             or _first(quants, four_bits, ("vram",), _SHORTEST_CONTEXT)
         )
         if found is not None:
             return Choice(purpose="deep", offer=offer, quant=found)
-    found = _first(readable, _OF_LARGE if is_large else _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
+    found = _first(readable, _of_large(offer) if is_large else _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
     return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
 
 
@@ -163,7 +174,7 @@ def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None
 def _with_long_context(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> QuantOffer | None:
     """Return the best quant that fits with experts in RAM, planned for a long context."""
     for quant in _usable(offer):
-        if quant.quant not in _IN_RAM:
+        if quant.quant not in _in_ram(offer):
             continue
         plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
         if plan is None or plan.kind not in ("vram", "some_experts_in_ram", "all_experts_in_ram"):
@@ -189,8 +200,8 @@ def _quality(offer: Offer) -> Choice | None:
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     if offer.model.params_b >= _LARGE_B:
         mostly_on_gpu = [each for each in readable if 2 * each.fit.on_cpu <= each.fit.of_layers]
-        found = _first(mostly_on_gpu, _IN_RAM, ("vram", "experts"), _SHORT_CONTEXT) or _first(
-            mostly_on_gpu, _OF_LARGE, ("vram",), _SHORT_CONTEXT
+        found = _first(mostly_on_gpu, _in_ram(offer), ("vram", "experts"), _SHORT_CONTEXT) or _first(
+            mostly_on_gpu, _of_large(offer), ("vram",), _SHORT_CONTEXT
         )
     elif offer.is_mixture:
         found = _first(readable, _SIX_BITS, ("vram", "experts"), _SHORT_CONTEXT)

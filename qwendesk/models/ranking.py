@@ -47,6 +47,8 @@ COARSE = frozenset({"UD-IQ3_S", "UD-IQ3_XXS", "UD-Q2_K_XL", "UD-IQ2_M"})
 """Quants of low quality: a better one with experts in RAM is preferred."""
 LARGEST_IN_RAM = "Q4_K_M"
 """The largest quant recommended with weights in RAM, where speed depends on size."""
+_LIKE_LARGEST = "UD-Q4_K_XL"
+"""Taken in place of LARGEST_IN_RAM for a model that is offered in neither Q4_K_M nor UD-Q4_K_M, as Flash-Next is."""
 _THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
 _LONG_CONTEXT, _ENOUGH_CONTEXT, _SHORT_CONTEXT = 65_536, 32_768, 8_192
 
@@ -119,8 +121,12 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return next((each.score for each in self.benchmarks if each.name == benchmark), None)
 
     def percent_above_best(self, quality: Quality) -> float:
-        """Return by how much a measured value is worse than the best of its series, in percent. Lower values count as
-        better, as of perplexity."""
+        """Return by how much a perplexity is above the lowest, which is the best, of its series, in percent.
+
+        Return 0 for other measures.
+        """
+        if quality.measure != "perplexity":
+            return 0.0
         series = (each.value for quant in self.quants for each in quant.quality if each.series == quality.series)
         return 100 * (quality.value / min(series, default=quality.value) - 1)
 
@@ -145,6 +151,12 @@ def find_flag(catalog: Catalog, repository: Repository, file: CatalogFile) -> st
     return ""
 
 
+def largest_in_ram(quants: Sequence[QuantOffer]) -> str:
+    """Return the name of the largest of a model's quants that is recommended with weights in RAM."""
+    names = {each.quant for each in quants}
+    return _LIKE_LARGEST if names.isdisjoint({LARGEST_IN_RAM, f"UD-{LARGEST_IN_RAM}"}) else LARGEST_IN_RAM
+
+
 def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reason | None]:
     """Return the quant to recommend, never a flagged one, and why; (None, None) if nothing fits."""
     by_name = {each.quant: each for each in quants if not each.flag and each.fit.fits}
@@ -156,7 +168,8 @@ def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reaso
         whole = [each for each in good if each.fit.kind == "vram" and each.fit.n_ctx >= context]
         if whole and whole[0].quant not in lower:
             return whole[0], "best_in_vram"
-    small = [each for each in good if BEST_FIRST.index(each.quant) >= BEST_FIRST.index(LARGEST_IN_RAM)]
+    largest = BEST_FIRST.index(largest_in_ram(quants))
+    small = [each for each in good if BEST_FIRST.index(each.quant) >= largest]
     spread = [each for each in small if each.fit.kind == "experts" and each.fit.n_ctx >= _ENOUGH_CONTEXT]
     if spread and spread[0].quant not in COARSE:
         return spread[0], "good_with_experts_in_ram"

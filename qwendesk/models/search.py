@@ -10,7 +10,7 @@ from qwendesk.core.errors import BadModelFile, QwenDeskError
 from qwendesk.core.file_names import Shard, billions_in, draft_mark, is_helper_name, model_name, quant_in_name
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.observed import Observed
-from qwendesk.hub.catalog_schema import CatalogModel, Repository
+from qwendesk.hub.catalog_schema import CatalogModel, Licence, Repository
 from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.hub.download_plan import mmproj_for
 from qwendesk.hub.remote import FoundRepo, RemoteFile, Sort
@@ -67,6 +67,8 @@ class OpenedRepo(msgspec.Struct, frozen=True, kw_only=True):
     """Why the header could not be read. The files can be downloaded nevertheless."""
     model: str = ""
     """The model's id in the catalog, if it is there."""
+    licence: Licence | None = None
+    """None if the catalog doesn't say."""
 
 
 class SearchState(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,10 +126,10 @@ class SearchService:
         try:
             files, opened = await asyncio.to_thread(self._list_files, repo)
         except QwenDeskError as error:
-            failed = OpenedRepo(repo=repo, state="failed", problem=error.sentence)
-            items = await asyncio.to_thread(self._catalog_files, repo)
+            items, licence = await asyncio.to_thread(lambda: (self._catalog_files(repo), self._licence(repo)))
             if ticket == self._opens:
-                self.state.update(opened=msgspec.structs.replace(failed, items=items))
+                failed = OpenedRepo(repo=repo, state="failed", problem=error.sentence, items=items, licence=licence)
+                self.state.update(opened=failed)
             return
         if ticket != self._opens:
             return
@@ -188,7 +190,11 @@ class SearchService:
                 msgspec.structs.replace(each, fit=estimate_fit(model, each.n_bytes, each.mmproj_bytes, pc)[0])
                 for each in items
             )
-        return files, OpenedRepo(repo=repo, state="ready", items=items, model=model.id if model is not None else "")
+        name = model.id if model is not None else ""
+        return files, OpenedRepo(repo=repo, state="ready", items=items, model=name, licence=self._licence(repo))
+
+    def _licence(self, repo: str) -> Licence | None:
+        return self._catalog().licence_of(repo)
 
     def _read_header(self, files: Sequence[RemoteFile], opened: OpenedRepo) -> OpenedRepo:
         """Read the header of the smallest file, which has the layers and experts of all quants. Blocks."""

@@ -45,6 +45,15 @@ def test_get_downloads_all_shards_and_the_mmproj(hub, tmp_path):
     assert (tmp_path / REPO / "mmproj-F16.gguf").read_bytes() == MMPROJ
 
 
+def test_get_names_a_licence_that_restricts_before_the_download(hub, tmp_path):
+    repo = "someone/Qwen3.8-Flash-Next-GGUF"
+    hub.add(repo, "Qwen3.8-Flash-Next-UD-IQ1_S.gguf", b"GGUF")
+    done = models(hub, "get", f"{repo}/Qwen3.8-Flash-Next-UD-IQ1_S.gguf", "--to", str(tmp_path), "--json")
+    assert json.loads(done.stdout)["licence"] == "Qwen Community License 1.0"
+    licence, download = done.stderr.index("needs a separate licence"), done.stderr.index("downloading")
+    assert licence < download
+
+
 def test_get_without_mmproj_and_of_a_missing_file(hub, tmp_path):
     done = models(hub, "get", f"{REPO}/whole-4B.gguf", "--to", str(tmp_path), "--no-mmproj")
     assert done.stdout.split() == [str(tmp_path / REPO / "whole-4B.gguf")]

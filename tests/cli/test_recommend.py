@@ -13,8 +13,8 @@ from qwendesk.hub.catalog import load_catalog
 
 TWO_3090 = ("--gpu", "RTX 3090:24", "--gpu", "RTX 3090:24", "--ram", "64", "--reserve", "1")
 KEYS = [
-    "model", "quant", "repository", "file", "fits", "where", "n_ctx", "options", "expected_tok_s", "speed_source",
-    "reason", "drawback",
+    "model", "quant", "repository", "file", "fits", "where", "table_on_drive_bytes", "n_ctx", "options",
+    "expected_tok_s", "speed_source", "reason", "drawback", "licence",
 ]  # fmt: skip
 
 
@@ -43,10 +43,25 @@ def test_the_json_has_the_same_keys_for_every_choice() -> None:
         low, high = choice["expected_tok_s"]
         assert 0 < low <= high
         assert choice["speed_source"] in ("reported", "estimated")
-        assert choice["where"] in ("gpu", "split", "cpu", "disk")
+        assert choice["where"] in ("gpu", "split", "cpu")
+        assert choice["licence"]["name"]
         assert choice["fits"] is True
         assert choice["options"]["n_ctx"] == choice["n_ctx"]
         assert load_catalog().find_file(choice["repository"], choice["file"]) is not None
+
+
+def test_a_table_on_the_drive_and_a_licence_that_restricts_are_named() -> None:
+    """Weights are on the GPU and in RAM; only the table stays on the drive."""
+    arguments = ("--gpu", "RTX 4090:24", "--ram", "128", "--purpose", "deep")
+    first = recommended(*arguments)["choices"][0]
+    said = run(*arguments).stdout
+
+    assert (first["model"], first["where"]) == ("Qwen3.8-Flash-Next", "split")
+    assert first["table_on_drive_bytes"] == pytest.approx(28.8e9, rel=1e-3)
+    assert "needs a separate licence" in first["licence"]["restriction"]
+    assert "A table of 26.8 GB stays on the drive" in said
+    assert "Licence: Qwen Community License 1.0. " in said
+    assert "Licence: Apache 2.0." in said
 
 
 def test_the_first_choice_comes_with_the_options_to_load_it_with() -> None:
@@ -65,7 +80,7 @@ def test_without_pictures_no_vision_file_is_loaded() -> None:
 
 def test_memory_that_is_in_use_makes_room_for_less() -> None:
     all_free, in_use = (
-        recommended("--gpu", gpu, "--ram", "64", "--purpose", "deep")["choices"][0]
+        recommended("--gpu", gpu, "--ram", "32", "--purpose", "deep")["choices"][0]
         for gpu in ("RTX 3090:24", "RTX 3090:24:14")
     )
     assert all_free["where"] == "gpu"

@@ -9,7 +9,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DriveKind, MachineMemory, Plan
 from qwendesk.core.units import GIB
 from qwendesk.hardware.estimated_facts import estimate_facts
-from qwendesk.hardware.model_memory import kv_bytes, recurrent_bytes
+from qwendesk.hardware.model_memory import kv_bytes, lazy_table_bytes, recurrent_bytes
 from qwendesk.hardware.planner import best_plan
 from tools.qwen_header import REAL_SIZES
 
@@ -92,8 +92,18 @@ def test_other_models_say_nothing_about_tables() -> None:
     assert not any("table" in sentence for sentence in plan(facts=dense, drive="hdd").why)
 
 
-def test_a_q8_0_file_has_a_larger_table() -> None:
-    """Unsloth's Q8_0 has 188.2 GB: with the table in IQ4_NL, the rest would have more than 8.5 bits."""
-    facts = estimate_facts(REAL_SIZES["flash-next"], "qwen4exp", 188_200_000_000)
+@pytest.mark.parametrize(
+    ("file_bytes", "table_bytes"),
+    [
+        (111_334_654_784, TABLE_BYTES),  # Unsloth's UD-Q4_K_XL
+        (158_286_406_548, 54_400_261_120),  # UD-Q5_K_XL
+        (188_225_033_248, 54_400_261_120),  # Q8_0
+        (162_624_826_784, TABLE_BYTES),  # ggml-org's Q8_0
+    ],
+)
+def test_the_size_of_a_file_tells_the_size_of_its_table(file_bytes: int, table_bytes: int) -> None:
+    """The tables of Unsloth's files are as their headers say; ggml-org's leaves 8.5 bits for everything else."""
+    facts = estimate_facts(REAL_SIZES["flash-next"], "qwen4exp", file_bytes)
 
-    assert plan(facts=facts, ram=256).memory.lazy_bytes == pytest.approx(54.4e9, rel=0.01)
+    assert lazy_table_bytes(facts) == pytest.approx(table_bytes, rel=1e-3)
+    assert sum(tensor.n_bytes for tensor in facts.tensors) == pytest.approx(file_bytes, rel=1e-6)

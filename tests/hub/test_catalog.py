@@ -10,20 +10,21 @@ from qwendesk.core.presets import sampling
 from qwendesk.hub.catalog import BadCatalog, decode_catalog, load_catalog
 from tests.hub.verified import NEW, OTHER, catalog, current_set
 
-ELEVEN = {
+TWELVE = {
     "Qwen3.5-35B-A3B", "Qwen3.5-27B", "Qwen3.5-122B-A10B", "Qwen3.5-397B-A17B", "Qwen3.5-9B", "Qwen3.5-4B",
     "Qwen3.5-2B", "Qwen3.5-0.8B", "Qwen3.6-35B-A3B", "Qwen3.6-27B", "Qwen3.8-27B",
+    "Qwen3.8-Flash-Next",
 }  # fmt: skip
 SHIPPED = load_catalog()
 
 
-def test_all_eleven_models_and_four_uploaders_are_there() -> None:
-    assert {model.id for model in SHIPPED.models} == ELEVEN
+def test_all_twelve_models_and_four_uploaders_are_there() -> None:
+    assert {model.id for model in SHIPPED.models} == TWELVE
     assert {each.uploader for each in SHIPPED.repositories} == {
         "unsloth", "bartowski", "lmstudio-community", "ggml-org"
     }  # fmt: skip
-    assert {each.model for each in SHIPPED.repositories} == ELEVEN
-    assert len(SHIPPED.repositories) == 49
+    assert {each.model for each in SHIPPED.repositories} == TWELVE
+    assert len(SHIPPED.repositories) == 51
 
 
 def test_every_repository_has_an_mmproj_that_exists() -> None:
@@ -91,8 +92,51 @@ def test_repair_dates_are_those_of_the_four_large_models() -> None:
 def test_numbers_and_notes_have_sources() -> None:
     assert all(each.source and each.series for each in SHIPPED.contents.quality)
     assert all(each.source for each in SHIPPED.contents.notes)
-    early = [each for each in SHIPPED.contents.quality if each.quant == "UD-Q4_K_XL"]
+    early = [each for each in SHIPPED.contents.quality if (each.measure, each.quant) == ("perplexity", "UD-Q4_K_XL")]
     assert {(each.value, each.is_before_fix) for each in early} == {(7.170, True), (6.552, False)}
+
+
+def test_flash_next_has_its_shards_and_nothing_that_the_engine_cannot_load() -> None:
+    """Every first shard of Unsloth's files holds metadata only; files for MTP don't load, so they are no models."""
+    unsloth = SHIPPED.repository("unsloth/Qwen3.8-Flash-Next-GGUF")
+    assert unsloth is not None
+    models = {file.quant: file for file in unsloth.files if file.kind == "model"}
+    known = [file for file in models.values() if file.parts]
+    assert all(file.parts[0].n_bytes in (10_946_624, 10_946_618) for file in known)
+    assert models["UD-IQ4_XS"].n_bytes == 93_682_584_224
+    assert all(part.is_exact and part.sha256 for part in models["UD-IQ4_XS"].parts)
+    assert not any("mtp" in file.path.lower() for file in models.values())
+
+
+def test_quants_of_flash_next_were_compared_with_the_unquantized_model() -> None:
+    found = [each for each in SHIPPED.contents.quality if each.model == "Qwen3.8-Flash-Next"]
+    divergence = {each.quant: each.value for each in found if each.measure == "KL divergence"}
+    same = {each.quant: each.value for each in found if each.measure == "same top token"}
+    assert (divergence["UD-IQ4_XS"], same["UD-IQ4_XS"]) == (0.084, 89.6)
+    assert sorted(divergence, key=lambda quant: divergence[quant]) == sorted(same, key=lambda quant: -same[quant])
+
+
+def test_every_licence_has_a_source_and_only_that_of_flash_next_restricts() -> None:
+    assert all(model.licence.name and model.licence.source for model in SHIPPED.models)
+    restricted = {model.id: model.licence for model in SHIPPED.models if model.licence.restriction}
+    assert list(restricted) == ["Qwen3.8-Flash-Next"]
+    assert restricted["Qwen3.8-Flash-Next"].name == "Qwen Community License 1.0"
+
+
+@pytest.mark.parametrize(
+    ("repo", "licence"),
+    [
+        ("unsloth/Qwen3.8-Flash-Next-GGUF", "Qwen Community License 1.0"),
+        ("someone/Qwen3.8-Flash-Next-uncensored-GGUF", "Qwen Community License 1.0"),
+        ("unsloth/Qwen3.8-27B-GGUF", "Apache 2.0"),
+        ("someone/Qwen3.8-27B-tuned-GGUF", None),
+        ("someone/Model-GGUF", None),
+    ],
+)
+def test_the_licence_of_a_repository_is_its_models(repo: str, licence: str | None) -> None:
+    """Whoever tunes a model may choose another licence, but can't lift a restriction."""
+    found = SHIPPED.licence_of(repo)
+    assert (found.name if found is not None else None) == licence
 
 
 def test_presets_match_those_of_the_app() -> None:
@@ -124,6 +168,7 @@ def test_first_uploads_of_qwen38_27b_are_replaced_or_withdrawn() -> None:
     ("name", "model"),
     [
         ("Qwen3.8-27B-UD-Q4_K_XL.gguf", "Qwen3.8-27B"),
+        ("Qwen3.8-Flash-Next-UD-IQ4_XS-00001-of-00003.gguf", "Qwen3.8-Flash-Next"),
         ("Qwen3.5-35B-A3B-Q4_K_M.gguf", "Qwen3.5-35B-A3B"),
         ("Qwen_Qwen3.5-2B-Q4_K_M.gguf", "Qwen3.5-2B"),
         ("Qwen3.5 27B", "Qwen3.5-27B"),
@@ -160,12 +205,12 @@ def test_catalog_has_its_date() -> None:
     ("text", "words"),
     [
         (b"", "damaged"),
-        (b'{"schema_version":2}', "damaged"),
-        (b'{"schema_version":3,"anything":1}', "another version"),
-        (b'{"schema_version":2,"date":"2026-07-29","sources":[],"surprise":1}', "damaged"),
-        (b'{"schema_version":2,"date":"some day","sources":[]}', "damaged"),
+        (b'{"schema_version":3}', "damaged"),
+        (b'{"schema_version":99,"anything":1}', "another version"),
+        (b'{"schema_version":3,"date":"2026-07-29","sources":[],"surprise":1}', "damaged"),
+        (b'{"schema_version":3,"date":"some day","sources":[]}', "damaged"),
         (
-            b'{"schema_version":2,"date":"2026-07-29","sources":[],'
+            b'{"schema_version":3,"date":"2026-07-29","sources":[],'
             b'"superseded":[{"sha256":"xyz","repo":"a/b","path":"c","seen":"2026-03-01"}]}',
             "damaged",
         ),

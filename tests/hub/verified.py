@@ -14,6 +14,7 @@ from qwendesk.hub.catalog_schema import (
     CatalogModel,
     Contents,
     CutOff,
+    Licence,
     Note,
     Part,
     Repository,
@@ -57,6 +58,7 @@ def catalog(
         base_repo="Qwen/Qwen3.5-35B-A3B",
         presets="p",
         hyperparameters=Hyperparameters(**dict.fromkeys(Hyperparameters.__struct_fields__, 1)),
+        licence=Licence("Apache 2.0", source="Tests"),
     )
     mmproj = CatalogFile("mmproj-F16.gguf", 899_283_648, kind="mmproj", quant="F16", is_exact=True)
     repository = Repository(REPO, model.id, "2026-05-27", (*files, mmproj), mmproj_repo=REPO, mmproj_path=mmproj.path)

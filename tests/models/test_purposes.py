@@ -117,6 +117,15 @@ def test_a_27b_in_4_bits_with_a_short_context_comes_before_3_bits() -> None:
     assert "CPU" in choice.drawback
 
 
+def test_flash_next_is_taken_in_4_bits_or_not_at_all() -> None:
+    """3 bits would fit a CPU with 64 GB, and 24 GB beside 32: the 3.8-27B and 3.6-35B in 4 bits come first there."""
+    for pc in (Pc(ram_bytes=64 * GIB), one_card(24, 32), one_card(24, 48)):
+        assert all(each.offer.id != "Qwen3.8-Flash-Next" or not each.suits for each in choices_on(pc, "deep"))
+    first = choices_on(one_card(24, 64), "deep")[0]
+    assert (first.offer.id, first.quant.quant) == ("Qwen3.8-Flash-Next", "UD-IQ4_XS")
+    assert first.quant.fit.lazy_bytes == pytest.approx(28.8e9, rel=1e-3)
+
+
 def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:
     first = choices_on(one_card(16, 128, "RTX 5080"), "quality")[0]
     assert (first.quant.quant, first.quant.fit.kind) == ("Q8_0", "experts")
@@ -139,9 +148,11 @@ def test_without_pictures_no_vision_file_is_counted() -> None:
 
 
 def test_a_fast_model_names_a_better_one_that_is_slower() -> None:
-    first = choices_on(one_card(24, 64), "fast")[0]
-    assert "Qwen3.8-27B" in first.drawback
-    assert "89.2 instead of 84.2" in first.drawback
+    small, large = (choices_on(one_card(24, ram_gib), "fast")[0].drawback for ram_gib in (32, 64))
+    assert "Qwen3.8-27B" in small
+    assert "89.2 instead of 84.2" in small
+    assert "Qwen3.8-Flash-Next" in large
+    assert "91.7 instead of 84.2" in large
 
 
 def worth(choice: Choice) -> float:

@@ -13,10 +13,11 @@ from qwendesk.models.purpose_texts import benchmark_texts
 from qwendesk.models.purposes import Choice
 from qwendesk.models.ranking import Offer, QuantOffer
 from qwendesk.models.view.file_button import show_file_status
-from qwendesk.models.view.file_table import fit_chip
+from qwendesk.models.view.file_table import fit_chip, small_label
 from qwendesk.models.view.offer_texts import (
     about_text,
     advice_text,
+    licence_text,
     model_facts_text,
     quality_text,
     reason_text,
@@ -70,6 +71,8 @@ class OfferCard(QFrame):
         self._column.addLayout(self._second_row())
         if self._choice is not None:
             self._column.insertWidget(1, self._make_advice(self._choice))
+        if offer.model.licence.restriction:
+            self._column.addWidget(self._make_licence())
         self._column.addWidget(self._why)
 
     @property
@@ -152,6 +155,14 @@ class OfferCard(QFrame):
         advice.setTextFormat(Qt.TextFormat.PlainText)
         advice.setWordWrap(True)
         return advice
+
+    def _make_licence(self) -> QLabel:
+        """Return what the licence restricts, which is to be read before a download."""
+        licence = small_label(licence_text(self._offer.model.licence))
+        licence.setObjectName(f"models.licence.{self._offer.id}")
+        licence.setTextFormat(Qt.TextFormat.PlainText)
+        licence.setWordWrap(True)
+        return licence
 
     def _shown_fit(self) -> QuantOffer | None:
         """Return the quant whose fit is shown: the recommended one, or the smallest if all are too large."""

@@ -9,7 +9,7 @@ from qwendesk.core.devices import short_card_name
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import GIB, show_bytes, show_duration, show_tokens
-from qwendesk.hub.catalog_schema import CatalogModel, Quality
+from qwendesk.hub.catalog_schema import CatalogModel, Licence, Quality
 from qwendesk.hub.download_state import DownloadItem
 from qwendesk.models.fit import FitLabel, Pc
 from qwendesk.models.offers import Offers
@@ -24,6 +24,7 @@ _CPU_PURPOSES: Final[Mapping[str, str]] = MappingProxyType(
         "Qwen3.6-27B": mark("Deepest reasoning, but very slow without a GPU."),
         "Qwen3.8-27B": mark("Deepest reasoning, but very slow without a GPU."),
         "Qwen3.5-122B-A10B": mark("For a lot of RAM and patience."),
+        "Qwen3.8-Flash-Next": mark("For a lot of RAM, an SSD and patience: the best published results."),
         "Qwen3.5-9B": mark("Better answers than 4B at half the speed."),
         "Qwen3.5-4B": mark("Good answers at a moderate speed."),
     }
@@ -113,11 +114,12 @@ def fit_details(fit: FitLabel) -> str:
 
 
 def model_facts_text(model: CatalogModel, *, with_pictures: bool) -> str:
-    """Return "35B total, 3B active · sees pictures", or "9B dense" for a model without experts."""
+    """Return "35B total, 3B active · sees pictures · Apache 2.0", or "9B dense · …" for a model without experts."""
     size = _billions(model.params_b)
     is_mixture = bool(model.hyperparameters.expert_count)
     text = tr("{0} total, {1} active", size, _billions(model.active_params_b)) if is_mixture else tr("{0} dense", size)
-    return tr("{0} · sees pictures", text) if with_pictures else text
+    text = tr("{0} · sees pictures", text) if with_pictures else text
+    return f"{text} · {model.licence.name}"
 
 
 def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> str:
@@ -128,8 +130,22 @@ def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> st
     model = offer.model
     purpose = model.purpose if offers.pc.gpus else _CPU_PURPOSES.get(model.id, model.purpose)
     speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected_text(offer)
-    lines = tr(purpose), lighter_text(offers) if offer.is_hero and offers.purpose == "fast" else "", speed
+    lighter = lighter_text(offers) if offer.is_hero and offers.purpose == "fast" else ""
+    lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", lighter, speed
     return " ".join(line for line in lines if line)
+
+
+def table_text(fit: FitLabel) -> str:
+    """Return that a table of the model stays on the drive, and what that asks of it; "" if none does."""
+    if not fit.lazy_bytes:
+        return ""
+    return tr("A table of {0} stays on the drive, which should be an SSD.", show_bytes(fit.lazy_bytes))
+
+
+def licence_text(licence: Licence) -> str:
+    """Return the name of a licence, and what it restricts in a sentence."""
+    name = tr("Licence: {0}.", licence.name)
+    return f"{name} {tr(licence.restriction)}" if licence.restriction else name
 
 
 def advice_text(choice: Choice) -> str:
@@ -195,7 +211,14 @@ def quality_short(quant: QuantOffer, offer: Offer) -> str:
 
 
 def _quality_number(quality: Quality, offer: Offer) -> str:
-    """Return the value, and in percent by how much it's above the best of its series: "perplexity 6.589 (+0.6%)"."""
+    """Return the value: of a perplexity, also by how much it's above the best of its series.
+
+    For example "perplexity 6.589 (+0.6%)", "KL divergence 0.047" or "same top token 92.3%".
+    """
+    if quality.measure == "same top token":
+        return tr("same top token {0}%", show_decimal(quality.value, 1))
+    if quality.measure == "KL divergence":
+        return tr("KL divergence {0}", show_decimal(quality.value, 3))
     worse = offer.percent_above_best(quality)
     percent = f" (+{show_decimal(worse, 1)}%)" if worse >= 0.05 else ""
     return f"{quality.measure} {show_decimal(quality.value, 3)}{percent}"

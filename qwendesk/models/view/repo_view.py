@@ -14,6 +14,7 @@ from qwendesk.models.model_list import FileStatuses
 from qwendesk.models.search import OpenedRepo, RepoFile
 from qwendesk.models.view.file_button import file_button, show_file_status
 from qwendesk.models.view.file_table import FileLine, FileTable, fit_chip, small_label
+from qwendesk.models.view.offer_texts import licence_text
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout, widget_with
 from qwendesk.widgets.text_labels import WrappingLabel
@@ -51,6 +52,10 @@ class RepoView(QFrame):
         self._facts.setProperty("kind", "dim")
         self._facts.setObjectName("hub.repo.facts")
         self._facts.setWordWrap(True)
+        self._licence = small_label("")
+        self._licence.setObjectName("hub.repo.licence")
+        self._licence.setTextFormat(Qt.TextFormat.PlainText)
+        self._licence.setWordWrap(True)
         self._problem = QLabel()
         self._problem.setProperty("kind", "error")
         self._problem.setObjectName("hub.repo.problem")
@@ -68,6 +73,7 @@ class RepoView(QFrame):
         DensitySpacing(self._column)
         self._column.addLayout(head)
         self._column.addWidget(self._facts)
+        self._column.addWidget(self._licence)
         self._column.addWidget(self._problem)
         self._named_note = QLabel()
         self._named_note.setProperty("kind", "small")
@@ -97,6 +103,8 @@ class RepoView(QFrame):
         facts = _facts_line(opened)
         self._facts.setText(facts)
         self._facts.setVisible(bool(facts))
+        self._licence.setText(licence_text(opened.licence) if opened.licence is not None else "")
+        self._licence.setVisible(opened.licence is not None)
         self._problem.setText(opened.problem)
         self._problem.setVisible(bool(opened.problem))
         self._retry.setVisible(opened.state == "failed")

@@ -84,7 +84,12 @@ def _conditions(speed: ExpectedSpeed, model: str) -> str:
 def _report_text(report: SpeedReport) -> str:
     depth = tr("at {0}", show_tokens(report.depth)) if report.depth else tr("at the start")
     rate = tr("{0} tok/s {1}", show_expected(report.range), depth)
-    known = (_cards(report), _BACKENDS.get(report.backend, "") if report.gpus else "", f"{report.model} {report.quant}")
+    known = (
+        _cards(report),
+        _ram(report),
+        _BACKENDS.get(report.backend, "") if report.gpus else "",
+        f"{report.model} {report.quant}",
+    )
     origin = f"{report.source}, {report.date}" if report.date else report.source
     return " · ".join((rate, ", ".join(each for each in known if each), origin))
 
@@ -97,6 +102,13 @@ def _doubtful_text(report: SpeedReport) -> str:
 
 def _cards(report: SpeedReport) -> str:
     return " + ".join(report.gpus) or tr("a CPU with DDR5")
+
+
+def _ram(report: SpeedReport) -> str:
+    """Return the RAM if weights are in it and its kind is known: "62 GB DDR4-2667"."""
+    if not report.ram_kind or report.placement == "vram":
+        return ""
+    return f"{tr('{0} GB', round(report.ram_gb))} {report.ram_kind}"
 
 
 def _file_text(report: SpeedReport, model: str) -> str:

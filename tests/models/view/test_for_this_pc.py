@@ -55,6 +55,17 @@ async def test_one_card_is_recommended_with_its_fit(make_desk: Callable[[], Desk
     assert len([each for each in cards if each.objectName().startswith("models.card.")]) == 1
 
 
+async def test_a_licence_that_restricts_is_on_the_card_with_the_download_button(make_desk: Callable[[], Desk]) -> None:
+    """The licence of other models is only named."""
+    desk = await open_tab(make_desk)
+    model = "Qwen3.8-Flash-Next"
+    assert desk.is_shown(f"models.licence.{model}")
+    assert "needs a separate licence" in desk.text_of(f"models.licence.{model}")
+    assert not desk.has(f"models.licence.{HERO}")
+    texts = [label.text() for label in desk.find(f"models.card.{HERO}", QFrame).findChildren(QLabel)]
+    assert any(text.endswith("· Apache 2.0") for text in texts)
+
+
 async def test_download_button_downloads_with_the_vision_file_if_chosen(
     make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:

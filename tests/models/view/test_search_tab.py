@@ -96,6 +96,19 @@ async def test_exact_name_opens_the_repository(hub: FakeHub, make_desk: Callable
     assert desk.text_of("hub.repo.name") == REPO
 
 
+async def test_a_licence_that_restricts_is_above_the_files(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    repo = "someone/Qwen3.8-Flash-Next-GGUF"
+    hub.add(repo, "Qwen3.8-Flash-Next-UD-IQ1_S.gguf", b"x")
+    desk = await open_tab(make_desk)
+    query = desk.find("hub.query", QLineEdit)
+    for name, shown in ((repo, True), (REPO, False)):
+        query.setText(name)
+        desk.click("hub.search")
+        await desk.until(lambda name=name: desk.has("hub.files") and desk.text_of("hub.repo.name") == name)
+        assert desk.is_shown("hub.repo.licence") is shown
+        assert ("needs a separate licence" in desk.text_of("hub.repo.licence")) is shown
+
+
 async def test_missing_repository_is_reported(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
     desk = await open_tab(make_desk)
     query = desk.find("hub.query", QLineEdit)
