@@ -194,7 +194,7 @@ class SearchService:
         return files, OpenedRepo(repo=repo, state="ready", items=items, model=name, licence=self._licence(repo))
 
     def _licence(self, repo: str) -> Licence | None:
-        return self._catalog().licence_of(repo)
+        return self._catalog.catalog.licence_of(repo)
 
     def _read_header(self, files: Sequence[RemoteFile], opened: OpenedRepo) -> OpenedRepo:
         """Read the header of the smallest file, which has the layers and experts of all quants. Blocks."""
