@@ -1,14 +1,16 @@
 """`qwendesk doctor`: reports versions and devices, and tests the engine with the demo model."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from qwendesk.cli.terminal import Interrupts, Terminal
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.translation import tr
+from qwendesk.core.plan import DriveKind
+from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.link_text import link_text
@@ -17,6 +19,7 @@ from qwendesk.hardware.gpu_links import LinkReport, link_reports
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.services import ask_in_new_chat, preferred_engine
 
+_DRIVES: Mapping[DriveKind, str] = MappingProxyType({"ssd": "SSD", "hdd": mark("hard disk"), "": mark("unknown")})
 EXIT_PASSED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
 
 
@@ -58,6 +61,7 @@ def report_of(diagnosis: Diagnosis, links: Sequence[LinkReport] = ()) -> str:
         *([(tr("Links of graphics cards"), [f"{link.name}: {link_text(link)}" for link in links])] if links else []),
         (tr("CPU features"), [", ".join(diagnosis.cpu_features) or tr("none reported")]),
         (tr("Folders"), _table(diagnosis.folders)),
+        (tr("Drive of the models folder"), [tr(_DRIVES[diagnosis.models_drive])]),
         (tr("Self-test with the demo model"), [_check_line(check) for check in diagnosis.self_test]),
     ]
     if diagnosis.failure is not None and diagnosis.failure.engine_lines:

@@ -31,7 +31,7 @@ from qwendesk.core.units import show_bytes, show_expected, show_rate, show_token
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.link_text import link_text
-from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
+from qwendesk.engines.load_decision import facts_for, machine_now, plan_of, with_drive
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.gpu_links import gpu_links, link_reports
@@ -39,6 +39,7 @@ from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.mmproj_pairing import find_mmproj
+from qwendesk.hub.model_folders import read_folders
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.settings.service import SettingsService
 
@@ -126,7 +127,12 @@ async def _machine(options: argparse.Namespace, gpus: Sequence[GpuReading], term
 async def _plan(
     options: argparse.Namespace, asked: LoadOptions, files: Files, machine: MachineMemory
 ) -> Plan | LoadFailure:
-    if is_made_up(options) or asked.model.startswith(_HUB_PREFIX):
+    if is_made_up(options):
+        return plan_of(*files, machine, asked)
+    is_on_hub = asked.model.startswith(_HUB_PREFIX)
+    place = Path(read_folders().models[0] if is_on_hub else asked.model)
+    machine = await asyncio.to_thread(with_drive, machine, files[0], place)
+    if is_on_hub:
         return plan_of(*files, machine, asked)
     from qwendesk.services import preferred_engine
 

@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import datetime
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
@@ -21,8 +21,10 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_expected, show_tokens
+from qwendesk.hardware.drives import drive_of
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
+from qwendesk.hub.model_folders import read_folders
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.models.fit import FitKind, Pc, estimate_plan, make_pc
 from qwendesk.models.offers import make_choices, make_offers
@@ -90,8 +92,9 @@ async def _pc(options: argparse.Namespace, terminal: Terminal) -> Pc:
         devices = tuple(_with_free_memory(device, reserve_bytes) for device in machine.devices)
         return make_pc(devices, machine.ram_total_bytes, reserve_bytes)
     devices = (await devices_here(terminal)).devices
+    drive = await asyncio.to_thread(drive_of, Path(read_folders().models[0]))
     ram_bytes = psutil.virtual_memory().total if options.ram is None else size_of(options.ram, "--ram")
-    return make_pc(devices, ram_bytes, reserve_bytes, gpu_factor=MeasuredSpeeds().gpu_factor)
+    return make_pc(devices, ram_bytes, reserve_bytes, gpu_factor=MeasuredSpeeds().gpu_factor, drive=drive)
 
 
 def _with_free_memory(device: DeviceInfo, reserve_bytes: int) -> DeviceInfo:

@@ -11,11 +11,13 @@ from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import conflicts
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.plan import MachineMemory, MemoryUse, Plan
+from qwendesk.core.plan import DriveKind, MachineMemory, MemoryUse, Plan
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB, show_bytes
 from qwendesk.engine.protocol import Devices, LoadReport
+from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.engine_gpus import carve_outs, link_speeds
+from qwendesk.hardware.model_memory import lazy_table_bytes
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hardware.snapshot import GpuReading
@@ -25,6 +27,8 @@ from qwendesk.hub.mmproj_pairing import mmproj_mismatch
 ModelFiles = tuple[ModelFacts, ModelFacts | None]
 """The facts of a model and of its vision file, if it has one."""
 ReadFiles = Callable[[LoadOptions], ModelFiles | LoadFailure]
+FindDrive = Callable[[Path], DriveKind]
+"""Tells the drive of a file or folder, such as `drive_of`."""
 Drift = tuple[tuple[str, int], ...]
 """For each device its name and the bytes that loads took beyond the estimate (engines/load_measurements.py)."""
 
@@ -94,7 +98,19 @@ def plan_for(options: LoadOptions, machine: MachineMemory) -> Plan | LoadFailure
     files = facts_for(options)
     if isinstance(files, LoadFailure):
         return files
-    return plan_of(*files, machine, options)
+    return plan_of(*files, with_drive(machine, files[0], Path(options.model)), options)
+
+
+def with_drive(
+    machine: MachineMemory, facts: ModelFacts, place: Path, find_drive: FindDrive = drive_of
+) -> MachineMemory:
+    """Return `machine` with the drive that the model is on, or will be. Blocks.
+
+    Only a model with a table that may stay on the drive depends on it. For any other, the drive isn't asked.
+    """
+    if not lazy_table_bytes(facts):
+        return machine
+    return msgspec.structs.replace(machine, drive=find_drive(place))
 
 
 def plan_of(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -14,7 +15,18 @@ from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.exact_plan import exact_plan
-from qwendesk.engines.load_decision import Drift, ModelFiles, ReadFiles, facts_for, machine_now, plan_of, refusal
+from qwendesk.engines.load_decision import (
+    Drift,
+    FindDrive,
+    ModelFiles,
+    ReadFiles,
+    facts_for,
+    machine_now,
+    plan_of,
+    refusal,
+    with_drive,
+)
+from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.planner import TINY_MODEL_BYTES
 from qwendesk.hardware.snapshot import GpuReading
 
@@ -46,13 +58,14 @@ class LoadPlanner:
         longest_s: float = LONGEST_S,
         gpu_factor: Callable[[], float] = lambda: 1.0,
         readings: Callable[[], Sequence[GpuReading]] = tuple,
+        find_drive: FindDrive = drive_of,
     ) -> None:
         """`environment` returns the variables that make a worker use the chosen engine.
 
         The functions are called for each load.
         """
         self._reserve_gb, self._drift, self._environment = reserve_gb, drift, environment
-        self._gpu_factor, self._readings = gpu_factor, readings
+        self._gpu_factor, self._readings, self._find_drive = gpu_factor, readings, find_drive
         self._ask, self._longest_s, self._read_files = ask, longest_s, read_files
         self._latest: Plan | None = None
 
@@ -76,6 +89,7 @@ class LoadPlanner:
             gpu_factor=self._gpu_factor(),
             readings=self._readings(),
         )
+        machine = with_drive(machine, files[0], Path(options.model), self._find_drive)
         plan = plan_of(*files, machine, options)
         if isinstance(plan, LoadFailure):
             return plan

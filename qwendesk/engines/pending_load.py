@@ -28,9 +28,18 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
-from qwendesk.engines.load_decision import Drift, machine_now, plan_of, ram_freed_by_reload, refusal
+from qwendesk.engines.load_decision import (
+    Drift,
+    FindDrive,
+    machine_now,
+    plan_of,
+    ram_freed_by_reload,
+    refusal,
+    with_drive,
+)
 from qwendesk.engines.load_profiles import Profiles
 from qwendesk.engines.pending_state import Limits, PendingLoad
+from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.gpu_links import gpu_links
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
@@ -54,11 +63,13 @@ class PendingLoadService:
         measured: Callable[[LoadOptions], float | None] = lambda _options: None,
         gpu_factor: Callable[[], float] = lambda: 1.0,
         readings: Callable[[], Sequence[GpuReading]] = tuple,
+        find_drive: FindDrive = drive_of,
     ) -> None:
-        """`idle` waits until no answer is being generated. The last three make the expected speed more accurate."""
+        """`idle` waits until no answer is being generated. The last four make the expected speed more accurate."""
         self._engine, self._settings, self._profiles = engine, settings, profiles
         self._idle, self._drift, self._ask, self._base_repo = idle, drift, ask, base_repo
         self._measured, self._gpu_factor, self._readings = measured, gpu_factor, readings
+        self._find_drive = find_drive
         self.state = Observed(PendingLoad())
         self._files: tuple[tuple[str, str], Files | LoadFailure] | None = None
         self._loaded_reserve_gb = settings.options.reserve_gb
@@ -180,7 +191,10 @@ class PendingLoadService:
             files = await asyncio.to_thread(self._read_headers, requested)
             if isinstance(files, LoadFailure):
                 return
-            plan = await exact_plan(*files, self._memory_without_model(), requested, self._ask)
+            machine = await asyncio.to_thread(
+                with_drive, self._memory_without_model(), files[0], Path(requested.model), self._find_drive
+            )
+            plan = await exact_plan(*files, machine, requested, self._ask)
             if requested == self.pending.requested and not isinstance(plan, LoadFailure):
                 refused = refusal(plan, requested)
                 self._change(plan=plan, refusal=refused.sentence if refused is not None else "")
@@ -294,6 +308,7 @@ class PendingLoadService:
             facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj),
             facts.head_count, facts.head_count_kv,
         )  # fmt: skip
+        machine = with_drive(machine, facts, Path(requested.model), self._find_drive)
         found = conflicts(requested, facts)
         if found:
             return {"limits": limits, "conflicts": found, "refusal": ""}

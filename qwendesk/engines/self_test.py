@@ -21,12 +21,15 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import DriveKind
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.state import WorkerExited
 from qwendesk.engines.engine_choice import EngineChoice
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.trial import Trial
+from qwendesk.hardware.drives import drive_of
+from qwendesk.hub.model_folders import read_folders
 
 _PACKAGES = ("llama-cpp-python", "PySide6-Essentials", "qasync", "msgspec", "jinja2", "Pillow", "psutil")
 
@@ -50,6 +53,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """State of each engine of this PC by name, such as "in use"; empty if the engines were not examined."""
     cpu_features: tuple[str, ...]
     folders: dict[str, str]
+    models_drive: DriveKind = ""
+    """The drive of the folder that models are downloaded to."""
     self_test: tuple[Check, ...]
     failure: LoadFailure | None
     """Why the demo model did not load; None if it did."""
@@ -108,6 +113,7 @@ async def examine(
     if failure is None:
         checks += await _self_test(client, ask)
     welcome = state.welcome
+    models = read_folders().models[0]
     return Diagnosis(
         versions=versions(),
         system_info=welcome.system_info if welcome else "",
@@ -123,7 +129,9 @@ async def examine(
             "settings": str(paths.config_folder()),
             "cache": str(paths.cache_folder()),
             "logs": str(paths.log_folder()),
+            "models": models,
         },
+        models_drive=await asyncio.to_thread(drive_of, Path(models)),
         self_test=tuple(checks),
         failure=failure,
     )

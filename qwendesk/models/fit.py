@@ -15,7 +15,7 @@ import msgspec
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind, SpeedEstimate
+from qwendesk.core.plan import DriveKind, MachineMemory, MemoryUse, Plan, PlanKind, SpeedEstimate
 from qwendesk.core.units import GIB
 from qwendesk.hardware.device_split import can_split
 from qwendesk.hardware.engine_gpus import carve_outs
@@ -55,6 +55,8 @@ class Pc(msgspec.Struct, frozen=True, kw_only=True):
     """By how much the GPUs were faster than estimated, as measured on this PC."""
     carve_outs: tuple[tuple[str, int], ...] = ()
     """Name of an integrated GPU and the bytes that the firmware sets aside for it, which are not part of the RAM."""
+    drive: DriveKind = ""
+    """The drive of the folder that models are downloaded to."""
 
     @property
     def is_unified(self) -> bool:
@@ -106,6 +108,7 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     has_vision_on_cpu: bool = False
     lazy_bytes: int = 0
     """A table that stays on the drive and is read row by row; not part of `ram_bytes`."""
+    drive: DriveKind = ""
     is_unified: bool = False
     """True if the GPU uses the RAM. `ram_bytes` then includes `gpu_bytes`."""
 
@@ -162,6 +165,7 @@ def make_pc(
     problem: str = "",
     gpu_factor: float = 1.0,
     readings: Sequence[GpuReading] = (),
+    drive: DriveKind = "",
 ) -> Pc:
     """Return this PC as the engine sees it. GPUs of unknown memory size are left out."""
     gpus = tuple(gpu for gpu in usable_gpus(devices, LoadOptions(model="")) if gpu.total_bytes)
@@ -175,6 +179,7 @@ def make_pc(
         cpu=cpu,
         gpu_factor=gpu_factor,
         carve_outs=carve_outs(gpus, readings),
+        drive=drive,
     )
 
 
@@ -226,6 +231,7 @@ def machine_memory(pc: Pc) -> MachineMemory:
         reserve_bytes=pc.reserve_bytes,
         gpu_factor=pc.gpu_factor,
         carve_outs=pc.carve_outs,
+        drive=pc.drive,
     )
 
 
@@ -249,6 +255,7 @@ def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitL
         with_pictures=with_pictures,
         has_vision_on_cpu=with_pictures and bool(plan.memory.gpus) and options.vision == "cpu",
         lazy_bytes=plan.memory.lazy_bytes,
+        drive=pc.drive,
         is_unified=plan.memory.is_unified,
     )
 

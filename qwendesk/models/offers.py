@@ -11,6 +11,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.observed import Observed
+from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
 from qwendesk.hardware.engine_gpus import gpus_for_models, sees_card
@@ -93,17 +94,19 @@ class OffersService:
         ram_bytes: Callable[[], int] = lambda: psutil.virtual_memory().total,
         gpu_factor: Callable[[], float] = lambda: 1.0,
         readings: Callable[[], Sequence[GpuReading]] = tuple,
+        drive: Callable[[], DriveKind] = lambda: "",
     ) -> None:
-        """`gpu_factor` returns by how much the GPUs were faster than estimated, `readings` what the probes read."""
+        """`gpu_factor` returns by how much the GPUs were faster than estimated, `readings` what the probes read,
+        `drive` the drive that models are downloaded to."""
         self._engine, self._settings, self._catalog, self._ram_bytes = engine, settings, catalog, ram_bytes
-        self._gpu_factor, self._readings = gpu_factor, readings
+        self._gpu_factor, self._readings, self._drive = gpu_factor, readings, drive
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
         self._one_update = asyncio.Lock()
         self._reserve_gb = settings.options.reserve_gb
         self._unsubscribes = (
             settings.subscribe(self._on_options),
-            catalog.state.subscribe_field(lambda state: state.catalog, lambda _catalog: self._plan_again()),
+            catalog.state.subscribe_field(lambda state: state.catalog, lambda _catalog: self.plan_again()),
         )
         self._updates: set[asyncio.Task[Offers]] = set()
 
@@ -139,9 +142,9 @@ class OffersService:
     def _on_options(self, options: AppOptions) -> None:
         before, self._reserve_gb = self._reserve_gb, options.reserve_gb
         if before != options.reserve_gb:
-            self._plan_again()
+            self.plan_again()
 
-    def _plan_again(self) -> None:
+    def plan_again(self) -> None:
         """Plan with what has changed, unless nothing was planned yet."""
         if self.state.value.state != "looking":
             update = asyncio.get_running_loop().create_task(self.update())
@@ -161,7 +164,7 @@ class OffersService:
     def _make(self, devices: Devices | EngineExit | None, reserve: int, with_pictures: bool) -> Offers:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
-        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings())
+        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings(), self._drive())
         catalog = self._catalog.store.catalog
         offers = make_offers(catalog, pc, with_pictures=with_pictures)
         return Offers(

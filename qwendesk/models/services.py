@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import msgspec
 
 from qwendesk.core.observed import Observed
+from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_store import CatalogStore
 from qwendesk.models.catalog_service import CatalogService
@@ -15,7 +17,7 @@ from qwendesk.models.first_start import FirstStartService
 from qwendesk.models.fixes import FixesService
 from qwendesk.models.last_model import LastModel
 from qwendesk.models.library_fits import LibraryFits
-from qwendesk.models.library_service import LibraryService
+from qwendesk.models.library_service import LibraryService, LibraryState
 from qwendesk.models.load_options import LoadOptionsService
 from qwendesk.models.model_list import ModelList
 from qwendesk.models.moves import MovesService
@@ -65,8 +67,16 @@ def build_model_services(
     closing.callback(network.close)
     catalog = CatalogService(CatalogStore(), settings, network.hub)
     closing.push_async_callback(catalog.close)
-    offers = OffersService(engine, settings, catalog, gpu_factor=gpu_factor, readings=readings)
+    offers = OffersService(
+        engine,
+        settings,
+        catalog,
+        gpu_factor=gpu_factor,
+        readings=readings,
+        drive=lambda: drive_of(Path(library.folders.models[0])),
+    )
     closing.push_async_callback(offers.close)
+    closing.callback(library.state.subscribe_field(_download_folder, lambda _folder: offers.plan_again()))
     checks = ChecksService(library, settings, catalog, network.hub)
     closing.push_async_callback(checks.close)
     downloads = DownloadsService(network, library, remember_hashes=checks.remember)
@@ -100,3 +110,7 @@ def build_model_services(
         last_model=last_model,
         speeds=speeds,
     )
+
+
+def _download_folder(library: LibraryState) -> str:
+    return library.folders.models[0]

@@ -80,7 +80,8 @@ def _is_within(one: float, other: float, factor: float) -> bool:
 
 
 def _has_same_placement(report: SpeedReport, fit: FitLabel) -> bool:
-    if report.placement != fit.kind:
+    """Return whether the weights were where they would be here. Nobody reports of a table on a hard disk."""
+    if report.placement != fit.kind or (fit.lazy_bytes and fit.drive == "hdd"):
         return False
     if report.on_cpu is None or fit.kind == "cpu":
         return True

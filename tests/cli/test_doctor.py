@@ -86,7 +86,8 @@ def test_json_has_the_test_results_devices_and_versions(engine, capsys):
     ]  # fmt: skip
     assert all(check["passed"] for check in result["self_test"])
     assert result["devices"][0]["name"] == "CPU"
-    assert set(result["folders"]) == {"resources", "data", "settings", "cache", "logs"}
+    assert set(result["folders"]) == {"resources", "data", "settings", "cache", "logs", "models"}
+    assert result["models_drive"] in ("ssd", "hdd", "")
     assert result["versions"]["qwendesk"]
 
 

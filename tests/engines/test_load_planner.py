@@ -10,7 +10,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
-from qwendesk.core.plan import Plan
+from qwendesk.core.plan import DriveKind, Plan
 from qwendesk.core.units import GIB, MIB
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Allocation, Devices
@@ -19,6 +19,7 @@ from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.planner import fixed_plan
 from tools.hollow_model import write_hollow
+from tools.qwen_header import REAL_SIZES
 
 pytestmark = pytest.mark.asyncio
 CARD = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", 9 * GIB, 9 * GIB)
@@ -134,3 +135,22 @@ async def test_load_beside_a_game_leaves_the_game_its_video_memory(hollow: LoadO
     assert 0 < card.total_bytes <= 4 * GIB - HEADROOM_BYTES
     assert planner.latest.options.n_gpu_layers != "all"
     assert any("layers are on the GPU" in sentence for sentence in planner.latest.why)
+
+
+async def test_the_drive_of_a_model_is_asked_if_its_table_stays_there(tmp_path: Path, hollow: LoadOptions) -> None:
+    small = msgspec.structs.replace(
+        REAL_SIZES["flash-next"], block_count=8, expert_count=16, ngram_rows=60_000_000, vocab_size=1000
+    )
+    with_table = LoadOptions(model=str(write_hollow(tmp_path / "table.gguf", small)), load_mode="mmap")
+    asked: list[Path] = []
+
+    def hard_disk(place: Path) -> DriveKind:
+        asked.append(place)
+        return "hdd"
+
+    plan = await decided(planner_with(Engine(), find_drive=hard_disk), with_table)
+    await decided(planner_with(Engine(), find_drive=hard_disk), hollow)
+
+    assert asked == [Path(with_table.model)], "the drive of a model without a table doesn't matter"
+    assert "hard disk" in plan.label
+    assert any("Move the model to an SSD" in sentence for sentence in plan.why)

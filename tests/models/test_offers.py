@@ -1,5 +1,6 @@
 """What a PC is told to run: by the catalog that ships, on PCs of many sizes."""
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.plan import MachineMemory
+from qwendesk.core.plan import DriveKind, MachineMemory
 from qwendesk.core.units import GIB
 from qwendesk.engine.exit_codes import describe_exit
 from qwendesk.hardware.planner import best_plan
@@ -249,6 +250,21 @@ async def test_service_announces_offers_for_the_engines_devices(desk: Desk) -> N
     assert speed.start[0] <= 111 <= speed.start[1]
     assert offers.quick is not None
     assert offers.quick.id == "Qwen3.5-2B"
+
+
+@pytest.mark.asyncio
+async def test_the_drive_of_the_models_folder_is_part_of_the_pc(desk: Desk) -> None:
+    drives: list[DriveKind] = ["ssd", "hdd"]
+    service = OffersService(desk.engine, SettingsService(), catalog_service(), drive=lambda: drives.pop(0))
+    try:
+        assert (await service.update()).pc.drive == "ssd"
+        planned = asyncio.Event()
+        service.state.subscribe(lambda _offers: planned.set())
+        service.plan_again()  # as after a change of the folder
+        await planned.wait()
+        assert service.state.value.pc.drive == "hdd"
+    finally:
+        await service.close()
 
 
 @pytest.mark.asyncio

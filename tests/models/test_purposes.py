@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.plan import DriveKind
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.models.fit import Pc, estimate_plan
@@ -21,6 +22,7 @@ from qwendesk.models.purposes import (
     dense_equivalent_b,
 )
 from qwendesk.models.ranking import BEST_FIRST, COARSE, Offer
+from qwendesk.models.view.offer_texts import table_text
 from tests.models.advice import ADVICE, AdviceRow, pc_of
 
 PURPOSE_ROWS = [row for row in ADVICE.rows if row.purpose != "plan"]
@@ -124,6 +126,28 @@ def test_flash_next_is_taken_in_4_bits_or_not_at_all() -> None:
     first = choices_on(one_card(24, 64), "deep")[0]
     assert (first.offer.id, first.quant.quant) == ("Qwen3.8-Flash-Next", "UD-IQ4_XS")
     assert first.quant.fit.lazy_bytes == pytest.approx(28.8e9, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("drive", "model", "said"),
+    [
+        ("ssd", "Qwen3.8-Flash-Next", "A table of 26.8 GB stays on the SSD."),
+        ("", "Qwen3.8-Flash-Next", "A table of 26.8 GB stays on the drive, which should be an SSD."),
+        ("hdd", "Qwen3.8-27B", ""),
+    ],
+)
+def test_flash_next_needs_an_ssd(drive: DriveKind, model: str, said: str) -> None:
+    first, *others = choices_on(msgspec.structs.replace(one_card(24, 64), drive=drive), "deep")
+    assert (first.offer.id, table_text(first.quant.fit)) == (model, said)
+    if drive == "hdd":
+        flash = next(each for each in others if each.offer.id == "Qwen3.8-Flash-Next")
+        assert "on a hard disk: too slow" in table_text(flash.quant.fit)
+
+
+def test_a_gpu_that_shares_the_ram_keeps_the_table_there() -> None:
+    """llama.cpp's default for integrated GPUs; a Mac's leaves it on the drive."""
+    kept = {pc.name: choices_on(pc_of(pc), "deep")[0].quant.fit.lazy_bytes for pc in ADVICE.pcs if pc.unified == 128}
+    assert [name for name, n_bytes in kept.items() if n_bytes] == ["M4 Max 128 GB"]
 
 
 def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:

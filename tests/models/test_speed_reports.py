@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.plan import DriveKind
 from qwendesk.core.translation import unbroken
 from qwendesk.core.units import GIB
 from qwendesk.hub.catalog import Catalog, load_catalog
@@ -34,6 +35,18 @@ def offer_on(catalog: Catalog, pc: Pc, model: str = "Qwen3.5-35B-A3B") -> Offer:
     contents = msgspec.structs.replace(catalog.contents, models=only)
     (offer,) = make_offers(Catalog(contents), pc, with_pictures=False)
     return offer
+
+
+@pytest.mark.parametrize(("drive", "n_reports"), [("ssd", 1), ("", 1), ("hdd", 0)])
+def test_no_report_holds_for_a_table_on_a_hard_disk(catalog: Catalog, drive: DriveKind, n_reports: int) -> None:
+    """A user measured 22 tok/s with an RTX 4090 and 110 GB of DDR4, which the line of the report names."""
+    pc = Pc(gpus=(card("NVIDIA GeForce RTX 4090", 24),), ram_bytes=128 * GIB, drive=drive)
+    quant = next(each for each in offer_on(catalog, pc, "Qwen3.8-Flash-Next").quants if each.quant == "UD-Q4_K_XL")
+
+    assert len(quant.reports) == n_reports
+    assert ("110 GB DDR4" in "\n".join(speed_sources(quant, None))) is bool(n_reports)
+    assert quant.expected is not None
+    assert (quant.likely_tok_s < 10) is (drive == "hdd")
 
 
 def expected_on(catalog: Catalog, gpus: tuple[DeviceInfo, ...]) -> ExpectedSpeed:

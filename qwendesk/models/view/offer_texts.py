@@ -139,6 +139,14 @@ def table_text(fit: FitLabel) -> str:
     """Return that a table of the model stays on the drive, and what that asks of it; "" if none does."""
     if not fit.lazy_bytes:
         return ""
+    if fit.drive == "hdd":
+        return tr(
+            "A table of {0} would be read from your models folder, which is on a hard disk: too slow. Choose a folder "
+            "on an SSD.",
+            show_bytes(fit.lazy_bytes),
+        )
+    if fit.drive == "ssd":
+        return tr("A table of {0} stays on the SSD.", show_bytes(fit.lazy_bytes))
     return tr("A table of {0} stays on the drive, which should be an SSD.", show_bytes(fit.lazy_bytes))
 
 
