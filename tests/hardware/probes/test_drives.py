@@ -96,8 +96,8 @@ def test_all_disks_of_a_btrfs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 MOUNTINFO = """\
 25 1 0:24 /@ / rw,relatime shared:1 - btrfs /dev/nvme0n1p2 rw,ssd,space_cache=v2
-60 25 0:24 /@home /home rw,relatime shared:30 - btrfs /dev/nvme0n1p2 rw,ssd
-88 25 0:51 / /home/ada/nas rw,relatime shared:60 - nfs4 server:/models rw,vers=4.2
+60 25 0:24 /@srv /srv rw,relatime shared:30 - btrfs /dev/nvme0n1p2 rw,ssd
+88 25 0:51 / /srv/nas rw,relatime shared:60 - nfs4 server:/models rw,vers=4.2
 90 25 0:52 / /mnt/my\\040disk rw,relatime - btrfs /dev/mapper/big\\040one rw
 91 25 0:53 / /mnt/my\\040disk rw,relatime - btrfs /dev/sdb rw
 a line that is none
@@ -107,8 +107,8 @@ a line that is none
 @pytest.mark.parametrize(
     ("folder", "source"),
     [
-        ("/home/ada/models", "/dev/nvme0n1p2"),
-        ("/home/ada/nas/models", "server:/models"),
+        ("/srv/models", "/dev/nvme0n1p2"),
+        ("/srv/nas/models", "server:/models"),
         ("/mnt/my disk/models", "/dev/sdb"),
         ("/mnt/my", "/dev/nvme0n1p2"),
     ],
