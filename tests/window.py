@@ -15,6 +15,7 @@ from qwendesk.app.parts import build
 from qwendesk.core import paths
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient, decide_by_default
+from tests.weak_slots import checked_slots
 from tests.window_desk import Desk
 
 
@@ -34,7 +35,8 @@ def app() -> Iterator[QApplication]:
     existing = QApplication.instance()
     app = existing if isinstance(existing, QApplication) else QApplication(["qwendesk-tests"])
     app.setQuitOnLastWindowClosed(False)
-    yield app
+    with checked_slots():
+        yield app
     # Python's own data would be freed after Python is gone, and the process would end by a crash.
     app.clipboard().clear()
 

@@ -24,7 +24,9 @@ from qwendesk.widgets.tasks import window_tasks
 from qwendesk.widgets.theme_keeper import app_theme
 
 
-class DesktopIntegration(msgspec.Struct):
+class DesktopIntegration(msgspec.Struct, weakref=True):
+    """Connects what the desktop reports with the window. Qt signals call its methods, so it allows weak references."""
+
     window: MainWindow
     file_opener: FileOpener
     menus: CommandMenus
