@@ -1,6 +1,7 @@
 """The window in a made-up language: no text escapes translation, and none that is 40% longer is cut off."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import install_translator
 from qwendesk.help.view.crash_dialog import CrashDialog
+from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.model_deletion import ModelDeletion
 from qwendesk.models.view.model_actions import ask_deletion
 from tests.app.pseudo import PseudoTranslator, name_of, plain_words, texts_of, too_small
@@ -27,6 +29,7 @@ from tools.i18n import sources
 _SAME_EVERYWHERE = frozenset(
     # names
     "QwenDesk Qwen llama cpp python Hugging Face Windows NVIDIA Ollama vLLM Markdown LM Studio Jan unsloth Demo server"  # noqa: SIM905
+    " SGLang MLX"
     # keys
     " Ctrl Shift Alt Return Enter Esc Del Tab Up Down Left Right End PgUp PgDown"
     # units and terms of the field that are values
@@ -50,6 +53,10 @@ _TERMS = frozenset(
     for word in plain_words(str(value))
 )
 """Choices and examples that are the field's own terms; others have words of ours (widgets/rows/option_texts.py)."""
+_CATALOG_NAMES = re.compile(
+    "|".join(re.escape(name) for model in load_catalog().contents.models for name in (model.id, model.licence.name))
+)
+"""Names of models and of their licences are the same in every language."""
 _TURNS = 300
 """As long as something may still be cut off; only what is wrong takes them all."""
 PAGES = ("page_chat", "page_models", "page_engine", "page_settings")
@@ -101,7 +108,7 @@ def escaped(desk: Desk) -> list[str]:
         if not _belongs_to(widget, desk.window) or name_of(widget).startswith(_ENGLISH_YET):
             continue
         for kind, text in texts_of(widget):
-            if words := plain_words(text) - _SAME_EVERYWHERE - _TERMS:
+            if words := plain_words(_CATALOG_NAMES.sub(" ", text)) - _SAME_EVERYWHERE - _TERMS:
                 found.append(f"{name_of(widget)}: {kind} {text!r}: {sorted(words)}")
     return found
 

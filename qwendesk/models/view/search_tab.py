@@ -187,7 +187,7 @@ class SearchTab(FileOffersTab):
             chip = WrappingLabel(text)
             chip.setProperty("chip", tone)
             title.addWidget(chip)
-        about = QLabel(_about(hit))
+        about = WrappingLabel(_about(hit))
         about.setProperty("kind", "small")
         opener = TextButton(tr("Open"))
         describe(opener, f"hub.open.{found.repo}", tr("Open {0}", found.repo), tr("See its files and whether they fit"))

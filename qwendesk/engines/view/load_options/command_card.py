@@ -13,6 +13,7 @@ from qwendesk.core.serving import Serving
 from qwendesk.core.translation import tr
 from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import FlowLayout
 
 _NAMES = {"llama-server": "llama-server", "ollama": "Ollama", "vllm": "vLLM", "sglang": "SGLang", "mlx": "MLX"}
 _FOR_MACS = ("mlx",)
@@ -41,8 +42,7 @@ class CommandCard(QFrame):
         self._text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         describe(self._text, f"{prefix}.text", tr("Command"), tr("The same options for another program"))
         self._tabs: dict[CommandKind, TextButton] = {}
-        tabs = QHBoxLayout()
-        tabs.setSpacing(2)
+        tabs = FlowLayout(spacing=2)
         kinds = (kind for kind in COMMAND_KINDS if sys.platform == "darwin" or kind not in _FOR_MACS)
         for kind in kinds:
             tab = TextButton(_NAMES[kind], kind="tab")
@@ -51,7 +51,6 @@ class CommandCard(QFrame):
             tab.clicked.connect(lambda _checked=False, kind=kind: self._choose(kind))
             self._tabs[kind] = tab
             tabs.addWidget(tab)
-        tabs.addStretch(1)
         head = QHBoxLayout()
         head.addWidget(heading, 1)
         head.addWidget(self._copy)
