@@ -29,7 +29,7 @@ from tools.i18n import sources
 _SAME_EVERYWHERE = frozenset(
     # names
     "QwenDesk Qwen llama cpp python Hugging Face Windows NVIDIA Ollama vLLM Markdown LM Studio Jan unsloth Demo server"  # noqa: SIM905
-    " SGLang MLX"
+    " SGLang MLX gguf"
     # keys
     " Ctrl Shift Alt Return Enter Esc Del Tab Up Down Left Right End PgUp PgDown"
     # units and terms of the field that are values
@@ -53,10 +53,16 @@ _TERMS = frozenset(
     for word in plain_words(str(value))
 )
 """Choices and examples that are the field's own terms; others have words of ours (widgets/rows/option_texts.py)."""
-_CATALOG_NAMES = re.compile(
-    "|".join(re.escape(name) for model in load_catalog().contents.models for name in (model.id, model.licence.name))
-)
-"""Names of models and of their licences are the same in every language."""
+
+
+def _catalog_names() -> set[str]:
+    """Names that are the same in every language: of models, of their licences and of quants."""
+    catalog = load_catalog()
+    quants = {file.quant for repository in catalog.repositories for file in repository.files if file.quant}
+    return quants | {name for model in catalog.contents.models for name in (model.id, model.licence.name)}
+
+
+_CATALOG_NAMES = re.compile("|".join(re.escape(name) for name in sorted(_catalog_names(), key=len, reverse=True)))
 _TURNS = 300
 """As long as something may still be cut off; only what is wrong takes them all."""
 PAGES = ("page_chat", "page_models", "page_engine", "page_settings")
@@ -94,6 +100,14 @@ async def fill_window(desk: Desk, picture: Path) -> None:
     desk.client.load_result = LoadFailure("other", "5", "6", ("7",))
     desk.parts.window.load_mmproj("/models/x.gguf")
     await desk.until(lambda: desk.is_shown("banner"))
+
+
+async def show_catalog(desk: Desk) -> None:
+    """Fill the tabs For this PC and Hugging Face."""
+    services = desk.parts.models.services
+    await services.catalog.load()
+    await services.offers.update()
+    await services.search.show_catalog()
 
 
 async def run(desk: Desk, command: str) -> None:
@@ -144,6 +158,7 @@ async def test_pages_are_translated_and_not_cut_off(
     pseudo_language: None, desk: Desk, shape_picture: Callable[..., Path], tmp_path: Path
 ) -> None:
     await fill_window(desk, shape_picture("red", "circle").rename(tmp_path / "7.png"))
+    await show_catalog(desk)
     found: set[str] = set()
     for size in ((1280, 800), (560, 640)):
         desk.window.resize(*size)
