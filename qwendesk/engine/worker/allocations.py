@@ -24,6 +24,7 @@ _FIELDS = {
     "output": "compute_bytes",
 }
 _HOST_NAMES = re.compile(r"^(CPU(_\w+)?|.*_Host|CPU_REPACK|AMX)$")
+_REPACKED = "CPU_REPACK"
 
 
 def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[Allocation, ...]:
@@ -32,7 +33,8 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
     `devices` has the names of devices by the names of their buffers. A buffer of another name counts under that name.
     Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer may be logged several
     times: its largest size counts. The buffers of the vision encoder have a field of their own. A table that is read
-    row by row from the file is not counted, although its buffer is logged.
+    row by row from the file is not counted, although its buffer is logged. Neither are repacked weights of a mapped
+    file: the mapped buffer includes their originals, whose memory the system takes back when it needs it.
     """
     found: dict[str, dict[str, dict[str, int]]] = {}
     lazy_bytes = 0
@@ -54,10 +56,18 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
         kept[source] = (
             max(kept.get(source, 0), n_bytes) if match["what"] == "compute" else kept.get(source, 0) + n_bytes
         )
+    for fields in found.values():
+        fields["weights_bytes"] = _without_repacked_copies(fields.get("weights_bytes", {}))
     sums = {device: {field: sum(parts.values()) for field, parts in fields.items()} for device, fields in found.items()}
     if lazy_bytes and "CPU" in sums:
         sums["CPU"]["weights_bytes"] = max(sums["CPU"].get("weights_bytes", 0) - lazy_bytes, 0)
     return tuple(Allocation(device, **fields) for device, fields in sums.items())
+
+
+def _without_repacked_copies(weights: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes by their sources, without repacked weights whose originals are mapped."""
+    is_mapped = any("_Mapped " in source for source in weights)
+    return {source: size for source, size in weights.items() if not (is_mapped and _REPACKED in source)}
 
 
 def with_vision_weights(allocations: tuple[Allocation, ...], device: str, n_bytes: int) -> tuple[Allocation, ...]:

@@ -41,6 +41,19 @@ def test_pinned_and_mapped_memory_is_ram() -> None:
     assert cpu.vision_bytes == 9 * MIB
 
 
+@pytest.mark.parametrize(
+    ("lines", "mib"),
+    [
+        (("CPU_Mapped model buffer size = 416.46 MiB", "CPU_REPACK model buffer size = 378.88 MiB"), 416.46),
+        (("CPU_REPACK model buffer size = 378.88 MiB", "CPU_Mapped model buffer size = 416.46 MiB"), 416.46),
+        (("CPU model buffer size = 174.00 MiB", "CPU_REPACK model buffer size = 378.88 MiB"), 552.88),
+    ],
+)
+def test_repacked_weights_of_a_mapped_file_count_once(lines: tuple[str, ...], mib: float) -> None:
+    (cpu,) = read_allocations([f"load_tensors: {line}" for line in lines], NAMES)
+    assert cpu.weights_bytes == pytest.approx(mib * MIB, abs=1)
+
+
 def test_a_buffer_reserved_twice_counts_once() -> None:
     lines = [
         "sched_reserve: CUDA0 compute buffer size = 100.00 MiB",
