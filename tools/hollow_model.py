@@ -25,7 +25,7 @@ from tools.gguf_writer import ALIGNMENT, Tensor, header_bytes  # noqa: E402
 from tools.qwen_header import REAL_SIZES, model_values, vocabulary_values  # noqa: E402
 
 _F32, _F16, _Q8_0, _Q4_K, _Q6_K, _IQ4_NL = 0, 1, 8, 12, 14, 20
-_FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15}
+FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15}
 
 
 def write_hollow(
@@ -36,10 +36,12 @@ def write_hollow(
     Raises KeyError for an unknown size or quant, OSError when the file system has no files with holes."""
     given = REAL_SIZES[size] if isinstance(size, str) else size
     dimensions = msgspec.structs.replace(given, nextn_layers=nextn_layers)
-    tensors = [Tensor(each.name, each.shape, _type(each, quant, index), ()) for index, each in _numbered(dimensions)]
+    tensors = [
+        Tensor(each.name, each.shape, tensor_type(each, quant, index), ()) for index, each in _numbered(dimensions)
+    ]
     words = vocabulary_values(vocabulary(dimensions.vocab_size)) if loadable else {"tokenizer.ggml.model": "no_vocab"}
     header = header_bytes(
-        model_values(dimensions, f"Hollow {dimensions.block_count} layers", _FILE_TYPES[quant]) | words, tensors
+        model_values(dimensions, f"Hollow {dimensions.block_count} layers", FILE_TYPES[quant]) | words, tensors
     )
     data = sum(-(-tensor.n_bytes // ALIGNMENT) * ALIGNMENT for tensor in tensors)
     with path.open("wb") as file:
@@ -52,7 +54,7 @@ def _numbered(dimensions: Dimensions) -> list[tuple[int, TensorShape]]:
     return list(enumerate(tensor_shapes(dimensions)))
 
 
-def _type(tensor: TensorShape, quant: str, index: int) -> int:
+def tensor_type(tensor: TensorShape, quant: str, index: int) -> int:
     """About what llama.cpp's quantiser does: Q4_K_M gives the output, and every other down and V matrix, six bits.
 
     The n-gram table is IQ4_NL in every file, and so are experts whose rows Q4_K can't divide into blocks of 256."""
@@ -72,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="OUT.gguf")
     parser.add_argument("--size", choices=list(REAL_SIZES), default="35b")
-    parser.add_argument("--quant", choices=list(_FILE_TYPES), default="q4_k_m")
+    parser.add_argument("--quant", choices=list(FILE_TYPES), default="q4_k_m")
     asked = parser.parse_args()
     path = write_hollow(asked.out, asked.size, asked.quant)
     print(f"{path}: {show_bytes(path.stat().st_size)}, all of it hollow")

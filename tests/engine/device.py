@@ -7,6 +7,8 @@ import os
 from typing import Any
 
 TEST_DEVICE = os.environ.get("QWENDESK_TEST_DEVICE", "")
+TEST_BACKEND = TEST_DEVICE.rstrip("0123456789")
+"""Such as "Vulkan" or "CUDA"; "" for the CPU."""
 
 
 def placement() -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tests.engine.device import TEST_DEVICE
+from tests.engine.device import TEST_BACKEND, TEST_DEVICE
 
-MOST_RMS = 0.1
-"""With all layers on the device 0.014 was measured, with experts on the CPU 0.08 (docs/measurements.md)."""
 MOST_ON_CPU = 0.3
 """The CPU rounds what it multiplies with quantized weights to 8 bits: 0.17 was measured."""
+MOST_RMS = 0.1 if TEST_BACKEND == "Vulkan" else MOST_ON_CPU
+"""Vulkan rounds nothing: with all layers on the device 0.014 was measured, with experts on the CPU 0.08. CUDA rounds as
+the CPU does (docs/measurements.md)."""
 ONE = {"devices": (TEST_DEVICE,)}
 TWO = {"devices": ("Vulkan0", "Vulkan1"), "tensor_split": (3.0, 1.0)}
 TWICE = {"GGML_VK_VISIBLE_DEVICES": "0,0"}
@@ -56,6 +57,7 @@ def test_gpu_sees_the_picture_as_the_cpu_does(computations):
     agrees(difference)
 
 
+@pytest.mark.skipif(TEST_BACKEND != "Vulkan", reason="only Vulkan shows one device twice")
 @pytest.mark.parametrize(
     ("name", "options"),
     [("two devices, 3 to 1", {}), ("two devices, 3 to 1, all experts on the CPU", {"n_cpu_moe": N_MOE})],

@@ -12,10 +12,11 @@ from qwendesk.core.units import MIB
 from qwendesk.engine import protocol as p
 from qwendesk.engine.protocol import Devices, LoadReport
 from qwendesk.engines.load_decision import facts_for, machine_now, plan_of
-from tests.engine.device import TEST_DEVICE
+from tests.engine.device import TEST_BACKEND, TEST_DEVICE
 from tests.engine.worker.process import demo_options, worker_process
 from tests.gpu.clients import ONE_DEVICE, TWO_DEVICES, client_with
 
+on_vulkan = pytest.mark.skipif(TEST_BACKEND != "Vulkan", reason="only Mesa's software driver behaves so")
 LONG = 32_768
 """The demo's whole context: its KV cache is then most of what is allocated."""
 
@@ -28,9 +29,9 @@ LONG = 32_768
         (ONE_DEVICE, {"n_cpu_moe": 4}, 0.15),
         (ONE_DEVICE, {"n_gpu_layers": 4}, 0.25),
         (ONE_DEVICE, {"type_k": "q8_0", "type_v": "q8_0"}, 0.5),
-        (TWO_DEVICES, {}, 0.15),
-        (TWO_DEVICES, {"tensor_split": (3.0, 1.0)}, 0.15),
-        (TWO_DEVICES, {"tensor_split": (3.0, 1.0), "n_cpu_moe": 8}, 0.15),
+        pytest.param(TWO_DEVICES, {}, 0.15, marks=on_vulkan),
+        pytest.param(TWO_DEVICES, {"tensor_split": (3.0, 1.0)}, 0.15, marks=on_vulkan),
+        pytest.param(TWO_DEVICES, {"tensor_split": (3.0, 1.0), "n_cpu_moe": 8}, 0.15, marks=on_vulkan),
     ],
 )
 async def test_buffers_land_where_the_plan_says(variables, options, too_much):
@@ -40,7 +41,7 @@ async def test_buffers_land_where_the_plan_says(variables, options, too_much):
         devices = await client.probe()
         assert isinstance(devices, Devices)
         assert [each.name for each in devices.devices if each.kind != "cpu"] == (
-            ["Vulkan0", "Vulkan1"] if variables else ["Vulkan0"]
+            ["Vulkan0", "Vulkan1"] if variables else [TEST_DEVICE]
         )
         plan = plan_of(*facts_for(wanted), machine_now(devices), wanted)
         assert plan.fits, plan
@@ -60,6 +61,7 @@ async def test_buffers_land_where_the_plan_says(variables, options, too_much):
     assert set(real) == {"CPU", *(gpu.name for gpu in plan.memory.gpus)}
 
 
+@on_vulkan
 def test_unloading_gives_the_device_memory_back_while_the_worker_lives():
     """The software driver takes the device's memory from the worker's own RAM, so its size tells."""
     with worker_process() as worker:
@@ -82,6 +84,7 @@ def too_long(n_ctx: int, **options: object) -> DecidedOptions:
     return demo_options(n_ctx=n_ctx, rope_scaling="yarn", rope_freq_scale=1 / 32, mmproj="", **options)
 
 
+@on_vulkan
 @pytest.mark.asyncio
 async def test_buffer_above_the_drivers_limit_is_named():
     """The limit of this driver is gigabytes, so the engine's variable lowers it: what it then does is the same."""
@@ -93,6 +96,7 @@ async def test_buffer_above_the_drivers_limit_is_named():
         assert isinstance(await client.load(demo_options(n_ctx=4096, mmproj="")), LoadReport), "a shorter context loads"
 
 
+@on_vulkan
 @pytest.mark.asyncio
 async def test_cache_above_the_devices_storage_limit_is_named():
     """128 MiB for this driver; each K tensor of the demo has 256 bytes for a token."""
