@@ -37,6 +37,11 @@ class Answer(msgspec.Struct, frozen=True):
         return self.stop_reason is None and not self.error
 
     @property
+    def ended_without_text(self) -> bool:
+        """Return True if the model itself ended the answer before writing any of it."""
+        return not self.text and self.stop_reason == "eos" and not self.by_hand
+
+    @property
     def can_continue(self) -> bool:
         """Return True if the answer is incomplete or was edited, so that the model can continue it."""
         return self.by_hand or self.stop_reason not in ("eos", "stop_string")

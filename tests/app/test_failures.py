@@ -12,6 +12,7 @@ from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.engine.protocol import Generate, RequestFailed
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.notice import Notice
+from qwendesk.widgets.text_pane import TextPane
 from tests.fakes.engine import ScriptedAnswer
 from tests.window_desk import Desk
 
@@ -49,6 +50,17 @@ async def test_cancelled_load_shows_no_banner(make_desk: Callable[[], Desk]) -> 
     await desk.until(lambda: desk.parts.engine.state.failure is not None)
     assert not desk.is_shown("banner")
     assert desk.text_of("model.button") == "Choose a model"
+
+
+async def test_an_answer_that_ends_without_text_says_so_and_can_be_tried_again(desk: Desk) -> None:
+    desk.client.answers.append(ScriptedAnswer(reasoning="I think.", text=""))
+    await desk.ask("Why?")
+    await desk.until(lambda: desk.is_shown("thread.failure.1"))
+    assert "without an answer" in desk.find("thread.failure.text.1", TextPane).toPlainText()
+    desk.click("thread.again.1")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == "You said: Why?")
+    await desk.until(lambda: not desk.parts.chat.busy)
+    assert not desk.is_shown("thread.failure.1")
 
 
 async def test_engine_crash_is_reported_and_the_engine_restarts(desk: Desk) -> None:

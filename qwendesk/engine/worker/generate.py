@@ -164,7 +164,11 @@ class Generation:
                     first_token_at = time.monotonic()
                     self._update_stats(ttft_s=first_token_at - self._started)
                 if session.model.is_end(token):
-                    raise _Stopped("eos")
+                    if not writer.in_reasoning:
+                        raise _Stopped("eos")
+                    # Some models end their text inside the reasoning. Treat it as a budget that is used up.
+                    self._end_reasoning(writer)
+                    continue
                 if writer.write(token):
                     raise _Stopped("stop_string")
                 # The last token is sent but not decoded yet: continuing the answer decodes it, and nothing else.

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw
 
 from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
+from tests.engine.worker.conftest import Demo
 from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
 
 SPILL = "What is VRAM spill?"
@@ -70,6 +71,15 @@ def test_closing_text_is_part_of_the_reasoning(worker: WorkerProcess) -> None:
 def test_closing_text_without_end_marker_is_refused(worker: WorkerProcess) -> None:
     refused = worker.refuse([user(SPILL)], greedy(thinking_budget=1, thinking_close="stop it"))
     assert "</think>" in refused.sentence
+
+
+def test_a_text_that_ends_inside_the_reasoning_goes_on_with_the_answer(worker: WorkerProcess, demo: Demo) -> None:
+    """As Qwen3.8 often does. Before, the answer was empty."""
+    never_closes = (f"{demo.vocabulary.user_defined['</think>']}=-1000",)
+    answer = worker.ask([user(SPILL)], greedy(logit_bias=never_closes, thinking_close=BARE_CLOSE, max_tokens=200))
+    assert answer.reasoning
+    assert answer.text
+    assert answer.stop_reason == "eos"
 
 
 def test_answer_now_ends_the_reasoning(worker: WorkerProcess) -> None:

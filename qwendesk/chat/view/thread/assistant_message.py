@@ -108,6 +108,8 @@ class AssistantMessage(QWidget):
             self._answer.finish()
         if answer.error:
             self._add(self._failure_box(answer.error))
+        elif answer.ended_without_text:
+            self._add(self._failure_box(tr("The model ended without an answer. Try again, or limit its thinking.")))
         elif not answer.text and not answer.was_cut_off:
             self.show_status(tr("Stopped before the answer started."))
         if answer.text or answer.stats.prompt_tokens:
