@@ -1,6 +1,7 @@
 """What `make linux-test` and `make gpu-test` set up, and the 32-bit copy of a model."""
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def test_paths_are_those_of_the_place(place: Place, path: str) -> None:
     assert place.path(TREE) == path
     line = place.command("true", TREE, ["A=b"])
     assert "A=b" in line
-    assert f"cd {path}\ntrue" in line
+    assert f"cd {shlex.quote(path)}\ntrue" in line
     assert ("unshare" in line) is (place is FOLDER)
 
 
