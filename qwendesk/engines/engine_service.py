@@ -5,7 +5,7 @@ Loading replaces every "auto" option, based on the file's header and the memory 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ from qwendesk.hub.mmproj_pairing import find_mmproj
 
 Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
 """Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
+_MOST_STEPS = 8
+"""How many steps down are checked for one offer. The planner usually names the one that fits at once."""
 
 
 OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
@@ -243,7 +245,11 @@ class EngineService:
         if ticket != self._latest_ticket:
             return cancelled_load()
         self._decided = decided
-        return await self._client.load(decided)
+        result = await self._client.load(decided)
+        if isinstance(result, LoadFailure) and result.kind == "out_of_vram" and ticket == self._latest_ticket:
+            # Another program took memory since the plan was made: what is free now decides what to offer.
+            await self._client.probe()
+        return result
 
     def _on_event(self, event: EngineEvent) -> None:
         if isinstance(event, LoadAsked):
@@ -276,6 +282,7 @@ class EngineService:
             return
         if failed.failure.kind == "engine_crashed" and self._decided is None:
             return  # the engine crashed before it opened the model, so no option helps
+        await self._is_settled.wait()  # until the load has listed the memory that is free after its failure
         options = self._decided or failed.requested
         files = await asyncio.to_thread(self.read_files, options)
         model = None if isinstance(files, LoadFailure) else files[0]
@@ -284,8 +291,23 @@ class EngineService:
         shape = ModelShape(layers, expert_layers, bool(options.mmproj))
         gpus = tuple(device.name for device in usable_gpus(self.state.devices, options))
         step = next_step(options, failed.failure, shape, gpus)
+        if step is not None and failed.failure.kind == "out_of_vram":
+            step = await asyncio.to_thread(self._enough, step, shape, gpus)
         if self.state.failure is failed.failure:
             self.retry.set(step)
+
+    def _enough(self, step: StepDown, shape: ModelShape, gpus: Sequence[str]) -> StepDown:
+        """Return `step`, or the first after it that the planner would allow now; `step` if it allows none. Blocks."""
+        devices = Devices(id=0, devices=self.state.devices, cpu_features=self.state.cpu_features)
+        tried: StepDown | None = step
+        for _ in range(_MOST_STEPS):
+            if tried is None:
+                break
+            decided = self._decide(tried.options, devices)
+            if not isinstance(decided, LoadFailure):
+                return tried
+            tried = next_step(tried.options, decided, shape, gpus)
+        return step
 
     def _start_task(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)

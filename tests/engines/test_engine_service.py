@@ -1,15 +1,19 @@
 import asyncio
 import shutil
 
+import msgspec
 import pytest
 
 from qwendesk.core import paths
+from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
-from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.engine.protocol import Load, LoadReport, Unload
+from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import Devices, Load, LoadReport, Unload
 from qwendesk.engine.state import Phase
 from qwendesk.engines.engine_service import EngineService, RestartLimit
 from tests.fakes.engine import FakeEngineClient
+from tools.hollow_model import write_hollow
 
 pytestmark = pytest.mark.asyncio
 OPTIONS = LoadOptions(model="/models/a.gguf")
@@ -72,6 +76,34 @@ async def test_a_failed_load_frees_its_worker_and_keeps_its_failure(desk):
     failure = await desk.engine.load(OPTIONS)
     assert failure == desk.engine.state.failure == desk.client.load_result
     assert desk.engine.state.phase is Phase.OFF
+
+
+async def test_step_that_is_offered_is_one_that_the_planner_allows_now(tmp_path):
+    """Another program took memory between plan and load: a smaller cache would be refused, experts on the CPU not."""
+    short = LoadFailure("out_of_vram", "Not enough video memory", "It doesn't fit.")
+    client = FakeEngineClient()
+    client.devices = (DeviceInfo("CUDA0", "RTX 3090", "gpu", "CUDA", 24 * GIB, 20 * GIB),)
+    client.load_result = short
+    asked: list[tuple[LoadOptions, int]] = []
+
+    def decide(options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
+        (card,) = devices.devices
+        asked.append((options, card.free_bytes or 0))
+        if len(asked) == 1:  # the load itself: the other program starts now
+            client.devices = (msgspec.structs.replace(card, free_bytes=8 * GIB),)
+        elif options.n_cpu_moe != 12:
+            return msgspec.structs.replace(short, nearest=msgspec.structs.replace(options, n_cpu_moe=12))
+        return decided_options(options, n_gpu_layers="all", n_ctx=8192)
+
+    model = write_hollow(tmp_path / "model.gguf", "35b")
+    engine = EngineService(client, decide=decide)
+    assert await engine.load(LoadOptions(model=str(model))) == short
+    step = await engine.wait_for_retry()
+    assert step is not None
+    assert step.options.n_cpu_moe == 12
+    assert [free for _, free in asked] == [20 * GIB, 8 * GIB, 8 * GIB]
+    assert engine.state.failure == short
+    await engine.close()
 
 
 async def test_cancelled_load_fails_as_cancelled(desk):
