@@ -34,7 +34,8 @@ class MachineMemory(msgspec.Struct, frozen=True, kw_only=True):
     reserve_bytes: int = 1024**3
     """Left free on each GPU for games and other apps."""
     spends_headroom: bool = False
-    """True for a placement that the user set: it may use what is kept free beside the reserve, or as much of it."""
+    """True if the plan may use what is kept free beside the reserve, or as much of it: for a placement that the user
+    set, and on a GPU that shares the RAM, where the CPU would take as much."""
     engine_bytes: tuple[tuple[str, int], ...] = ()
     """Device name and bytes that our engine uses there now; loading something else frees them."""
     drift: tuple[tuple[str, int], ...] = ()

@@ -14,7 +14,8 @@ from qwendesk.core.units import GIB, MIB
 HEADROOM_BYTES = 512 * MIB
 """Kept free of what is free now, because other programs need a little more at times.
 
-A smaller reserve lowers it, and a placement that the user set may spend it.
+A smaller reserve lowers it. A placement that the user set may spend it, and a GPU that shares the RAM may before the
+CPU runs the model.
 """
 NVIDIA_DRIFT_BYTES = round(0.6 * GIB)
 """Memory for the driver, the CUDA context and growth: the difference between estimate and measurement on a 24 GB card.

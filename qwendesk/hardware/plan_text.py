@@ -11,6 +11,7 @@ from qwendesk.core.plan import DriveKind, MemoryUse, PlanKind
 from qwendesk.core.presets import family_of
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
+from qwendesk.hardware.hand_placement import is_placed_by_hand
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.lazy_table import AUTO_ABOVE_BYTES
 from qwendesk.hardware.model_memory import kv_bytes, split_weights
@@ -37,10 +38,9 @@ def explanations(
     drive: DriveKind = "",
 ) -> tuple[str, ...]:
     """Return a sentence for each choice, the most important first."""
-    headroom = tr("{0} that usually stay free are used for what you set.", show_bytes(HEADROOM_BYTES))
     choices = (
         *_memory(memory, fits=fits),
-        headroom if spends_headroom else "",
+        _headroom(requested) if spends_headroom else "",
         _placement(facts, requested, chosen, memory),
         _context(facts, requested, chosen),
         _table(facts, requested, memory, drive),
@@ -50,6 +50,12 @@ def explanations(
         _new_family(facts),
     )
     return tuple(sentence for sentence in choices if sentence)
+
+
+def _headroom(requested: LoadOptions) -> str:
+    if is_placed_by_hand(requested):
+        return tr("{0} that usually stay free are used for what you set.", show_bytes(HEADROOM_BYTES))
+    return tr("{0} that usually stay free are used, so that the GPU can run the model.", show_bytes(HEADROOM_BYTES))
 
 
 def nearest_text(requested: LoadOptions, nearest: LoadOptions) -> str:

@@ -35,8 +35,8 @@ def best_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemo
     """Return the best plan. It keeps the options that the user set, and chooses the others.
 
     If nothing fits, `fits` is False, and the plan is the one that lacks the least memory. If the GPUs can't help at
-    all, `devices` becomes "none" and everything is in RAM. Raises re.error if a placement pattern is not a valid
-    regular expression.
+    all, `devices` becomes "none" and everything is in RAM; GPUs that share the RAM spend the headroom first. Raises
+    re.error if a placement pattern is not a valid regular expression.
     """
     mmproj = None if options.vision == "off" else mmproj
     gpus = planned_gpus(machine, options)
@@ -52,11 +52,12 @@ def best_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemo
         gpus = tuple(gpu for gpu in gpus if gpu.budget_bytes is not None)
     search = _Search(facts, mmproj, machine, options)
     found = search.first_that_fits(_ladder(facts, mmproj, machine, options, has_gpu=bool(gpus)))
-    if found is None and gpus and is_placed_by_hand(options):
-        plan = _placed_by_hand(facts, mmproj, machine, options)
+    is_by_hand = is_placed_by_hand(options)
+    if found is None and gpus and (is_by_hand or shares_ram(gpus)):
+        plan = _without_headroom(facts, mmproj, machine, options)
         if plan.fits:
             return plan
-        nearest = _nearest(facts, mmproj, machine, options)
+        nearest = _nearest(facts, mmproj, machine, options) if is_by_hand else None
         if nearest is not None:
             return msgspec.structs.replace(plan, nearest=nearest, why=(*plan.why, nearest_text(options, nearest)))
     if found is None and gpus and options.n_gpu_layers == "auto" and not options.devices:
@@ -65,10 +66,10 @@ def best_plan(facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemo
     return found or search.nearest()
 
 
-def _placed_by_hand(
+def _without_headroom(
     facts: ModelFacts, mmproj: ModelFacts | None, machine: MachineMemory, requested: LoadOptions
 ) -> Plan:
-    """Return a plan that spends the headroom for what the user set. If that isn't enough, it says what is missing."""
+    """Return a plan on the GPUs that spends the headroom. If that isn't enough, it says what is missing."""
     search = _Search(facts, mmproj, machine, requested)
     for generous, options in closer_fits(machine, requested):
         search = _Search(facts, mmproj, generous, requested)

@@ -7,7 +7,7 @@ such runs by bisection.
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from qwendesk.core.units import GIB
 from qwendesk.hardware.device_split import can_split
 from qwendesk.hardware.engine_gpus import carve_outs
 from qwendesk.hardware.estimated_facts import dimensions_of, estimate_facts
+from qwendesk.hardware.hand_placement import closer_fits
 from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates
 from qwendesk.hardware.layer_split import planned_gpus, usable_gpus
 from qwendesk.hardware.memory_estimate import memory_use
@@ -270,22 +271,31 @@ def _first_fitting_plan(
     """Return the plan that `hardware.planner.best_plan` finds, in fewer steps; None if nothing fits."""
     if facts.file_bytes - lazy_table_bytes(facts) > pc.room_bytes:
         return None
-    for has_gpu in (True, False) if machine.devices else (False,):
-        asked = options if has_gpu or not machine.devices else msgspec.structs.replace(options, devices=("none",))
+    for usable, asked in _attempts(machine, options):
+        has_gpu = bool(usable.devices) and asked.devices != ("none",)
         start = LadderInput(
             facts=facts,
             options=asked,
             expert_layers=split_weights(facts, ()).expert_layers,
             has_gpu=has_gpu,
             has_vision=mmproj is not None,
-            is_split=can_split(machine, asked),
-            is_unified=has_gpu and machine.is_unified,
+            is_split=can_split(usable, asked),
+            is_unified=has_gpu and usable.is_unified,
         )
         for _, run in itertools.groupby(candidates(start), key=_run_key):
-            found = _bisect(facts, mmproj, machine, asked, tuple(run))
+            found = _bisect(facts, mmproj, usable, asked, tuple(run))
             if found is not None:
-                return fixed_plan(facts, mmproj, machine, found)
+                return fixed_plan(facts, mmproj, usable, found)
     return None
+
+
+def _attempts(machine: MachineMemory, options: LoadOptions) -> Iterator[tuple[MachineMemory, LoadOptions]]:
+    """Yield what `best_plan` of the planner tries: the GPUs, with the headroom if they share the RAM, then the CPU."""
+    yield machine, options
+    if machine.is_unified:
+        yield from closer_fits(machine, options)
+    if machine.devices:
+        yield machine, msgspec.structs.replace(options, devices=("none",))
 
 
 def _run_key(options: LoadOptions) -> tuple[object, ...]:

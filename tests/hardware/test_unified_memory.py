@@ -93,6 +93,16 @@ def test_experts_are_moved_because_of_the_gpus_limit() -> None:
     assert any("because the GPU may not use more of the memory" in sentence for sentence in found.why)
 
 
+def test_the_headroom_is_spent_before_the_cpu_runs_the_model() -> None:
+    """Before, a PC that missed the budget by less than the headroom was told to use the CPU."""
+    found = plan(moe_35b(), machine(strix_halo(32), 32, 22))
+
+    assert found.fits
+    assert (found.kind, found.options.devices) == ("vram", ())
+    assert "512 MB that usually stay free are used, so that the GPU can run the model." in found.why
+    assert not plan(moe_35b(), machine(strix_halo(32), 32, 21.4)).fits
+
+
 def test_layers_are_moved_last() -> None:
     found = plan(dense_27b(), machine(mac(12), 32))
 

@@ -84,7 +84,7 @@ def test_a_model_that_leaves_little_memory_is_a_tight_fit() -> None:
 def test_the_short_search_finds_what_the_planner_finds(pc: Pc) -> None:
     model = load_catalog().model("Qwen3.5-35B-A3B")
     assert model is not None
-    for gb in (12.0, 22.0, 27.0, 37.0):
+    for gb in (12.0, 17.0, 22.0, 25.75, 27.0, 37.0):
         facts, mmproj = estimate_model(model, int(gb * 1e9)), estimate_mmproj(GIB)
         plan = best_plan(facts, mmproj, machine_memory(pc), LoadOptions(model=""))
         if plan.fits:
