@@ -33,6 +33,19 @@ def test_the_known_recipe_for_16_gb_plans_as_such() -> None:
     assert "Prompts are processed 256 tokens at a time to save video memory." in plan.why
 
 
+@pytest.mark.parametrize(("quant", "most_on_cpu"), [("UD-Q4_K_L", 8), ("UD-Q3_K_XL", 0)])
+def test_a_million_tokens_on_32_gb_plan_as_users_report(quant: str, most_on_cpu: int) -> None:
+    """Users run 4 bits with 1M on 32 GB. Before, such a plan had no YaRN scale, so that its long part was useless."""
+    facts, pc = catalog_facts("Qwen3.5-35B-A3B", quant), machine(("NVIDIA GeForce RTX 5090", 32), ram=64)
+    plan = best_plan(facts, None, pc, options(n_ctx=1_010_000))
+
+    assert plan.fits
+    assert (plan.options.n_ctx, plan.options.n_gpu_layers) == (1_010_000, "all")
+    assert (plan.options.rope_scaling, plan.options.rope_freq_scale) == ("yarn", 0.25)
+    assert plan.options.yarn_orig_ctx == 262_144
+    assert plan.memory.cpu_expert_layers <= most_on_cpu
+
+
 def test_a_batch_that_the_user_set_is_kept() -> None:
     assert plan_on_16_gib(n_cpu_moe=17, n_ubatch=1024).options.n_ubatch == 1024
 
