@@ -103,5 +103,14 @@ def preset_source(report: LoadReport | None) -> presets.PresetSource:
     return "card" if report is None else presets.preset_source(_family(report), report.recommended_sampling)
 
 
+def other_sampling(
+    settings: ChatSettings, report: LoadReport | None, *, thinking: bool
+) -> tuple[presets.OtherSampling, ...]:
+    """Return what others publish instead of the chat's preset; () for a preset of the user."""
+    if report is None or settings.preset_name:
+        return ()
+    return presets.other_sampling(_family(report), style_of(settings), thinking=thinking and report.can_think)
+
+
 def _family(report: LoadReport) -> presets.Family:
     return presets.family_of(report.architecture, report.name, Path(report.options.model).name)

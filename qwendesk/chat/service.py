@@ -31,7 +31,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
 from qwendesk.core.observed import Observed
-from qwendesk.core.presets import PresetSource, Style
+from qwendesk.core.presets import OtherSampling, PresetSource, Style
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
@@ -160,6 +160,11 @@ class ChatService:
     @property
     def preset_source(self) -> PresetSource:
         return request.preset_source(self._models.state.report)
+
+    @property
+    def other_sampling(self) -> tuple[OtherSampling, ...]:
+        """What others publish instead of the values of the chat's preset."""
+        return request.other_sampling(self._chat.settings, self._models.state.report, thinking=self.thinking)
 
     def options(self) -> GenerationOptions:
         """Return the options of the next answer: the preset for the loaded model's family, then the overrides."""

@@ -16,6 +16,7 @@ import msgspec
 from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import check, table
+from qwendesk.core.translation import mark
 
 Style = Literal["general", "precise", "custom"]
 """Selects, together with thinking, one of the four presets. "precise" is shown as Coding if the model thinks and as
@@ -33,6 +34,15 @@ _QWEN_BUDGET_SENTENCE = (
     "\n</think>\n\n"
 )
 _BARE_CLOSE = "\n</think>\n\n"
+
+
+class OtherSampling(msgspec.Struct, frozen=True):
+    """Values that somebody else publishes for the use of a preset, where they aren't the model card's."""
+
+    values: Mapping[str, float | int]
+    """Fields of GenerationOptions that differ from the preset."""
+    source: str
+    """For `tr`."""
 
 
 class _Sampling(msgspec.Struct, frozen=True):
@@ -88,6 +98,21 @@ _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
         "other": _Presets(_LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP, _LLAMA_CPP),
     }
 )
+_STUDIO = OtherSampling({"temperature": 0.6, "presence_penalty": 1.5}, "Unsloth Studio, 2026-08-22")
+_OTHERS: Mapping[tuple[Family, bool, Style], tuple[OtherSampling, ...]] = types.MappingProxyType(
+    {
+        ("qwen3.5", False, "precise"): (
+            OtherSampling(
+                {"top_p": 0.95, "top_k": 20, "presence_penalty": 1.5}, mark("an earlier version of the model card")
+            ),
+            OtherSampling({"presence_penalty": 1.5}, mark("guides by others")),
+        ),
+        ("qwen3.6", True, "general"): (OtherSampling({"presence_penalty": 0.0}, "ollama#17197, 2026-07-15"),),
+        ("qwen3.8", True, "general"): (_STUDIO,),
+        ("qwen3.8", True, "precise"): (_STUDIO,),
+    }
+)
+"""By family, thinking and style. Nobody measured which values are better."""
 
 
 def family_of(architecture: str, *names: str) -> Family:
@@ -146,6 +171,11 @@ def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float
     else:
         chosen = presets.instruct if style == "general" else presets.instruct_precise
     return msgspec.structs.asdict(chosen)
+
+
+def other_sampling(family: Family, style: Style, *, thinking: bool) -> tuple[OtherSampling, ...]:
+    """Return what others publish instead of the preset's values."""
+    return _OTHERS.get((family, thinking, style), ())
 
 
 def closing_text(family: Family) -> str:

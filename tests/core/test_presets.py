@@ -62,6 +62,16 @@ def header(**values: str):
     return lambda key: values.get(key.removeprefix("general.sampling."), "")
 
 
+def test_what_others_publish_differs_from_the_preset():
+    uses = [("qwen3.5", False, "precise"), ("qwen3.6", True, "general"), ("qwen3.8", True, "general")]
+    for family, thinking, style in uses:
+        others = presets.other_sampling(family, style, thinking=thinking)
+        card = presets.sampling(family, style, thinking=thinking)
+        assert others
+        assert all(card[key] != value for each in others for key, value in each.values.items())
+    assert presets.other_sampling("qwen3.6-27b", "general", thinking=True) == ()
+
+
 def test_header_recommends_sampling_for_a_family_without_a_preset():
     found = presets.read_recommended(header(temp="0.6", top_k="30.0", penalty_repeat="1.05", min_p=""))
     assert found == {"temperature": 0.6, "top_k": 30, "repeat_penalty": 1.05}

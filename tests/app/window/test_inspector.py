@@ -85,6 +85,20 @@ async def test_sampling_tab_says_that_a_model_is_new_and_where_its_values_are_fr
     assert desk.parts.chat.options().temperature == temperature
 
 
+async def test_sampling_tab_says_where_others_disagree_with_the_model_card(make_desk: Callable[[], Desk]) -> None:
+    desk = make_desk()
+    file = msgspec.structs.replace(DEMO_REPORT.options, model="Qwen3.8-27B-Q4_K_M.gguf")
+    desk.client.load_result = msgspec.structs.replace(DEMO_REPORT, name="Qwen3.8-27B", options=file)
+    toggle_inspector(desk)
+    desk.click("inspector.tab.sampling")
+    await desk.load_demo()
+    said = "Others publish: Temperature 0.6, Presence penalty 1.5 (Unsloth Studio, 2026-08-22)."
+    assert said in desk.text_of("inspector.sampling.summary")
+
+    desk.parts.chat.set_thinking(False)
+    assert "Others publish" not in desk.text_of("inspector.sampling.summary")
+
+
 async def test_inspector_reopens_with_the_window(make_desk: Callable[[], Desk]) -> None:
     desk = make_desk()
     saved = WindowState(width=1280, height=800, has_inspector=True)

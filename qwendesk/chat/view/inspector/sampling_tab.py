@@ -1,6 +1,6 @@
 """The Sampling tab: the presets and all generation options of the open chat."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -13,7 +13,7 @@ from qwendesk.chat.view.inspector.preset_menu import PresetMenu
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.presets import PresetSource, Style
+from qwendesk.core.presets import OtherSampling, PresetSource, Style
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
 from qwendesk.widgets.bind import bind_field
@@ -47,7 +47,7 @@ class SamplingTab(QWidget):
         super().__init__()
         self._chat = chat
         self.setObjectName("inspector.sampling")
-        self._shown_preset: tuple[GenerationOptions, PresetSource] | None = None
+        self._shown_preset: tuple[GenerationOptions, PresetSource, tuple[OtherSampling, ...]] | None = None
         self._rows: dict[str, SettingRow] = {}
         self._styles: dict[Style, TextButton] = {}
         self._column = QVBoxLayout()
@@ -82,13 +82,14 @@ class SamplingTab(QWidget):
 
     def show_model(self) -> None:
         """Show the presets for the model that is now loaded."""
-        if (self._chat.preset_options(), self._chat.preset_source) != self._shown_preset:
+        chat = self._chat
+        if (chat.preset_options(), chat.preset_source, chat.other_sampling) != self._shown_preset:
             self.show_options()
 
     def show_options(self, _settings: ChatSettings | None = None) -> None:
         """Show the options of the next answer."""
         settings, options, preset = self._chat.settings, self._chat.options(), self._chat.preset_options()
-        self._shown_preset = preset, self._chat.preset_source
+        self._shown_preset = preset, self._chat.preset_source, self._chat.other_sampling
         keys = [key for key in table(GenerationOptions) if key in settings.overrides and key not in _SHOWN_ELSEWHERE]
         changed = [key for key in keys if getattr(options, key) != getattr(preset, key)]
         if not set(changed) <= set(self._rows):
@@ -104,7 +105,8 @@ class SamplingTab(QWidget):
             "Preset: temperature {0}, top-p {1}, top-k {2}, presence {3}.",
             *(edit_text(getattr(preset, key)) for key in ("temperature", "top_p", "top_k", "presence_penalty")),
         )
-        self._summary.setText(" ".join(filter(None, (numbers, _source_text(self._chat.preset_source)))))
+        notes = (_source_text(self._chat.preset_source), _others_text(self._chat.other_sampling))
+        self._summary.setText(" ".join(filter(None, (numbers, *notes))))
         changes = ", ".join(_change_text(self._rows[key].entry, getattr(options, key)) for key in changed)
         self._changes.setText(tr("Changed for this chat: {0}. A new chat starts from the preset.", changes))
         self._changes_frame.setVisible(bool(changed))
@@ -228,6 +230,16 @@ def _source_text(source: PresetSource) -> str:
             )
         case "card":
             return ""
+
+
+def _others_text(others: Sequence[OtherSampling]) -> str:
+    """Return what other sources than the model's card say; "" if none is known to differ."""
+    options = table(GenerationOptions)
+    said = []
+    for each in others:
+        values = ", ".join(_change_text(options[key], value) for key, value in each.values.items())
+        said.append(f"{values} ({tr(each.source)})")
+    return tr("These are the model card's values. Others publish: {0}.", "; ".join(said)) if said else ""
 
 
 def _change_text(entry: Entry, value: object) -> str:
