@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from qwendesk.models.fit import FitLabel
-from qwendesk.models.ranking import COARSE, LARGEST_IN_RAM, Offer
+from qwendesk.models.ranking import COARSE, LARGEST_IN_RAM, Offer, QuantOffer
 
 _HERO_MODELS: Final = ("Qwen3.5-35B-A3B", "Qwen3.5-9B", "Qwen3.5-4B", "Qwen3.5-2B", "Qwen3.5-0.8B")
 """Models that may be recommended, best first. Qwen3.5-35B-A3B comes before its 3.6 successor because the catalog has
@@ -29,6 +29,8 @@ def choose_hero(offers: Sequence[Offer]) -> str:
         # With a browser open, its load would be refused after a long download.
         is_crowded = offer.recommended.fit.kind == "experts" and offer.recommended.fit.is_tight
         smaller = [each for each in _HERO_MODELS[_HERO_MODELS.index(name) + 1 :] if each in by_id]
+        if offer.recommended.fit.fills_ram and any(_is_roomy(by_id[each].recommended) for each in smaller):
+            continue
         if is_slow and offer.model.params_b > 5 and smaller:
             continue
         if (is_coarse or is_crowded) and _any_fits_well(by_id, smaller, offer.recommended.fit):
@@ -69,6 +71,11 @@ def sort_offers(offers: Sequence[Offer], hero: str) -> tuple[Offer, ...]:
         return offer.id != hero, not offer.is_lighter, rank, -offer.model.params_b, offer.id
 
     return tuple(sorted(offers, key=key))
+
+
+def _is_roomy(quant: QuantOffer | None) -> bool:
+    """Return whether a quant of usual quality leaves enough RAM for other programs."""
+    return quant is not None and not quant.fit.is_tight and quant.quant not in COARSE
 
 
 def _any_fits_well(by_id: dict[str, Offer], names: Sequence[str], instead_of: FitLabel) -> bool:

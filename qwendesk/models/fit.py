@@ -38,6 +38,7 @@ _OTHER_RAM_BYTES, _OTHER_RAM_SHARE = 5 * GIB, 0.4
 
 COMFORTABLE_RAM_BYTES = 2 * GIB
 """A model in RAM that leaves less of it free than this is a tight fit."""
+_LONG_CONTEXT = 65_536
 
 
 class Pc(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +128,15 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether it fits, but leaves so little RAM that other programs get slow."""
         uses_ram = self.kind in _KINDS_IN_RAM or (self.kind == "vram" and self.is_unified)
         return uses_ram and self.free_ram_bytes < COMFORTABLE_RAM_BYTES
+
+    @property
+    def fills_ram(self) -> bool:
+        """Return whether it runs from RAM and leaves little of it, although its context is short.
+
+        A plan for the CPU takes the longest context that fits, so one that is tight with a long context can do with
+        less.
+        """
+        return self.kind == "cpu" and self.is_tight and self.n_ctx < _LONG_CONTEXT
 
     @property
     def rank(self) -> int:

@@ -175,7 +175,8 @@ def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reaso
         return spread[0], "good_with_experts_in_ram"
     on_cpu = [each for each in small if each.fit.kind == "cpu"]
     if on_cpu and not any(each.fit.kind in ("vram", "experts") for each in good):
-        return on_cpu[0], "good_on_cpu"
+        roomy = (each for each in on_cpu if each.quant not in COARSE and not each.fit.fills_ram)
+        return next(roomy, on_cpu[0]), "good_on_cpu"
     for kind in ("vram", "experts"):
         rest = [each for each in good if each.fit.kind == kind]
         if rest:

@@ -60,6 +60,9 @@ def hero_of(catalog: Catalog, pc: Pc, *, with_pictures: bool = True) -> Offer:
         (8, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "experts"),
         (12, 16, "Qwen3.5-9B", "Q8_0", "vram"),
         (0, 32, "Qwen3.5-35B-A3B", "Q4_K_M", "cpu"),
+        (0, 27, "Qwen3.5-35B-A3B", "UD-IQ4_XS", "cpu"),
+        (0, 24, "Qwen3.5-4B", "Q4_K_M", "cpu"),
+        (0, 23.4, "Qwen3.5-4B", "Q4_K_M", "cpu"),
         (0, 16, "Qwen3.5-4B", "Q4_K_M", "cpu"),
     ],
 )
@@ -73,7 +76,7 @@ def test_recommended_model_and_quant(
 
 @pytest.mark.parametrize(
     ("vram_gb", "ram_gb", "lighter"),
-    [(0, 64, []), (0, 32, ["Qwen3.5-9B"]), (0, 16, ["Qwen3.5-2B"]), (0, 8, ["Qwen3.5-2B"]), (24, 32, [])],
+    [(0, 64, []), (0, 24, []), (0, 32, ["Qwen3.5-9B"]), (0, 16, ["Qwen3.5-2B"]), (0, 8, ["Qwen3.5-2B"]), (24, 32, [])],
 )
 def test_recommendation_that_leaves_little_ram_has_a_lighter_alternative(
     catalog: Catalog, vram_gb: float, ram_gb: float, lighter: list[str]

@@ -153,7 +153,7 @@ async def test_fit_that_leaves_little_ram_is_shown_as_tight(
 ) -> None:
     client.devices = client.devices[1:]
     desk = await open_tab(make_desk)
-    desk.parts.models.services.offers._ram_bytes = lambda: 24 * GIB
+    desk.parts.models.services.offers._ram_bytes = lambda: 28 * GIB
     offers = await desk.parts.models.services.offers.refresh()
     assert offers.hero is not None
     assert offers.lighter is not None
