@@ -18,9 +18,15 @@ def show_bytes(n_bytes: int) -> str:
 
 
 def show_tokens(n_tokens: int) -> str:
-    """Return "64K" for 65,536 and "12.1K" for 12,345. K is 1024, because context lengths are powers of two."""
+    """Return "64K" for 65,536, "12.1K" for 12,345 and "1M" for 1,010,000.
+
+    K is 1024 and M its square, because context lengths are powers of two. A million is "1M" too, as model cards say.
+    """
     if n_tokens < 1024:
         return str(n_tokens)
+    if n_tokens >= 1_000_000:
+        millions = max(round(n_tokens / 1024**2, 1), 1.0)
+        return f"{show_decimal(millions, 0 if millions == int(millions) else 1)}M"
     thousands = n_tokens / 1024
     return f"{show_decimal(thousands, 0 if thousands >= 100 or thousands == int(thousands) else 1)}K"
 
