@@ -75,7 +75,8 @@ class PendingLoadService:
         self._loaded_reserve_gb = settings.options.reserve_gb
         self._reserve_gb = settings.options.reserve_gb
         self._loaded: LoadOptions | None = None
-        self._prepared: LoadOptions | None = None
+        self._automatic: dict[str, LoadOptions] = {}
+        """Options with the vision file and chat template that each model has without the user's changes."""
         self._report: LoadReport | None = None
         self._is_plan_stale = False
         self._plan_task: asyncio.Task[None] | None = None
@@ -109,7 +110,6 @@ class PendingLoadService:
     def _prepare(self, options: LoadOptions) -> None:
         pending = self.pending
         if pending.requested is None or pending.requested.model != options.model:
-            self._prepared = options
             self._adopt_model(options, is_other=True)
 
     def show_loaded(self) -> None:
@@ -241,6 +241,7 @@ class PendingLoadService:
 
     def _adopt_model(self, requested: LoadOptions, *, is_other: bool) -> None:
         """Take over the options of a model that is being loaded or prepared."""
+        self._remember_files(requested)
         if is_other:
             self.state.set(PendingLoad(profiles=self._profiles.names(requested.model), devices=self.pending.devices))
             if self._base_repo is not None:
@@ -271,10 +272,17 @@ class PendingLoadService:
 
     def _default_values(self, options: LoadOptions) -> dict[str, Any]:
         """Return the default options of a model. Its vision file and chat template don't count as changes."""
-        known = (self._loaded, self._prepared)
-        files = next((each for each in known if each is not None and each.model == options.model), options)
-        start = LoadOptions(model=options.model, mmproj=files.mmproj, chat_template_file=files.chat_template_file)
-        return msgspec.structs.asdict(start)
+        return msgspec.structs.asdict(self._automatic.get(options.model, LoadOptions(model=options.model)))
+
+    def _remember_files(self, requested: LoadOptions) -> None:
+        """Remember the vision file and the chat template of a model, unless the user set them."""
+        saved = self._profiles.applied(LoadOptions(model=requested.model))
+        before = self._automatic.get(requested.model, LoadOptions(model=requested.model))
+        self._automatic[requested.model] = LoadOptions(
+            model=requested.model,
+            mmproj=before.mmproj if saved.mmproj else requested.mmproj,
+            chat_template_file=before.chat_template_file if saved.chat_template_file else requested.chat_template_file,
+        )
 
     def _schedule_plan(self) -> None:
         self._update_needs_reload()

@@ -1,8 +1,10 @@
 """The inspector as a person uses it: a slider reprices, what cannot be is told, a reload keeps the chat."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -212,6 +214,26 @@ async def test_a_saved_context_length_is_used_whatever_loads_the_model(make: Cal
     desk.parts.services.pending_load.change({"n_ctx": 8_192})
     await desk.ask("Still there?")
     assert [load.options.n_ctx for load in desk.loads] == [4_096, 5_120, 6_144, 6_144, 7_168, 8_192]
+
+
+async def test_a_vision_file_that_was_set_survives_a_reload_and_another_change(
+    make: Callable[[], InspectorDesk], tmp_path: Path
+) -> None:
+    desk = make()
+    await desk.load(paths.demo_model())
+    pending, profiles = desk.parts.services.pending_load, desk.parts.services.profiles
+    found = pending.pending.requested
+    assert found is not None
+    other = shutil.copy(paths.demo_mmproj(), tmp_path / "other-mmproj.gguf")
+    pending.change({"mmproj": str(other)})
+    await desk.until(lambda: pending.pending.needs_reload)
+    await pending.reload()
+    assert "mmproj" in pending.pending.changed
+    pending.change({"n_ctx": 4096})
+    assert profiles.changes(str(paths.demo_model())) == {"mmproj": str(other), "n_ctx": 4096}
+    pending.reset("mmproj")
+    assert profiles.changes(str(paths.demo_model())) == {"n_ctx": 4096}
+    assert pending.pending.requested == msgspec.structs.replace(found, n_ctx=4096)
 
 
 async def test_command_is_copied_and_shown_on_the_engine_page(make: Callable[[], InspectorDesk], model: Path) -> None:
