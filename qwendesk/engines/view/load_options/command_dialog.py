@@ -1,5 +1,7 @@
 """The dialog for a pasted command line of llama.cpp, Ollama or vLLM: what it would set here, and what that takes."""
 
+from typing import Any
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -27,7 +29,7 @@ class CommandDialog(QDialog):
     applied = Signal(str)
     """The text of the command, whose load options were set."""
     answer_options_pasted = Signal(object)
-    """Generation options by key, to be set for the open chat."""
+    """Generation options by key, and perhaps `system_prompt`, to be set for the open chat."""
     model_asked = Signal(str)
     """The user wants to see a model on the Models page: its name, or words to search for."""
 
@@ -129,7 +131,7 @@ class CommandDialog(QDialog):
         if preview.pending is not None:
             self._memory.show_pending(preview.pending)
         sets_load = found is not None and bool(load_changes(found)) and preview.target is not None
-        self._apply.setVisible(found is not None and (sets_load or bool(found.answer)) and not preview.problem)
+        self._apply.setVisible(found is not None and (sets_load or bool(_for_chat(found))) and not preview.problem)
         has_other = found is not None and found.model is not None and not found.model.file
         self._find.setVisible(has_other and not preview.is_named_model)
 
@@ -146,8 +148,8 @@ class CommandDialog(QDialog):
                 self._problem.setText(error.sentence)
                 self._problem.show()
                 return
-        if found.answer:
-            self.answer_options_pasted.emit(dict(found.answer))
+        if for_chat := _for_chat(found):
+            self.answer_options_pasted.emit(for_chat)
         self.accept()
         self.applied.emit(text)
 
@@ -155,6 +157,12 @@ class CommandDialog(QDialog):
         if self._found is not None and self._found.model is not None:
             self.reject()
             self.model_asked.emit(self._found.model.text)
+
+
+def _for_chat(found: ReadCommand) -> dict[str, Any]:
+    """Return what is set for the open chat, by key."""
+    prompt = {"system_prompt": found.system_prompt} if found.system_prompt else {}
+    return {**found.answer, **prompt}
 
 
 def _label(name: str, *, kind: str = "") -> QLabel:

@@ -12,6 +12,9 @@ from qwendesk.core.translation import tr
 from qwendesk.engines.command_preview import CommandPreview, load_changes
 from qwendesk.widgets.rows.option_texts import value_text
 
+_MOST_SHOWN = 300
+"""How many characters of a system prompt are shown."""
+
 
 def changes_text(found: ReadCommand) -> str:
     """Return a line for each option that the command sets; a sentence if it sets none."""
@@ -21,8 +24,13 @@ def changes_text(found: ReadCommand) -> str:
         tr("{0}: {1}", tr(entries[key].setting.label), value_text(entries[key], value)) for key, value in values.items()
     ]
     if found.system_prompt:
-        lines.append(tr("It has a system prompt, which belongs on the tab System."))
+        lines.append(tr("System prompt of the open chat: {0}", _shortened(found.system_prompt)))
     return "\n".join(lines) if lines else tr("This sets no option.")
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN].rstrip()}…"
 
 
 def model_text(found: ReadCommand) -> str:

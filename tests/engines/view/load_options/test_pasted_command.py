@@ -74,6 +74,16 @@ async def test_a_command_is_for_the_model_that_it_names_if_that_is_here(
     await desk.parts.models.services.library.set_folders(before)
 
 
+async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(make: Callable[[], InspectorDesk]) -> None:
+    desk = make()
+    desk.parts.engines_view.show_command('FROM qwen3.5:9b\nSYSTEM """\nBe brief.\nBe kind.\n"""\n')
+    assert desk.text_of("command.changes") == "System prompt of the open chat: Be brief. Be kind."
+    assert desk.parts.chat.settings.system_prompt == "", "looking changes nothing"
+    desk.click("command.apply")
+    await desk.until(lambda: not desk.is_shown("command"))
+    assert desk.parts.chat.settings.system_prompt.strip() == "Be brief.\nBe kind."
+
+
 async def test_without_a_model_a_command_still_says_what_it_means(make: Callable[[], InspectorDesk]) -> None:
     desk = make()
     desk.parts.engines_view.show_command("ollama run qwen3.5:35b")
