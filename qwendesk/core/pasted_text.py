@@ -4,7 +4,8 @@ import re
 from typing import Literal
 
 from qwendesk.core.command_reader import ReadCommand, read_command
-from qwendesk.core.model_name import read_model_name
+from qwendesk.core.file_names import model_name, quant_in_name
+from qwendesk.core.model_name import ModelName, read_model_name
 
 PastedKind = Literal["", "command", "modelfile", "model"]
 
@@ -16,6 +17,8 @@ _DOCKER_INSTRUCTION = re.compile(r"^[ \t]*(RUN|COPY|CMD|ENTRYPOINT|WORKDIR)[ \t]
 _PROGRAM = re.compile(r"\b(llama-[a-z]+(-[a-z]+)?|ollama|vllm)\b")
 _SUBCOMMAND = re.compile(r"\b(ollama(\.exe)? (run|pull|create)|vllm serve)[ \t]+\S")
 _FLAG = re.compile(r"(^|\s)--?[A-Za-z]")
+_CONTINUED = re.compile(r"[\\^`](?=\s+-)")
+"""The end of a line that goes on, where a field of one line has joined the lines."""
 _QUANT = re.compile(r"(UD-)?(I?Q\d|TQ\d|BF16|F16|MXFP4|NVFP4)", re.IGNORECASE)
 
 
@@ -38,6 +41,22 @@ def pasted_kind(text: str) -> PastedKind:
         return "modelfile" if _OTHER_INSTRUCTION.search(text) and not _DOCKER_INSTRUCTION.search(text) else ""
     found = read_command(text)
     return "command" if found is not None and _is_command(text, found) else ""
+
+
+def named_model(text: str) -> ModelName | None:
+    """Return the model on Hugging Face that `text` names, by itself or in a command.
+
+    Return words to search for if a command names a file, or a model of Ollama's library; None if it names no model.
+    """
+    name = read_model_name(text)
+    if name is not None or pasted_kind(text) not in ("command", "modelfile"):
+        return name
+    found = read_command(_CONTINUED.sub(" ", text))
+    name = found.model if found is not None else None
+    if name is None or not name.file:
+        return name
+    title = model_name(name.file)
+    return ModelName(words=title.removesuffix(quant_in_name(name.file)).strip("-_. "))
 
 
 def _is_command(text: str, found: ReadCommand) -> bool:

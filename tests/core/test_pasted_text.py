@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwendesk.core.pasted_text import pasted_kind
+from qwendesk.core.pasted_text import named_model, pasted_kind
 
 COMMANDS = (
     "llama-server -hf unsloth/Qwen3.5-35B-A3B-GGUF:UD-Q4_K_XL -c 65536 --n-cpu-moe 20",
@@ -53,3 +53,26 @@ TEXTS = (
 def test_pasted_text_is_recognized_only_where_it_is_nothing_else(text: str, kind: str) -> None:
     assert pasted_kind(text) == kind
     assert pasted_kind(f"\n  {text}\n") == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "repo", "quant", "words"),
+    [
+        (NAMES[2], "unsloth/Qwen3.5-35B-A3B-GGUF", "UD-Q4_K_XL", ""),
+        (COMMANDS[0], "unsloth/Qwen3.5-35B-A3B-GGUF", "UD-Q4_K_XL", ""),
+        ("llama-server \\   -hf unsloth/Qwen3.5-9B-GGUF:Q8_0 \\   -c 8192", "unsloth/Qwen3.5-9B-GGUF", "Q8_0", ""),
+        ("ollama run hf.co/unsloth/Qwen3.5-9B-GGUF:Q8_0", "unsloth/Qwen3.5-9B-GGUF", "Q8_0", ""),
+        ("ollama run qwen3.5:35b", "", "", "qwen3.5 35b"),
+        ("vllm serve Qwen/Qwen3.5-35B-A3B --max-model-len 65536", "", "", "Qwen3.5-35B-A3B"),
+        ("llama-server -m C:\\models\\Qwen3.5-9B-UD-Q4_K_XL.gguf -c 8192", "", "", "Qwen3.5-9B"),
+    ],
+)
+def test_the_model_that_a_command_names_is_found(text: str, repo: str, quant: str, words: str) -> None:
+    named = named_model(text)
+    assert named is not None
+    assert (named.repo, named.quant, named.words) == (repo, quant, words)
+
+
+@pytest.mark.parametrize("text", ["Qwen3.5 35B", "llama-server -c 8192 -ngl 99", "llama-server is slow. Why?"])
+def test_words_and_commands_without_a_model_name_none(text: str) -> None:
+    assert named_model(text) is None

@@ -6,8 +6,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from qwendesk.core.model_name import read_model_name
 from qwendesk.core.number_format import show_date
+from qwendesk.core.pasted_text import named_model
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.hub.remote import Sort
 from qwendesk.models.downloads import DownloadsService
@@ -45,7 +45,7 @@ class SearchTab(FileOffersTab):
             self._query,
             "hub.query",
             tr("Search Hugging Face"),
-            tr("Search by name, or paste a link or owner/name:quant. Only GGUF models are shown."),
+            tr("Search by name, or paste a link, owner/name:quant or a command. Only GGUF models are shown."),
         )
         self._query.setPlaceholderText(tr("Search Hugging Face for GGUF models"))
         self._query.returnPressed.connect(self._search)
@@ -127,14 +127,16 @@ class SearchTab(FileOffersTab):
     def search(self, text: str, sort: Sort = "downloads") -> None:
         """Open the repository that `text` names, or search for its words. "" shows the catalog.
 
-        A repository is named as "owner/name", with ":QUANT" behind it, or by a link to it or to one of its files.
+        A repository is named as "owner/name", with ":QUANT" behind it, by a link to it or to one of its files, or in a
+        command.
         """
-        named = read_model_name(text)
-        if named is not None:
+        named = named_model(text)
+        if named is not None and named.repo:
             self._repo.show_named(named)
             self._open(named.repo)
             return
         self._close_repo()
+        text = named.words if named is not None else text
         self._tasks.start(self._service.search(text, sort) if text else self._service.show_catalog())
 
     def _search(self) -> None:
@@ -215,7 +217,9 @@ def status_text(state: SearchState) -> str:
     """Return what the search is doing, or why it found nothing and what to do."""
     match state.state:
         case "idle":
-            return tr("Qwen models to begin with. To find more, search by name, or paste a link or owner/name:quant.")
+            return tr(
+                "Qwen models to begin with. To find more, search by name, or paste a link, owner/name:quant or a command."
+            )
         case "searching":
             return tr("Asking Hugging Face…")
         case "failed":

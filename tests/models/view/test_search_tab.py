@@ -220,6 +220,7 @@ async def test_changed_sort_order_searches_again(hub: FakeHub, make_desk: Callab
     [
         (f"{REPO}:Q8_0", "Q8_0"),
         (f"hf.co/{REPO}:Q4_K_M", "Q4_K_M"),
+        (f"llama-server -hf {REPO}:Q4_K_M -c 65536 --n-cpu-moe 20", "Q4_K_M"),
         (f"https://huggingface.co/{REPO}/blob/main/Model-4B-Q8_0-00001-of-00002.gguf", "Q8_0"),
     ],
 )

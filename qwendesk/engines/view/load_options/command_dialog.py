@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QVBoxLayout, QWid
 
 from qwendesk.core.command_reader import ReadCommand, read_command
 from qwendesk.core.errors import BadOption
+from qwendesk.core.model_name import read_model_name
 from qwendesk.core.translation import tr
 from qwendesk.engines.command_preview import CommandPreview, CommandService, load_changes
 from qwendesk.engines.view.load_options import command_text
@@ -44,10 +45,10 @@ class CommandDialog(QDialog):
         self._field.setFixedHeight(_FIELD_HEIGHT)
         self._field.setProperty("kind", "details")
         self._field.setTabChangesFocus(True)
-        self._field.setPlaceholderText("llama-server -m … -c 65536, ollama run …, vllm serve …, FROM …")
+        self._field.setPlaceholderText("llama-server -m … -c 65536, ollama run …, vllm serve …, FROM …, owner/name:Q8_0")
         describe(
             self._field, "command.text", tr("Command"),
-            tr("A command line of llama.cpp, Ollama or vLLM, or a Modelfile"),
+            tr("A command line of llama.cpp, Ollama or vLLM, a Modelfile, or a link to a model"),
         )  # fmt: skip
         self._field.textChanged.connect(self._read)
         self._model, self._target, self._changes = (_label(name) for name in ("model", "target", "changes"))
@@ -103,7 +104,7 @@ class CommandDialog(QDialog):
 
     def _read(self) -> None:
         text = self._field.toPlainText()
-        self._found = found = read_command(text) if text.strip() else None
+        self._found = found = (read_command(text) or _model_alone(text)) if text.strip() else None
         self._show_preview(CommandPreview())
         if found is not None:
             self._tasks.start(self._look(found))
@@ -163,6 +164,12 @@ def _for_chat(found: ReadCommand) -> dict[str, Any]:
     """Return what is set for the open chat, by key."""
     prompt = {"system_prompt": found.system_prompt} if found.system_prompt else {}
     return {**found.answer, **prompt}
+
+
+def _model_alone(text: str) -> ReadCommand | None:
+    """Return a link to a model, or its name on Hugging Face, as a command that sets nothing; None if it is neither."""
+    model = read_model_name(text)
+    return ReadCommand(program="llama.cpp", model=model, load={}, answer={}) if model is not None else None
 
 
 def _label(name: str, *, kind: str = "") -> QLabel:

@@ -84,6 +84,17 @@ async def test_the_system_prompt_of_a_modelfile_is_set_for_the_open_chat(make: C
     assert desk.parts.chat.settings.system_prompt.strip() == "Be brief.\nBe kind."
 
 
+async def test_a_link_to_a_model_is_looked_for(make: Callable[[], InspectorDesk]) -> None:
+    desk = make()
+    searched: list[str] = []
+    desk.parts.models.actions.search_asked.disconnect()
+    desk.parts.models.actions.search_asked.connect(searched.append)
+    desk.parts.engines_view.show_command("https://huggingface.co/unsloth/Qwen3.5-9B-GGUF")
+    assert desk.text_of("command.model") == "Model: unsloth/Qwen3.5-9B-GGUF"
+    desk.click("command.find")
+    assert searched == ["unsloth/Qwen3.5-9B-GGUF"]
+
+
 async def test_without_a_model_a_command_still_says_what_it_means(make: Callable[[], InspectorDesk]) -> None:
     desk = make()
     desk.parts.engines_view.show_command("ollama run qwen3.5:35b")
