@@ -218,7 +218,8 @@ def status_text(state: SearchState) -> str:
     match state.state:
         case "idle":
             return tr(
-                "Qwen models to begin with. To find more, search by name, or paste a link, owner/name:quant or a command."
+                "Qwen models to begin with. To find more, search by name, or paste a link, owner/name:quant or a "
+                "command."
             )
         case "searching":
             return tr("Asking Hugging Face…")

@@ -45,7 +45,7 @@ class CommandDialog(QDialog):
         self._field.setFixedHeight(_FIELD_HEIGHT)
         self._field.setProperty("kind", "details")
         self._field.setTabChangesFocus(True)
-        self._field.setPlaceholderText("llama-server -m … -c 65536, ollama run …, vllm serve …, FROM …, owner/name:Q8_0")
+        self._field.setPlaceholderText("llama-server -m … -c 65536, ollama run …, vllm serve …, FROM …, owner/name")
         describe(
             self._field, "command.text", tr("Command"),
             tr("A command line of llama.cpp, Ollama or vLLM, a Modelfile, or a link to a model"),
