@@ -64,7 +64,7 @@ class EnginesView(QObject):
         self.page = page
         self._tasks, self.self_test = window_tasks(), self_test
         self._pending_load, self._settings, self._answer_options = pending_load, settings, answer_options
-        self._commands = commands
+        self._commands, self._last_of_loaded = commands, PendingLoad()
         self._command_dialog: CommandDialog | None = None
         self.presenter: EnginesPresenter | None = None
         self.load_tab = LazyPage(self._build_load_tab)
@@ -123,7 +123,14 @@ class EnginesView(QObject):
         self._command_dialog.show_text(text)
 
     def _show_command(self) -> None:
-        self._command_card.show_pending(self._pending_load.pending, self._answer_options())
+        """Show the command of the loaded model, also while the inspector shows the options of another one."""
+        shown = self._pending_load.pending
+        if shown.is_loaded:
+            self._last_of_loaded = shown
+        last = self._last_of_loaded
+        if shown.other_loaded and last.requested is not None and last.requested.model == shown.other_loaded:
+            shown = last
+        self._command_card.show_pending(shown, self._answer_options())
 
     def _show_test(self, state: SelfTestState) -> None:
         self.page.show_test(state.diagnosis, running=state.is_running)
