@@ -110,7 +110,9 @@ def build_services(
         gpu_factor=lambda: speeds.gpu_factor,
         readings=readings,
     )
-    engine = EngineService(client, decide=decide or planner.decide, read_files=read_files)
+    engine = EngineService(
+        client, decide=decide or planner.decide, check=decide or planner.check, read_files=read_files
+    )
     closing.push_async_callback(engine.close)
     chat = ChatServices(client, engine, think_in_new_chats=lambda: settings.options.think_in_new_chats)
     closing.push_async_callback(chat.close)

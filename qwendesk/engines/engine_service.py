@@ -71,10 +71,16 @@ class EngineService:
     """Loads and ejects a model, and restarts a crashed engine. Call its methods on the event loop's thread."""
 
     def __init__(
-        self, client: EngineClient, *, decide: Decide = decide_by_header, read_files: ReadFiles = facts_for
+        self,
+        client: EngineClient,
+        *,
+        decide: Decide = decide_by_header,
+        check: Decide = decide_by_header,
+        read_files: ReadFiles = facts_for,
     ) -> None:
+        """`check` decides as `decide` does, for a step down that is only offered."""
         self._client = client
-        self._decide = decide
+        self._decide, self._check = decide, check
         self.read_files = read_files
         """Reads the headers of a model and its vision file; blocks."""
         self.options_for: OptionsFor = with_mmproj
@@ -292,18 +298,18 @@ class EngineService:
         gpus = tuple(device.name for device in usable_gpus(self.state.devices, options))
         step = next_step(options, failed.failure, shape, gpus)
         if step is not None and failed.failure.kind == "out_of_vram":
-            step = await asyncio.to_thread(self._enough, step, shape, gpus)
+            step = await asyncio.to_thread(self._first_allowed_step, step, shape, gpus)
         if self.state.failure is failed.failure:
             self.retry.set(step)
 
-    def _enough(self, step: StepDown, shape: ModelShape, gpus: Sequence[str]) -> StepDown:
+    def _first_allowed_step(self, step: StepDown, shape: ModelShape, gpus: Sequence[str]) -> StepDown:
         """Return `step`, or the first after it that the planner would allow now; `step` if it allows none. Blocks."""
         devices = Devices(id=0, devices=self.state.devices, cpu_features=self.state.cpu_features)
         tried: StepDown | None = step
         for _ in range(_MOST_STEPS):
             if tried is None:
                 break
-            decided = self._decide(tried.options, devices)
+            decided = self._check(tried.options, devices)
             if not isinstance(decided, LoadFailure):
                 return tried
             tried = next_step(tried.options, decided, shape, gpus)
@@ -322,8 +328,9 @@ class EngineService:
 
     def _apply(self, event: EngineEvent) -> None:
         state = reduce(self.state, event)
-        if isinstance(event, Welcome) and self._n_loads and state.requested is not None:
-            # The worker has started but the load continues, so subscribers should not see an idle engine.
+        if isinstance(event, Welcome) and self._n_loads and state.requested is not None and state.failure is None:
+            # The worker has started but the load continues, so subscribers should not see an idle engine. After a
+            # failure, it was only started to list the memory that is free now.
             state = reduce(state, LoadAsked(state.requested))
         if state.failure is not self.state.failure:
             self.retry.set(None)

@@ -75,10 +75,22 @@ class LoadPlanner:
         return self._latest
 
     def decide(self, options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
-        """Return the options to load with, or why loading is impossible.
+        """Return the options to load with, or why loading is impossible. `latest` is then the plan of this load.
 
         Blocks: reads headers and waits for the engine's own numbers. If they don't come in time, the estimate is used.
         """
+        plan = self._plan(options, devices)
+        if isinstance(plan, LoadFailure):
+            return plan
+        self._latest = plan
+        return plan.options
+
+    def check(self, options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
+        """Return what `decide` would return for a load that isn't made: `latest` stays as it is. Blocks."""
+        plan = self._plan(options, devices)
+        return plan if isinstance(plan, LoadFailure) else plan.options
+
+    def _plan(self, options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
         files = self._read_files(options)
         if isinstance(files, LoadFailure):
             return files
@@ -95,11 +107,7 @@ class LoadPlanner:
             return plan
         if plan.fits and _may_change(plan, files):
             plan = self._checked(plan, files, machine, options)
-        failure = refusal(plan, options)
-        if failure is not None:
-            return failure
-        self._latest = plan
-        return plan.options
+        return refusal(plan, options) or plan
 
     def _checked(self, plan: Plan, files: ModelFiles, machine: MachineMemory, options: LoadOptions) -> Plan:
         """Return a plan made with the engine's numbers if they arrive in time and fit, else `plan`."""

@@ -96,7 +96,7 @@ async def test_step_that_is_offered_is_one_that_the_planner_allows_now(tmp_path)
         return decided_options(options, n_gpu_layers="all", n_ctx=8192)
 
     model = write_hollow(tmp_path / "model.gguf", "35b")
-    engine = EngineService(client, decide=decide)
+    engine = EngineService(client, decide=decide, check=decide)
     assert await engine.load(LoadOptions(model=str(model))) == short
     step = await engine.wait_for_retry()
     assert step is not None
@@ -104,6 +104,24 @@ async def test_step_that_is_offered_is_one_that_the_planner_allows_now(tmp_path)
     assert [free for _, free in asked] == [20 * GIB, 8 * GIB, 8 * GIB]
     assert engine.state.failure == short
     await engine.close()
+
+
+async def test_failure_stays_when_the_worker_died_of_it(desk, tmp_path):
+    """Some drivers end the process when video memory runs out: another worker lists what is free now."""
+    short = LoadFailure("out_of_vram", "Not enough video memory", "It doesn't fit.")
+    load = desk.client.load
+
+    async def load_and_die(options: DecidedOptions) -> LoadReport | LoadFailure:
+        desk.client.load_result = short
+        result = await load(options)
+        await desk.client.unload()
+        return result
+
+    desk.client.load = load_and_die
+    assert await desk.engine.load(LoadOptions(model=str(write_hollow(tmp_path / "model.gguf", "35b")))) == short
+    await desk.engine.wait_for_retry()
+    failures = [state.failure for state in desk.states]
+    assert failures[failures.index(short) :] == [short] * (len(failures) - failures.index(short))
 
 
 async def test_cancelled_load_fails_as_cancelled(desk):

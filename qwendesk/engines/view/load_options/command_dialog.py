@@ -160,16 +160,16 @@ class CommandDialog(QDialog):
             self.model_asked.emit(self._found.model.text)
 
 
-def _for_chat(found: ReadCommand) -> dict[str, Any]:
-    """Return what is set for the open chat, by key."""
-    prompt = {"system_prompt": found.system_prompt} if found.system_prompt else {}
-    return {**found.answer, **prompt}
-
-
 def _model_alone(text: str) -> ReadCommand | None:
     """Return a link to a model, or its name on Hugging Face, as a command that sets nothing; None if it is neither."""
     model = read_model_name(text)
     return ReadCommand(program="llama.cpp", model=model, load={}, answer={}) if model is not None else None
+
+
+def _for_chat(found: ReadCommand) -> dict[str, Any]:
+    """Return what is set for the open chat, by key."""
+    prompt = {"system_prompt": found.system_prompt} if found.system_prompt else {}
+    return {**found.answer, **prompt}
 
 
 def _label(name: str, *, kind: str = "") -> QLabel:
