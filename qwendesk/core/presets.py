@@ -83,7 +83,9 @@ _HEADER_KEYS: Mapping[str, str] = types.MappingProxyType(
 )
 """Options, and the keys after "general.sampling." in which a GGUF header recommends them."""
 _KNOWN_VERSIONS = frozenset({"3.5", "3.6", "3.8"})
-_VERSION = re.compile(r"qwen-?(\d+(?:\.\d+)?)")
+_UNDOTTED = re.compile(r"qwen-?3[-.]?([568])(?![\db])")
+"""A version in a file name without its dot, such as "qwen35" or "qwen3-5", but not the size in "qwen-35b"."""
+_VERSION = re.compile(r"qwen-?(\d+(?:\.\d+)?)(?![\d.]*b\b)")
 
 _PRESETS: Mapping[Family, _Presets] = types.MappingProxyType(
     {
@@ -126,7 +128,7 @@ def family_of(architecture: str, *names: str) -> Family:
     text = " ".join(names).lower().replace("_", "-").replace(" ", "-")
     if "qwendesk-demo" in text:
         return "demo"
-    versions = _VERSION.findall(text)
+    versions = _VERSION.findall(_UNDOTTED.sub(r"qwen3.\1", text))
     if versions and not _KNOWN_VERSIONS.intersection(versions):
         return "other"
     if "3.8" in versions or architecture == "qwen4exp":
