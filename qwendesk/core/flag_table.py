@@ -237,7 +237,7 @@ OLLAMA: tuple[Flag, ...] = (
     _ollama("OLLAMA_FLASH_ATTENTION", "flash_attn"),
     _ollama("OLLAMA_KV_CACHE_TYPE", "type_k", see="type_v"),
     _ollama("OLLAMA_NUM_PARALLEL", note=_ONE_CHAT),
-    _ollama("OLLAMA_KEEP_ALIVE keep_alive --keepalive", note=_OLLAMA_KEEP),
+    _ollama("OLLAMA_KEEP_ALIVE keep_alive --keepalive", note=_OLLAMA_KEEP, see="eject_after_min"),
     _ollama("OLLAMA_GPU_OVERHEAD", note=_FIT, see="reserve_gb"),
     _ollama("OLLAMA_HOST OLLAMA_ORIGINS", note=_SERVER),
     _ollama("OLLAMA_MODELS OLLAMA_MAX_LOADED_MODELS", note=_DOWNLOAD),

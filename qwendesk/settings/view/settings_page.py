@@ -7,6 +7,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollAre
 
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import BadOption
+from qwendesk.core.flags import flag_note, search_flag
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
 from qwendesk.settings.service import SettingsService
@@ -53,7 +56,8 @@ class SettingsPage(QWidget):
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, TitledCard] = {}
         self._folders, self._token, self._privacy = folders, token, privacy
-        self._nothing = QLabel(tr("No matching settings."))
+        self._nothing = QLabel()
+        self._nothing.setWordWrap(True)
         self._nothing.setProperty("kind", "lead")
         self._nothing.setObjectName("settings.nothing")
         self._note = QLabel()
@@ -93,7 +97,12 @@ class SettingsPage(QWidget):
         self._search.setPlaceholderText(tr("Search settings"))
         add_clear_button(self._search)
         self._search.setMaximumWidth(280)
-        describe(self._search, "settings.search", tr("Search settings"), tr("By name, help or llama.cpp's flag"))
+        describe(
+            self._search,
+            "settings.search",
+            tr("Search settings"),
+            tr("By name, help, or flag of llama.cpp, Ollama or vLLM"),
+        )
         self._search.textChanged.connect(self._filter)
         self._advanced = TextButton(tr("Advanced"), kind="pill")
         self._advanced.setCheckable(True)
@@ -166,6 +175,7 @@ class SettingsPage(QWidget):
         self._token.setVisible(not query or self._token.matches(query))
         self._privacy.setVisible(not query or self._privacy.matches(query))
         shown = (*self._sections.values(), self._folders, self._token, self._privacy)
+        self._nothing.setText(_nothing_text(query))
         self._nothing.setVisible(all(section.isHidden() for section in shown))
 
     def _is_wanted(self, row: SettingRow, query: str, *, shows_advanced: bool) -> bool:
@@ -203,3 +213,14 @@ class SettingsPage(QWidget):
         row.addWidget(widget, 1000)
         row.addStretch(1)
         return holder
+
+
+def _nothing_text(query: str) -> str:
+    """Return what to say where no setting matches: where the option of a flag is, or why it has no effect."""
+    found = search_flag(query)
+    options = {**table(LoadOptions), **table(GenerationOptions)}
+    keys = [key for key in sorted(found.keys) if key in options] if found is not None else []
+    if keys:
+        labels = ", ".join(tr(options[key].setting.label) for key in keys)
+        return tr("{0} belongs to a model: it's in the inspector beside the chat.", labels)
+    return flag_note(query) or tr("No matching settings.")

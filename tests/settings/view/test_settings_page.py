@@ -1,5 +1,6 @@
 """The settings page as it is used: found, changed, refused, marked, reset, remembered."""
 
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QScrollArea, QWidget
@@ -107,8 +108,21 @@ async def test_search_includes_advanced_options_and_choices(page):
     assert page.is_shown("settings.folders")
     search.setText("nothing is about this")
     assert page.is_shown("settings.nothing")
+    assert page.text_of("settings.nothing") == "No matching settings."
     search.clear()
     assert page.is_shown("settings.look.theme.dark")
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("-ngl", "GPU offload belongs to a model: it's in the inspector beside the chat."),
+        ("--port", "QwenDesk doesn't serve other programs, so this has no effect."),
+    ],
+)
+async def test_search_for_a_flag_says_where_its_option_is(page, flag: str, said: str):
+    page.find("settings.search", QLineEdit).setText(flag)
+    assert page.text_of("settings.nothing") == said
 
 
 async def test_the_hint_of_the_theme_follows_the_choice(page):
