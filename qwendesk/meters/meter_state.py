@@ -56,6 +56,8 @@ class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
     total_bytes: int | None
     excess_bytes: int
     tok_s: float | None
+    used_by_gpu: Mapping[str, int] = {}
+    """Used bytes of each GPU with memory of its own, by the GPU's key."""
 
 
 class MeterState(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +89,7 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
             total_bytes=first.total_bytes if first is not None else snapshot.system.ram_total_bytes,
             excess_bytes=sum(bar.excess_bytes for bar in self.bars),
             tok_s=self.tok_s,
+            used_by_gpu={bar.gpu.key: bar.used_bytes for bar in self.bars},
         )
         kept = (each for each in before if snapshot.at_s - each.at_s <= HISTORY_S)
         return msgspec.structs.replace(self, history=(*kept, point))

@@ -6,7 +6,6 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from qwendesk.core.devices import number_equal_names, short_card_name
 from qwendesk.core.translation import tr
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.meters.meter_state import GpuBar
@@ -36,9 +35,7 @@ class GpuMeters(QWidget):
 
     def show_bars(self, bars: Sequence[GpuBar], gpus: Sequence[GpuReading]) -> None:
         """Show `bars` in the order of `gpus`, which are all readings of the last sample."""
-        order = list(gpus)
-        placed = sorted(bars, key=lambda bar: order.index(bar.gpu) if bar.gpu in order else len(order))
-        names = number_equal_names([short_card_name(bar.gpu.name or tr("GPU")) for bar in placed])
+        placed = meter_text.named_bars(bars, gpus)
         while len(self._cells) < len(placed):
             cell = _GpuMeter(len(self._cells))
             cell.memory.clicked.connect(self.clicked)
@@ -47,7 +44,8 @@ class GpuMeters(QWidget):
         for index, cell in enumerate(self._cells):
             cell.setVisible(index < len(placed))
             if index < len(placed):
-                cell.show_bar(placed[index], names[index])
+                name, bar = placed[index]
+                cell.show_bar(bar, name)
         count = max(len(placed), 1)
         self.setMinimumWidth(count * _LEAST_CELL + (count - 1) * _SPACING)
         self.setMaximumWidth(count * _LARGEST_CELL + (count - 1) * _SPACING)

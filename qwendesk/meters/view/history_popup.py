@@ -1,6 +1,8 @@
 """Popup with charts of the last five minutes: used memory, spilled memory and speed of answers."""
 
-from collections.abc import Sequence
+import html
+import itertools
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
@@ -10,7 +12,7 @@ from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
-from qwendesk.meters.meter_state import HISTORY_S, MeterState
+from qwendesk.meters.meter_state import HISTORY_S, GpuBar, MeterState
 from qwendesk.meters.view import meter_text
 from qwendesk.widgets.popups import Popover
 from qwendesk.widgets.theme import Theme
@@ -18,6 +20,10 @@ from qwendesk.widgets.theme_keeper import current_theme
 from qwendesk.widgets.vram_bar import SEGMENT_ROLES, segment_name
 
 _WIDTH, _CHART_HEIGHT = 420, 90
+_Line = tuple[str, Sequence[tuple[float, float | None]]]
+"""A role of the theme, and places with values: places from 0 to 1, None for unknown values."""
+_LINE_ROLES = ("meter_weights", "meter_context", "meter_buffers", "meter_vision")
+"""Colours of the lines of several GPUs, which repeat after the fourth."""
 
 
 class HistoryPopup(Popover):
@@ -35,10 +41,10 @@ class HistoryPopup(Popover):
         heading.setProperty("kind", "heading")
         column.addWidget(heading)
         self._memory_title = _small()
-        self._memory = _Chart()
+        self._memory = HistoryChart()
         self._speed_title = _small()
         self._speed_title.setObjectName("meter.history.speed")
-        self._speed = _Chart()
+        self._speed = HistoryChart()
         for widget in (self._memory_title, self._memory, self._speed_title, self._speed):
             column.addWidget(widget)
         row = QHBoxLayout()
@@ -60,14 +66,9 @@ class HistoryPopup(Popover):
         theme, points = current_theme(), meters.history
         now_s = points[-1].at_s if points else 0.0
         places = [1 - (now_s - point.at_s) / HISTORY_S for point in points]
-        total = max((point.total_bytes or 0 for point in points), default=0)
-        used = [(place, point.used_bytes) for place, point in zip(places, points, strict=True)]
         excess = [(place, point.excess_bytes) for place, point in zip(places, points, strict=True)]
         spilled = any(point.excess_bytes for point in points)
-        name = tr("Video memory") if meters.bars else tr("RAM")
-        self._memory_title.setText(tr("{0} used, of {1} GB", name, show_decimal(total / GIB, 0)) if total else name)
-        lines = [("meter_weights", used)] + ([("meter_spill", excess)] if spilled else [])
-        self._memory.show_lines(lines, float(total))
+        self._show_memory(meters, places, [("meter_spill", excess)] if spilled else [])
         speeds = [(place, point.tok_s) for place, point in zip(places, points, strict=True)]
         known = [value for _, value in speeds if value is not None]
         title = tr("No answers yet") if not known else tr("Answers, up to {0}", meter_text.rate_text(max(known)))
@@ -78,6 +79,22 @@ class HistoryPopup(Popover):
         self._compared.setText(tr("This model: {0}", sentence) if sentence else "")
         self._compared.setVisible(bool(sentence))
 
+    def _show_memory(self, meters: MeterState, places: Sequence[float], more: Sequence[_Line]) -> None:
+        """Show a line for each GPU, or for the RAM, and `more` lines."""
+        points = meters.history
+        bars = _named_bars(meters)
+        if len(bars) > 1:
+            totals = [bar.total_bytes for _, bar in bars]
+            used = [[point.used_by_gpu.get(bar.gpu.key) for point in points] for _, bar in bars]
+        else:
+            totals = [max((point.total_bytes or 0 for point in points), default=0)]
+            used = [[point.used_bytes for point in points]]
+        name = tr("Video memory") if meters.bars else tr("RAM")
+        sizes = " + ".join(show_decimal(total / GIB, 0) for total in totals)
+        self._memory_title.setText(tr("{0} used, of {1} GB", name, sizes) if any(totals) else name)
+        lines = [(role, list(zip(places, values, strict=True))) for role, values in zip(_roles(), used, strict=False)]
+        self._memory.show_lines([*lines, *more], float(max(totals)))
+
     def show_above(self, anchor: QWidget) -> None:
         self.adjustSize()
         corner = anchor.mapToGlobal(QPoint(0, 0))
@@ -86,16 +103,20 @@ class HistoryPopup(Popover):
         self.setFocus()
 
 
-class _Chart(QWidget):
+class HistoryChart(QWidget):
     """Lines over five minutes, with gaps where values are unknown."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: list[tuple[str, list[tuple[float, float | None]]]] = []
+        self._lines: list[_Line] = []
         self._highest = 0.0
         self.setFixedHeight(_CHART_HEIGHT)
 
-    def show_lines(self, lines: Sequence[tuple[str, Sequence[tuple[float, float | None]]]], highest: float) -> None:
+    @property
+    def n_lines(self) -> int:
+        return len(self._lines)
+
+    def show_lines(self, lines: Sequence[_Line], highest: float) -> None:
         self._lines = [(role, list(points)) for role, points in lines]
         self._highest = highest
         self.update()
@@ -136,19 +157,39 @@ def _pieces(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[flo
 
 
 def _legend(meters: MeterState, theme: Theme, *, spilled: bool) -> str:
-    """Return the colours of the memory bar with their current numbers, as HTML."""
-    rows = []
-    for bar in meters.bars[:1]:
+    """Return the colours of the memory bar, or of the lines of several GPUs, with their current numbers, as HTML."""
+    bars = _named_bars(meters)
+    rows = list(_gpu_rows(bars) if len(bars) > 1 else _segment_rows(bars))
+    if spilled:
+        rows.append(("meter_spill", tr("Shared memory")))
+    texts = [f'<span style="color:{theme[role]}">■</span> {html.escape(text)}' for role, text in rows]
+    per_line = 1 if len(bars) > 1 else max((len(texts) + 1) // 2, 1)
+    lines = (texts[start : start + per_line] for start in range(0, len(texts), per_line))
+    return "<br>".join("&nbsp;&nbsp;&nbsp;".join(line) for line in lines)
+
+
+def _gpu_rows(bars: Sequence[tuple[str, GpuBar]]) -> Iterator[tuple[str, str]]:
+    """Yield the role and the text of the line of each GPU."""
+    for role, (name, bar) in zip(_roles(), bars, strict=False):
+        yield role, f"{name} · {meter_text.pair_text(bar.used_bytes, bar.total_bytes)}"
+
+
+def _segment_rows(bars: Sequence[tuple[str, GpuBar]]) -> Iterator[tuple[str, str]]:
+    """Yield the role and the text of each segment."""
+    for _, bar in bars:
         by_kind = {each.kind: each.n_bytes for each in bar.segments}
         for kind, role in SEGMENT_ROLES:
             if by_kind.get(kind):
-                colour = theme["text_dim"] if kind == "free" else theme[role]
                 text = f"{segment_name(kind)} {show_decimal(by_kind[kind] / GIB, 1)} GB"
-                rows.append(f'<span style="color:{colour}">■</span> {text}')
-    if spilled:
-        rows.append(f'<span style="color:{theme["meter_spill"]}">■</span> {tr("Shared memory")}')
-    half = (len(rows) + 1) // 2
-    return "<br>".join("&nbsp;&nbsp;&nbsp;".join(part) for part in (rows[:half], rows[half:]) if part)
+                yield "text_dim" if kind == "free" else role, text
+
+
+def _named_bars(meters: MeterState) -> list[tuple[str, GpuBar]]:
+    return meter_text.named_bars(meters.bars, meters.snapshot.gpus if meters.snapshot is not None else ())
+
+
+def _roles() -> Iterator[str]:
+    return itertools.cycle(_LINE_ROLES)
 
 
 def _small() -> QLabel:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from qwendesk.core.devices import Segment
+from qwendesk.core.devices import Segment, number_equal_names, short_card_name
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.plan import Comparison
 from qwendesk.core.translation import tr, tr_n
@@ -74,6 +74,14 @@ def bar_tooltip(bars: tuple[GpuBar, ...], compared: Sequence[Comparison] = ()) -
         lines.append(tr("This model: {0}", compared_text(compared)))
     lines.append(tr("Click to see the last five minutes"))
     return "\n".join(lines)
+
+
+def named_bars(bars: Sequence[GpuBar], gpus: Sequence[GpuReading]) -> list[tuple[str, GpuBar]]:
+    """Return `bars` with a name for each, in the order of `gpus`, which are all readings of the last sample."""
+    order = list(gpus)
+    placed = sorted(bars, key=lambda bar: order.index(bar.gpu) if bar.gpu in order else len(order))
+    names = number_equal_names([short_card_name(bar.gpu.name or tr("GPU")) for bar in placed])
+    return list(zip(names, placed, strict=True))
 
 
 def gpu_line_texts(bar: GpuBar, name: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Load
 from qwendesk.engine.state import Phase
 from qwendesk.meters.view import meter_text
+from qwendesk.meters.view.history_popup import HistoryChart
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.vram_bar import VramBar
 from tests.fakes.engine import FakeEngineClient, ScriptedAnswer
@@ -111,6 +112,22 @@ async def test_the_history_opens_from_the_bar_of_any_gpu(make_gaming_desk: MakeD
     desk.click("meter.gpu.1.memory")
 
     assert desk.parts.meter_views.history.isVisible()
+
+
+async def test_the_history_has_a_line_for_each_gpu(make_gaming_desk: MakeDesk) -> None:
+    desk = make_gaming_desk(has_second_card=True)
+    await desk.load()
+    await desk.look(2)
+    desk.click("meter.gpu.1.memory")
+
+    history = desk.parts.meter_views.history
+    assert "Video memory used, of 24 + 24 GB" in [label.text() for label in history.findChildren(QLabel)]
+    legend = desk.find("meter.history.legend", QLabel).text()
+    assert "RTX 3090 #1 · 22.1 / 24 GB" in legend
+    assert "RTX 3090 #2 · 9.0 / 24 GB" in legend
+    assert history.findChildren(HistoryChart)[0].n_lines == 2
+    points = desk.parts.services.meters.service.state.value.history
+    assert all(sorted(round(each / GIB) for each in point.used_by_gpu.values()) == [9, 22] for point in points[-2:])
 
 
 async def test_remedy_button_reloads_once_and_keeps_the_chat(gaming_desk: GamingDesk) -> None:
