@@ -60,11 +60,11 @@ def _is_fast(device: DeviceInfo) -> bool:
 
 
 def link_speeds(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tuple[tuple[str, float], ...]:
-    """Return device name and bytes/s of the PCIe link of each of the engine's GPUs whose link is known."""
+    """Return device name and bytes/s of the PCIe link of each of the engine's GPUs whose link at work is known."""
     return tuple(
-        (name, pcie_bandwidth(gpu.pcie_max_generation or gpu.pcie_generation, gpu.pcie_width))
+        (name, pcie_bandwidth(gpu.pcie_max_generation, gpu.pcie_width))
         for name, gpu in match_gpus(devices, gpus).items()
-        if gpu.pcie_width
+        if gpu.pcie_max_generation and gpu.pcie_width
     )
 
 

@@ -1,7 +1,8 @@
 """What the link of a graphics card is good for: loading, prompts with experts in RAM, and splits over several cards.
 
 A link is judged by its lanes now and by the generation that it reaches at work, because drivers lower the generation of
-a GPU that has nothing to do. Numbers: PCI-SIG's rates (bandwidth.py).
+a GPU that has nothing to do. Where only the generation now is known, the link counts as unknown. Numbers: PCI-SIG's
+rates (bandwidth.py).
 
 What crosses a link: the weights while a model loads; with experts in RAM, those experts for long prompts; with a split
 by layers one row of values per token, a few kilobytes; with a split by rows or tensors, rows twice in every layer, and
@@ -34,7 +35,7 @@ class LinkReport(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """The key of its reading."""
     generation: int | None = None
-    """At work if the driver tells, else now."""
+    """At work."""
     generation_now: int | None = None
     width: int | None = None
     bytes_s: float | None = None
@@ -45,7 +46,7 @@ class LinkReport(msgspec.Struct, frozen=True, kw_only=True):
     nvlinks: tuple[tuple[str, int], ...] = ()
     """Names of the cards that NVLink joins it with, each with the number of links."""
     n_cards: int = 1
-    """Cards in this PC that a model can be split over."""
+    """Cards of the same maker in this PC: engines split layers, rows and tensors over these."""
     slowest: LinkSpeed | None = None
     """The slowest link of these cards; None if one isn't known."""
 
@@ -60,7 +61,6 @@ def link_reports(gpus: Sequence[GpuReading]) -> tuple[LinkReport, ...]:
     names = number_equal_names([gpu.name or gpu.key for gpu in gpus])
     cards = [(name, gpu) for name, gpu in zip(names, gpus, strict=True) if _is_card(gpu)]
     speeds = [_speed(_bytes_s(gpu)) for _, gpu in cards]
-    slowest = None if None in speeds else max(speeds, key=lambda speed: _ORDER[speed or "slow"], default=None)
     reports = []
     for (name, gpu), speed in zip(cards, speeds, strict=True):
         nvlinks = tuple(
@@ -70,7 +70,8 @@ def link_reports(gpus: Sequence[GpuReading]) -> tuple[LinkReport, ...]:
         )
         if speed is None and not nvlinks:
             continue
-        generation = _generation(gpu)
+        same_maker = [speed for speed, (_, other) in zip(speeds, cards, strict=True) if _may_share_maker(gpu, other)]
+        generation = gpu.pcie_max_generation
         reports.append(
             LinkReport(
                 name=name,
@@ -82,8 +83,8 @@ def link_reports(gpus: Sequence[GpuReading]) -> tuple[LinkReport, ...]:
                 copy_bytes_s=pcie_bandwidth(generation, gpu.pcie_width),
                 speed=speed,
                 nvlinks=nvlinks,
-                n_cards=len(cards),
-                slowest=slowest,
+                n_cards=len(same_maker),
+                slowest=_slowest(same_maker),
             )
         )
     return tuple(reports)
@@ -102,20 +103,25 @@ def gpu_links(devices: Sequence[DeviceInfo], gpus: Sequence[GpuReading]) -> tupl
     )
 
 
-_ORDER: dict[LinkSpeed, int] = {"fast": 0, "enough": 1, "slow": 2}
+_SLOWEST_FIRST: tuple[LinkSpeed, ...] = ("slow", "enough", "fast")
 
 
 def _is_card(gpu: GpuReading) -> bool:
     return not gpu.unified and (gpu.total_bytes is None or gpu.total_bytes >= _SMALLEST_CARD_BYTES)
 
 
-def _generation(gpu: GpuReading) -> int | None:
-    return gpu.pcie_max_generation or gpu.pcie_generation
+def _may_share_maker(gpu: GpuReading, other: GpuReading) -> bool:
+    return gpu.vendor == other.vendor or gpu.vendor is None or other.vendor is None
+
+
+def _slowest(speeds: Sequence[LinkSpeed | None]) -> LinkSpeed | None:
+    """Return the slowest of the speeds; None if one isn't known."""
+    return None if None in speeds else next(speed for speed in _SLOWEST_FIRST if speed in speeds)
 
 
 def _bytes_s(gpu: GpuReading) -> float | None:
-    generation = _generation(gpu)
-    return pcie_rate(generation, gpu.pcie_width) if generation and gpu.pcie_width else None
+    generation, width = gpu.pcie_max_generation, gpu.pcie_width
+    return pcie_rate(generation, width) if generation and width else None
 
 
 def _speed(bytes_s: float | None) -> LinkSpeed | None:

@@ -208,7 +208,7 @@ def test_plan_for_this_pc_judges_the_links_of_its_cards(
     names = ("RTX 3090", "RTX 3090")
     devices = tuple(DeviceInfo(f"CUDA{n}", name, "gpu", "CUDA", 24 * GIB, 23 * GIB) for n, name in enumerate(names))
     readings = tuple(
-        GpuReading(pci=f"0000:0{n}:00.0", name="RTX 3090", total_bytes=24 * GIB, pcie_generation=3, pcie_width=4)
+        GpuReading(pci=f"0000:0{n}:00.0", name="RTX 3090", total_bytes=24 * GIB, pcie_max_generation=3, pcie_width=4)
         for n in (1, 2)
     )
 

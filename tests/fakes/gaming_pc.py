@@ -121,6 +121,7 @@ class GamingPc:
             core_mhz=1695,
             memory_mhz=9501,
             pcie_generation=4,
+            pcie_max_generation=4,
             pcie_width=16,
             processes=tuple(rows),
         )

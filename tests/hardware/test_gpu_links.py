@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from qwendesk.core.devices import DeviceInfo, GpuLink
+from qwendesk.core.gpu_split import best_split
 from qwendesk.core.plan import cards_of
 from qwendesk.core.units import GIB
 from qwendesk.engines.link_text import link_sentences, link_text
@@ -42,6 +43,27 @@ def test_an_idle_card_is_judged_by_what_it_does_at_work() -> None:
     assert (report.speed, report.is_idle) == ("fast", True)
     assert link_text(report).startswith("At work, PCIe 4.0 ×16 carries 31.5 GB/s each way. It shows 1.0 now")
     assert "now" not in link_sentences((card(),))["0000:01:00.0"]
+
+
+def test_the_speed_at_idle_says_nothing_of_the_link_at_work() -> None:
+    idle = tuple(
+        card(number, name="Radeon RX 7900 XTX", vendor="amd", pcie_generation=1, pcie_max_generation=None)
+        for number in (1, 2)
+    )
+    assert link_reports(idle) == ()
+    devices = tuple(DeviceInfo(f"ROCm{n}", "Radeon RX 7900 XTX", "gpu", "ROCm", 24 * GIB, 23 * GIB) for n in range(2))
+    split = best_split(cards_of(devices, None, gpu_links(devices, idle)))
+    assert "doesn't know how the cards are linked" in split.reason
+
+
+def test_cards_of_two_makers_are_not_split_together() -> None:
+    other = card(2, name="Radeon RX 7900 XTX", vendor="amd")
+    assert all("split mode" not in text for text in link_sentences((card(1), other)).values())
+    said = link_sentences((card(1), other, card(3)))
+    assert "tensor can pay off too" in said["0000:01:00.0"]
+    assert "tensor" not in said["0000:02:00.0"]
+    slow = msgspec.structs.replace(other, pcie_width=1)
+    assert "tensor can pay off too" in link_sentences((card(1), slow, card(3)))["0000:03:00.0"]
 
 
 def test_one_card_in_a_full_slot_needs_no_advice() -> None:

@@ -1,8 +1,11 @@
 """Reads AMD and Intel GPUs on Linux through sysfs, with the drivers amdgpu, xe and i915."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from qwendesk.hardware.probes.base import ProbeRequest, ProbeResult, list_folder, number_in, pci_address, read_text
 from qwendesk.hardware.snapshot import GpuReading
@@ -34,6 +37,17 @@ _INTEL_MEMORY_FILES = ("device/tile0/physical_vram_size_bytes", "lmem_total_byte
 _INTEL_CLOCK_FILES = ("device/tile0/gt0/freq0/act_freq", "gt_act_freq_mhz")
 
 
+class PcieLink(msgspec.Struct, frozen=True):
+    """The link between a graphics card and its slot; None stands for what isn't known."""
+
+    generation: int | None
+    """Now: drivers lower it while the GPU is idle."""
+    max_generation: int | None
+    """What both the card and its slot can do."""
+    width: int | None
+    """Lanes in use."""
+
+
 class LinuxAmdProbe:
     """Reads the cards with the vendor ID of AMD."""
 
@@ -50,7 +64,7 @@ class LinuxAmdProbe:
 def _amd_reading(card: Path) -> GpuReading:
     """Return the reading of one card. Values whose files are missing or can't be read are unknown."""
     device = card / "device"
-    sensors = hwmon_of(device)
+    sensors, link = hwmon_of(device), pcie_link(device)
     total = number_in(read_text(device / "mem_info_vram_total"))
     core = sensor(sensors, "freq1_input", per_unit=1e6)
     memory = sensor(sensors, "freq2_input", per_unit=1e6)
@@ -71,8 +85,9 @@ def _amd_reading(card: Path) -> GpuReading:
         temperature_c=sensor(sensors, "temp1_input", per_unit=1e3),
         core_mhz=None if core is None else round(core),
         memory_mhz=None if memory is None else round(memory),
-        pcie_generation=link_generation(read_text(device / "current_link_speed")),
-        pcie_width=number_in(read_text(device / "current_link_width")),
+        pcie_generation=link.generation,
+        pcie_max_generation=link.max_generation,
+        pcie_width=link.width,
     )
 
 
@@ -107,7 +122,7 @@ class LinuxIntelProbe:
 
     def _reading(self, card: Path, now_s: float) -> GpuReading:
         device, driver = card / "device", driver_of(card)
-        sensors = hwmon_of(device)
+        sensors, link = hwmon_of(device), pcie_link(device)
         total = _first_number(card, _INTEL_MEMORY_FILES)
         return GpuReading(
             pci=pci_of(card),
@@ -119,8 +134,9 @@ class LinuxIntelProbe:
             power_limit_w=sensor(sensors, "power1_max", per_unit=1e6),
             temperature_c=sensor(sensors, "temp1_input", "temp2_input", per_unit=1e3),
             core_mhz=_first_number(card, _INTEL_CLOCK_FILES),
-            pcie_generation=link_generation(read_text(device / "current_link_speed")),
-            pcie_width=number_in(read_text(device / "current_link_width")) or None,
+            pcie_generation=link.generation,
+            pcie_max_generation=link.max_generation,
+            pcie_width=link.width,
         )
 
     def _power(self, card: str, joules: float | None, now_s: float) -> float | None:
@@ -161,6 +177,37 @@ def driver_of(card: Path) -> str | None:
 def link_generation(text: str | None) -> int | None:
     """Return the PCIe generation of a link speed: 4 for "16.0 GT/s PCIe"; None if unknown."""
     return _GENERATIONS.get((text or "").split(" ")[0])
+
+
+def pcie_link(device: Path) -> PcieLink:
+    """Return the link of the card that the GPU in folder `device` is on."""
+    card, slot = _ends_of_link(device)
+    now, *most = (
+        link_generation(read_text(path))
+        for path in (card / "current_link_speed", card / "max_link_speed", slot / "max_link_speed")
+    )
+    known = [each for each in most if each is not None]
+    width = number_in(read_text(card / "current_link_width")) or None
+    return PcieLink(now, min(known) if len(known) == len(most) else None, width)
+
+
+def _ends_of_link(device: Path) -> tuple[Path, Path]:
+    """Return the folders of the card's end and of the slot's end of the link.
+
+    Many cards of AMD and Intel have a PCIe switch. The GPU's own link then ends at that switch and says nothing of the
+    slot: an Intel Arc shows 2.5 GT/s and one lane there. The outermost bridge of the GPU's maker has the link to the
+    slot, whose end is a root port or belongs to another maker.
+    """
+    # The folders of sysfs are nested as the devices are.
+    card = Path(os.path.realpath(device))
+    maker = read_text(card / "vendor")
+    while _is_below_root_port(card.parent) and read_text(card.parent / "vendor") == maker:
+        card = card.parent
+    return card, card.parent
+
+
+def _is_below_root_port(device: Path) -> bool:
+    return pci_address(device.name) is not None and pci_address(device.parent.name) is not None
 
 
 def hwmon_of(device: Path) -> Path | None:

@@ -28,7 +28,7 @@ from tests.gguf_files import moe_35b
 
 RTX = GpuReading(
     name="NVIDIA GeForce RTX 4090", vendor="nvidia", driver="575.64", total_bytes=24 * GIB, used_bytes=2 * GIB,
-    pcie_generation=4, pcie_width=16,
+    pcie_generation=4, pcie_max_generation=4, pcie_width=16,
 )  # fmt: skip
 IRIS = GpuReading(name="Intel(R) Iris(R) Xe", vendor="intel", unified=True)
 

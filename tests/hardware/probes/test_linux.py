@@ -21,7 +21,8 @@ RX_7900 = {
     "card1/device/mem_info_gtt_total": "33554432000",
     "card1/device/mem_info_gtt_used": "1500000000",
     "card1/device/gpu_busy_percent": "98",
-    "card1/device/current_link_speed": "16.0 GT/s PCIe",
+    "card1/device/current_link_speed": "2.5 GT/s PCIe",
+    "card1/device/max_link_speed": "16.0 GT/s PCIe",
     "card1/device/current_link_width": "16",
     "card1/device/hwmon/hwmon4/power1_average": "287000000",
     "card1/device/hwmon/hwmon4/power1_cap": "339000000",
@@ -58,7 +59,37 @@ def test_discrete_amd_card_is_read(tmp_path):
     assert (gpu.pci, gpu.vendor, gpu.driver, gpu.unified) == ("0000:03:00.0", "amd", "amdgpu", False)
     assert (gpu.total_bytes, gpu.used_bytes, gpu.shared_used_bytes) == (25753026560, 24000000000, 1500000000)
     assert (gpu.busy_percent, gpu.power_w, gpu.power_limit_w, gpu.temperature_c) == (98.0, 287.0, 339.0, 63.0)
-    assert (gpu.core_mhz, gpu.memory_mhz, gpu.pcie_generation, gpu.pcie_width) == (2482, 1249, 4, 16)
+    assert (gpu.core_mhz, gpu.memory_mhz, gpu.pcie_generation, gpu.pcie_width) == (2482, 1249, 1, 16)
+    assert gpu.pcie_max_generation is None, "what the slot can do isn't known"
+
+
+def test_an_idle_card_has_the_speed_that_it_and_its_slot_reach(tmp_path):
+    """A card for PCIe 4.0 in a slot with 3.0, whose root port is of the maker of the CPU."""
+    device = write_files(
+        tmp_path / "pci0000:00" / "0000:00:01.0" / "0000:03:00.0",
+        {name.removeprefix("card1/device/"): text for name, text in RX_7900.items() if "device/" in name},
+    )
+    write_files(device.parent, {"vendor": "0x1022", "max_link_speed": "8.0 GT/s PCIe"})
+    root = write_files(tmp_path / "drm", {"card1/dev": "226:1"})
+    (root / "card1" / "device").symlink_to(device)
+    (gpu,) = LinuxAmdProbe(root).read(NOW).gpus
+    assert (gpu.pcie_generation, gpu.pcie_max_generation, gpu.pcie_width) == (1, 3, 16)
+
+
+def test_a_card_with_a_switch_has_the_link_of_the_switch_to_the_slot(tmp_path):
+    """An Intel Arc on an Intel CPU: the GPU's link to the switch on its card shows 2.5 GT/s and one lane."""
+    slow = {"vendor": "0x8086", "current_link_speed": "2.5 GT/s PCIe", "max_link_speed": "2.5 GT/s PCIe"}
+    port = write_files(
+        tmp_path / "pci0000:00" / "0000:00:01.0", {"vendor": "0x8086", "max_link_speed": "32.0 GT/s PCIe"}
+    )
+    switch = write_files(port / "0000:01:00.0", slow | {"max_link_speed": "16.0 GT/s PCIe", "current_link_width": "8"})
+    arc = {name.removeprefix("card1/device/"): text for name, text in ARC.items()}
+    device = write_files(switch / "0000:02:01.0" / "0000:04:00.0", arc | slow | {"current_link_width": "1"})
+    write_files(device.parent, slow)
+    root = write_files(tmp_path / "drm", {"card1/dev": "226:1"})
+    (root / "card1" / "device").symlink_to(device)
+    (gpu,) = LinuxIntelProbe(root).read(NOW).gpus
+    assert (gpu.pcie_generation, gpu.pcie_max_generation, gpu.pcie_width) == (1, 4, 8)
 
 
 def test_a_strix_halo_is_known_by_its_id_even_if_much_memory_is_set_aside_for_it(tmp_path):
