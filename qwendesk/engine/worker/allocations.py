@@ -57,17 +57,20 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
             max(kept.get(source, 0), n_bytes) if match["what"] == "compute" else kept.get(source, 0) + n_bytes
         )
     for fields in found.values():
-        fields["weights_bytes"] = _without_repacked_copies(fields.get("weights_bytes", {}))
+        fields["weights_bytes"] = _without_repacked_copies(fields.get("weights_bytes", {}), lazy_bytes)
     sums = {device: {field: sum(parts.values()) for field, parts in fields.items()} for device, fields in found.items()}
     if lazy_bytes and "CPU" in sums:
         sums["CPU"]["weights_bytes"] = max(sums["CPU"].get("weights_bytes", 0) - lazy_bytes, 0)
     return tuple(Allocation(device, **fields) for device, fields in sums.items())
 
 
-def _without_repacked_copies(weights: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes by their sources, without repacked weights whose originals are mapped."""
-    is_mapped = any("_Mapped " in source for source in weights)
-    return {source: size for source, size in weights.items() if not (is_mapped and _REPACKED in source)}
+def _without_repacked_copies(weights: Mapping[str, int], lazy_bytes: int) -> dict[str, int]:
+    """Return the sizes by their sources, without repacked weights whose originals are mapped too.
+
+    If only a table is mapped, which is read lazily, the repacked weights have no other copy.
+    """
+    mapped = sum(size for source, size in weights.items() if "_Mapped " in source) - lazy_bytes
+    return {source: size for source, size in weights.items() if _REPACKED not in source or size > mapped}
 
 
 def with_vision_weights(allocations: tuple[Allocation, ...], device: str, n_bytes: int) -> tuple[Allocation, ...]:

@@ -54,6 +54,17 @@ def test_repacked_weights_of_a_mapped_file_count_once(lines: tuple[str, ...], mi
     assert cpu.weights_bytes == pytest.approx(mib * MIB, abs=1)
 
 
+def test_repacked_weights_beside_a_mapped_table_count() -> None:
+    lines = [
+        "load_tensors: tensor per_layer_token_embd.weight (size = 28 MiB) lazy read enabled",
+        "load_tensors: CPU_Mapped model buffer size = 28.00 MiB",
+        "load_tensors: CPU model buffer size = 3.00 MiB",
+        "load_tensors: CPU_REPACK model buffer size = 5.50 MiB",
+    ]
+    (cpu,) = read_allocations(lines, NAMES)
+    assert cpu.weights_bytes == 8.5 * MIB
+
+
 def test_a_buffer_reserved_twice_counts_once() -> None:
     lines = [
         "sched_reserve: CUDA0 compute buffer size = 100.00 MiB",
