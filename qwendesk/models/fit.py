@@ -38,7 +38,8 @@ _OTHER_RAM_BYTES, _OTHER_RAM_SHARE = 5 * GIB, 0.4
 
 COMFORTABLE_RAM_BYTES = 2 * GIB
 """A model in RAM that leaves less of it free than this is a tight fit."""
-_LONG_CONTEXT = 65_536
+LONG_CONTEXT = 65_536
+"""A context of this many tokens counts as long."""
 
 
 class Pc(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +137,7 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
         A plan for the CPU takes the longest context that fits, so one that is tight with a long context can do with
         less.
         """
-        return self.kind == "cpu" and self.is_tight and self.n_ctx < _LONG_CONTEXT
+        return self.kind == "cpu" and self.is_tight and self.n_ctx < LONG_CONTEXT
 
     @property
     def rank(self) -> int:

@@ -12,7 +12,7 @@ from qwendesk.core.translation import tr
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import Benchmark, CatalogFile, CatalogModel, Note, Quality, Repository, SpeedReport
 from qwendesk.models.expected_speed import ExpectedSpeed, expect_speed
-from qwendesk.models.fit import FitLabel
+from qwendesk.models.fit import LONG_CONTEXT, FitLabel
 
 Reason = Literal["best_in_vram", "good_with_experts_in_ram", "good_on_cpu", "smaller_to_fit", "partly_in_ram"]
 """Why a quant is recommended: it is the best in video memory with a long context; the best with experts in RAM; the
@@ -50,7 +50,7 @@ LARGEST_IN_RAM = "Q4_K_M"
 _LIKE_LARGEST = "UD-Q4_K_XL"
 """Taken in place of LARGEST_IN_RAM for a model that is offered in neither Q4_K_M nor UD-Q4_K_M, as Flash-Next is."""
 _THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
-_LONG_CONTEXT, _ENOUGH_CONTEXT, _SHORT_CONTEXT = 65_536, 32_768, 8_192
+_ENOUGH_CONTEXT, _SHORT_CONTEXT = 32_768, 8_192
 
 
 class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reaso
     # A dense model can't have experts in RAM: 4 bits with a short context are better for it than 3 with a longer one.
     is_dense = not any(each.fit.kind == "experts" for each in quants)
     lower = COARSE | _THREE_BITS if is_dense else COARSE
-    for context in (_LONG_CONTEXT, _ENOUGH_CONTEXT, *((_SHORT_CONTEXT,) if is_dense else ())):
+    for context in (LONG_CONTEXT, _ENOUGH_CONTEXT, *((_SHORT_CONTEXT,) if is_dense else ())):
         whole = [each for each in good if each.fit.kind == "vram" and each.fit.n_ctx >= context]
         if whole and whole[0].quant not in lower:
             return whole[0], "best_in_vram"
