@@ -67,7 +67,7 @@ def best_split(cards: Sequence[Card], n_heads: int = 0, n_kv_heads: int = 0) -> 
         return Split(1, n_cards, reason=f"Tensor parallel takes 2, 4 or 8 cards{heads}. So whole layers are divided.")
     reason = (
         "QwenDesk doesn't know how the cards are linked. Tensor parallel needs NVLink, or PCIe 4.0 x8 or more for each "
-        f"card. With slower slots, put all {n_cards} into pipeline parallel instead."
+        f"card. With slower slots, use a pipeline-parallel size of {n_cards} instead."
     )
     return Split(n_cards, reason=reason)
 

@@ -45,7 +45,7 @@ def vllm_arguments(
     args += ["--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "qwen3_coder"]
     if not answer.enable_thinking:
         args += ["--default-chat-template-kwargs", '{"enable_thinking": false}']
-    return args, [*notes, *_about_pc("vLLM", serving, split, windows=windows)]
+    return args, [*notes, *_pc_notes("vLLM", serving, split, windows=windows)]
 
 
 def sglang_command(
@@ -66,7 +66,7 @@ def sglang_command(
     notes.append(f"SGLang takes these with each request, not here: {json.dumps(dict(sampling))}")
     if not answer.enable_thinking:
         notes.append('So does thinking: {"chat_template_kwargs": {"enable_thinking": false}}')
-    notes += _about_pc("SGLang", serving, split, windows=windows)
+    notes += _pc_notes("SGLang", serving, split, windows=windows)
     return "\n".join([shlex.join(args), *(f"# {note}" for note in notes)])
 
 
@@ -75,7 +75,7 @@ def _sizes(split: Split, tensor: str, pipeline: str) -> list[str]:
     return [word for flag, size in sizes if size > 1 for word in (flag, str(size))]
 
 
-def _about_pc(program: str, serving: Serving, split: Split, *, windows: bool) -> list[str]:
+def _pc_notes(program: str, serving: Serving, split: Split, *, windows: bool) -> list[str]:
     """Return what to say about the split, and about systems and cards that the program doesn't run on."""
     notes = [split.reason] if split.reason else []
     if split.order:

@@ -39,13 +39,13 @@ _FULL_CONTEXT, _THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTE
 """_THINKING_CONTEXT is what the model cards advise for reasoning."""
 
 
-def _in_ram(offer: Offer) -> tuple[str, ...]:
+def _quants_in_ram(offer: Offer) -> tuple[str, ...]:
     """Return the names of the quants in 4 bits that may have weights in RAM."""
     return _from_to(largest_in_ram(offer.quants), "IQ4_XS")
 
 
-def _of_large(offer: Offer) -> tuple[str, ...]:
-    """Return the names of the quants that a large model is taken in."""
+def _quants_of_large_models(offer: Offer) -> tuple[str, ...]:
+    """Return the names of the quants that a large model may be taken in."""
     return _from_to(largest_in_ram(offer.quants), "UD-IQ3_XXS")
 
 
@@ -141,7 +141,7 @@ def _deep(offer: Offer) -> Choice | None:
         return Choice(purpose="deep", offer=offer, quant=quant) if is_readable and not is_coarse else None
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     is_large = offer.model.params_b >= _LARGE_B
-    in_ram = _in_ram(offer)
+    in_ram = _quants_in_ram(offer)
     four_bits = in_ram if is_large else _FOUR_BITS
     for quants in ([each for each in readable if _is_comfortable(each)], readable):
         found = (
@@ -153,7 +153,7 @@ def _deep(offer: Offer) -> Choice | None:
         )
         if found is not None:
             return Choice(purpose="deep", offer=offer, quant=found)
-    found = _first(readable, _of_large(offer) if is_large else _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
+    found = _first(readable, _quants_of_large_models(offer) if is_large else _THREE_BITS, ("vram",), _SHORTEST_CONTEXT)
     return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
 
 
@@ -174,7 +174,7 @@ def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None
 def _with_long_context(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> QuantOffer | None:
     """Return the best quant that fits with experts in RAM, planned for a long context."""
     for quant in _usable(offer):
-        if quant.quant not in _in_ram(offer):
+        if quant.quant not in _quants_in_ram(offer):
             continue
         plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
         if plan is None or plan.kind not in ("vram", "some_experts_in_ram", "all_experts_in_ram"):
@@ -200,8 +200,8 @@ def _quality(offer: Offer) -> Choice | None:
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     if offer.model.params_b >= _LARGE_B:
         mostly_on_gpu = [each for each in readable if 2 * each.fit.on_cpu <= each.fit.of_layers]
-        found = _first(mostly_on_gpu, _in_ram(offer), ("vram", "experts"), _SHORT_CONTEXT) or _first(
-            mostly_on_gpu, _of_large(offer), ("vram",), _SHORT_CONTEXT
+        found = _first(mostly_on_gpu, _quants_in_ram(offer), ("vram", "experts"), _SHORT_CONTEXT) or _first(
+            mostly_on_gpu, _quants_of_large_models(offer), ("vram",), _SHORT_CONTEXT
         )
     elif offer.is_mixture:
         found = _first(readable, _SIX_BITS, ("vram", "experts"), _SHORT_CONTEXT)

@@ -153,7 +153,9 @@ def test_tensor_parallel_divides_the_attention_heads() -> None:
 
 def test_unknown_links_are_said_to_be_unknown() -> None:
     assert split(cards(None, None)) == (2, 1)
-    assert "doesn't know how the cards are linked" in best_split(cards(None, None), 16, 2).reason
+    reason = best_split(cards(None, None), 16, 2).reason
+    assert "doesn't know how the cards are linked" in reason
+    assert reason.endswith("use a pipeline-parallel size of 2 instead.")
     assert split(cards(None, X4)) == (1, 2), "one slow link is enough"
 
 

@@ -206,7 +206,7 @@ def _hardware(snapshot: Snapshot | None, platform: str) -> tuple[tuple[str, str]
     for name, gpu in zip(names, snapshot.gpus, strict=True):
         rows.append((name, _gpu(gpu)))
         if gpu.key in links:
-            rows.append((tr("Its link"), links[gpu.key]))
+            rows.append((tr("PCIe link"), links[gpu.key]))
         rows.append((tr("When memory runs out"), sysmem_fallback(gpu, platform)))
     if not rows:
         rows.append((tr("GPUs"), tr("None found. The model runs on the CPU, from RAM.")))

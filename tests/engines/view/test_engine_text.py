@@ -55,7 +55,7 @@ def test_a_hybrid_laptop_has_both_gpus() -> None:
     found = rows(known, "win32")
     assert found["Intel(R) Iris(R) Xe"] == "uses the RAM"
     assert found["NVIDIA GeForce RTX 4090"] == "22.0 GB of 24.0 GB free, driver 575.64, PCIe 4.0 ×16"
-    assert found["Its link"] == "PCIe 4.0 ×16 carries 31.5 GB/s each way. That is enough for everything."
+    assert found["PCIe link"] == "PCIe 4.0 ×16 carries 31.5 GB/s each way. That is enough for everything."
     assert found["Note"] == "A note."
 
 
