@@ -57,6 +57,7 @@ def _file_info(repo: str, path: str) -> dict[str, Any]:
         "context_length": facts.context_length,
         "block_count": facts.block_count,
         "expert_count": facts.expert_count,
+        "mtp_layers": facts.nextn_layers,
         "split_count": facts.split_count,
     }
     return {"repo": repo, "files": [msgspec.to_builtins(file)], "header": header}
@@ -69,7 +70,9 @@ def _as_text(result: dict[str, Any]) -> str:
         sha256 = file["sha256"] or tr("unknown")
         lines.append(tr("{0}  ({1}, {2}, SHA-256 {3})", file["path"], show_bytes(file["n_bytes"]), date, sha256))
     if header := result.get("header"):
-        layers = tr_n("{0} layer", "{0} layers", header["block_count"])
+        layers = tr_n("{0} layer", "{0} layers", header["block_count"] - header["mtp_layers"])
         lines.append(f"{header['name']}: {header['architecture']}, {header['quant']}, {layers}")
         lines.append(tr("Context length {0}", show_tokens(header["context_length"])))
+        if header["mtp_layers"]:
+            lines.append(tr("MTP inside: a layer for speculative decoding. QwenDesk leaves it out when it loads."))
     return "\n".join(lines or [tr("No GGUF files found.")]) + "\n"

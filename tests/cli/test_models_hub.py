@@ -69,6 +69,15 @@ def test_info_reads_a_header_without_the_file(hub):
     assert "mmproj-BF16.gguf" in models(hub, "info", REPO).stdout
 
 
+def test_info_says_whether_mtp_is_inside(hub):
+    mtp = model_values(qwen35moe__block_count=41, qwen35moe__nextn_predict_layers=1)
+    hub.add(REPO, "mtp-inside-4B.gguf", header_of(mtp))
+    with_mtp = models(hub, "info", f"{REPO}/mtp-inside-4B.gguf").stdout
+    assert "40 layers" in with_mtp
+    assert "MTP inside" in with_mtp
+    assert "MTP" not in models(hub, "info", f"{REPO}/whole-4B.gguf").stdout
+
+
 def test_search_marks_uncensored_models(hub):
     hub.add("who/Made-Up-abliterated-GGUF", "a.gguf", MODEL)
     done = models(hub, "search", "made-up")

@@ -205,11 +205,13 @@ def _facts_line(opened: OpenedRepo) -> str:
 
 
 def _header_text(facts: ModelFacts) -> str:
-    """Return "Qwen3.5 9B · qwen35 · 32 layers · context 256K"."""
+    """Return "Qwen3.5 9B · qwen35 · 32 layers · context 256K". The layer for speculative decoding counts apart."""
+    layers = facts.block_count - facts.nextn_layers
     parts = [
         facts.name,
         facts.architecture,
-        tr_n("{0} layer", "{0} layers", facts.block_count) if facts.block_count else "",
+        tr_n("{0} layer", "{0} layers", layers) if layers else "",
+        tr("MTP inside (not used)") if facts.nextn_layers else "",
         tr_n("{0} expert", "{0} experts", facts.expert_count) if facts.expert_count else "",
         tr("context {0}", show_tokens(facts.context_length)) if facts.context_length else "",
     ]

@@ -75,6 +75,16 @@ async def test_search_then_open_shows_files_with_sizes_and_fit(hub: FakeHub, mak
     assert desk.is_shown(f"hub.hit.{REPO}")
 
 
+async def test_the_header_says_whether_mtp_is_inside(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
+    values = model_values(qwen35moe__block_count=41, qwen35moe__nextn_predict_layers=1)
+    hub.add("someone/New-4B-GGUF", "New-4B-Q4_K_M.gguf", header_of(values) + bytes(40_000))
+    desk = await open_tab(make_desk)
+    await search(desk, "new")
+    desk.click("hub.open.someone/New-4B-GGUF")
+    await desk.until(lambda: desk.has("hub.repo.facts") and "layers" in desk.text_of("hub.repo.facts"))
+    assert "40 layers · MTP inside (not used)" in desk.text_of("hub.repo.facts")
+
+
 async def test_models_that_do_not_fit_can_be_hidden(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
     desk = await open_tab(make_desk)
     await search(desk, "model")
