@@ -23,7 +23,7 @@ from qwendesk.models.purposes import (
 )
 from qwendesk.models.ranking import BEST_FIRST, COARSE, Offer
 from qwendesk.models.view.offer_texts import table_text
-from tests.models.advice import ADVICE, AdviceRow, pc_of
+from tests.models.advice import ADVICE, AdvicePc, AdviceRow, pc_of
 
 PURPOSE_ROWS = [row for row in ADVICE.rows if row.purpose != "plan"]
 PLAN_ROWS = [row for row in ADVICE.rows if row.purpose == "plan"]
@@ -153,6 +153,16 @@ def test_a_gpu_that_shares_the_ram_keeps_the_table_there() -> None:
 def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:
     first = choices_on(one_card(16, 128, "RTX 5080"), "quality")[0]
     assert (first.quant.quant, first.quant.fit.kind) == ("Q8_0", "experts")
+
+
+@pytest.mark.parametrize(("gib", "quant"), [(64, ""), (96, "Q4_K_M")])
+def test_macs_from_64_gb_are_told_of_the_122b_for_the_best_quality(gib: int, quant: str) -> None:
+    """Collected advice: 122B from 64 GB, Q4_K_M from 96. Every Mac was told to take 35B-A3B Q8_0 before."""
+    pc = AdvicePc(name="M4 Max", gpus=(), unified=gib, backend="metal", ram=0)
+    first = choices_on(pc_of(pc), "quality")[0]
+    assert first.offer.id == "Qwen3.5-122B-A10B"
+    assert first.quant.quant == (quant or first.quant.quant)
+    assert first.quant.fit.fits
 
 
 def test_a_card_too_small_for_a_full_context_puts_experts_in_ram() -> None:
