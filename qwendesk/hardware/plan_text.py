@@ -47,7 +47,7 @@ def explanations(
         _cache(facts, requested, chosen),
         _vision(mmproj, requested, chosen, memory),
         _batch(requested, chosen),
-        _new_family(facts),
+        _unknown_family(facts),
     )
     return tuple(sentence for sentence in choices if sentence)
 
@@ -88,10 +88,10 @@ def warning(kind: PlanKind, memory: MemoryUse, *, fits: bool, drive: DriveKind =
     return ""
 
 
-def _new_family(facts: ModelFacts) -> str:
+def _unknown_family(facts: ModelFacts) -> str:
     if family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name) != "other":
         return ""
-    return tr("This model is new to QwenDesk, so the plan is made from its header alone.")
+    return tr("QwenDesk doesn't know this model, so the plan is made from its header alone.")
 
 
 def _memory(memory: MemoryUse, *, fits: bool) -> Iterator[str]:

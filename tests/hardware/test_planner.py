@@ -64,12 +64,16 @@ def test_large_gpu_takes_everything_at_full_precision() -> None:
     assert (chosen.type_k, chosen.type_v, chosen.n_threads, chosen.n_ubatch) == ("f16", "f16", 8, 512)
 
 
-def test_a_model_of_an_unknown_family_is_planned_by_its_header_and_called_new() -> None:
+def test_a_model_of_an_unknown_family_is_planned_by_its_header_and_not_called_new() -> None:
+    """Llama and Gemma are no newer than QwenDesk."""
     known = plan(moe_35b(), gpu(24))
-    new = plan(moe_35b(name="Qwen9-35B-A3B", basename="", path="/models/Qwen9.gguf"), gpu(24))
-
-    assert new.memory == known.memory
-    assert new.why == (*known.why, "This model is new to QwenDesk, so the plan is made from its header alone.")
+    for name in ("Qwen9-35B-A3B", "Qwen3-30B-A3B"):
+        other = plan(moe_35b(name=name, basename="", path=f"/models/{name}.gguf"), gpu(24))
+        assert other.memory == known.memory
+        assert other.why == (
+            *known.why,
+            "QwenDesk doesn't know this model, so the plan is made from its header alone.",
+        )
 
 
 def test_the_cache_is_quantised_before_experts_move() -> None:

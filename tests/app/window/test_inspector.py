@@ -69,14 +69,17 @@ async def test_sampling_tab_follows_the_loaded_model(make_desk: Callable[[], Des
 
 @pytest.mark.parametrize(
     ("recommended", "temperature", "said"),
-    [({"temperature": 0.55}, 0.55, "its file recommends these values"), ({}, 0.8, "these are llama.cpp's values")],
+    [
+        ({"temperature": 0.55}, 0.55, "QwenDesk doesn't know this model: its file recommends these values."),
+        ({}, 0.8, "QwenDesk doesn't know this model: these are llama.cpp's values."),
+    ],
 )
-async def test_sampling_tab_says_that_a_model_is_new_and_where_its_values_are_from(
+async def test_sampling_tab_says_that_a_model_is_unknown_and_where_its_values_are_from(
     make_desk: Callable[[], Desk], recommended: dict[str, float], temperature: float, said: str
 ) -> None:
     desk = make_desk()
     desk.client.report = msgspec.structs.replace(
-        DEMO_REPORT, architecture="qwen9", recommended_sampling=dict(recommended)
+        DEMO_REPORT, architecture="llama", recommended_sampling=dict(recommended)
     )
     toggle_inspector(desk)
     desk.click("inspector.tab.sampling")

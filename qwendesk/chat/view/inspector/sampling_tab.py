@@ -223,10 +223,10 @@ def _source_text(source: PresetSource) -> str:
     """Return what to say of a model whose card QwenDesk doesn't know; "" for any other."""
     match source:
         case "file":
-            return tr("This model is new to QwenDesk: its file recommends these values.")
+            return tr("QwenDesk doesn't know this model: its file recommends these values.")
         case "llama.cpp":
             return tr(
-                "This model is new to QwenDesk: these are llama.cpp's values. Its model card may name better ones."
+                "QwenDesk doesn't know this model: these are llama.cpp's values. Its model card may name better ones."
             )
         case "card":
             return ""
