@@ -228,16 +228,15 @@ def _vision(mmproj: ModelFacts | None, requested: LoadOptions, chosen: LoadOptio
         return tr("Pictures are off.")
     if mmproj is None:
         return ""
-    n_bytes = show_bytes(sum(device.vision_bytes for device in (*memory.gpus, memory.ram)))
     if not memory.gpus:
-        return tr("The CPU processes pictures ({0}).", n_bytes)
+        return tr("The CPU processes pictures.")
     if chosen.vision == "gpu":
-        return tr("The GPU processes pictures ({0}).", n_bytes)
+        return tr("The GPU processes pictures.")
     if requested.vision == "cpu":
-        return tr("The CPU processes pictures, as you set ({0}). Slower.", n_bytes)
+        return tr("The CPU processes pictures, as you set. Slower.")
     if memory.is_unified:
-        return tr("The CPU processes pictures, because the GPU may not use more of the memory ({0}). Slower.", n_bytes)
-    return tr("The CPU processes pictures to save video memory ({0}). Slower.", n_bytes)
+        return tr("The CPU processes pictures, because the GPU may not use more of the memory. Slower.")
+    return tr("The CPU processes pictures to save video memory. Slower.")
 
 
 def _batch(requested: LoadOptions, chosen: LoadOptions) -> str:

@@ -326,8 +326,23 @@ def test_each_decision_has_a_reason() -> None:
     assert f"The experts of {found.options.n_cpu_moe} of 40 layers are in RAM, the fewest that fit" in text
     assert "Context: 64K of 256K" in text
     assert "KV cache: q8_0 instead of f16 saves" in text
-    assert "The GPU processes pictures" in text
+    assert "The GPU processes pictures." in text
     assert "1024 tokens at a time" in text
+
+
+@pytest.mark.parametrize(
+    ("card", "vision", "sentence"),
+    [
+        (None, "auto", "The CPU processes pictures."),
+        (gpu(24), "gpu", "The GPU processes pictures."),
+        (gpu(24), "cpu", "The CPU processes pictures, as you set. Slower."),
+    ],
+)
+def test_a_plan_says_what_processes_pictures_and_leaves_the_size_to_the_table_of_memory(
+    card: DeviceInfo | None, vision: str, sentence: str
+) -> None:
+    """The engine's own numbers replace those of the table, and a size in the sentence would contradict them."""
+    assert sentence in plan(moe_35b(), *([card] if card else []), mmproj=mmproj_facts(), vision=vision).why
 
 
 @given(
