@@ -73,6 +73,8 @@ class CatalogService:
         self.state = Observed(CatalogState(is_offline=settings.options.offline))
         self._is_metered = self._is_automatic = self._is_closing = False
         self._stop = threading.Event()
+        self._cancelled: datetime.datetime | None = None
+        """When the user last cancelled a look-up."""
         self._look_up: asyncio.Task[None] | None = None
         self._schedule: asyncio.Task[None] | None = None
         self._unsubscribe = settings.subscribe(self._on_options)
@@ -99,7 +101,11 @@ class CatalogService:
         self._begin(is_automatic=False)
 
     def cancel(self) -> None:
-        """Stop the look-up after the request that is running. What the Hub has answered is kept."""
+        """Stop the look-up after the request that is running. What the Hub has answered is kept.
+
+        The weekly look-up waits for a day, because the user has just refused it.
+        """
+        self._cancelled = self._now()
         self._stop.set()
 
     async def wait_until_settled(self) -> None:
@@ -139,7 +145,9 @@ class CatalogService:
 
     def _is_due(self) -> bool:
         last = self.state.value.last
-        return self._is_past(last.done, _WEEK) and self._is_past(last.tried, _DAY)
+        return self._is_past(last.done, _WEEK) and all(
+            self._is_past(time, _DAY) for time in (last.tried, self._cancelled)
+        )
 
     def _is_past(self, time: datetime.datetime | None, after: datetime.timedelta) -> bool:
         """Return whether `time` is longer ago. A time in the future was saved while the clock was wrong."""

@@ -269,6 +269,30 @@ async def test_look_up_stops_when_it_may_not_go_on(desk: Desk, change: str) -> N
     assert (REPO in desk.store.updates) is (change != "offline"), "what was answered is kept"
 
 
+async def test_cancelled_weekly_look_up_is_not_begun_again_within_a_day(desk: Desk) -> None:
+    desk.settings.change({"look_up_weekly": True})
+    desk.hub.on_asked = desk.service.cancel
+    await desk.after_start()
+    assert len(desk.hub.asked) == 1
+    desk.hub.on_asked = lambda: None
+
+    desk.now += datetime.timedelta(hours=1)
+    await desk.hour_passes()
+    assert len(desk.hub.asked) == 1
+
+    desk.now += DAY
+    await desk.hour_passes()
+    assert desk.service.state.value.last.done == desk.now
+
+
+async def test_button_looks_up_right_after_a_cancel(desk: Desk) -> None:
+    desk.hub.on_asked = desk.service.cancel
+    await desk.look_up()
+    desk.hub.on_asked = lambda: None
+    await desk.look_up()
+    assert desk.service.state.value.last.done == NOW
+
+
 async def test_closing_stops_a_running_look_up(desk: Desk) -> None:
     loop, asked, answer = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
