@@ -84,10 +84,10 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     look_up_weekly: Annotated[
         bool,
         Setting(
-            "Look up model files weekly",
+            "Check for updates to model files weekly",
             "",
             "Once a week, ask Hugging Face which files of the models on For this PC are new, replaced or removed. "
-            "Never on a metered connection.",
+            "Not on a connection that the system calls metered.",
             _NETWORK,
             basic=True,
         ),

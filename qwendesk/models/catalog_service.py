@@ -92,7 +92,7 @@ class CatalogService:
             self._schedule = asyncio.get_running_loop().create_task(self._keep_current())
 
     def set_metered(self, is_metered: bool) -> None:
-        """Set whether the connection is metered. Nothing is looked up by itself on such a connection."""
+        """Set whether the connection is metered. Nothing is looked up automatically on such a connection."""
         self._is_metered = is_metered
         self._stop_unwanted()
 

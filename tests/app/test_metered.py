@@ -43,7 +43,7 @@ async def test_start_and_each_change_are_told(make_desk: Callable[[], Desk], mon
 
     desk.parts.desktop.start()
     assert services.first_start.state.value.is_metered
-    assert told == [True], "nothing is looked up by itself"
+    assert told == [True], "nothing is looked up automatically"
 
     network.change(is_metered=False)
     assert not services.first_start.state.value.is_metered

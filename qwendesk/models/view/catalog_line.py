@@ -1,4 +1,4 @@
-"""The line that says from when the catalog is, with the button that looks its files up."""
+"""The line with the catalog's date, and the button that checks its files for updates."""
 
 import datetime
 
@@ -47,9 +47,12 @@ class CatalogLine(QWidget):
         date = date_text(state.catalog.date, state.last, datetime.datetime.now().astimezone().date())
         self._text.setText(f"{date} {result_text(state)}".strip())
         if state.progress is None:
-            text, tip = tr("Look up now"), tr("Ask Hugging Face which of these files are new, replaced or removed")
+            text, tip = (
+                tr("Check for updates"),
+                tr("Ask Hugging Face which of these files are new, replaced or removed"),
+            )
         else:
-            text, tip = tr("Cancel"), tr("Stop looking up. What was found is kept.")
+            text, tip = tr("Cancel"), tr("Stop checking. What was found is kept.")
         self._button.setText(text)
         describe(self._button, "models.catalog.look_up", text, tip)
         self._button.setEnabled(state.progress is not None or not state.is_offline)

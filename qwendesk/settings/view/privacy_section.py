@@ -57,8 +57,9 @@ class PrivacySection(TitledCard):
                 tr(
                     "Your chats never leave this PC. There is no telemetry: nothing counts or reports what you do. "
                     "QwenDesk connects only for what you ask for on the Models page: searches, downloads, checks of "
-                    "model files. If you turn on Look up model files weekly, above, it also asks Hugging Face once a "
-                    "week for the lists of files of the models it recommends. Offline, above, stops all of that."
+                    "model files. If you turn on Check for updates to model files weekly, above, it also asks Hugging "
+                    "Face once a week for the lists of files of the models it recommends. Offline, above, stops all of "
+                    "that."
                 ),
             )
         )

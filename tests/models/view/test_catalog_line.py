@@ -61,15 +61,15 @@ def quants(desk: Desk) -> set[str]:
 async def test_the_button_brings_new_files_into_the_offers(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
     desk = await open_tab(make_desk)
     assert desk.text_of(LINE) == f"Catalog of {load_catalog().date}."
-    assert desk.text_of(BUTTON) == "Look up now"
+    assert desk.text_of(BUTTON) == "Check for updates"
     assert NEW_QUANT not in quants(desk)
 
     desk.click(BUTTON)
     assert desk.text_of(BUTTON) == "Cancel"
     await desk.parts.models.services.catalog.wait_until_settled()
 
-    assert ", files looked up today. 1 file is new." in desk.text_of(LINE)
-    assert desk.text_of(BUTTON) == "Look up now"
+    assert ". Checked today. 1 file is new." in desk.text_of(LINE)
+    assert desk.text_of(BUTTON) == "Check for updates"
     await desk.until(lambda: NEW_QUANT in quants(desk))
     assert CatalogStore().catalog.find_file(REPO, f"{MODEL}-{NEW_QUANT}.gguf") is not None
 
@@ -80,7 +80,7 @@ async def test_cancel_ends_the_look_up(hub: FakeHub, make_desk: Callable[[], Des
     desk.click(BUTTON)
     await desk.parts.models.services.catalog.wait_until_settled()
     assert desk.text_of(LINE) == f"Catalog of {load_catalog().date}."
-    assert desk.text_of(BUTTON) == "Look up now"
+    assert desk.text_of(BUTTON) == "Check for updates"
 
 
 async def test_offline_the_date_is_shown_and_nothing_can_be_looked_up(
@@ -89,7 +89,7 @@ async def test_offline_the_date_is_shown_and_nothing_can_be_looked_up(
     desk = await open_tab(make_desk)
     desk.parts.services.settings.change({"offline": True})
     date = f"Catalog of {load_catalog().date}."
-    assert desk.text_of(LINE) == f"{date} QwenDesk is offline, so it can't look up newer files."
+    assert desk.text_of(LINE) == f"{date} QwenDesk is offline, so it can't check for updates."
     assert not desk.find(BUTTON, QPushButton).isEnabled()
 
     desk.parts.services.settings.change({"offline": False})
@@ -112,10 +112,10 @@ async def test_closing_the_window_ends_a_look_up(hub: FakeHub, make_desk: Callab
     [
         (LastLookUp(), "Catalog of 2026-11-01."),
         (FAILED, "Catalog of 2026-11-01."),
-        (LastLookUp(DONE, DONE), "Catalog of 2026-11-01, files looked up 2 days ago."),
-        (LastLookUp(DONE + datetime.timedelta(days=1)), "Catalog of 2026-11-01, files looked up 1 day ago."),
-        (LastLookUp(DONE + datetime.timedelta(days=2)), "Catalog of 2026-11-01, files looked up today."),
-        (LastLookUp(DONE + datetime.timedelta(days=9)), "Catalog of 2026-11-01, files looked up today."),
+        (LastLookUp(DONE, DONE), "Catalog of 2026-11-01. Checked 2 days ago."),
+        (LastLookUp(DONE + datetime.timedelta(days=1)), "Catalog of 2026-11-01. Checked 1 day ago."),
+        (LastLookUp(DONE + datetime.timedelta(days=2)), "Catalog of 2026-11-01. Checked today."),
+        (LastLookUp(DONE + datetime.timedelta(days=9)), "Catalog of 2026-11-01. Checked today."),
         (LastLookUp(DONE - datetime.timedelta(days=30)), "Catalog of 2026-11-01."),
     ],
     ids=["never", "failed", "two days", "one day", "today", "clock was wrong", "older than the catalog"],
@@ -131,10 +131,10 @@ def test_date_says_when_files_were_looked_up(last: LastLookUp, text: str) -> Non
         (CatalogState(changes=CatalogChanges()), "Nothing has changed."),
         (CatalogState(changes=CatalogChanges(3, 1, 0)), "3 files are new. 1 file was replaced."),
         (CatalogState(changes=CatalogChanges(n_removed=2)), "2 files were removed."),
-        (CatalogState(progress=LookUpProgress(0, 0)), "Looking up…"),
-        (CatalogState(progress=LookUpProgress(12, 49)), "Looking up: 12 of 49 repositories…"),
-        (CatalogState(last=FAILED), "The look-up of 2026-11-22 failed. No connection to the Hub."),
-        (CatalogState(last=FAILED, is_offline=True), "QwenDesk is offline, so it can't look up newer files."),
+        (CatalogState(progress=LookUpProgress(0, 0)), "Checking for updates…"),
+        (CatalogState(progress=LookUpProgress(12, 49)), "Checking for updates: 12 of 49 repositories…"),
+        (CatalogState(last=FAILED), "The check of 2026-11-22 failed. No connection to the Hub."),
+        (CatalogState(last=FAILED, is_offline=True), "QwenDesk is offline, so it can't check for updates."),
     ],
     ids=str,
 )
