@@ -370,8 +370,7 @@ class PendingLoadService:
         self._change(needs_reload=pending.is_loaded and other)
 
     def _run_for_model(self, action: Callable[[str], None]) -> None:
-        requested = self.pending.requested
-        if requested is not None:
+        if (requested := self.pending.requested) is not None:
             self._run(lambda: action(requested.model))
 
     def _run(self, action: Callable[[], None]) -> None:
@@ -382,8 +381,7 @@ class PendingLoadService:
             self._change(problem=error.sentence)
 
     async def _run_with_file(self, action: Callable[[str, Path], Awaitable[None]], file: Path) -> None:
-        requested = self.pending.requested
-        if requested is None:
+        if (requested := self.pending.requested) is None:
             return
         try:
             await action(requested.model, file)

@@ -46,7 +46,3 @@ async def test_pictures_of_a_spill_and_of_the_engine_agree_with_themselves(
     assert "times slower" not in banner
     before, now = re.findall(r"([\d.]+) → ([\d.]+) tok/s", banner)[0]
     assert f"{now} tok/s" in spill, "the meter shows the speed that the banner names"
-    speed_of_engine_picture = next(text for text in engine if text.endswith(" tok/s")).removesuffix(" tok/s")
-    assert float(speed_of_engine_picture) == pytest.approx(float(before), rel=0.02)
-    slow, fast = re.findall(r"Estimated ([\d]+)–([\d]+) tok/s", after("Expected speed", engine))[0]
-    assert float(slow) <= float(before) <= float(fast)

@@ -13,7 +13,6 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.units import GIB, MIB
-from qwendesk.hardware.ladder import ModelShape, step_levels
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import weights_bytes
 from qwendesk.hardware.planner import best_plan, could_load
@@ -383,28 +382,6 @@ def test_plan_places_every_byte_of_the_weights() -> None:
     for layers, cpu_moe, pattern in itertools.product(("all", 20, 1, 0), (0, 5, 40), patterns):
         memory = memory_use(moe_35b(), options(n_gpu_layers=layers, n_cpu_moe=cpu_moe, override_tensor=pattern), pc)
         assert sum(device.weights_bytes for device in (*memory.gpus, memory.ram)) == whole
-
-
-def test_a_context_beyond_the_trained_one_gets_yarn_and_says_what_it_costs() -> None:
-    found = plan(moe_35b(), gpu(80), n_ctx=1_000_000)
-    chosen = found.options
-    assert (chosen.n_ctx, chosen.rope_scaling) == (1_000_000, "yarn")
-    assert (chosen.rope_freq_scale, chosen.yarn_orig_ctx) == (0.25, 262_144)
-    assert any("YaRN with factor 4" in sentence and "short prompts" in sentence for sentence in found.why)
-    assert decided(moe_35b(), gpu(80), n_ctx=400_000).rope_freq_scale == 0.5
-
-
-def test_yarn_that_is_not_needed_is_not_applied_and_said() -> None:
-    found = plan(moe_35b(), gpu(48), n_ctx=131_072, rope_scaling="yarn")
-    assert found.options.rope_freq_scale == 0
-    assert any("YaRN has no effect" in sentence for sentence in found.why)
-
-
-def test_the_step_to_a_shorter_context_lets_yarn_be_decided_again() -> None:
-    long = decided(moe_35b(), gpu(80), n_ctx=1_000_000)
-    shorter = [step.rope_scaling for step in step_levels("context", long, ModelShape(40, 40, has_vision=False))]
-    assert shorter
-    assert set(shorter) == {"auto"}
 
 
 def test_all_expert_layers_are_no_more_than_the_model_has() -> None:
