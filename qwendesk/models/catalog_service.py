@@ -71,7 +71,7 @@ class CatalogService:
         self._settings, self._connect = settings, connect
         self._now, self._wait, self._gap_s = now, wait, gap_s
         self.state = Observed(CatalogState(is_offline=settings.options.offline))
-        self._is_metered = self._is_automatic = self._is_closing = False
+        self._is_metered = self._is_automatic = self._is_closing = self._is_abandoned = False
         self._stop = threading.Event()
         self._cancelled: datetime.datetime | None = None
         """When the user last cancelled a look-up."""
@@ -114,7 +114,7 @@ class CatalogService:
             await asyncio.wait([self._look_up])
 
     async def close(self) -> None:
-        """Stop, and wait for the answer to a running request, but no more than 5 s."""
+        """Stop, and wait for the answer to a running request, but no more than 5 s. A later answer isn't saved."""
         self._is_closing = True
         self._unsubscribe()
         self._stop.set()
@@ -124,6 +124,7 @@ class CatalogService:
         if self._look_up is not None:
             await asyncio.wait([self._look_up], timeout=_CLOSING_S)
         if self._look_up is not None:
+            self._is_abandoned = True
             self._look_up.cancel()
 
     async def _keep_current(self) -> None:
@@ -204,6 +205,8 @@ class CatalogService:
             gap_s=self._gap_s,
             on_progress=lambda n_done: progress(n_done, len(repos)),
         )
+        if self._is_abandoned:
+            return last, None  # the user's data may have been deleted by now, and must not come back
         self.store.add(found.answers)
         if stop.is_set():
             return last, None

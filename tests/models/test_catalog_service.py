@@ -17,6 +17,7 @@ from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
 from qwendesk.hub.catalog_updates import CatalogChanges
 from qwendesk.hub.network import HubError, Network, offline_error
 from qwendesk.hub.remote import Hub, RemoteFile
+from qwendesk.models import catalog_service
 from qwendesk.models.catalog_service import CatalogService, LookUpProgress
 from qwendesk.settings.service import SettingsService
 from tests.hub.conftest import fake_hub
@@ -312,6 +313,27 @@ async def test_closing_stops_a_running_look_up(desk: Desk) -> None:
     desk.service.look_up()
     await desk.service.wait_until_settled()
     assert len(desk.hub.asked) == 1, "nothing is looked up after closing"
+
+
+async def test_answer_that_is_later_than_closing_waits_is_not_saved(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, asked, answer = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def hold() -> None:
+        loop.call_soon_threadsafe(asked.set)
+        answer.wait()
+
+    monkeypatch.setattr(catalog_service, "_CLOSING_S", 0.0)
+    desk.hub.on_asked = hold
+    desk.service.look_up()
+    await asked.wait()
+    await desk.service.close()
+    answer.set()
+    await loop.shutdown_default_executor()  # returns when the thread has ended
+
+    found = CatalogStore(two_repositories, tmp_path)
+    assert (found.updates, found.read_last()) == ({}, LastLookUp()), "Delete everything has deleted them by now"
 
 
 async def test_damaged_catalog_is_reported(tmp_path: Path) -> None:
