@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # importing the Hub's library takes long
     from qwendesk.hub.remote import RemoteFile
 
 _logger = logging.getLogger(__name__)
+_BAD_ANSWERS_IN_A_ROW = 2
+"""So many mean that something else answers in place of the Hub, such as the login page of a Wi-Fi."""
 
 
 class HubRepositories(Protocol):
@@ -43,13 +45,14 @@ def look_up(
     """Ask for the files of each repository; of one whose commit is `known`, only whether it is still the newest.
 
     Blocks until the last answer or until `stop` is set. Waits `gap_s` between two repositories, and stops at the first
-    sign that the Hub can't be reached. `day` is the ISO date of the answers. `on_progress` is called with the number of
-    repositories that were asked. Network errors are not raised.
+    sign that the Hub can't be reached. A repository with an unexpected answer is skipped; the second one in a row is
+    such a sign. `day` is the ISO date of the answers. `on_progress` is called with the number of repositories that were
+    asked. Network errors are not raised.
     """
     from qwendesk.hub.network import UNREACHABLE, HubError  # noqa: PLC0415  (imports the Hub's library)
 
     answers: Updates = {}
-    refused = ""
+    refused, n_bad = "", 0
     for number, repo in enumerate(repos):
         if stop.is_set() or (number and stop.wait(gap_s)):
             break
@@ -57,11 +60,13 @@ def look_up(
         try:
             files = hub.files_since(repo, before.revision if before is not None else "")
         except HubError as error:
-            if error.kind in UNREACHABLE:
+            n_bad = n_bad + 1 if error.kind == "bad_answer" else 0
+            if n_bad == _BAD_ANSWERS_IN_A_ROW or (error.kind in UNREACHABLE and not n_bad):
                 return LookUp(answers, error.sentence)
             _logger.info("%s was not looked up: %s", repo, error.sentence)
             refused = refused or error.sentence
         else:
+            n_bad = 0
             if files is not None:
                 answers[repo] = update_of(files, day)
             elif before is not None:
