@@ -93,9 +93,9 @@ def updated(catalog: Catalog, updates: Updates) -> Catalog:
         superseded += [
             _replaced_since(repository.repo, repository.seen, *each, update) for each in update.replaced.items()
         ]
-        instead = {file.quant: file.path for file in new if file.kind == "model"}
+        instead = {(file.kind, file.quant): file.path for file in new if file.kind in _COUNTED}
         deletions += [
-            WithdrawnFile(repository.repo, file.path, update.day, file.sha256, instead.get(file.quant, ""))
+            WithdrawnFile(repository.repo, file.path, update.day, file.sha256, instead.get((file.kind, file.quant), ""))
             for file in repository.files
             if file not in kept
         ]

@@ -157,6 +157,22 @@ def test_file_that_moved_is_named_in_place_of_the_old_one() -> None:
     assert kinds(after)[moved] == ("model", "Q4_K_M")
 
 
+def test_picture_file_that_is_gone_is_replaced_by_another_one_and_never_by_a_model() -> None:
+    model, moved = remote(f"BF16/{MODEL}-BF16.gguf", NEW), remote("mmproj-BF16.gguf", OTHER)
+    mmproj = CatalogFile("mmproj-model-BF16.gguf", 10, kind="mmproj", quant="BF16", is_exact=True)
+    before = catalog(files=[*WITH_Q4.repositories[0].files[:1], mmproj])
+
+    def instead_after(*files: RemoteFile) -> str:
+        withdrawn = updated(before, {REPO: update_of([remote(Q4, OLD, 10), *files], "2026-08-02")}).deletion(
+            REPO, mmproj.path
+        )
+        assert withdrawn is not None
+        return withdrawn.instead
+
+    assert instead_after(model) == ""
+    assert instead_after(model, moved) == "mmproj-BF16.gguf"
+
+
 def test_file_that_comes_back_is_not_withdrawn_and_its_old_bytes_are_replaced() -> None:
     withdrawn = WithdrawnFile(REPO, Q8, "2026-05-01", OTHER)
     before = catalog(files=WITH_Q4.repositories[0].files[:1], deletions=[withdrawn])
