@@ -60,7 +60,7 @@ class CatalogStore:
     def add(self, answers: Updates) -> None:
         """Update the catalog with the Hub's answers about its repositories, and save them. Raises BadCatalog.
 
-        Answers about other repositories are ignored.
+        Answers about other repositories are ignored. Without a change, `catalog` stays the same object.
         """
         with self._lock:
             original = self._read_original()
@@ -68,7 +68,9 @@ class CatalogStore:
             if not known:
                 return
             updates = joined(self._updates_file.read(), known)
-            self._catalog = updated(original, updates)
+            fresh = updated(original, updates)
+            if self._catalog is None or fresh.contents != self._catalog.contents:
+                self._catalog = fresh
             self._updates_file.try_write(updates)
 
     def read_last(self) -> LastLookUp:

@@ -14,6 +14,7 @@ import msgspec
 
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
+from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.file_hashes import HashCancelled, hash_file
 from qwendesk.hub.library import Library, LibraryModel
 from qwendesk.models.catalog_service import CatalogService
@@ -68,6 +69,8 @@ class ChecksService:
         self._checker = FileChecker(library.headers, catalog.store)
         self.state = Observed(ChecksState())
         self._stamps: dict[str, _Stamp] = {}
+        """The files of each model at its last quick check, which used `_checked_with`."""
+        self._checked_with: Catalog | None = None
         self._full_checks: dict[str, _FullCheck] = {}
         self._one_full_check = asyncio.Lock()
         self._one_batch = asyncio.Lock()
@@ -76,7 +79,7 @@ class ChecksService:
         self._is_closing = False
         self._unsubscribes = (
             library.state.subscribe_field(lambda state: state.library, self._on_library),
-            catalog.state.subscribe_field(lambda state: state.catalog, lambda _catalog: self._check_all_again()),
+            catalog.state.subscribe_field(lambda state: state.catalog, self._on_catalog),
         )
         if library.current.everything:
             self._on_library(library.current)
@@ -213,10 +216,11 @@ class ChecksService:
         self._checker.forget(gone)
         self._start_quick_checks()
 
-    def _check_all_again(self) -> None:
-        """Run the quick check of every model again, because the catalog has changed."""
-        self._stamps = {}
-        self._start_quick_checks()
+    def _on_catalog(self, catalog: Catalog | None) -> None:
+        """Run the quick check of every model again, unless it was with this catalog."""
+        if catalog is not self._checked_with:
+            self._stamps, self._checked_with = {}, catalog
+            self._start_quick_checks()
 
     def _start_quick_checks(self) -> None:
         if self._quick_checks is None and not self._is_closing:
@@ -232,6 +236,9 @@ class ChecksService:
                 changed = [each for each in library.everything if self._stamps.get(each.path) != stamps[each.path]]
                 if not changed:
                     return
+                catalog = await asyncio.to_thread(lambda: self._catalog.store.catalog)
+                if catalog is not self._checked_with:
+                    self._stamps, self._checked_with = {}, catalog
                 for start in range(0, len(changed), _BATCH):
                     batch, known = changed[start : start + _BATCH], self._stamps
                     await self._check(batch)

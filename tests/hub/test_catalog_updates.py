@@ -91,6 +91,17 @@ def test_answers_are_saved_for_the_next_start(tmp_path: Path) -> None:
         assert each.catalog.superseded(OLD) is not None
 
 
+def test_answer_without_news_keeps_the_catalog(tmp_path: Path) -> None:
+    store = CatalogStore(lambda: KNOWN, tmp_path)
+    store.add({REPO: answered()})
+    before = store.catalog
+
+    store.add({REPO: answered()})
+    assert store.catalog is before
+    store.add({REPO: answered("2026-08-03")})
+    assert store.catalog is not before
+
+
 def test_damaged_file_counts_as_empty(tmp_path: Path) -> None:
     (tmp_path / "catalog-updates.json").write_bytes(b"{")
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from qwendesk.hub import file_hashes
+from qwendesk.hub.catalog_updates import FileUpdate, RepositoryUpdate
 from qwendesk.hub.file_hashes import hash_file
 from qwendesk.hub.network import Network
 from qwendesk.hub.remote import Hub
@@ -234,6 +236,63 @@ async def test_hub_is_asked_on_request_and_its_answer_is_saved(model_home, fake_
 
     assert await checks.compare_with_hub() == ()
     assert codes(checks.state.value.checks[str(path)]) == {"outdated-upstream"}
+    await checks.close()
+
+
+def count_checks(checks, monkeypatch) -> list[str]:
+    """Return a list of the models that are checked from now on, in that order."""
+    checked, check = [], checks._checker.check
+
+    def counted(sets):
+        checked.extend(Path(each.path).name for each in sets)
+        return check(sets)
+
+    monkeypatch.setattr(checks._checker, "check", counted)
+    return checked
+
+
+@pytest.mark.asyncio
+async def test_catalog_that_is_read_after_the_checks_starts_no_second_ones(model_home, checks, monkeypatch):
+    sound(model_home)
+    checked = count_checks(checks, monkeypatch)
+    await model_home.wait_for_checks(checks)
+    assert sorted(checked) == [NAME, "mmproj-F16.gguf"]
+
+    await model_home.catalog.load()
+    await checks.wait_until_settled()
+
+    assert sorted(checked) == [NAME, "mmproj-F16.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_every_model_is_checked_again_with_another_catalog(model_home, checks, monkeypatch):
+    sound(model_home)
+    await model_home.wait_for_checks(checks)
+    await model_home.catalog.load()
+    checked = count_checks(checks, monkeypatch)
+
+    model_home.catalog.store.add({REPO: RepositoryUpdate("2126-01-01", "c1", {NAME: FileUpdate(10, "", "")})})
+    await model_home.catalog.load()
+    await checks.wait_until_settled()
+
+    assert sorted(checked) == [NAME, "mmproj-F16.gguf"]
+
+
+@pytest.mark.asyncio
+async def test_hub_without_news_leaves_the_other_models_unchecked(model_home, fake_hub, monkeypatch):
+    path, other = sound(model_home), sound(model_home, "unsloth/Qwen3.5-9B-GGUF", "Qwen3.5-9B-Q4_K_M.gguf")
+    fake_hub.add(REPO, NAME, path.read_bytes())
+    checks = model_home.checks(lambda: Hub(Network(endpoint=fake_hub.endpoint)))
+    await model_home.wait_for_checks(checks)
+    await checks.verify(str(path))
+    await checks.wait_until_settled()
+    checked = count_checks(checks, monkeypatch)
+
+    await checks.verify(str(path))
+    await checks.wait_until_settled()
+
+    assert NAME in checked
+    assert other.name not in checked
     await checks.close()
 
 
