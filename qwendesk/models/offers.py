@@ -28,6 +28,8 @@ from qwendesk.models.ranking import Offer, QuantOffer, choose_quant, find_flag
 from qwendesk.models.speed_reports import find_doubtful, find_reports
 from qwendesk.models.uploaders import OtherUploader, other_uploaders, preferred_repository
 
+_DRIVE_WAIT_S = 3.0
+"""How long planning waits for the kind of drive. A network drive that is gone answers after minutes, or never."""
 _NOT_FOR_HOME = frozenset({"BF16", "F16", "F32"})
 
 
@@ -102,6 +104,7 @@ class OffersService:
         self._gpu_factor, self._readings, self._drive = gpu_factor, readings, drive
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
+        self._drive_query: asyncio.Task[DriveKind] | None = None
         self._one_update = asyncio.Lock()
         self._reserve_gb = settings.options.reserve_gb
         self._unsubscribes = (
@@ -137,6 +140,8 @@ class OffersService:
             unsubscribe()
         for update in self._updates:
             update.cancel()
+        if self._drive_query is not None:
+            self._drive_query.cancel()
         await asyncio.gather(*self._updates, return_exceptions=True)
 
     def _on_options(self, options: AppOptions) -> None:
@@ -153,18 +158,29 @@ class OffersService:
 
     async def _plan(self, *, with_pictures: bool) -> Offers:
         reserve = round(self._settings.options.reserve_gb * GIB)
+        drive = await self._find_drive()
         try:
-            found = await asyncio.to_thread(self._make, self._devices, reserve, with_pictures)
+            found = await asyncio.to_thread(self._make, self._devices, reserve, drive, with_pictures)
         except QwenDeskError as error:
             found = Offers(state="failed", problem=error.sentence, with_pictures=with_pictures)
         found = msgspec.structs.replace(found, purpose=self.state.value.purpose)
         self.state.set(found)
         return found
 
-    def _make(self, devices: Devices | EngineExit | None, reserve: int, with_pictures: bool) -> Offers:
+    async def _find_drive(self) -> DriveKind:
+        """Return the drive that models are downloaded to; "" if it doesn't answer in time."""
+        if self._drive_query is not None and not self._drive_query.done():
+            return ""  # an earlier query still waits, and so would one more thread
+        self._drive_query = asyncio.create_task(asyncio.to_thread(self._drive))
+        done, _ = await asyncio.wait([self._drive_query], timeout=_DRIVE_WAIT_S)
+        return self._drive_query.result() if done else ""
+
+    def _make(
+        self, devices: Devices | EngineExit | None, reserve: int, drive: DriveKind, with_pictures: bool
+    ) -> Offers:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
-        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings(), self._drive())
+        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings(), drive)
         catalog = self._catalog.store.catalog
         offers = make_offers(catalog, pc, with_pictures=with_pictures)
         return Offers(

@@ -1,6 +1,7 @@
 """What a PC is told to run: by the catalog that ships, on PCs of many sizes."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import msgspec
@@ -17,6 +18,7 @@ from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import BadCatalog, Catalog, load_catalog
 from qwendesk.hub.catalog_schema import WithdrawnFile
 from qwendesk.hub.catalog_store import CatalogStore
+from qwendesk.models import offers as offers_module
 from qwendesk.models.catalog_service import CatalogService
 from qwendesk.models.first_start import FirstStartState
 from qwendesk.models.fit import Pc, estimate_fit, estimate_mmproj, estimate_model, fit_label, machine_memory, make_pc
@@ -268,6 +270,30 @@ async def test_the_drive_of_the_models_folder_is_part_of_the_pc(desk: Desk) -> N
         assert service.state.value.pc.drive == "hdd"
     finally:
         await service.close()
+
+
+@pytest.mark.asyncio
+async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, asked = threading.Event(), []
+
+    def dead_drive() -> DriveKind:
+        asked.append(1)
+        answer.wait(5)
+        return "hdd"
+
+    service = OffersService(desk.engine, SettingsService(), catalog_service(), drive=dead_drive)
+    with monkeypatch.context() as patch:
+        patch.setattr(offers_module, "_DRIVE_WAIT_S", 0.0)
+        for _ in range(2):
+            offers = await service.update()
+            assert (offers.state, offers.pc.drive) == ("ready", "")
+        assert len(asked) == 1, "one thread waits for it"
+
+    answer.set()
+    assert service._drive_query is not None
+    await asyncio.wait([service._drive_query])
+    assert (await service.update()).pc.drive == "hdd"
+    await service.close()
 
 
 @pytest.mark.asyncio
