@@ -104,6 +104,7 @@ async def test_closing_the_window_ends_a_look_up(hub: FakeHub, make_desk: Callab
     await desk.parts.services.models.catalog.close()
     n_seen = len(hub.seen)
     desk.parts.models.services.catalog.look_up()
+    await desk.parts.models.services.catalog.wait_until_settled()
     assert len(hub.seen) == n_seen
 
 
