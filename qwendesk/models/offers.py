@@ -1,6 +1,7 @@
 """Models that suit this PC: the catalog compared with the engine's devices and the memory."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
@@ -104,7 +105,7 @@ class OffersService:
         self._gpu_factor, self._readings, self._drive = gpu_factor, readings, drive
         self.state = Observed(Offers())
         self._devices: Devices | EngineExit | None = None
-        self._drive_query: asyncio.Task[DriveKind] | None = None
+        self._drive_query: threading.Thread | None = None
         self._one_update = asyncio.Lock()
         self._reserve_gb = settings.options.reserve_gb
         self._unsubscribes = (
@@ -140,8 +141,6 @@ class OffersService:
             unsubscribe()
         for update in self._updates:
             update.cancel()
-        if self._drive_query is not None:
-            self._drive_query.cancel()
         await asyncio.gather(*self._updates, return_exceptions=True)
 
     def _on_options(self, options: AppOptions) -> None:
@@ -158,29 +157,33 @@ class OffersService:
 
     async def _plan(self, *, with_pictures: bool) -> Offers:
         reserve = round(self._settings.options.reserve_gb * GIB)
-        drive = await self._find_drive()
         try:
-            found = await asyncio.to_thread(self._make, self._devices, reserve, drive, with_pictures)
+            found = await asyncio.to_thread(self._make, self._devices, reserve, with_pictures)
         except QwenDeskError as error:
             found = Offers(state="failed", problem=error.sentence, with_pictures=with_pictures)
         found = msgspec.structs.replace(found, purpose=self.state.value.purpose)
         self.state.set(found)
         return found
 
-    async def _find_drive(self) -> DriveKind:
-        """Return the drive that models are downloaded to; "" if it doesn't answer in time."""
-        if self._drive_query is not None and not self._drive_query.done():
-            return ""  # an earlier query still waits, and so would one more thread
-        self._drive_query = asyncio.create_task(asyncio.to_thread(self._drive))
-        done, _ = await asyncio.wait([self._drive_query], timeout=_DRIVE_WAIT_S)
-        return self._drive_query.result() if done else ""
+    def _find_drive(self) -> DriveKind:
+        """Return the drive that models are downloaded to; "" if it doesn't answer in time. Blocks.
 
-    def _make(
-        self, devices: Devices | EngineExit | None, reserve: int, drive: DriveKind, with_pictures: bool
-    ) -> Offers:
+        The query has a thread of its own, which does not keep the process alive.
+        """
+        if self._drive_query is not None and self._drive_query.is_alive():
+            return ""  # an earlier query still waits, and so would one more
+        found: list[DriveKind] = []
+        self._drive_query = threading.Thread(target=lambda: found.append(self._drive()), daemon=True)
+        self._drive_query.start()
+        self._drive_query.join(_DRIVE_WAIT_S)
+        return found[0] if found else ""
+
+    def _make(self, devices: Devices | EngineExit | None, reserve: int, with_pictures: bool) -> Offers:
         problem = devices.sentence if isinstance(devices, EngineExit) else ""
         known = devices.devices if isinstance(devices, Devices) else ()
-        pc = make_pc(known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings(), drive)
+        pc = make_pc(
+            known, self._ram_bytes(), reserve, problem, self._gpu_factor(), self._readings(), self._find_drive()
+        )
         catalog = self._catalog.store.catalog
         offers = make_offers(catalog, pc, with_pictures=with_pictures)
         return Offers(

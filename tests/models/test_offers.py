@@ -291,7 +291,7 @@ async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypat
 
     answer.set()
     assert service._drive_query is not None
-    await asyncio.wait([service._drive_query])
+    service._drive_query.join()
     assert (await service.update()).pc.drive == "hdd"
     await service.close()
 
