@@ -70,8 +70,8 @@ NOTES: tuple[Note, ...] = (
     Note(
         quant="MXFP4_MOE",
         text="Experts in 4-bit floating point on purpose, unlike early Unsloth files with MXFP4 by mistake. "
-        "More than 100 tok/s on a 24 GB GPU, but 20 to 30 tok/s less than UD-Q4_K_XL on an RTX 5090; its quality hasn't "
-        "been tested.",
+        "More than 100 tok/s on a 24 GB GPU, but 20 to 30 tok/s less than UD-Q4_K_XL on an RTX 5090; its quality "
+        "hasn't been tested.",
         source="Community reports (r/LocalLLaMA)",
         date="2026",
     ),
