@@ -4,27 +4,32 @@ Both pictures once contradicted themselves: the banner said "4 to 24 times slowe
 times slower, and the Engine page knew no plan of the model that was loaded, and no CUDA beside a CUDA device.
 """
 
-import asyncio
+import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
-import pytest
-from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QLabel, QWidget
+from tests.user_folders import user_variables
 
-from qwendesk.widgets.theme_keeper import ThemeKeeper
+SCENE = """
+import json, sys
+from PySide6.QtWidgets import QLabel
 from tools.screenshots import take
 
+texts = {}
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The visible texts of each picture, which is read instead of saved."""
-    texts: dict[str, list[str]] = {}
+async def read(widget, name, _part=None):
+    texts[name] = [each.text() for each in widget.findChildren(QLabel) if each.isVisible()]
 
-    async def read(widget: QWidget, name: str, _part: QRect | None = None) -> None:
-        texts[name] = [each.text() for each in widget.findChildren(QLabel) if each.isVisible()]
-
-    monkeypatch.setattr(take, "save", read)
-    return texts
+take.save = read
+sys.argv = ["take", "gaming", "engine", "spill"]
+code = take.main()
+print(json.dumps(texts))
+sys.exit(code)
+"""
+"""Plays the scene in a process of its own, with chats of its own, and prints the visible texts of each picture."""
 
 
 def after(label: str, texts: list[str]) -> str:
@@ -32,10 +37,16 @@ def after(label: str, texts: list[str]) -> str:
     return texts[texts.index(label) + 1]
 
 
-async def test_pictures_of_a_spill_and_of_the_engine_agree_with_themselves(
-    qt_loop: asyncio.Runner, keeper: ThemeKeeper, shown: dict[str, list[str]]
-) -> None:
-    await take.gaming({"engine", "spill"})
+def test_pictures_of_a_spill_and_of_the_engine_agree_with_themselves(tmp_path: Path) -> None:
+    folders = user_variables(tmp_path)
+    for folder in folders.values():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "runtime").chmod(0o700)
+    done = subprocess.run(
+        [sys.executable, "-c", SCENE], env={**os.environ, **folders}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    shown: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
 
     engine, spill = shown["engine"], shown["spill"]
     assert "Made when a model is loaded" not in engine
