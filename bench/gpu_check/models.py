@@ -71,7 +71,7 @@ class Engine:
         self.client = WorkerClient(environment=environment)
         self._forbidden: tuple[str, ...] = ()
 
-    async def machine(self, *, reserve_bytes: int = 1024**3) -> MachineMemory:
+    async def machine(self) -> MachineMemory:
         """Return the memory that is free now, by a worker that ends again. Raises CheckFailed without a GPU engine."""
         devices = await self.client.probe()
         await self.client.unload()
@@ -79,14 +79,14 @@ class Engine:
             raise CheckFailed(devices.sentence)
         if not any(device.kind == "gpu" for device in devices.devices):
             raise CheckFailed("This engine has no GPU backend: install one with ENGINE=cuda make run.")
-        return machine_now(devices, reserve_bytes=reserve_bytes)
+        return machine_now(devices)
 
-    async def plan(self, options: LoadOptions, *, reserve_bytes: int = 1024**3) -> Plan:
+    async def plan(self, options: LoadOptions) -> Plan:
         """Return the app's own plan. Raises CheckFailed where there is none."""
         files = facts_for(options)
         if isinstance(files, LoadFailure):
             raise CheckFailed(files.sentence)
-        plan = plan_of(*files, await self.machine(reserve_bytes=reserve_bytes), options)
+        plan = plan_of(*files, await self.machine(), options)
         if isinstance(plan, LoadFailure):
             raise CheckFailed(plan.sentence)
         return plan
