@@ -114,7 +114,13 @@ def build_services(
         client, decide=decide or planner.decide, check=decide or planner.check, read_files=read_files
     )
     closing.push_async_callback(engine.close)
-    chat = ChatServices(client, engine, think_in_new_chats=lambda: settings.options.think_in_new_chats)
+    chat = ChatServices(
+        client,
+        engine,
+        state_bytes=lambda: settings.options.chat_states_gb * GIB,
+        think_in_new_chats=lambda: settings.options.think_in_new_chats,
+    )
+    engine.before_unload = chat.states.save_before_unload
     closing.push_async_callback(chat.close)
     profiles = ProfilesService()
     closing.push_async_callback(profiles.close)

@@ -13,6 +13,7 @@ from qwendesk.chat.image_parts import messages_to_send
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.request import model_name, request_messages, request_options
+from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
@@ -48,9 +49,11 @@ class AnswerGenerator:
         saver: ChatSaver,
         notify: Callable[[ChatEvent], None],
         incognito_images: IncognitoImages | None = None,
+        states: StateFiles | None = None,
     ) -> None:
-        """If `incognito_images` is given, no image of this request is written to disk."""
+        """If `incognito_images` is given, no image of this request is written to disk. Then `states` must be None."""
         self.partial, self._incognito_images = partial, incognito_images
+        self._states = states
         self._client, self._models, self._saver, self._notify = client, models, saver, notify
         self._stream: AnswerStream | None = None
         self._task: asyncio.Task[ChatNode] | None = None
@@ -106,8 +109,21 @@ class AnswerGenerator:
         except BadRequest as error:
             return partial.node(error=error.sentence)
         begun = None if partial.begun.is_empty else partial.begun
-        self._stream = self._client.generate(messages, options, begun=begun)
-        async for item in self._stream:
+        states, chat_id = self._states, partial.chat_id
+        chat, state_file = ("", "") if states is None else (chat_id, states.begin_answer(chat_id))
+        n_tokens = 0
+        try:
+            self._stream = self._client.generate(messages, options, begun=begun, chat=chat, state_file=state_file)
+            node, n_tokens = await self._read(self._stream)
+        finally:
+            if states is not None:
+                states.end_answer(chat_id, n_tokens)
+        return node
+
+    async def _read(self, stream: AnswerStream) -> tuple[ChatNode, int]:
+        """Return the message that the stream's text makes, and how many tokens the chat has then; 0 if unknown."""
+        partial = self.partial
+        async for item in stream:
             match item:
                 case PromptProgress(done=done, total=total):
                     self._notify(PromptProcessed(partial.turn_id, done, total))
@@ -116,7 +132,7 @@ class AnswerGenerator:
                     self._saver.save_partial(partial.chat_id, partial.node_id, partial.node)
                     self._notify(TextAdded(partial.turn_id, kind, piece))
                 case Finished(stop_reason=stop_reason, stats=stats):
-                    return partial.node(stop_reason=stop_reason, stats=stats)
+                    return partial.node(stop_reason=stop_reason, stats=stats), stats.total_tokens
                 case RequestFailed(sentence=sentence) | EngineExit(sentence=sentence):
-                    return partial.node(error=sentence)
+                    return partial.node(error=sentence), 0
         raise AssertionError("an answer stream ended without its last item")

@@ -39,10 +39,20 @@ class ChatListService:
     """
 
     def __init__(
-        self, saver: StoreChatSaver, drafts: Drafts, current_id: str = "", *, now: Callable[[], float] = time.time
+        self,
+        saver: StoreChatSaver,
+        drafts: Drafts,
+        current_id: str = "",
+        *,
+        on_deleted: Callable[[Iterable[str]], None] = lambda _chat_ids: None,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """`current_id` is the id of the empty chat that the app starts with."""
+        """`current_id` is the id of the empty chat that the app starts with.
+
+        `on_deleted` is called with the ids of chats that were deleted, although that can be undone.
+        """
         self._saver = saver
+        self._on_deleted = on_deleted
         self.drafts = drafts
         self._now = now
         self._store: Store | None = None
@@ -227,7 +237,9 @@ class ChatListService:
 
     def delete(self, chat_ids: Iterable[str]) -> None:
         """Delete chats, and open an empty one if the open chat is among them."""
-        if self._current_id in self.chats.delete(chat_ids):
+        deleted = self.chats.delete(chat_ids)
+        self._on_deleted(deleted)
+        if self._current_id in deleted:
             self.new()
 
     async def search(self, query: str, *, reasoning: bool = False) -> tuple[SearchHit, ...]:

@@ -15,6 +15,7 @@ from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.prompt_library import PromptLibrary
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
+from qwendesk.chat.state_files import StateFiles
 from qwendesk.core import paths
 from qwendesk.engine.contract import EngineClient
 
@@ -26,11 +27,18 @@ class ChatServices:
     """
 
     def __init__(
-        self, client: EngineClient, models: ModelSource, *, think_in_new_chats: Callable[[], bool] = lambda: True
+        self,
+        client: EngineClient,
+        models: ModelSource,
+        *,
+        state_bytes: Callable[[], int] = lambda: 0,
+        think_in_new_chats: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`state_bytes` returns how much disk space the engine's states of chats may take."""
         saver = StoreChatSaver()
-        self.chat = ChatService(client, models, saver, think_in_new_chats=think_in_new_chats)
-        self.chat_list = ChatListService(saver, Drafts(), self.chat.chat_id)
+        self.states = StateFiles(client, state_bytes)
+        self.chat = ChatService(client, models, saver, states=self.states, think_in_new_chats=think_in_new_chats)
+        self.chat_list = ChatListService(saver, Drafts(), self.chat.chat_id, on_deleted=self.states.forget)
         self.presets = PresetsService(self.chat)
         self.prompts = PromptLibrary()
         self.transfer = ExchangeService(self.chat_list)
@@ -51,6 +59,7 @@ class ChatServices:
         """Write everything that is unsaved and close the store."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
+        await self.states.close()
         await self.presets.close()
         await self.prompts.close()
         await self.chat_list.close()

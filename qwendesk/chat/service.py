@@ -23,6 +23,7 @@ from qwendesk.chat.image_parts import current_part
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
+from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.tree_edits import copied_path, edited_answer, last_id, new_answer, new_id, new_question
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
@@ -53,9 +54,11 @@ class ChatService:
         models: ModelSource,
         saver: ChatSaver | None = None,
         *,
+        states: StateFiles | None = None,
         think_in_new_chats: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Without a `saver` nothing is written to disk."""
+        """Without a `saver` nothing is written to disk. Without `states` the engine keeps no state of a chat."""
+        self._states = states
         self._client = client
         self._models = models
         self._think_in_new_chats = think_in_new_chats
@@ -239,6 +242,8 @@ class ChatService:
         """Delete this version of a message and everything after it; `undo_delete` restores it."""
         index, turn = self._find(turn_id)
         n_deleted = self._chat.delete(self._chat.node_of(turn, part).id)
+        if self._states is not None:
+            self._states.forget((self._chat.id,))
         self._update_state()
         self._subscribers.notify(TurnsReplaced(index))
         self._subscribers.notify(MessagesDeleted(n_deleted))
@@ -313,8 +318,9 @@ class ChatService:
         chat.put(node, save=False)
         partial = PartialAnswer(chat.id, chat.turn_id(question.id), node)
         generator = self._generator = AnswerGenerator(
-            partial, self._client, self._models, self._saver, self._subscribers.notify, self.active_incognito_images
-        )
+            partial, self._client, self._models, self._saver, self._subscribers.notify, self.active_incognito_images,
+            None if self.is_incognito else self._states,
+        )  # fmt: skip
         self._update_state()
         thinking = self.thinking if partial.begun.is_empty else bool(partial.begun.reasoning)
         task = generator.start(lambda: self._prepare(chat, question, node), chat.settings, thinking=thinking)

@@ -75,6 +75,19 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             basic=True,
         ),
     ] = True
+    chat_states_gb: Annotated[
+        int,
+        Setting(
+            "Keep chats ready on disk",
+            "",
+            "How much disk space the engine's memory of your last chats may take, so that they continue at once after "
+            "a restart or an unload. The oldest is deleted first. Incognito chats are never kept. 0 keeps none.",
+            _CHATS,
+            unit="GB",
+            low=0,
+            high=1_000,
+        ),
+    ] = 8
     offline: Annotated[
         bool,
         Setting(

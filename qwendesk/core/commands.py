@@ -27,7 +27,7 @@ _NO_SERVING = Serving()
 
 Args = list[str]
 _LLAMA_DEFAULTS: Mapping[str, Any] = MappingProxyType(
-    {"temperature": 0.8, "top_k": 40, "min_p": 0.05, "presence_penalty": 0.0, "cache_budget_mib": 8192}
+    {"temperature": 0.8, "top_k": 40, "min_p": 0.05, "presence_penalty": 0.0, "chat_states_mib": 8192}
 )
 """llama-server's defaults where they differ from QwenDesk's."""
 _UNSAID = ("", "auto", ())
@@ -181,7 +181,7 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
             lines += _parameters(entry, load.yarn_orig_ctx if is_too_long else value)
         elif entry.key in _OLLAMA_ENVIRONMENT:
             environment[_OLLAMA_ENVIRONMENT[entry.key]] = _OLLAMA_SWITCH.get(value, str(value))
-        elif entry.key not in ("aim", "enable_thinking", "thinking_close", "cache_budget_mib"):
+        elif entry.key not in ("aim", "enable_thinking", "thinking_close", "cache_budget_mib", "chat_states_mib"):
             unsaid.append(f"{entry.setting.label} ({entry.setting.flag or entry.key})")
     lines += [f"# Set {name}={value} where ollama serve starts." for name, value in environment.items()]
     if not answer.enable_thinking:

@@ -241,10 +241,17 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = False
     cache_budget_mib: Annotated[
         int,
-        Setting("Prompt cache", "--cache-ram",
+        Setting("Prompt cache", "",
                 "RAM for checkpoints and processed pictures, so that answers start sooner.",
                 _MEMORY, unit="MiB", low=0, high=1_048_576),
     ] = 1024
+    chat_states_mib: Annotated[
+        int,
+        Setting("Chats kept in RAM", "--cache-ram",
+                "RAM for the states of other chats, so that going back to one continues at once. It is used only while "
+                "that much is free. 0 keeps none.",
+                _MEMORY, unit="MiB", low=0, high=1_048_576),
+    ] = 4096
 
 
 class DecidedOptions(LoadOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -38,7 +38,9 @@ from qwendesk.engine.protocol import (
     Rendering,
     Request,
     RequestFailed,
+    SaveState,
     Shutdown,
+    StateSaved,
     Welcome,
     encode_line,
 )
@@ -191,6 +193,8 @@ class WorkerClient:
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
         begun: Begun | None = None,
+        chat: str = "",
+        state_file: str = "",
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
@@ -198,10 +202,21 @@ class WorkerClient:
         else:
             reply = self._send_request(
                 lambda request_id: Generate(
-                    id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun
+                    id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json),
+                    begun=begun, chat=chat, state_file=state_file,
                 )
-            )
+            )  # fmt: skip
         return WorkerAnswer(reply, self._cancel, self._answer_now)
+
+    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
+        if self._worker is None:
+            return _no_model_failure()
+        reply = self._send_request(
+            lambda request_id: SaveState(id=request_id, chat=chat, path=path, most_bytes=most_bytes), is_public=False
+        )
+        result = await self._wait_for_last(reply)
+        assert isinstance(result, StateSaved | RequestFailed | EngineExit), result
+        return result
 
     async def close(self) -> None:
         self._closed = True

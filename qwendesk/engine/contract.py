@@ -19,6 +19,7 @@ from qwendesk.engine.protocol import (
     Measured,
     PromptProgress,
     RequestFailed,
+    StateSaved,
     Welcome,
 )
 from qwendesk.engine.state import EngineEvent
@@ -77,8 +78,16 @@ class EngineClient(Protocol):
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
         begun: Begun | None = None,
+        chat: str = "",
+        state_file: str = "",
     ) -> AnswerStream:
-        """Generate an answer, or continue the partial answer `begun`."""
+        """Generate an answer, or continue the partial answer `begun`.
+
+        `chat` and `state_file` are those of the Generate request: with them, going back to a chat is instant.
+        """
+
+    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
+        """Write the state of a chat to a file, unless it is larger than `most_bytes`."""
 
     async def close(self) -> None:
         """Stop the worker. The client cannot be used afterwards."""

@@ -84,6 +84,22 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """The answer continues after this, with thinking on or off as it was then. Deltas and token counts are only of new
     text; the prompt's tokens include the partial answer.
     """
+    chat: str = ""
+    """The chat of the messages. Its state is kept when the next request is of another chat; "" keeps none."""
+    state_file: str = ""
+    """Path of a file that SaveState may have written for this chat. A file that cannot be used is ignored."""
+
+
+class SaveState(Request, frozen=True, kw_only=True, tag="save_state"):
+    """Write the state of a chat to a file, with which a later engine continues it without processing it again.
+
+    The state is copied at once and written on another thread. Answered by StateSaved or RequestFailed.
+    """
+
+    chat: str
+    path: str
+    most_bytes: int
+    """A larger state is not written."""
 
 
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):
@@ -109,7 +125,7 @@ class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
     """Free everything and exit. Not answered."""
 
 
-AnyRequest = Hello | Load | Unload | Measure | Generate | Cancel | AnswerNow | ProbeDevices | Shutdown
+AnyRequest = Hello | Load | Unload | Measure | Generate | SaveState | Cancel | AnswerNow | ProbeDevices | Shutdown
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -282,6 +298,14 @@ class Delta(Event, frozen=True, kw_only=True, tag="delta"):
     tokens: int
 
 
+class StateSaved(Event, frozen=True, kw_only=True, tag="state_saved"):
+    """A state was written; `n_bytes` is 0 if there was none of this chat, or if it was too short or too large."""
+
+    n_bytes: int
+    n_tokens: int = 0
+    """How many tokens the chat had."""
+
+
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     stop_reason: StopReason
     stats: AnswerStats
@@ -319,6 +343,7 @@ AnyEvent = (
     | Rendered
     | PromptProgress
     | Delta
+    | StateSaved
     | Finished
     | RequestFailed
     | Acknowledged

@@ -15,12 +15,13 @@ from qwendesk.engine.protocol import (
     Measured,
     PromptProgress,
     RequestFailed,
+    StateSaved,
     Unloaded,
     Welcome,
 )
 from qwendesk.engine.watchdog import TemplateGuard
 
-LastEvent = Welcome | Loaded | LoadRefused | Unloaded | Measured | Finished | RequestFailed | Devices
+LastEvent = Welcome | Loaded | LoadRefused | Unloaded | Measured | StateSaved | Finished | RequestFailed | Devices
 """The events that end a request."""
 
 

@@ -51,6 +51,10 @@ async def with_mmproj(model: Path) -> LoadOptions:
     return LoadOptions(model=str(model), mmproj=str(mmproj or ""))
 
 
+async def _nothing() -> None:
+    pass
+
+
 class RestartLimit:
     """Allows `most` restarts within `window_s` seconds: a worker that crashes at once is not restarted forever."""
 
@@ -87,6 +91,8 @@ class EngineService:
         """The window replaces this with a function that knows the library, repaired templates and profiles."""
         self.with_saved_options: Callable[[LoadOptions], LoadOptions] = lambda options: options
         """Returns the options with the changes that the user saved for their model. Set by the window."""
+        self.before_unload: Callable[[], Awaitable[None]] = _nothing
+        """Awaited before a loaded model is unloaded, to save what is in its memory. Set by services.py."""
         self.observed = Observed(EngineState())
         self.retry = Observed[StepDown | None](None)
         """The step down to offer after a failed load; None until it is known, or if there is none."""
@@ -180,7 +186,7 @@ class EngineService:
         self._apply(IdleUnloaded(None))
         self._to_restore = None
         await self.cancel_load()
-        await self._client.unload()
+        await self._unload()
 
     async def unload_idle(self) -> None:
         """Unload the model as `eject` does, but remember it: `reload_idle` loads it again for the next question.
@@ -191,7 +197,7 @@ class EngineService:
             self._apply(IdleUnloaded(self.state.requested))
             self._to_restore = None
         if self.state.idle_unloaded is not None:
-            await self._client.unload()
+            await self._unload()
 
     def load_with_next_message(self, options: LoadOptions) -> None:
         """Remember a model that isn't loaded: `reload_idle` loads it for the next question."""
@@ -226,7 +232,7 @@ class EngineService:
         if ticket != self._latest_ticket:
             return cancelled_load()
         if self.state.report is not None:
-            await self._client.unload()
+            await self._unload()
         self._apply(LoadAsked(options))
         result = await self._try_load(ticket, options)
         if isinstance(result, LoadFailure):
@@ -239,6 +245,14 @@ class EngineService:
         elif ticket == self._latest_ticket:
             self._to_restore = options
         return result
+
+    async def _unload(self) -> None:
+        """Unload the model, unless a load is requested before it is ready for that: the load unloads it then."""
+        ticket = self._latest_ticket
+        if self.state.report is not None:
+            await self.before_unload()
+        if ticket == self._latest_ticket:
+            await self._client.unload()
 
     async def _try_load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
         self._decided = None

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -37,6 +38,8 @@ from qwendesk.engine.protocol import (
     PromptProgress,
     Rendering,
     RequestFailed,
+    SaveState,
+    StateSaved,
     TemplateAbilities,
     Unload,
     Welcome,
@@ -111,6 +114,8 @@ class FakeEngineClient:
         )
         self.pid = 0
         """The worker's process, as the meters see it; 0 is none."""
+        self.state_content, self.state_tokens = b"state", 1000
+        """What `save_state` writes, and how many tokens it says the chat has."""
         self.closed = False
         self._running = self._loaded = False
         self._next_id = 0
@@ -202,16 +207,29 @@ class FakeEngineClient:
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
         begun: Begun | None = None,
+        chat: str = "",
+        state_file: str = "",
     ) -> "FakeAnswerStream":
         request = Generate(
-            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun
-        )
+            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun,
+            chat=chat, state_file=state_file,
+        )  # fmt: skip
         self.requests.append(request)
         if self.answers:
             script = self.answers.pop(0)
         else:
             script = ScriptedAnswer(reasoning="A short thought.", text=f"You said: {messages[-1].text}")
         return FakeAnswerStream(self, request, script)
+
+    async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
+        request = SaveState(id=self._take_id(), chat=chat, path=path, most_bytes=most_bytes)
+        self.requests.append(request)
+        if not self._loaded:
+            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
+        if len(self.state_content) > most_bytes:
+            return StateSaved(id=request.id, n_bytes=0)
+        await asyncio.to_thread(_write, Path(path), self.state_content)
+        return StateSaved(id=request.id, n_bytes=len(self.state_content), n_tokens=self.state_tokens)
 
     async def close(self) -> None:
         self._end(None)
@@ -359,3 +377,8 @@ def _part_tokens(part: Part) -> int:
 def _prompt_tokens(messages: Sequence[Message], *, thoughts: bool = False) -> int:
     thought = sum(len(each.reasoning.split()) for each in messages) if thoughts else 0
     return thought + sum(len(each.text.split()) + len(each.images) * PICTURE_TOKENS + 4 for each in messages)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

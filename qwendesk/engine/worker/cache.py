@@ -6,7 +6,7 @@ before that position is still in memory, so the rollback is exact: restore the c
 docs/adr/004-prompt-cache.md has the rules that keep it exact.
 """
 
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from typing import Protocol
 
 import msgspec
@@ -33,12 +33,35 @@ class Checkpoint(msgspec.Struct, frozen=True, eq=False):
     """The return value of `Memory.save`; only its length in bytes matters here."""
 
 
+class ChatState(msgspec.Struct, frozen=True, eq=False):
+    """A copy of everything the memory held of one chat."""
+
+    items: tuple[Item, ...]
+    checkpoints: tuple[Checkpoint, ...]
+    memory: Sized
+    """The return value of `Memory.save_all`."""
+
+    @property
+    def n_bytes(self) -> int:
+        return len(self.memory) + sum(len(each.data) for each in self.checkpoints)
+
+
 class Memory(Protocol):
     """The memory of the engine's context. Positions count from 0."""
 
-    def save(self) -> Sized: ...
+    def save(self) -> Sized:
+        """Return a copy of what cannot be cut: the recurrent state."""
 
     def restore(self, data: Sized) -> bool: ...
+
+    def n_bytes(self) -> int:
+        """Return the size of a copy by `save_all`."""
+
+    def save_all(self) -> Sized:
+        """Return a copy of the whole memory, with the KV cache."""
+
+    def restore_all(self, data: Sized) -> bool:
+        """Replace an empty memory by `data`, a return value of `save_all`. Return False if the engine could not."""
 
     def cut(self, position: int) -> bool:
         """Drop everything from `position` on. Return False if this memory cannot do that."""
@@ -62,6 +85,21 @@ def common_prefix_length(cached: Sequence[Item], wanted: Sequence[Item]) -> int:
         if cached_item != wanted_item:
             return index
     return min(len(cached), len(wanted))
+
+
+def count_cells(items: Iterable[Item]) -> int:
+    """Return how many KV cells `items` take: one for a token, and one for each token of an image."""
+    return sum(1 if isinstance(item, int) else item.n_tokens for item in items)
+
+
+def reusable_items(
+    items: Sequence[Item], checkpoint_indexes: Sequence[int], wanted: Sequence[Item], *, can_cut_anywhere: bool
+) -> int:
+    """Return how many items of `wanted` need no processing after a rollback of a memory that holds `items`."""
+    shared = min(common_prefix_length(items, wanted), len(wanted) - 1)
+    if can_cut_anywhere or shared == len(items):
+        return shared
+    return max((index for index in checkpoint_indexes if index <= shared), default=0)
 
 
 def thin(checkpoints: Sequence[Checkpoint], budget_bytes: int) -> list[Checkpoint]:
@@ -113,6 +151,16 @@ class PromptCache:
         return self._n_cells[-1]
 
     @property
+    def n_bytes(self) -> int:
+        """The size of a copy of the memory with its checkpoints."""
+        return self._memory.n_bytes() + sum(len(each.data) for each in self._checkpoints)
+
+    def reusable_cells(self, wanted: Sequence[Item]) -> int:
+        """Return how many KV cells `roll_back` to `wanted` would keep, if the last decode was not aborted."""
+        can_cut = self._can_cut_anywhere
+        return self._n_cells[reusable_items(self._items, self.checkpoint_indexes, wanted, can_cut_anywhere=can_cut)]
+
+    @property
     def checkpoint_indexes(self) -> tuple[int, ...]:
         return tuple(each.index for each in self._checkpoints)
 
@@ -141,6 +189,28 @@ class PromptCache:
         self._memory.clear()
         self._items, self._positions, self._n_cells = [], [0], [0]
         self._checkpoints, self._is_inconsistent = [], False
+
+    def copy(self) -> ChatState | None:
+        """Return a copy of the memory and its checkpoints; None if nothing usable is in memory.
+
+        After an aborted decode, the memory is rolled back to its last checkpoint first.
+        """
+        if self._is_inconsistent and not (self._can_cut_anywhere and self._memory.cut(self.position)):
+            self._restore(len(self._items))
+        self._is_inconsistent = False
+        if not self._items:
+            return None
+        return ChatState(tuple(self._items), tuple(self._checkpoints), self._memory.save_all())
+
+    def adopt(self, state: ChatState) -> bool:
+        """Replace the memory by `state`. Return False if the engine refused it; the memory is empty then."""
+        self.clear()
+        if not self._memory.restore_all(state.memory):
+            self._memory.clear()
+            return False
+        self.append(*state.items)
+        self._checkpoints = thin(state.checkpoints, self._budget_bytes)
+        return True
 
     def roll_back(self, wanted: Sequence[Item]) -> Rollback:
         """Roll the memory back to the longest usable prefix of `wanted`. At least one item is left to decode."""

@@ -96,8 +96,11 @@ class Generation:
             self._session.recent.remember(seen, InterruptedAnswer(tuple(writer.tokens), opens_reasoning))
 
     def _prefill(self, layout: Layout) -> None:
-        cache = self._session.cache
-        if not self._options.cache_prompt:
+        cache, request = self._session.cache, self._request
+        if self._options.cache_prompt:
+            self._session.states.switch_to(request.chat, layout.items, request.state_file)
+        else:
+            self._session.states.switch_to(request.chat, ())
             cache.clear()
         rollback = cache.roll_back(layout.items)
         reused, total = cache.n_cells, layout.n_tokens

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib.metadata
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import llama_cpp.llama_cpp as C
 import msgspec
+import psutil
 from llama_cpp import mtmd_cpp as M
 
 from qwendesk.core.errors import QwenDeskError
@@ -23,17 +26,21 @@ from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations, with_vision_weights
 from qwendesk.engine.worker.cache import PromptCache
+from qwendesk.engine.worker.chat_states import ChatStates
 from qwendesk.engine.worker.devices import buffer_names
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.model import ContextMemory, LoadedModel
 from qwendesk.engine.worker.prompt import Vocabulary
+from qwendesk.engine.worker.state_file import fingerprint_of
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.vision import Vision
 
 Stage = Literal["options", "weights", "context", "vision", "template", "lora", "cancelled"]
 Progress = Callable[[Literal["weights", "context", "vision", "template"], float], None]
 _MIB = 1024**2
+_LEFT_TO_SYSTEM = 2048 * _MIB
+"""RAM that chat states leave free."""
 _MAX_TEMPLATE_BYTES = _MIB
 """The longest known chat templates have about 20 KB."""
 _WEIGHTS_SHARE = 0.9
@@ -57,6 +64,7 @@ class Session(msgspec.Struct, frozen=True, eq=False):
     template: ChatTemplate
     vocabulary: Vocabulary
     cache: PromptCache
+    states: ChatStates
     report: LoadReport
     recent: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
 
@@ -99,8 +107,33 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
         report = _report(
             options, model, vocabulary, abilities, vision is not None, log.since(log_start), time.monotonic() - started
         )
+        states = ChatStates(
+            cache,
+            can_cut_anywhere=model.can_cut_anywhere,
+            fingerprint=_fingerprint(options),
+            budget_bytes=options.chat_states_mib * _MIB,
+            free_bytes=lambda: _free_bytes(report),
+        )
         undo.pop_all()
-    return Session(model, vision, template, vocabulary, cache, report)
+    return Session(model, vision, template, vocabulary, cache, states, report)
+
+
+def _fingerprint(options: DecidedOptions) -> str:
+    """Return what identifies the content of this model's chat states; something unique if a file cannot be read."""
+    try:
+        return fingerprint_of(options, importlib.metadata.version("llama-cpp-python"))
+    except OSError:
+        return uuid.uuid4().hex
+
+
+def _free_bytes(report: LoadReport) -> int:
+    """Return how much RAM chat states may take now.
+
+    A part is left to the system. Weights that are read through mmap count as free, but the engine needs them.
+    """
+    mapped = report.options.load_mode == "mmap"
+    on_cpu = sum(row.weights_bytes for row in report.allocations if row.device == "CPU") if mapped else 0
+    return int(psutil.virtual_memory().available) - on_cpu - _LEFT_TO_SYSTEM
 
 
 def _check_files(options: DecidedOptions) -> None:

@@ -16,6 +16,8 @@ _REMEMBERED_TEXTS = 4096
 """How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before."""
 SEQUENCE = 0
 """The only sequence that QwenDesk uses."""
+_WHOLE_STATE = 0
+"""The flags of llama_state_seq_get_data_ext for KV cache and recurrent state together."""
 
 
 class Aborted(Exception):
@@ -162,31 +164,43 @@ def _view(pointer: ctypes._Pointer[ctypes.c_int32], length: int) -> np.ndarray[t
 class ContextMemory:
     """The memory of the context, for the prompt cache.
 
-    Saves and restores only what cannot be cut (recurrent state, sliding windows). The KV cache stays in place.
+    A checkpoint has only what cannot be cut (recurrent state, sliding windows); the KV cache stays in place. The state
+    of a chat has both.
     """
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
 
     def save(self) -> Sized:
-        size = C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
-        buffer: ctypes.Array[ctypes.c_uint8] = (ctypes.c_uint8 * size)()
-        written = C.llama_state_seq_get_data_ext(
-            self._model.ctx, buffer, size, SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
-        )
-        if written != size:
-            raise EngineFault("the engine could not save its recurrent state")
-        return buffer
+        return self._copy(C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
 
     def restore(self, data: Sized) -> bool:
         """Restore `data`, a return value of `save`. Return False if the engine could not."""
-        read = C.llama_state_seq_set_data_ext(
-            self._model.ctx, data, len(data), SEQUENCE, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
-        )
-        return bool(read == len(data))
+        return self._replace(data, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
+
+    def n_bytes(self) -> int:
+        """Return the size of a copy by `save_all`."""
+        return int(C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, _WHOLE_STATE))
+
+    def save_all(self) -> Sized:
+        return self._copy(_WHOLE_STATE)
+
+    def restore_all(self, data: Sized) -> bool:
+        return self._replace(data, _WHOLE_STATE)
 
     def cut(self, position: int) -> bool:
         return bool(C.llama_memory_seq_rm(self._model.memory, SEQUENCE, position, -1))
 
     def clear(self) -> None:
         C.llama_memory_clear(self._model.memory, True)
+
+    def _copy(self, flags: int) -> Sized:
+        size = C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, flags)
+        buffer: ctypes.Array[ctypes.c_uint8] = (ctypes.c_uint8 * size)()
+        if C.llama_state_seq_get_data_ext(self._model.ctx, buffer, size, SEQUENCE, flags) != size:
+            raise EngineFault("the engine could not copy its state")
+        return buffer
+
+    def _replace(self, data: Sized, flags: int) -> bool:
+        read = C.llama_state_seq_set_data_ext(self._model.ctx, data, len(data), SEQUENCE, flags)
+        return bool(read == len(data))

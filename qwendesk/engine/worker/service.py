@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 from typing import BinaryIO, Literal
 
 import llama_cpp.llama_cpp as C
@@ -16,6 +17,7 @@ from qwendesk.core.translation import mark
 from qwendesk.engine import protocol as p
 from qwendesk.engine.worker import devices
 from qwendesk.engine.worker.channel import Channel
+from qwendesk.engine.worker.chat_states import SavedChat
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.inbox import Inbox
@@ -110,6 +112,8 @@ class Service:
             case p.Unload():
                 self._close_session()
                 self._channel.send(p.Unloaded(id=request.id))
+            case p.SaveState():
+                self._save_state(request)
             case p.Measure():
                 self._channel.send(measure(self._require_session(), request, self._channel.send))
             case p.Generate():
@@ -160,6 +164,22 @@ class Service:
             self._channel.send(refused)
             return
         self._channel.send(p.Loaded(id=request.id, report=self._session.report))
+
+    def _save_state(self, request: p.SaveState) -> None:
+        """Copy the state of a chat now, and write it on another thread, which sends the last event."""
+        saved = self._require_session().states.copy(request.chat)
+        if saved is None:
+            self._channel.send(p.StateSaved(id=request.id, n_bytes=0))
+        else:
+            threading.Thread(target=self._write_state, args=(request, saved), name="state", daemon=True).start()
+
+    def _write_state(self, request: p.SaveState, saved: SavedChat) -> None:
+        try:
+            n_bytes = saved.write(Path(request.path), request.most_bytes)
+        except OSError as error:
+            self._channel.send(_failure(request.id, error))
+            return
+        self._channel.send(p.StateSaved(id=request.id, n_bytes=n_bytes, n_tokens=saved.n_tokens))
 
     def _serve_measures(self) -> None:
         """Serve waiting Measure requests. Called between two batches of the prompt and between two tokens."""

@@ -29,6 +29,17 @@ class HybridMemory:
         self.recurrent = int.from_bytes(data[:8], "big")
         return True
 
+    def n_bytes(self) -> int:
+        return len(self.save_all())
+
+    def save_all(self) -> Sized:
+        return self.attention.to_bytes(8, "big") + self.recurrent.to_bytes(8, "big")
+
+    def restore_all(self, data: Sized) -> bool:
+        assert isinstance(data, bytes)
+        self.attention = int.from_bytes(data[:8], "big")
+        return self.restore(data[8:])
+
     def cut(self, position: int) -> bool:
         if self.recurrent > position:
             return False

@@ -116,7 +116,8 @@ async def test_a_picture_is_sent_in_the_size_that_was_chosen(desk: Desk, shape_p
         assert copy.size == (512, 512)
     await desk.ask("What is this?")
     sent = next(each for each in reversed(desk.client.requests) if isinstance(each, Generate))
-    assert sent.messages[-1].images == (counted,)
+    (image,) = sent.messages[-1].images
+    assert (image.path, image.sha256) == (counted.path, counted.sha256)
     (kept,) = desk.parts.chat.conversation.turns[0].question.images
     assert (Path(kept.path), kept.longest_side) == (picture, 512)
 

@@ -1,0 +1,135 @@
+"""Keeps the states of recent chats, so that going back to a chat processes nothing of it again.
+
+The engine's memory holds one chat. When the next request belongs to another chat, the memory is copied to RAM first;
+when a chat comes back, its state is taken from there, or from the file that an earlier engine wrote (state_file.py).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.engine.worker import state_file
+from qwendesk.engine.worker.cache import ChatState, Item, PromptCache, count_cells, reusable_items
+
+_logger = logging.getLogger(__name__)
+
+FEWEST_CELLS = 256
+"""A state is kept, or taken back, only for this many KV cells: fewer tokens are processed again in no time."""
+
+
+class SavedChat(msgspec.Struct, frozen=True, eq=False):
+    """The state of a chat, to be written to a file."""
+
+    state: ChatState
+    fingerprint: str
+
+    @property
+    def n_tokens(self) -> int:
+        return count_cells(self.state.items)
+
+    def write(self, path: Path, most_bytes: int) -> int:
+        """Write the state as `state_file.write` does."""
+        return state_file.write(path, self.state, self.fingerprint, most_bytes)
+
+
+class ChatStates:
+    """Knows which chat is in the prompt cache, and keeps the states of others in RAM.
+
+    The least recently used are dropped first: beyond `budget_bytes`, and when less RAM than the state needs is free
+    according to `free_bytes`.
+    """
+
+    def __init__(
+        self,
+        cache: PromptCache,
+        *,
+        can_cut_anywhere: bool,
+        fingerprint: str,
+        budget_bytes: int,
+        free_bytes: Callable[[], int],
+    ) -> None:
+        """`fingerprint` identifies the model and the options on which the content of a state depends."""
+        self._cache, self._can_cut_anywhere = cache, can_cut_anywhere
+        self._fingerprint = fingerprint
+        self._budget_bytes, self._free_bytes = budget_bytes, free_bytes
+        self._current = ""
+        self._kept: dict[str, ChatState] = {}
+        """States by chat, the most recently used last."""
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The chats whose states are in RAM, the least recently used first."""
+        return tuple(self._kept)
+
+    def switch_to(self, chat: str, wanted: Sequence[Item], file: str = "") -> None:
+        """Make `chat` the current one, with as much of the prompt `wanted` in memory as any state has.
+
+        An empty `chat` is one of which nothing is kept. `file` may hold the state of `chat`; a file that cannot be used
+        is ignored.
+        """
+        in_memory = self._cache.reusable_cells(wanted)
+        best, most = "", in_memory + FEWEST_CELLS - 1
+        for key, state in self._kept.items():
+            cells = self._reusable_cells(state.items, [each.index for each in state.checkpoints], wanted)
+            if cells > most:
+                best, most = key, cells
+        found = self._kept[best] if best else None
+        is_elsewhere = chat != self._current or not in_memory
+        from_file = self._read(file, wanted, most) if file and is_elsewhere else None
+        if chat != self._current:
+            self._keep_current()
+        self._current = chat
+        self._kept.pop(chat, None)  # it would be a second copy of what the memory holds from now on
+        if from_file is not None or found is not None:
+            self._adopt(from_file or found)
+
+    def copy(self, chat: str) -> SavedChat | None:
+        """Return the state of `chat`, to be written to a file; None if there is none that is worth it."""
+        if not chat:
+            return None
+        state = self._cache.copy() if chat == self._current else self._kept.get(chat)
+        if state is None or count_cells(state.items) < FEWEST_CELLS:
+            return None
+        return SavedChat(state, self._fingerprint)
+
+    def _reusable_cells(self, items: Sequence[Item], indexes: Sequence[int], wanted: Sequence[Item]) -> int:
+        n_items = reusable_items(items, indexes, wanted, can_cut_anywhere=self._can_cut_anywhere)
+        return count_cells(wanted[:n_items])
+
+    def _read(self, file: str, wanted: Sequence[Item], most: int) -> ChatState | None:
+        """Return the state in `file` if it has more than `most` cells of `wanted`."""
+        try:
+            with state_file.open_state(Path(file), self._fingerprint) as stored:
+                if self._reusable_cells(stored.items, stored.checkpoint_indexes, wanted) <= most:
+                    return None
+                return stored.read()
+        except FileNotFoundError:
+            return None
+        except (OSError, state_file.UnusableState) as error:
+            _logger.warning("The saved state of a chat can't be used: %s", error)
+            return None
+
+    def _adopt(self, state: ChatState | None) -> None:
+        assert state is not None
+        if not self._cache.adopt(state):
+            _logger.warning("The engine refused the saved state of a chat. The chat is processed again.")
+
+    def _keep_current(self) -> None:
+        """Copy the current chat's state to RAM, if there is room."""
+        if not self._current or self._cache.n_cells < FEWEST_CELLS or not self._budget_bytes:
+            return
+        n_bytes = self._cache.n_bytes
+        while self._kept and (self._kept_bytes + n_bytes > self._budget_bytes or self._free_bytes() < n_bytes):
+            del self._kept[next(iter(self._kept))]
+        if n_bytes > self._budget_bytes or self._free_bytes() < n_bytes:
+            _logger.info("The state of a chat is not kept in RAM: it has %d MiB", n_bytes // 1024**2)
+            return
+        state = self._cache.copy()
+        if state is not None:
+            self._kept[self._current] = state
+
+    @property
+    def _kept_bytes(self) -> int:
+        return sum(state.n_bytes for state in self._kept.values())
