@@ -259,6 +259,8 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
         "image_tokens": stats.image_tokens,
         "reasoning_tokens": stats.reasoning_tokens,
         "answer_tokens": stats.answer_tokens,
+        "drafted_tokens": stats.drafted_tokens,
+        "accepted_tokens": stats.accepted_tokens,
         "ttft_s": stats.ttft_s,
         "prefill_s": stats.prefill_s,
         "decode_tok_s": stats.decode_tok_s,

@@ -181,7 +181,15 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
             lines += _parameters(entry, load.yarn_orig_ctx if is_too_long else value)
         elif entry.key in _OLLAMA_ENVIRONMENT:
             environment[_OLLAMA_ENVIRONMENT[entry.key]] = _OLLAMA_SWITCH.get(value, str(value))
-        elif entry.key not in ("aim", "enable_thinking", "thinking_close", "cache_budget_mib", "chat_states_mib"):
+        elif entry.key not in (
+            "aim",
+            "enable_thinking",
+            "thinking_close",
+            "cache_budget_mib",
+            "chat_states_mib",
+            "speculative",
+            "draft_n_max",
+        ):
             unsaid.append(f"{entry.setting.label} ({entry.setting.flag or entry.key})")
     lines += [f"# Set {name}={value} where ollama serve starts." for name, value in environment.items()]
     if not answer.enable_thinking:

@@ -91,7 +91,7 @@ _FIT = mark("QwenDesk always plans what fits, for all options that you leave on 
 _ALL_LAYERS = mark("A number set by hand is kept: QwenDesk then no longer chooses how many layers fit.")
 _PLACED = mark("Expert layers on CPU does the same layer by layer, and Auto chooses as few as needed.")
 _SERVER = mark("QwenDesk doesn't serve other programs, so this has no effect.")
-_DRAFT = mark("QwenDesk doesn't use speculative decoding, so this has no effect.")
+_DRAFT = mark("QwenDesk has options of its own for speculative decoding, so this has no effect.")
 _CPU = mark("QwenDesk leaves CPU cores and priorities to the system. You can set the number of threads.")
 _SAMPLER = mark("QwenDesk doesn't have this sampler.")
 _CHECKPOINTS = mark("QwenDesk takes checkpoints itself. Prompt cache limits the RAM for them.")
@@ -187,6 +187,7 @@ LLAMA_CPP: tuple[Flag, ...] = (
         "--lookup-cache-dynamic -cd --ctx-size-draft",
         "--spec-draft-cpu-moe -cmoed --cpu-moe-draft --spec-draft-backend-sampling --no-spec-draft-backend-sampling "
         "--spec-default --mtp --dflash --eagle3",
+        see="speculative draft_n_max",
     ),
     *_unused(
         _LOG,

@@ -204,6 +204,19 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                      "The context length that the model was trained on. 0 chooses automatically.", _CONTEXT,
                      unit="tokens", low=0)
     ] = 0
+    speculative: Annotated[
+        Literal["auto", "off", "lookup"],
+        Setting("Drafts", "",
+                "Guess the next tokens and check several at once. Lookup takes guesses from the chat, which is faster "
+                "for edits, code, quotes and tables. Guessing pauses where it doesn't pay off.",
+                _SPEED),
+    ] = "auto"
+    draft_n_max: Annotated[
+        int,
+        Setting("Most drafted tokens", "",
+                "How many tokens are guessed at once. Each needs memory for a copy of the recurrent state.",
+                _SPEED, unit="tokens", low=1, high=16),
+    ] = 3
     numa: Annotated[
         Literal["off", "distribute", "isolate", "numactl"],
         Setting("NUMA", "--numa", "For computers with several CPU sockets.", _SPEED),
@@ -268,6 +281,7 @@ class DecidedOptions(LoadOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     type_v: CacheType = "f16"
     load_mode: Literal["mmap", "mlock", "none"] = "mmap"
     vision: Literal["gpu", "cpu", "off"] = "gpu"
+    speculative: Literal["off", "lookup"] = "off"
 
 
 def decided_options(options: LoadOptions, **changes: Any) -> DecidedOptions:

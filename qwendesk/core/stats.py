@@ -23,6 +23,10 @@ class AnswerStats(msgspec.Struct, frozen=True):
     decode_s: float = 0.0
     cache_note: str = ""
     """Why the prompt cache could not be used fully; "" if it could."""
+    drafted_tokens: int = 0
+    """Tokens that were drafted, and decoded together with others."""
+    accepted_tokens: int = 0
+    """Drafted tokens that became part of the answer."""
     dropped_messages: int = 0
     """How many of the oldest messages were left out because the context was full."""
 
@@ -30,6 +34,17 @@ class AnswerStats(msgspec.Struct, frozen=True):
     def total_tokens(self) -> int:
         """Tokens of the context that are used after the answer."""
         return self.prompt_tokens + self.reasoning_tokens + self.answer_tokens
+
+    @property
+    def tokens_per_step(self) -> float:
+        """How many tokens one step of the engine gave: 1.0 without drafts."""
+        n_tokens = self.reasoning_tokens + self.answer_tokens
+        return n_tokens / max(1, n_tokens - self.accepted_tokens) if n_tokens else 1.0
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share of drafted tokens that became part of the answer; None if none were drafted."""
+        return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None
 
     @property
     def decode_tok_s(self) -> float:

@@ -17,7 +17,6 @@ from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
 from qwendesk.engine.process import WorkerProcess, start_problem, worker_command
 from qwendesk.engine.protocol import (
-    LINE_LIMIT_BYTES,
     Acknowledged,
     AnswerNow,
     AnyEvent,
@@ -42,8 +41,8 @@ from qwendesk.engine.protocol import (
     Shutdown,
     StateSaved,
     Welcome,
-    encode_line,
 )
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
 from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer
 from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
 from qwendesk.engine.timeouts import WorkerTimeouts, kill_at, stalled_at

@@ -12,7 +12,7 @@ from qwendesk.core.options import DecidedOptions
 from qwendesk.core.translation import tr
 from qwendesk.engine.dry_run_protocol import Estimate, Estimated, decode_estimated
 from qwendesk.engine.process import worker_command, worker_environment
-from qwendesk.engine.protocol import LINE_LIMIT_BYTES, encode_line
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
 
 TIMEOUT_S = 60.0
 """The GPU driver may take seconds to wake the card; the request itself takes less than a second."""

@@ -3,7 +3,8 @@
 import msgspec
 
 from qwendesk.core.options import DecidedOptions
-from qwendesk.engine.protocol import Allocation, Event, Request, decode_with
+from qwendesk.engine.protocol import Allocation, Event, Request
+from qwendesk.engine.protocol_lines import decode_with
 
 
 class Estimate(Request, frozen=True, kw_only=True, tag="estimate"):

@@ -16,7 +16,8 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.processes import own_command, with_source_tree
 from qwendesk.core.translation import tr
 from qwendesk.engine.exit_codes import describe_exit
-from qwendesk.engine.protocol import LINE_LIMIT_BYTES, AnyEvent, Request, decode_event, encode_line
+from qwendesk.engine.protocol import AnyEvent, Request
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, decode_event, encode_line
 
 _logger = logging.getLogger(__name__)
 

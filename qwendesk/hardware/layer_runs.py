@@ -16,7 +16,7 @@ from qwendesk.core.plan import MachineMemory
 from qwendesk.hardware.compute_buffers import RamCopies, activation_widths, gpu_bytes, ubatch_of
 from qwendesk.hardware.layer_split import LayerSplit, planned_gpus
 from qwendesk.hardware.memory_estimate import UNQUANTIZED
-from qwendesk.hardware.model_memory import LayerWeights, kv_bytes, recurrent_bytes, split_weights, vision_bytes
+from qwendesk.hardware.model_memory import LayerWeights, kv_bytes, split_weights, state_bytes, vision_bytes
 from qwendesk.hardware.speed_estimate import SLOW, START_TOKENS, token_rates
 
 _PARTS_OF_A_SECOND = 10**18
@@ -227,7 +227,7 @@ def _cache_bytes(
     """Return the bytes of KV caches and of recurrent states in the layers before each one."""
     n_ctx, n_run = options.n_ctx or facts.context_length, len(layers) - facts.nextn_layers
     layer_kv = kv_bytes(facts, n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
-    layer_state = recurrent_bytes(facts) // max(facts.recurrent_layers, 1)
+    layer_state = state_bytes(facts, options) // max(facts.recurrent_layers, 1)
     if not options.offload_kqv:
         layer_kv = layer_state = 0
     kv = [layer_kv if layer.has_kv else 0 for layer in layers]

@@ -20,7 +20,7 @@ from qwendesk.hardware.compute_buffers import (
 )
 from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shared_budget, shares_ram
 from qwendesk.hardware.lazy_table import is_read_lazily
-from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, vision_bytes
+from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, state_bytes, vision_bytes
 
 WORKER_BYTES = 256 * MIB
 """RAM of the worker process without the model.
@@ -115,7 +115,7 @@ class _Estimate:
         """Place weights, caches and states. Return whether any experts are in RAM."""
         facts, options = self._facts, self._options
         kv = kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
-        recurrent = recurrent_bytes(facts) // max(facts.recurrent_layers, 1)
+        recurrent = state_bytes(facts, options) // max(facts.recurrent_layers, 1)
         layers = self._weights.layers
         experts_in_ram = False
         for index, layer in enumerate(layers):

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from qwendesk.core.model_facts import EXPERT_TENSORS, LAZY_TABLE, ModelFacts, TensorFacts
-from qwendesk.core.options import CacheType
+from qwendesk.core.options import CacheType, LoadOptions
 from qwendesk.core.units import MIB
 
 AutoCacheType = Literal["auto"] | CacheType
@@ -70,6 +70,12 @@ def recurrent_bytes(facts: ModelFacts, n_sequences: int = 1) -> int:
     convolution = max(facts.ssm_conv_kernel - 1, 0) * channels
     state = facts.ssm_state_size * facts.ssm_inner_size
     return n_sequences * facts.recurrent_layers * 4 * (convolution + state)
+
+
+def state_bytes(facts: ModelFacts, options: LoadOptions) -> int:
+    """Return the bytes of the recurrent state and of its snapshots, one for each token that may be drafted at once."""
+    n_drafts = 0 if options.speculative in ("auto", "off") else options.draft_n_max
+    return recurrent_bytes(facts, 1 + n_drafts)
 
 
 def lazy_table_bytes(facts: ModelFacts) -> int:

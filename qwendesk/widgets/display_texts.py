@@ -70,8 +70,17 @@ def speed_text(stats: AnswerStats) -> str:
 
 
 def stats_text(answer: Answer) -> str:
-    """Return the decode speed and the time to the first token: "112 tok/s · 0.2 s"."""
-    parts = [speed_text(answer.stats), _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else ""]
+    """Return the decode speed and the time to the first token: "112 tok/s · 0.2 s".
+
+    With accepted drafts, how many tokens a step of the engine gave follows: "1.8 tokens per step".
+    """
+    parts = [
+        speed_text(answer.stats),
+        _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else "",
+        tr("{0} tokens per step", show_decimal(answer.stats.tokens_per_step, 1))
+        if answer.stats.accepted_tokens
+        else "",
+    ]
     text = " · ".join(part for part in parts if part)
     if answer.stop_reason in (None, "eos", "stop_string"):
         return text
@@ -91,6 +100,7 @@ def stats_tooltip(answer: Answer) -> str:
             stats.prompt_tokens,
             show_count(stats.reread_tokens),
         ),
+        _drafts_line(stats),
         tr_n("Pictures: {0} token", "Pictures: {0} tokens", stats.image_tokens) if stats.image_tokens else "",
         stop_text(answer.stop_reason),
         stats.cache_note,
@@ -103,6 +113,15 @@ def stats_tooltip(answer: Answer) -> str:
         else "",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _drafts_line(stats: AnswerStats) -> str:
+    if stats.acceptance is None:
+        return ""
+    return tr(
+        "Drafts: {0} of {1} tokens accepted ({2}%)",
+        show_count(stats.accepted_tokens), show_count(stats.drafted_tokens), show_decimal(100 * stats.acceptance, 0),
+    )  # fmt: skip
 
 
 def stop_text(reason: StopReason | None) -> str:

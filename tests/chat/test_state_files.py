@@ -31,7 +31,7 @@ class Client:
 
     async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
         if self.stalls:
-            await asyncio.sleep(1000)
+            await asyncio.Event().wait()
         self.before_write()
         self.saved.append(chat)
         if self.n_bytes > most_bytes:
@@ -60,7 +60,7 @@ def answer(files: StateFiles, chat: str, n_tokens: int = 5000) -> None:
 
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - the state of another object
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
 
 
 def test_a_state_is_written_once_the_engine_is_idle(tmp_path: Path) -> None:
@@ -81,8 +81,6 @@ def test_an_answer_that_begins_puts_writing_off(tmp_path: Path) -> None:
         files = StateFiles(client, lambda: GB, tmp_path, idle_s=0.01)
         answer(files, "one")
         files.begin_answer("one")
-        await asyncio.sleep(0.05)
-        assert client.saved == []
         await files.save_before_unload()
         assert client.saved == [], "the engine is busy"
         files.end_answer("one", 6000)
@@ -99,12 +97,13 @@ def test_a_chat_that_hardly_grew_is_written_only_before_an_unload(tmp_path: Path
         answer(files, "one", 20_000)
         await until(lambda: client.saved == ["one"])
         answer(files, "one", 20_900)
-        await asyncio.sleep(0.05)
-        assert client.saved == ["one"]
+        answer(files, "two", 2000)
+        await until(lambda: len(client.saved) > 1)
+        assert client.saved == ["one", "two"]
         await files.save_before_unload()
-        assert client.saved == ["one", "one"]
+        assert client.saved == ["one", "two", "one"]
         await files.save_before_unload()
-        assert client.saved == ["one", "one"], "nothing has changed since"
+        assert client.saved == ["one", "two", "one"], "nothing has changed since"
 
     run(test)
 

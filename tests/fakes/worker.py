@@ -14,6 +14,7 @@ from typing import Literal
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine import protocol as p
+from qwendesk.engine.protocol_lines import decode_request, encode_line
 
 WORDS = 20
 LONG_TEXT = "long " * 1024**2
@@ -33,7 +34,7 @@ class FakeWorker:
         if self.manner == "dies at start":
             sys.exit("libcudart.so.12: cannot open shared object file: No such file or directory")
         for line in sys.stdin.buffer:
-            self.take(p.decode_request(line))
+            self.take(decode_request(line))
         if self.manner in ("deaf", "hangs up"):
             time.sleep(1000)
 
@@ -176,7 +177,7 @@ class FakeWorker:
                 time.sleep(1000)
 
     def send(self, event: p.Event) -> None:
-        self.write(p.encode_line(event))
+        self.write(encode_line(event))
 
     def write(self, data: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):

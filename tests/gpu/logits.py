@@ -100,7 +100,7 @@ def _read_prompt(session: Session, question: Question) -> tuple[int, int]:
             cache.append(step.image_chunk.item)
         else:
             tokens = [item for item in step.items if isinstance(item, int)]
-            session.model.decode(tokens, cache.position, logits=step.is_last)
+            session.model.decode(tokens, cache.position, rows=int(step.is_last))
             cache.append(*tokens)
     return cache.position, layout.n_tokens
 

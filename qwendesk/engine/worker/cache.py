@@ -171,6 +171,10 @@ class PromptCache:
             self._positions.append(self._positions[-1] + (1 if isinstance(item, int) else item.n_positions))
             self._n_cells.append(self._n_cells[-1] + (1 if isinstance(item, int) else item.n_tokens))
 
+    def cut_unrecorded(self) -> bool:
+        """Cut off what was decoded after the items, such as drafts. Return False if this memory cannot do that."""
+        return self._memory.cut(self.position)
+
     def mark_inconsistent(self) -> None:
         """Record that a decode was aborted, so the memory holds an unknown part of it."""
         self._is_inconsistent = True

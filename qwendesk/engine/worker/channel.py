@@ -4,7 +4,8 @@ import os
 import sys
 import threading
 
-from qwendesk.engine.protocol import Event, encode_line
+from qwendesk.engine.protocol import Event
+from qwendesk.engine.protocol_lines import encode_line
 
 
 class Channel:

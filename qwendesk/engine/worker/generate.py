@@ -12,9 +12,11 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request
 from qwendesk.engine.worker.control import RequestControl
+from qwendesk.engine.worker.decoder import Decoder
 from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, options_to_resume, with_tokens
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.lookup_drafter import LookupDrafter
 from qwendesk.engine.worker.model import Aborted
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
 from qwendesk.engine.worker.sampling import Sampler
@@ -51,6 +53,7 @@ class Generation:
     ) -> None:
         self._session, self._request, self._options = session, request, request.options
         self._control, self._send, self._between_steps = control, send, between_steps
+        self._decoder = Decoder(session.model, session.cache, session.gate)
         self._started = time.monotonic()
         self._stats = AnswerStats()
 
@@ -68,6 +71,8 @@ class Generation:
         self._update_stats(prompt_tokens=layout.n_tokens, image_tokens=layout.image_tokens, dropped_messages=dropped)
         if layout.n_tokens >= self._session.model.n_ctx:
             return "context_full"
+        if self._session.report.n_draft_max:
+            self._decoder.draft_with(LookupDrafter(layout.items), self._session.report.n_draft_max)
         writer = Writer(self._session, self._options, self._request.id, self._send, in_reasoning=layout.opens_reasoning)
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
         reason = self._prefill_and_generate(sampler, layout, writer)
@@ -115,16 +120,12 @@ class Generation:
                 self._send(msgspec.structs.replace(progress, encodes_image=True))
                 self._decode_image(step.image_chunk)
             else:
-                self._decode([item for item in step.items if isinstance(item, int)], logits=step.is_last)
+                tokens = [item for item in step.items if isinstance(item, int)]
+                self._decoder.decode(tokens, rows=int(step.is_last))
             if step.save:
                 cache.save(pinned=step.pinned)
             progress = msgspec.structs.replace(progress, done=cache.n_cells)
             self._send(progress)
-
-    def _decode(self, tokens: Sequence[int], *, logits: bool = True) -> None:
-        cache = self._session.cache
-        self._session.model.decode(tokens, cache.position, logits=logits)
-        cache.append(*tokens)
 
     def _decode_image(self, image_chunk: ImageChunk) -> None:
         vision, cache = self._session.vision, self._session.cache
@@ -147,7 +148,7 @@ class Generation:
             sampler.replay(token, by_grammar=not writer.in_reasoning)
             writer.rewrite(token, last_word)
             remaining = remaining[len(self._session.model.piece(token)) :]
-            self._decode((token,))
+            self._decoder.advance(token, 0)
 
     def _generate(self, sampler: Sampler, writer: Writer) -> None:
         session, options = self._session, self._options
@@ -181,13 +182,18 @@ class Generation:
                     raise _Stopped("max_tokens")
                 if self._cells_left() < 1:
                     raise _Stopped("context_full")
-                self._decode((token,))
+                n_written = writer.reasoning_tokens + writer.answer_tokens
+                left = options.max_tokens - n_written - 1 if options.max_tokens >= 0 else self._cells_left()
+                self._decoder.advance(token, min(left, self._cells_left() - 1))
         except (_Stopped, Aborted) as end:
             can_continue = not isinstance(end, _Stopped) or end.reason not in _FINAL
             raise
         finally:
             writer.finish(can_continue=can_continue)
+            self._decoder.discard_drafts()
             self._update_stats(
+                drafted_tokens=self._decoder.drafted,
+                accepted_tokens=self._decoder.accepted,
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
                 decode_s=time.monotonic() - first_token_at if first_token_at else 0.0,
@@ -195,8 +201,8 @@ class Generation:
 
     def _sample(self, sampler: Sampler, writer: Writer) -> int:
         if sampler.has_grammar and not writer.in_reasoning:
-            return sampler.next_by_grammar(writer.is_leading_blank)
-        return sampler.next()
+            return sampler.next_by_grammar(writer.is_leading_blank, self._decoder.row)
+        return sampler.next(self._decoder.row)
 
     def _must_end_reasoning(self, reasoning_tokens: int) -> bool:
         return self._control.take_answer_now() or 0 <= self._options.thinking_budget <= reasoning_tokens
@@ -212,7 +218,7 @@ class Generation:
         if len(forced) > self._cells_left():
             raise _Stopped("context_full")
         for first in range(0, len(forced), model.n_ubatch):
-            self._decode(forced[first : first + model.n_ubatch])
+            self._decoder.decode(forced[first : first + model.n_ubatch])
         for token in forced:
             writer.write_forced(token)
 

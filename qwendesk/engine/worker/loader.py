@@ -28,6 +28,7 @@ from qwendesk.engine.worker.allocations import read_allocations, with_vision_wei
 from qwendesk.engine.worker.cache import PromptCache
 from qwendesk.engine.worker.chat_states import ChatStates
 from qwendesk.engine.worker.devices import buffer_names
+from qwendesk.engine.worker.draft_gate import DraftGate
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.model import ContextMemory, LoadedModel
@@ -66,6 +67,7 @@ class Session(msgspec.Struct, frozen=True, eq=False):
     cache: PromptCache
     states: ChatStates
     report: LoadReport
+    gate: DraftGate = msgspec.field(default_factory=DraftGate)
     recent: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
 
     def close(self) -> None:
@@ -116,6 +118,15 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
         )
         undo.pop_all()
     return Session(model, vision, template, vocabulary, cache, states, report)
+
+
+def _n_draft_max(options: DecidedOptions, model: LoadedModel) -> int:
+    """Return how many drafted tokens the memory can take back. llama.cpp gives fewer snapshots than it was asked for
+    where a recurrent architecture has none, and says nothing.
+    """
+    if options.speculative == "off":
+        return 0
+    return options.draft_n_max if model.can_cut_anywhere else min(options.draft_n_max, C.llama_n_rs_seq(model.ctx))
 
 
 def _fingerprint(options: DecidedOptions) -> str:
@@ -276,5 +287,6 @@ def _report(
         allocations=allocations,
         special_tokens=special,
         load_s=load_s,
+        n_draft_max=_n_draft_max(options, model),
         recommended_sampling=read_recommended(model.meta),
     )

@@ -78,21 +78,21 @@ class LoadedModel:
         C.llama_free(self.ctx)
         C.llama_model_free(self.handle)
 
-    def decode(self, tokens: Sequence[int], position: int, *, logits: bool = True) -> None:
-        """Decode up to n_ubatch tokens at `position`. With `logits`, compute the logits of the last one.
+    def decode(self, tokens: Sequence[int], position: int, *, rows: int = 1) -> None:
+        """Decode up to n_ubatch tokens at `position`. Compute the logits of the last `rows` of them.
 
         Raise Aborted if the abort flag stopped the decode, and EngineFault if it failed.
         """
         batch, n_tokens = self._batch, len(tokens)
         batch.n_tokens = n_tokens
         if n_tokens == 1:
-            batch.token[0], batch.pos[0], batch.logits[0] = tokens[0], position, logits
+            batch.token[0], batch.pos[0], batch.logits[0] = tokens[0], position, bool(rows)
         else:
             _view(batch.token, n_tokens)[:] = tokens
             _view(batch.pos, n_tokens)[:] = np.arange(position, position + n_tokens, dtype=np.int32)
             flags = np.ctypeslib.as_array(batch.logits, (n_tokens,))
             flags[:] = 0
-            flags[-1] = logits
+            flags[n_tokens - rows :] = 1
         check(C.llama_decode(self.ctx, batch))
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:

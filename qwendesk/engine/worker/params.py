@@ -99,7 +99,10 @@ def context_params(options: DecidedOptions, n_ctx_train: int) -> C.llama_context
     params.n_seq_max = 1
     # Only the last token of a prompt needs logits. Those of a whole batch would take n_ubatch * vocabulary * 4 bytes,
     # which is 485 MiB of video memory for Qwen3.5.
-    params.n_outputs_max = 1
+    n_drafts = 0 if options.speculative == "off" else options.draft_n_max
+    params.n_outputs_max = 1 + n_drafts
+    # Snapshots of the recurrent state, one for each token that may have to be taken back.
+    params.n_rs_seq = n_drafts
     params.n_threads = threads(options)
     params.n_threads_batch = options.n_threads_batch or params.n_threads
     params.rope_scaling_type = _ROPE_SCALING[options.rope_scaling]

@@ -8,7 +8,8 @@ import msgspec
 
 from qwendesk.core.translation import mark
 from qwendesk.core.units import show_bytes
-from qwendesk.engine.protocol import LINE_LIMIT_BYTES, AnyRequest, RequestFailed, decode_request
+from qwendesk.engine.protocol import AnyRequest, RequestFailed
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, decode_request
 
 _ID = re.compile(rb'\s*\{\s*"type"\s*:\s*"\w*"\s*,\s*"id"\s*:\s*(\d{1,18})\b')
 """Matches the beginning of every request as the app encodes it."""

@@ -52,11 +52,14 @@ class Sampler:
         if self._grammar is not None:
             C.llama_sampler_free(self._grammar)
 
-    def next(self) -> int:
-        """Sample the next token from the logits of the last decode, without the grammar, and accept it."""
-        return int(C.llama_sampler_sample(self._chain, self._model.ctx, -1))
+    def next(self, row: int = -1) -> int:
+        """Sample the next token from a row of the last decode's logits, without the grammar, and accept it.
 
-    def next_by_grammar(self, is_free: Callable[[int], bool]) -> int:
+        -1 is the last row, -2 the one before it.
+        """
+        return int(C.llama_sampler_sample(self._chain, self._model.ctx, row))
+
+    def next_by_grammar(self, is_free: Callable[[int], bool], row: int = -1) -> int:
         """Sample the next token of an answer that must follow the grammar, and accept it.
 
         The token is sampled without the grammar first, and again with it only if the grammar forbids that token:
@@ -64,12 +67,12 @@ class Sampler:
         `is_free` returns True is not checked. Raise BadRequest if no token can continue the grammar.
         """
         assert self._grammar is not None
-        token = self._draw(grammar_first=False)
+        token = self._draw(row, grammar_first=False)
         if is_free(token):
             C.llama_sampler_accept(self._chain, token)
             return token
         if not self._allowed(token):
-            token = self._draw(grammar_first=True)
+            token = self._draw(row, grammar_first=True)
             if not self._allowed(token):
                 raise BadRequest(
                     mark("Dead end in the grammar"),
@@ -108,8 +111,8 @@ class Sampler:
             )
         C.llama_sampler_accept(self._grammar, token)
 
-    def _draw(self, *, grammar_first: bool) -> int:
-        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, -1), (self._model.n_vocab,))
+    def _draw(self, row: int, *, grammar_first: bool) -> int:
+        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, row), (self._model.n_vocab,))
         self._candidates["id"] = np.arange(self._model.n_vocab, dtype=np.int32)
         self._candidates["logit"] = logits
         self._candidates["p"] = 0

@@ -16,6 +16,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart, text_message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine import protocol as p
+from qwendesk.engine.protocol_lines import decode_event, encode_line
 from tests.engine.device import placement
 
 EventT = TypeVar("EventT", bound=p.Event)
@@ -74,7 +75,7 @@ class WorkerProcess:
     def send(self, request: type[p.Request], **fields: Any) -> int:
         request_id = next(self._ids)
         assert self.process.stdin is not None
-        self.process.stdin.write(p.encode_line(request(id=request_id, **fields)))
+        self.process.stdin.write(encode_line(request(id=request_id, **fields)))
         self.process.stdin.flush()
         return request_id
 
@@ -82,7 +83,7 @@ class WorkerProcess:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"the worker ended with {self.process.wait()}"
-        return p.decode_event(line)
+        return decode_event(line)
 
     def until(self, *kinds: type[p.Event]) -> list[p.Event]:
         """Events up to the first of one of these kinds, that one included."""

@@ -12,7 +12,8 @@ from PIL import Image
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import file_stamp
 from qwendesk.core.messages import ImagePart
-from qwendesk.engine.protocol import Measure, decode_request, encode_line
+from qwendesk.engine.protocol import Measure
+from qwendesk.engine.protocol_lines import decode_request, encode_line
 from qwendesk.engine.worker import pictures
 from tests.decoding.hostile_files import png_claiming, sparse_file
 

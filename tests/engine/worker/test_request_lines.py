@@ -5,20 +5,21 @@ import io
 import pytest
 
 from qwendesk.engine import protocol as p
+from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
 from qwendesk.engine.worker.request_lines import read_requests
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 
-PROBE = p.encode_line(p.ProbeDevices(id=2))
+PROBE = encode_line(p.ProbeDevices(id=2))
 NOT_UTF8 = b'{"type":"measure","id":7,"messages":[{"role":"user","parts":[{"type":"text","text":"\xff"}]}]}\n'
 
 
 def test_good_lines_are_requests() -> None:
-    lines = p.encode_line(p.Hello(id=1)) + PROBE
+    lines = encode_line(p.Hello(id=1)) + PROBE
     assert list(read_requests(io.BytesIO(lines))) == [p.Hello(id=1), p.ProbeDevices(id=2)]
 
 
 def test_a_load_with_undecided_options_is_refused() -> None:
-    line = p.encode_line(p.Load(id=3, options=demo_options())).replace(b'"n_gpu_layers":0', b'"n_gpu_layers":"auto"')
+    line = encode_line(p.Load(id=3, options=demo_options())).replace(b'"n_gpu_layers":0', b'"n_gpu_layers":"auto"')
     assert b"auto" in line
     (refused,) = read_requests(io.BytesIO(line))
     assert isinstance(refused, p.RequestFailed)
@@ -31,7 +32,7 @@ def test_a_load_with_undecided_options_is_refused() -> None:
         NOT_UTF8,
         b'{"type":"telepathy","id":7}\n',
         b'{"type":"probe","id":7,"more":' + b"[" * 200_000 + b"\n",
-        b'{"type":"generate","id":7,"messages":["' + b"x" * p.LINE_LIMIT_BYTES + b'"]}\n',
+        b'{"type":"generate","id":7,"messages":["' + b"x" * LINE_LIMIT_BYTES + b'"]}\n',
     ],
     ids=["not UTF-8", "unknown type", "nested", "too long"],
 )
@@ -51,14 +52,14 @@ def test_a_line_without_an_id_is_answered_too() -> None:
 
 
 def test_too_long_line_at_the_end_is_answered() -> None:
-    (failure,) = read_requests(io.BytesIO(b"x" * (p.LINE_LIMIT_BYTES + 1)))
+    (failure,) = read_requests(io.BytesIO(b"x" * (LINE_LIMIT_BYTES + 1)))
     assert isinstance(failure, p.RequestFailed)
 
 
 def test_every_request_begins_with_its_id() -> None:
     """Which is how the worker finds the id in a line that it cannot decode."""
     for request in (p.Hello(id=7), p.Measure(id=7), p.Generate(id=7, messages=(), options=greedy())):
-        broken = p.encode_line(request)[:-2] + b"\xff\n"
+        broken = encode_line(request)[:-2] + b"\xff\n"
         (failure,) = read_requests(io.BytesIO(broken))
         assert failure.id == 7
 
@@ -77,7 +78,7 @@ def test_worker_continues_after_invalid_bytes_and_exits_with_its_input() -> None
 
 def send_together(worker: WorkerProcess, *requests: p.Request) -> None:
     assert worker.process.stdin is not None
-    worker.process.stdin.write(b"".join(map(p.encode_line, requests)))
+    worker.process.stdin.write(b"".join(map(encode_line, requests)))
     worker.process.stdin.flush()
 
 
