@@ -1,0 +1,152 @@
+"""The app's side: a real worker process, asked through the app's own client."""
+
+import asyncio
+import hashlib
+import tempfile
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Turn
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import ImagePart, Message, TextPart
+from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.engine import protocol
+from qwendesk.engine.client import WorkerClient
+
+_MOST_STATE_BYTES = 4 * 1024**3
+_END_TOKENS = ("<|im_end|>", "<|endoftext|>")
+
+ResultT = TypeVar("ResultT")
+
+
+def no_chat_states() -> str:
+    """Return why the app cannot switch between chats without processing them again; "" if it can."""
+    return "" if "chat" in protocol.Generate.__struct_fields__ else "the app keeps no states of other chats yet"
+
+
+def no_state_files() -> str:
+    """Return why the app cannot continue a chat after a restart without processing it again; "" if it can."""
+    has_fields = "state_file" in protocol.Generate.__struct_fields__
+    return "" if has_fields and hasattr(protocol, "SaveState") else "the app saves no states of chats yet"
+
+
+def no_warming() -> str:
+    """Return why the app cannot process a question before it is sent; "" if it can."""
+    return "" if hasattr(WorkerClient, "warm") else "the app processes nothing before a question is sent yet"
+
+
+def no_speculation(name: str) -> str:
+    """Return why the app has no speculative decoding; "" if it has."""
+    return "" if "speculative" in LoadOptions.__struct_fields__ else f"the app has no {name} yet"
+
+
+class AppEngine:
+    """A worker with a loaded model. It implements Side."""
+
+    is_ours = True
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._runner = asyncio.Runner()
+        self._folder = tempfile.TemporaryDirectory(prefix="bench-states-")
+        self._forbid_end: tuple[str, ...] = ()
+        self._client = self._run(_new_client())
+        try:
+            self._load()
+        except SideFailure:
+            self.close()
+            raise
+
+    def ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
+        return self._run(self._ask(turns, n_tokens, chat))
+
+    def save(self, chat: str) -> None:
+        save_state: Any = getattr(self._client, "save_state", None)
+        if save_state is None:
+            raise SideFailure(no_state_files())
+        saved = self._run(save_state(chat, str(self._state_file(chat)), _MOST_STATE_BYTES))
+        if not getattr(saved, "n_bytes", 0):
+            raise SideFailure(f"The state of the chat was not saved: {saved}")
+
+    def restart(self) -> None:
+        self._run(self._client.unload())
+        self._load()
+
+    def drop(self, picture: Path, chat: str) -> None:
+        warm: Any = getattr(self._client, "warm", None)
+        if warm is None:
+            raise SideFailure(no_warming())
+        self._run(warm([_message(Turn("user", "", picture))], self._options(1), chat=chat))
+
+    def close(self) -> None:
+        self._run(self._client.close())
+        self._runner.close()
+        self._folder.cleanup()
+
+    def count(self, text: str) -> int:
+        """Return how many tokens a chat with this one question has."""
+        measured = self._run(self._client.measure([_message(Turn("user", text))], (), self._options(1)))
+        if not isinstance(measured, protocol.Measured):
+            raise SideFailure(f"The tokens could not be counted: {measured}")
+        return measured.prompt_tokens
+
+    def _load(self) -> None:
+        setup = self._setup
+        values: dict[str, object] = {"model": str(setup.model), "n_ctx": setup.n_ctx, "n_threads": setup.n_threads}
+        values |= {"mmproj": str(setup.mmproj or ""), "n_gpu_layers": 0}
+        if setup.speculation:
+            values["speculative"] = setup.speculation
+        try:
+            options = msgspec.convert(values, DecidedOptions)
+        except msgspec.ValidationError as error:
+            raise SideFailure(f"The app does not take these options: {error}") from error
+        report = self._run(self._client.load(options))
+        if isinstance(report, LoadFailure):
+            raise SideFailure(f"{report.title}: {report.sentence}")
+        ends = (report.special_tokens.get(text) for text in _END_TOKENS)
+        self._forbid_end = tuple(f"{token}=-inf" for token in ends if token is not None)
+
+    async def _ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
+        names: dict[str, Any] = {"chat": chat, "state_file": str(self._state_file(chat))}
+        known = {name: value for name, value in names.items() if name in protocol.Generate.__struct_fields__}
+        messages, options = [_message(turn) for turn in turns], self._options(n_tokens)
+        pieces = Pieces(time.perf_counter())
+        async for event in self._client.generate(messages, options, **known):
+            if isinstance(event, protocol.Delta):
+                pieces.add(event.text, event.tokens, time.perf_counter())
+            elif isinstance(event, protocol.Finished):
+                return pieces.answer(event.stats.reread_tokens)
+            elif not isinstance(event, protocol.PromptProgress):
+                raise SideFailure(f"The engine did not answer: {event}")
+        raise SideFailure("The engine did not finish its answer.")
+
+    def _options(self, n_tokens: int) -> GenerationOptions:
+        return GenerationOptions(
+            temperature=0.0,
+            presence_penalty=0.0,
+            enable_thinking=False,
+            max_tokens=n_tokens,
+            logit_bias=self._forbid_end,
+        )
+
+    def _state_file(self, chat: str) -> Path:
+        return Path(self._folder.name) / f"{chat}.state"
+
+    def _run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        return self._runner.run(work)
+
+
+async def _new_client() -> WorkerClient:
+    return WorkerClient()
+
+
+def _message(turn: Turn) -> Message:
+    if turn.picture is None:
+        return Message(turn.role, (TextPart(turn.text),))
+    picture = ImagePart(str(turn.picture), hashlib.sha256(turn.picture.read_bytes()).hexdigest())
+    return Message(turn.role, (picture, TextPart(turn.text)))

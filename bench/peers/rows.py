@@ -1,0 +1,216 @@
+"""The rows of the comparison: what each one does on one side in one round, and what it aims at."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from PIL import Image, ImageDraw
+
+from bench.peers.app_engine import no_chat_states, no_speculation, no_state_files, no_warming
+from bench.peers.sides import Answer, Side, Speculation, Turn
+
+Measure = Callable[[Side, "Material", str], Answer]
+"""Runs a row once: on this side, with this material, in a chat whose name is new in every round."""
+
+_SENTENCE = (
+    "a home computer reads the long question and keeps its state so that the next turn starts at once while memory "
+    "bandwidth decides how fast every word of the answer is written and a copy of the recurrent layers lets it go back"
+)
+_DECODED = 64
+_ANSWER = 32
+_FIRST_TOKENS = 4
+"""An answer of which only the first token counts."""
+_LATER = "And what follows from that?"
+_TYPING_S = 3.0
+
+
+class Material(msgspec.Struct, frozen=True):
+    """What the questions are made of."""
+
+    folder: Path
+    """For pictures."""
+    words_per_token: float = 1.0
+
+    def text(self, name: str, n_tokens: int) -> str:
+        """Return about `n_tokens` tokens. `name` comes first, so that two texts share no beginning."""
+        words = _SENTENCE.split()
+        n_words = round(n_tokens * self.words_per_token)
+        return " ".join([name, *(words[(i * i + 7 * i) % len(words)] for i in range(n_words))])
+
+    def picture(self, name: str) -> Path:
+        """Return a picture of 1024x768 pixels that is different for each name but the same for each side."""
+        path = self.folder / f"{name}.png"
+        if not path.exists():
+            left = 100 + sum(name.encode()) % 200
+            image = Image.new("RGB", (1024, 768), "white")
+            ImageDraw.Draw(image).ellipse((left, 100, left + 500, 600), fill="red")
+            image.save(path)
+        return path
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The ratio of ours to the peer's that a row aims at."""
+
+    bound: float
+    is_least: bool = False
+    """The ratio must be at least the bound (speed); otherwise at most (waiting)."""
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio >= self.bound if self.is_least else ratio <= self.bound
+
+    def __str__(self) -> str:
+        return f"at {'least' if self.is_least else 'most'} {self.bound:.2f}"
+
+
+FASTER, NO_SLOWER, TENTH = Target(1.0, is_least=True), Target(1.0), Target(0.1)
+
+
+def _always() -> str:
+    return ""
+
+
+class Row(msgspec.Struct, frozen=True):
+    name: str
+    """The name for `--rows`."""
+    what: str
+    unit: Literal["tok/s", "s"]
+    target: Target
+    measure: Measure
+    skip_reason: Callable[[], str] = _always
+    """Says why the row cannot be measured with this version of the app; "" if it can."""
+    model: Literal["text", "picture"] = "text"
+    on_one_thread: bool = False
+    speculation: Speculation = ""
+    busy_processes: int = 0
+    pairs_per_round: int = 1
+    """Short answers take several turns: the finer both alternate, the less the machine's load of the moment decides."""
+
+    def value(self, answer: Answer) -> float:
+        return answer.decode_tok_s if self.unit == "tok/s" else answer.first_token_s
+
+
+def decode(side: Side, material: Material, chat: str) -> Answer:
+    return side.ask((Turn("user", f"{chat}: write."),), _DECODED, chat)
+
+
+def decode_repetitive(side: Side, material: Material, chat: str) -> Answer:
+    """Decode after a text that the answer may repeat."""
+    return side.ask((Turn("user", f"Repeat this: {material.text(chat, 500)}"),), 2 * _DECODED, chat)
+
+
+def first_turn(side: Side, material: Material, chat: str) -> Answer:
+    return side.ask((Turn("user", material.text(chat, 2000)),), _FIRST_TOKENS, chat)
+
+
+def follow_up(side: Side, material: Material, chat: str) -> Answer:
+    return side.ask(_two_turns(side, material, chat), _FIRST_TOKENS, chat)
+
+
+def same_picture(side: Side, material: Material, chat: str) -> Answer:
+    """Ask something else about a picture, in place of the first question."""
+    picture = material.picture(chat)
+    side.ask((Turn("user", "What is in this picture?", picture),), 8, chat)
+    return side.ask((Turn("user", "What colour is the shape?", picture),), _FIRST_TOKENS, chat)
+
+
+def edited_turn(side: Side, material: Material, chat: str) -> Answer:
+    """Replace the second of five questions, which ends the chat there."""
+    turns: tuple[Turn, ...] = ()
+    for number in range(5):
+        asked = (*turns, Turn("user", material.text(f"{chat} {number}", 300)))
+        turns = (*asked, Turn("assistant", side.ask(asked, _ANSWER, chat).text))
+    return side.ask((*turns[:2], Turn("user", material.text(f"{chat} edited", 300))), _FIRST_TOKENS, chat)
+
+
+def changed_chats(side: Side, material: Material, chat: str) -> Answer:
+    """Ask the next question of a chat after another chat was answered."""
+    turns = _two_turns(side, material, chat)
+    other = f"{chat}-other"
+    side.ask((Turn("user", material.text(other, 500)),), _ANSWER, other)
+    return side.ask(turns, _FIRST_TOKENS, chat)
+
+
+def restarted(side: Side, material: Material, chat: str, *, peer_saves: bool) -> Answer:
+    """Ask the next question of a chat after the process was replaced by a new one. Loading the model isn't counted."""
+    turns = _two_turns(side, material, chat)
+    if side.is_ours or peer_saves:
+        side.save(chat)
+    side.restart()
+    return side.ask(turns, _FIRST_TOKENS, chat)
+
+
+def dropped_picture(side: Side, material: Material, chat: str) -> Answer:
+    """Ask about a picture that was added while the question was typed."""
+    picture = material.picture(chat)
+    side.drop(picture, chat)
+    time.sleep(_TYPING_S)
+    return side.ask((Turn("user", "What is in this picture?", picture),), _FIRST_TOKENS, chat)
+
+
+def _two_turns(side: Side, material: Material, chat: str) -> tuple[Turn, ...]:
+    """Answer a question of 2,000 tokens, and return the chat with a second question."""
+    first = Turn("user", material.text(chat, 2000))
+    answer = side.ask((first,), _ANSWER, chat)
+    return (first, Turn("assistant", answer.text), Turn("user", _LATER))
+
+
+ROWS = (
+    Row(
+        "decode-1", f"decode, {_DECODED} tokens, one thread", "tok/s", FASTER, decode, on_one_thread=True,
+        pairs_per_round=4,
+    ),
+    Row("decode", f"decode, {_DECODED} tokens, all threads", "tok/s", FASTER, decode, pairs_per_round=4),
+    Row("first-turn", "first turn: a question of 2,000 tokens", "s", NO_SLOWER, first_turn),
+    Row("follow-up", "second turn of that chat", "s", NO_SLOWER, follow_up),
+    Row("edited-turn", "new text for question 2 of 5 (each 300 tokens)", "s", NO_SLOWER, edited_turn),
+    Row(
+        "change-chats", "second turn after another chat of 500 tokens", "s", TENTH, changed_chats, no_chat_states,
+    ),
+    Row(
+        "restart", "second turn after a restart; the peer restores its saved slot", "s", TENTH,
+        partial(restarted, peer_saves=True), no_state_files,
+    ),
+    Row(
+        "restart-plain", "the same; the peer saves nothing", "s", TENTH, partial(restarted, peer_saves=False),
+        no_state_files,
+    ),
+    Row(
+        "busy-decode", f"decode, {_DECODED} tokens, beside two busy processes of low priority", "tok/s", FASTER, decode,
+        busy_processes=2,
+    ),
+    Row(
+        "busy-follow-up", "second turn, beside two busy processes of low priority", "s", NO_SLOWER, follow_up,
+        busy_processes=2,
+    ),
+    # Both need an app with speculative decoding, and MTP a generated model with MTP layers.
+    Row(
+        "mtp", "decode with MTP; the peer with draft-mtp", "tok/s", FASTER, decode, partial(no_speculation, "MTP"),
+        speculation="mtp",
+    ),
+    Row(
+        "lookup", "decode with lookup; the peer with ngram-simple", "tok/s", FASTER, decode_repetitive,
+        partial(no_speculation, "lookup"), speculation="lookup",
+    ),
+    Row(
+        "same-picture", "another question about one 1024x768 picture (demo)", "s", TENTH, same_picture,
+        model="picture",
+    ),
+    Row(
+        "after-drop", f"question about a picture that was dropped {_TYPING_S:g} s before (demo)", "s", TENTH,
+        dropped_picture, no_warming, model="picture",
+    ),
+)  # fmt: skip
+"""In an order that loads each model as rarely as possible."""
+
+
+def chosen_rows(names: str) -> tuple[Row, ...]:
+    """Return the rows with these names, separated by commas, in the order of ROWS. Raise ValueError for others."""
+    wanted = {name.strip() for name in names.split(",") if name.strip()}
+    known = {row.name for row in ROWS}
+    if wanted - known:
+        unknown = ", ".join(sorted(wanted - known))
+        raise ValueError(f"There is no row {unknown}. The rows are: {', '.join(row.name for row in ROWS)}.")
+    return tuple(row for row in ROWS if row.name in wanted)
