@@ -205,10 +205,11 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                      unit="tokens", low=0)
     ] = 0
     speculative: Annotated[
-        Literal["auto", "off", "lookup"],
+        Literal["auto", "off", "mtp", "lookup"],
         Setting("Drafts", "",
-                "Guess the next tokens and check several at once. Lookup takes guesses from the chat, which is faster "
-                "for edits, code, quotes and tables. Guessing pauses where it doesn't pay off.",
+                "Guess the next tokens and check several at once. mtp asks the draft head of the model, if its file "
+                "has one. lookup takes guesses from the chat, which is faster for edits, code, quotes and tables. "
+                "Guessing pauses where it doesn't pay off.",
                 _SPEED),
     ] = "auto"
     draft_n_max: Annotated[
@@ -281,7 +282,7 @@ class DecidedOptions(LoadOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     type_v: CacheType = "f16"
     load_mode: Literal["mmap", "mlock", "none"] = "mmap"
     vision: Literal["gpu", "cpu", "off"] = "gpu"
-    speculative: Literal["off", "lookup"] = "off"
+    speculative: Literal["off", "mtp", "lookup"] = "off"
 
 
 def decided_options(options: LoadOptions, **changes: Any) -> DecidedOptions:

@@ -106,6 +106,7 @@ def _joined(device: DevicePlan, row: Allocation | None, knows_weights: bool, lac
         recurrent_bytes=row.recurrent_bytes,
         compute_bytes=row.compute_bytes,
         vision_bytes=row.vision_bytes or device.vision_bytes,
+        draft_bytes=0 if knows_weights else device.draft_bytes,  # it is in the engine's numbers
         other_bytes=drift,
     )
 

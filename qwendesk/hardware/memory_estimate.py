@@ -39,15 +39,13 @@ def memory_use(
     options: LoadOptions,
     machine: MachineMemory,
     mmproj: ModelFacts | None = None,
-    *,
-    with_draft: bool = False,
 ) -> MemoryUse:
     """Return the bytes on each GPU that the options may use, and in RAM. Takes less than 2 ms if `facts` are cached.
 
-    With `with_draft`, the file's next-token layer is loaded too, with a separate context. Raises re.error if a
+    With `speculative` mtp, the file's next-token layer is loaded too, with a separate context. Raises re.error if a
     placement pattern is not a valid regular expression.
     """
-    return _Estimate(facts, options, machine, mmproj, with_draft=with_draft).result()
+    return _Estimate(facts, options, machine, mmproj).result()
 
 
 class _Estimate:
@@ -59,8 +57,6 @@ class _Estimate:
         options: LoadOptions,
         machine: MachineMemory,
         mmproj: ModelFacts | None,
-        *,
-        with_draft: bool = False,
     ) -> None:
         self._facts, self._options, self._machine = facts, options, machine
         self._mmproj = None if options.vision == "off" else mmproj
@@ -76,7 +72,6 @@ class _Estimate:
         self._shares = LayerSplit(self._gpus, options, self._gpu_layers, layers_with_output)
         self._gpu_memory = [_DeviceMemory() for _ in self._gpus]
         self._ram = _DeviceMemory()
-        self._with_draft = with_draft
 
     def result(self) -> MemoryUse:
         experts_in_ram = self._place_layers()
@@ -213,7 +208,7 @@ class _Estimate:
         vision = vision_bytes(self._mmproj)
         on_gpu = self._gpus and self._options.vision in ("auto", "gpu")
         (self._gpu_memory[0] if on_gpu else self._ram).vision += vision
-        if self._with_draft and self._facts.nextn_layers:
+        if self._options.speculative == "mtp" and self._facts.nextn_layers:
             draft = draft_bytes(self._facts, self._options, self._n_ctx)
             (self._gpu_memory[-1] if self._shares.first < len(self._weights.layers) else self._ram).draft += draft
 

@@ -108,7 +108,8 @@ def test_drafting_costs_a_layer_and_its_context(tmp_path: Path) -> None:
     options = LoadOptions(model="m.gguf", n_ctx=32_768)
     pc = MachineMemory(ram_total_bytes=64 * GIB, ram_available_bytes=64 * GIB)
 
-    without, with_draft = memory_use(facts, options, pc).ram, memory_use(facts, options, pc, with_draft=True).ram
+    with_mtp = msgspec.structs.replace(options, speculative="mtp")
+    without, with_draft = memory_use(facts, options, pc).ram, memory_use(facts, with_mtp, pc).ram
     layer_kv = kv_bytes(facts, 32_768) // facts.attention_layers
 
     assert without.total_bytes == memory_use(plain, options, pc).ram.total_bytes

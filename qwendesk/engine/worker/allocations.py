@@ -25,6 +25,8 @@ _FIELDS = {
 }
 _HOST_NAMES = re.compile(r"^(CPU(_\w+)?|.*_Host|CPU_REPACK|AMX)$")
 _REPACKED = "CPU_REPACK"
+_NEW_CONTEXT = "constructing llama_context"
+"""Logged for the model's context, and for that of its draft head."""
 
 
 def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[Allocation, ...]:
@@ -32,13 +34,15 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
 
     `devices` has the names of devices by the names of their buffers. A buffer of another name counts under that name.
     Host buffers of any backend (pinned memory, repacked weights) count as "CPU". A compute buffer may be logged several
-    times: its largest size counts. The buffers of the vision encoder have a field of their own. A table that is read
-    row by row from the file is not counted, although its buffer is logged. Neither are repacked weights of a mapped
-    file: the mapped buffer includes their originals, whose memory the system takes back when it needs it.
+    times: its largest size in each context counts. The buffers of the vision encoder have a field of their own. A
+    table that is read row by row from the file is not counted, although its buffer is logged. Neither are repacked
+    weights of a mapped file: the mapped buffer includes their originals, whose memory the system takes back when it
+    needs it.
     """
     found: dict[str, dict[str, dict[str, int]]] = {}
-    lazy_bytes = 0
+    lazy_bytes = contexts = 0
     for line in lines:
+        contexts += _NEW_CONTEXT in line
         if table := _LAZY_TABLE.search(line):
             lazy_bytes += int(table[1]) * _MIB
         match = _BUFFER.match(line)
@@ -52,7 +56,7 @@ def read_allocations(lines: Iterable[str], devices: Mapping[str, str]) -> tuple[
             continue
         n_bytes = round(float(match["mib"]) * _MIB)
         kept = found.setdefault(device, {}).setdefault(field, {})
-        source = f"{match['who']} {name} {match['what']}"
+        source = f"{match['who']} {name} {match['what']} {contexts}"
         kept[source] = (
             max(kept.get(source, 0), n_bytes) if match["what"] == "compute" else kept.get(source, 0) + n_bytes
         )

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from qwendesk.engine.worker.cache import PromptCache
 from qwendesk.engine.worker.draft_gate import DraftGate
-from qwendesk.engine.worker.model import EngineFault, LoadedModel
+from qwendesk.engine.worker.engine_calls import EngineFault
+from qwendesk.engine.worker.model import LoadedModel
 
 
 class Drafter(Protocol):

@@ -67,6 +67,10 @@ def estimate(options: DecidedOptions, log: EngineLog) -> tuple[Allocation, ...]:
     n_bytes = C.llama_model_size(model)
     made = C.llama_init_from_model(model, context)
     if made:
+        if options.speculative == "mtp" and C.llama_model_n_layer_nextn(model):
+            head = C.llama_init_from_model(model, params.draft_params(context, made))
+            if head:
+                C.llama_free(head)
         C.llama_free(made)
     C.llama_model_free(model)
     lines = log.since(mark)

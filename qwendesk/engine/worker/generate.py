@@ -12,12 +12,13 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request
 from qwendesk.engine.worker.control import RequestControl
-from qwendesk.engine.worker.decoder import Decoder
+from qwendesk.engine.worker.decoder import Decoder, Drafter
+from qwendesk.engine.worker.engine_calls import Aborted
 from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, options_to_resume, with_tokens
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.lookup_drafter import LookupDrafter
-from qwendesk.engine.worker.model import Aborted
+from qwendesk.engine.worker.mtp_drafter import MtpDrafter
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
 from qwendesk.engine.worker.sampling import Sampler
 from qwendesk.engine.worker.template import ChatTemplate
@@ -72,13 +73,19 @@ class Generation:
         if layout.n_tokens >= self._session.model.n_ctx:
             return "context_full"
         if self._session.report.n_draft_max:
-            self._decoder.draft_with(LookupDrafter(layout.items), self._session.report.n_draft_max)
+            self._decoder.draft_with(self._drafter(layout), self._session.report.n_draft_max)
         writer = Writer(self._session, self._options, self._request.id, self._send, in_reasoning=layout.opens_reasoning)
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
         reason = self._prefill_and_generate(sampler, layout, writer)
         if reason not in _FINAL:
             self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason
+
+    def _drafter(self, layout: Layout) -> Drafter:
+        session = self._session
+        if session.model.head is not None:
+            return MtpDrafter(session.model.head, session.cache, session.gate)
+        return LookupDrafter(layout.items)
 
     def _prefill_and_generate(self, sampler: Sampler, layout: Layout, writer: Writer) -> StopReason:
         try:

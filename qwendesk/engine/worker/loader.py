@@ -27,11 +27,13 @@ from qwendesk.engine.worker import params
 from qwendesk.engine.worker.allocations import read_allocations, with_vision_weights
 from qwendesk.engine.worker.cache import PromptCache
 from qwendesk.engine.worker.chat_states import ChatStates
+from qwendesk.engine.worker.context_memory import ContextMemory
 from qwendesk.engine.worker.devices import buffer_names
 from qwendesk.engine.worker.draft_gate import DraftGate
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.log import EngineLog
-from qwendesk.engine.worker.model import ContextMemory, LoadedModel
+from qwendesk.engine.worker.model import LoadedModel
+from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.state_file import fingerprint_of
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
@@ -124,7 +126,7 @@ def _n_draft_max(options: DecidedOptions, model: LoadedModel) -> int:
     """Return how many drafted tokens the memory can take back. llama.cpp gives fewer snapshots than it was asked for
     where a recurrent architecture has none, and says nothing.
     """
-    if options.speculative == "off":
+    if options.speculative == "off" or (options.speculative == "mtp" and model.head is None):
         return 0
     return options.draft_n_max if model.can_cut_anywhere else min(options.draft_n_max, C.llama_n_rs_seq(model.ctx))
 
@@ -179,15 +181,26 @@ def _load_model(options: DecidedOptions, progress: Progress, is_cancelled: Calla
     if not handle:
         raise LoadError("weights", mark("the engine could not load the model"))
     progress("context", _WEIGHTS_SHARE)
-    try:
-        ctx = C.llama_init_from_model(handle, params.context_params(options, C.llama_model_n_ctx_train(handle)))
-    except QwenDeskError as error:
-        C.llama_model_free(handle)
-        raise LoadError("options", error.source, *error.values) from error
-    if not ctx:
-        C.llama_model_free(handle)
-        raise LoadError("context", mark("the engine could not create the context"))
-    return LoadedModel(handle, ctx)
+    with contextlib.ExitStack() as undo:
+        undo.callback(C.llama_model_free, handle)
+        try:
+            context_params = params.context_params(options, C.llama_model_n_ctx_train(handle))
+        except QwenDeskError as error:
+            raise LoadError("options", error.source, *error.values) from error
+        ctx = C.llama_init_from_model(handle, context_params)
+        if not ctx:
+            raise LoadError("context", mark("the engine could not create the context"))
+        undo.callback(C.llama_free, ctx)
+        head = None
+        if options.speculative == "mtp" and C.llama_model_n_layer_nextn(handle) and C.llama_n_rs_seq(ctx):
+            draft = C.llama_init_from_model(handle, params.draft_params(context_params, ctx))
+            if not draft:
+                raise LoadError("context", mark("the engine could not create the context of the draft head"))
+            vocab = C.llama_model_get_vocab(handle)
+            head = MtpHead(ctx, draft, C.llama_model_n_embd(handle), C.llama_vocab_n_tokens(vocab))
+        model = LoadedModel(handle, ctx, head)
+        undo.pop_all()
+    return model
 
 
 def _add_adapters(options: DecidedOptions, model: LoadedModel) -> None:

@@ -5,27 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 
 import llama_cpp.llama_cpp as C
 import numpy as np
 
+from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
+from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
 
 _REMEMBERED_TEXTS = 4096
 """How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before."""
-SEQUENCE = 0
-"""The only sequence that QwenDesk uses."""
-_WHOLE_STATE = 0
-"""The flags of llama_state_seq_get_data_ext for KV cache and recurrent state together."""
-
-
-class Aborted(Exception):
-    """The engine stopped during a decode because the abort flag was set. Its memory needs a rollback."""
-
-
-class EngineFault(Exception):
-    """The engine failed for any reason other than the abort flag."""
 
 
 class AbortFlag:
@@ -53,11 +43,11 @@ class AbortFlag:
 class LoadedModel:
     """Owns the model and its context; `close` frees both. Not thread-safe: one thread decodes."""
 
-    def __init__(self, handle: C.llama_model_p, ctx: C.llama_context_p) -> None:
+    def __init__(self, handle: C.llama_model_p, ctx: C.llama_context_p, head: MtpHead | None = None) -> None:
         vocab, memory = C.llama_model_get_vocab(handle), C.llama_get_memory(ctx)
         if vocab is None or memory is None:
             raise EngineFault("the engine gave a model without vocabulary or memory")
-        self.handle, self.ctx, self.vocab, self.memory = handle, ctx, vocab, memory
+        self.handle, self.ctx, self.vocab, self.memory, self.head = handle, ctx, vocab, memory, head
         self.n_ctx: int = C.llama_n_ctx(ctx)
         self.n_ubatch: int = C.llama_n_ubatch(ctx)
         self.n_vocab: int = C.llama_vocab_n_tokens(vocab)
@@ -74,6 +64,8 @@ class LoadedModel:
             self._batch.seq_id[slot][0] = SEQUENCE
 
     def close(self) -> None:
+        if self.head is not None:
+            self.head.close()
         C.llama_batch_free(self._batch)
         C.llama_free(self.ctx)
         C.llama_model_free(self.handle)
@@ -94,6 +86,8 @@ class LoadedModel:
             flags[:] = 0
             flags[n_tokens - rows :] = 1
         check(C.llama_decode(self.ctx, batch))
+        if self.head is not None:
+            self.head.follow(tokens, position)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Return the token ids of `text`, with nothing added. Control tokens are only recognized if `special`."""
@@ -148,59 +142,5 @@ class LoadedModel:
             room = -length
 
 
-def check(status: int) -> None:
-    """Raise Aborted or EngineFault if `status`, of llama_decode or mtmd's decode helper, is not 0."""
-    if status == 0:
-        return
-    if status == 2:
-        raise Aborted
-    raise EngineFault("no room in the KV cache" if status == 1 else f"llama_decode failed with status {status}")
-
-
 def _view(pointer: ctypes._Pointer[ctypes.c_int32], length: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.ctypeslib.as_array(pointer, (length,))
-
-
-class ContextMemory:
-    """The memory of the context, for the prompt cache.
-
-    A checkpoint has only what cannot be cut (recurrent state, sliding windows); the KV cache stays in place. The state
-    of a chat has both.
-    """
-
-    def __init__(self, model: LoadedModel) -> None:
-        self._model = model
-
-    def save(self) -> Sized:
-        return self._copy(C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
-
-    def restore(self, data: Sized) -> bool:
-        """Restore `data`, a return value of `save`. Return False if the engine could not."""
-        return self._replace(data, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
-
-    def n_bytes(self) -> int:
-        """Return the size of a copy by `save_all`."""
-        return int(C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, _WHOLE_STATE))
-
-    def save_all(self) -> Sized:
-        return self._copy(_WHOLE_STATE)
-
-    def restore_all(self, data: Sized) -> bool:
-        return self._replace(data, _WHOLE_STATE)
-
-    def cut(self, position: int) -> bool:
-        return bool(C.llama_memory_seq_rm(self._model.memory, SEQUENCE, position, -1))
-
-    def clear(self) -> None:
-        C.llama_memory_clear(self._model.memory, True)
-
-    def _copy(self, flags: int) -> Sized:
-        size = C.llama_state_seq_get_size_ext(self._model.ctx, SEQUENCE, flags)
-        buffer: ctypes.Array[ctypes.c_uint8] = (ctypes.c_uint8 * size)()
-        if C.llama_state_seq_get_data_ext(self._model.ctx, buffer, size, SEQUENCE, flags) != size:
-            raise EngineFault("the engine could not copy its state")
-        return buffer
-
-    def _replace(self, data: Sized, flags: int) -> bool:
-        read = C.llama_state_seq_set_data_ext(self._model.ctx, data, len(data), SEQUENCE, flags)
-        return bool(read == len(data))

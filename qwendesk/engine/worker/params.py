@@ -63,6 +63,7 @@ class ModelParams:
         _set_lazy_mode(params, options)
         params.main_gpu = options.main_gpu
         params.check_tensors = options.check_tensors
+        params.load_mtp = options.speculative == "mtp"
         self._progress = C.llama_progress_callback(lambda fraction, _data: progress(fraction))
         params.progress_callback = self._progress
         self._devices = _device_list(options.devices)
@@ -120,6 +121,15 @@ def context_params(options: DecidedOptions, n_ctx_train: int) -> C.llama_context
     params.op_offload = options.op_offload
     params.swa_full = options.swa_full
     params.no_perf = True
+    return params
+
+
+def draft_params(params: C.llama_context_params, target: C.llama_context_p) -> C.llama_context_params:
+    """Return the parameters of the draft head's context, which belongs to the context `target` made with `params`."""
+    params.ctx_type = C.LLAMA_CONTEXT_TYPE_MTP
+    params.ctx_other = target
+    params.n_outputs_max = 1
+    params.n_rs_seq = 0
     return params
 
 

@@ -19,12 +19,12 @@ from qwendesk.engine.worker import devices
 from qwendesk.engine.worker.channel import Channel
 from qwendesk.engine.worker.chat_states import SavedChat
 from qwendesk.engine.worker.control import RequestControl
+from qwendesk.engine.worker.engine_calls import EngineFault
 from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.inbox import Inbox
 from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.measure import measure
-from qwendesk.engine.worker.model import EngineFault
 from qwendesk.engine.worker.request_lines import read_requests
 
 _MAX_LOG_LINES = 80

@@ -16,7 +16,8 @@ from qwendesk.core.messages import ImagePart
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker import pictures
 from qwendesk.engine.worker.cache import ImageItem, Item
-from qwendesk.engine.worker.model import SEQUENCE, EngineFault, LoadedModel, check
+from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
+from qwendesk.engine.worker.model import LoadedModel
 
 Embeddings = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
@@ -105,6 +106,8 @@ class Vision:
                 ctypes.byref(new_position), no_callback, ctypes.c_void_p(0),
             )
         )  # fmt: skip
+        if self._model.head is not None:
+            self._model.head.follow_image(image_chunk.item.n_tokens, self._model.n_ubatch)
         if new_position.value != position + image_chunk.item.n_positions:
             raise EngineFault("a picture took another number of positions than announced")
 

@@ -18,6 +18,8 @@ from qwendesk.engine.worker.draft_gate import DraftGate
 from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
+from qwendesk.engine.worker.mtp_head import MtpHead
+from tests.draft_head_model import write_demo_with_head
 from tests.engine.worker.process import Answer, demo_options, greedy, user
 
 LOG = EngineLog()
@@ -35,30 +37,41 @@ class OpenGate(DraftGate):
 
 
 class OracleDrafter:
-    """Knows what comes, and says something else with a given probability."""
+    """Knows what comes, and says something else with a given probability. A draft head is asked all the same."""
 
-    def __init__(self, rng: random.Random, answer: Sequence[int], n_prompt: int, *, wrong: float) -> None:
-        self._rng, self._answer, self._wrong = rng, answer, wrong
-        self._n_known = 0
-        del n_prompt
+    def __init__(self, session: Session, rng: random.Random, answer: Sequence[int], *, wrong: float) -> None:
+        self._session, self._rng, self._answer, self._wrong = session, rng, answer, wrong
+        self._n_known = self._last = 0
 
     def add(self, token: int) -> None:
-        del token
+        self._last = token
         self._n_known += 1
 
     def propose(self, most: int) -> Sequence[int]:
+        if self._session.model.head is not None:
+            self._session.model.head.draft(self._last, self._session.cache.position, most)
         known = self._answer[self._n_known : self._n_known + most]
         return [5 if self._rng.random() < self._wrong else token for token in known]
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
+def with_head(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_with_head(tmp_path_factory.mktemp("model") / "demo-mtp.gguf")
+
+
+def loaded(**changes: object) -> Session:
     LOG.install()
-    options = demo_options(speculative="lookup", draft_n_max=N_MAX)
-    loaded = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
-    assert loaded.report.n_draft_max == N_MAX
-    yield msgspec.structs.replace(loaded, gate=OpenGate())
-    loaded.close()
+    made = load(demo_options(draft_n_max=N_MAX, **changes), LOG, lambda _stage, _fraction: None, lambda: False)
+    assert made.report.n_draft_max == N_MAX
+    return msgspec.structs.replace(made, gate=OpenGate())
+
+
+@pytest.fixture(scope="module", params=["lookup", "mtp"])
+def session(request: pytest.FixtureRequest, with_head: Path) -> Iterator[Session]:
+    model = {"model": str(with_head)} if request.param == "mtp" else {}
+    made = loaded(speculative=request.param, **model)
+    yield made
+    made.close()
 
 
 def ask(
@@ -68,6 +81,8 @@ def ask(
     *,
     begun: p.Begun | None = None,
     control: RequestControl | None = None,
+    chat: str = "",
+    state_file: str = "",
     on_event: Callable[[p.Event], None] = lambda _event: None,
 ) -> Answer:
     events: list[p.Event] = []
@@ -76,7 +91,7 @@ def ask(
         events.append(event)
         on_event(event)
 
-    request = p.Generate(id=1, messages=tuple(messages), options=options, begun=begun)
+    request = p.Generate(id=1, messages=tuple(messages), options=options, begun=begun, chat=chat, state_file=state_file)
     control = control or RequestControl()
     control.expect(1)
     with control.running(1, session.model.abort):
@@ -107,7 +122,9 @@ def plain_session(session: Session) -> Session:
 def oracle(monkeypatch: pytest.MonkeyPatch, tokens: Sequence[int], *, wrong: float, seed: int = 1) -> None:
     known = list(tokens)
     rng = random.Random(seed)
-    monkeypatch.setattr(generate, "LookupDrafter", lambda items: OracleDrafter(rng, known, len(items), wrong=wrong))
+    monkeypatch.setattr(
+        Generation, "_drafter", lambda self, _layout: OracleDrafter(self._session, rng, known, wrong=wrong)
+    )
 
 
 @pytest.fixture
@@ -258,7 +275,8 @@ def test_the_distribution_is_that_of_plain_decoding(session: Session, monkeypatc
     assert chi_square < len(frequent) + 6 * (2 * len(frequent)) ** 0.5
 
 
-def test_lookup_finds_what_the_chat_says_already(session: Session) -> None:
+def test_lookup_finds_what_the_chat_says_already() -> None:
+    session = loaded(speculative="lookup")
     messages = [
         user(QUESTION),
         text_message("assistant", ask(session, [user(QUESTION)], greedy()).text),
@@ -268,23 +286,95 @@ def test_lookup_finds_what_the_chat_says_already(session: Session) -> None:
     drafted = ask(session, messages, greedy())
     assert drafted.text == plain.text
     assert drafted.stats.accepted_tokens > 5
+    session.close()
+
+
+class SeenDrafts:
+    """The drafts that the head made, which show what it has seen."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made: list[list[int]] = []
+        plain = MtpHead.draft
+
+        def draft(head: MtpHead, token: int, position: int, most: int) -> list[int]:
+            self.made.append(plain(head, token, position, most))
+            return self.made[-1]
+
+        monkeypatch.setattr(MtpHead, "draft", draft)
+
+    def take(self) -> list[list[int]]:
+        taken, self.made = self.made, []
+        return taken
+
+
+def test_the_head_drafts_the_same_after_a_rollback_and_from_a_kept_state(
+    with_head: Path, monkeypatch: pytest.MonkeyPatch, picture: Path, tmp_path: Path
+) -> None:
+    first, drafts = loaded(speculative="mtp", model=str(with_head)), SeenDrafts(monkeypatch)
+    question = [user("What is in this picture?" + " I want to know it well." * 60, picture)]
+    answer = ask(first, question, greedy(), chat="one")
+    chat = [*question, answer.message, user(QUESTION)]
+    drafts.take()
+    undisturbed = ask(first, chat, greedy(), chat="one")
+    expected = drafts.take()
+    assert len(expected) > 10
+    for other in (user("What is the KV cache? " + "Tell me all. " * 80), user("Hello " * 300)):
+        ask(first, [other], greedy(max_tokens=30), chat="another")
+    drafts.take()
+    ask(first, chat[:1], greedy(max_tokens=1), chat="one")
+    drafts.take()
+    again = ask(first, chat, greedy(), chat="one")
+    assert (again.text, drafts.take()) == (undisturbed.text, expected), "from RAM, after a rollback"
+    saved = first.states.copy("one")
+    assert saved is not None
+    saved.write(tmp_path / "one.state", 10**9)
+    first.close()
+
+    later = loaded(speculative="mtp", model=str(with_head))
+    resumed = ask(later, chat, greedy(), chat="one", state_file=str(tmp_path / "one.state"))
+    assert resumed.stats.reused_tokens > 300
+    assert (resumed.text, drafts.take()) == (undisturbed.text, expected), "from a file"
+    later.close()
+
+
+def test_a_state_is_usable_with_and_without_drafts(with_head: Path, tmp_path: Path) -> None:
+    """Switching drafts on or off reloads the model, and the chat goes on without being processed again."""
+    question = [user(QUESTION + " Tell me all about it." * 60)]
+    ways: tuple[dict[str, object], ...] = ({"speculative": "off"}, {"speculative": "lookup"}, {"speculative": "mtp"})
+    answers = []
+    for number, way in enumerate(ways):
+        LOG.install()
+        made = load(demo_options(model=str(with_head), **way), LOG, lambda _stage, _fraction: None, lambda: False)
+        ask(made, question, greedy(), chat="one")
+        saved = made.states.copy("one")
+        assert saved is not None
+        saved.write(tmp_path / f"{number}.state", 10**9)
+        made.close()
+    for number in range(len(ways)):
+        for way in ways:
+            made = load(demo_options(model=str(with_head), **way), LOG, lambda _stage, _fraction: None, lambda: False)
+            answers.append(ask(made, question, greedy(), chat="one", state_file=str(tmp_path / f"{number}.state")))
+            made.close()
+    assert len({answer.text for answer in answers}) == 1
+    assert min(answer.stats.reused_tokens for answer in answers) > 300
+
+
+def test_a_file_without_a_head_drafts_nothing() -> None:
+    LOG.install()
+    made = load(demo_options(speculative="mtp"), LOG, lambda _stage, _fraction: None, lambda: False)
+    assert made.report.n_draft_max == 0
+    assert ask(made, [user(QUESTION)], greedy()).stats.drafted_tokens == 0
+    made.close()
 
 
 def test_at_the_end_of_the_context_nothing_is_drafted_beyond_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    LOG.install()
-    loaded = load(
-        demo_options(speculative="lookup", draft_n_max=N_MAX, n_ctx=256, mmproj=""),
-        LOG,
-        lambda _s, _f: None,
-        lambda: False,
-    )
+    full = loaded(speculative="lookup", n_ctx=256, mmproj="")
     try:
-        full = msgspec.structs.replace(loaded, gate=OpenGate())
-        never = greedy(logit_bias=tuple(f"{token}=-1000" for token in loaded.marker_ids()), enable_thinking=False)
+        never = greedy(logit_bias=tuple(f"{token}=-1000" for token in full.marker_ids()), enable_thinking=False)
         tokens = Tokens(monkeypatch)
         plain = ask(plain_session(full), [user(QUESTION)], never)
         oracle(monkeypatch, tokens.last, wrong=0.1)
         drafted = ask(full, [user(QUESTION)], never)
         assert (drafted.stop_reason, drafted.text) == (plain.stop_reason, plain.text) == ("context_full", plain.text)
     finally:
-        loaded.close()
+        full.close()

@@ -1,0 +1,123 @@
+"""The model's own draft head (MTP, multi-token prediction): a layer that guesses the next token from a hidden row.
+
+The head has a context of its own, with a KV cache. It must see every token that the model sees, together with the
+hidden row that the model computed for the token before. llama.cpp binds these functions as experimental; the exact
+version of llama-cpp-python that QwenDesk needs makes their use safe.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import llama_cpp.llama_cpp as C
+import numpy as np
+from llama_cpp import llama_cpp_ext as X
+
+from qwendesk.engine.worker.engine_calls import SEQUENCE, check
+
+Rows = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+Row = np.ndarray[tuple[int], np.dtype[np.float32]]
+
+
+class MtpHead:
+    """Drafts tokens for one model context. `close` frees its context."""
+
+    def __init__(self, target: C.llama_context_p, ctx: C.llama_context_p, n_embd: int, n_vocab: int) -> None:
+        """`ctx` was made for the same model as `target`, with the context type MTP."""
+        memory = C.llama_get_memory(ctx)
+        assert memory is not None, "a draft head has a KV cache"
+        self._target, self.ctx, self._memory = target, ctx, memory
+        self._n_embd, self._n_vocab = n_embd, n_vocab
+        self._batch = _Batch(C.llama_n_ubatch(ctx), n_embd)
+        self._rows: Rows | None = None
+        """The hidden rows of the last batch of tokens, whose first token is at `_rows_at`."""
+        self._rows_at = 0
+        self.hidden: Row = np.zeros(n_embd, np.float32)
+        """The hidden row of the last token or image in the model's memory."""
+        self.is_fed = True
+        """False while nothing is drafted: the head then misses tokens, and drafts a little worse afterwards."""
+        X.llama_set_embeddings_nextn(target, True, False)
+        X.llama_set_embeddings_nextn(ctx, True, True)
+
+    def close(self) -> None:
+        self._batch.close()
+        C.llama_free(self.ctx)
+
+    def follow(self, tokens: Sequence[int], position: int) -> None:
+        """Take tokens that the model has just decoded at `position`."""
+        rows = self._target_rows(len(tokens))
+        if self.is_fed:
+            self._batch.clear()
+            for index, token in enumerate(tokens):
+                self._batch.add(token, position + index, rows[index - 1] if index else self.hidden)
+            self._decode()
+        self._rows, self._rows_at, self.hidden = rows, position, rows[-1]
+
+    def follow_image(self, n_tokens: int, n_batch: int) -> None:
+        """Take an image that the model has just decoded in batches of `n_batch`. The head skips images themselves."""
+        self._rows, self.hidden = None, self._target_rows((n_tokens - 1) % n_batch + 1)[-1]
+
+    def draft(self, token: int, position: int, most: int) -> list[int]:
+        """Return `most` tokens that may follow `token`, which belongs at `position` and was not decoded yet."""
+        drafts: list[int] = []
+        hidden = self.hidden
+        for index in range(most):
+            self._batch.clear()
+            self._batch.add(token, position + index, hidden, wants_logits=True)
+            self._decode()
+            logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self.ctx, 0), (self._n_vocab,))
+            token = int(logits.argmax())
+            hidden = np.ctypeslib.as_array(X.llama_get_embeddings_nextn_ith(self.ctx, 0), (self._n_embd,)).copy()
+            drafts.append(token)
+        self._cut(position)
+        return drafts
+
+    def cut(self, position: int) -> None:
+        """Drop everything from `position` on, as the model's memory did."""
+        self._cut(position)
+        if self._rows is not None and 0 < position - self._rows_at <= len(self._rows):
+            self.hidden = self._rows[position - self._rows_at - 1]
+
+    def clear(self) -> None:
+        C.llama_memory_clear(self._memory, True)
+        self._rows, self.hidden = None, np.zeros(self._n_embd, np.float32)
+
+    def restore_hidden(self, hidden: Row) -> None:
+        """Continue from a hidden row that was kept with a checkpoint or a state."""
+        self._rows, self.hidden = None, hidden
+
+    def _cut(self, position: int) -> None:
+        C.llama_memory_seq_rm(self._memory, SEQUENCE, position, -1)
+
+    def _decode(self) -> None:
+        check(C.llama_decode(self.ctx, self._batch.struct))
+
+    def _target_rows(self, n_rows: int) -> Rows:
+        return np.ctypeslib.as_array(X.llama_get_embeddings_nextn(self._target), (n_rows, self._n_embd)).copy()
+
+
+class _Batch:
+    """A batch of tokens with a hidden row each. llama_batch_init has room for one of them only."""
+
+    def __init__(self, n_max: int, n_embd: int) -> None:
+        self.struct = C.llama_batch_init(n_max, n_embd, 1)
+        self._tokens = (C.llama_token * n_max)()
+        self.struct.token = ctypes.cast(self._tokens, ctypes.POINTER(C.llama_token))
+        self._rows = np.ctypeslib.as_array(self.struct.embd, (n_max, n_embd))
+        for slot in range(n_max):
+            self.struct.n_seq_id[slot] = 1
+            self.struct.seq_id[slot][0] = SEQUENCE
+
+    def close(self) -> None:
+        self.struct.token = ctypes.POINTER(C.llama_token)()  # it belongs to Python
+        C.llama_batch_free(self.struct)
+
+    def clear(self) -> None:
+        self.struct.n_tokens = 0
+
+    def add(self, token: int, position: int, hidden: Row, *, wants_logits: bool = False) -> None:
+        slot = self.struct.n_tokens
+        self.struct.token[slot], self.struct.pos[slot], self.struct.logits[slot] = token, position, wants_logits
+        self._rows[slot] = hidden
+        self.struct.n_tokens = slot + 1
