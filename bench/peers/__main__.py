@@ -12,6 +12,7 @@ worker is the real one, through the app's own client. llama-server has one slot 
 import argparse
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -185,6 +186,7 @@ def _text_model() -> Path:
 def main() -> None:
     options = parse_options(sys.argv[1:])
     server = find_server()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # `timeout` and the like must leave no process behind
     text_model = _text_model()
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder:
