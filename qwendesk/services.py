@@ -17,12 +17,14 @@ from qwendesk.chat.service import ChatService
 from qwendesk.core.conversation import Answer
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engines.command_preview import CommandService
+from qwendesk.engines.draft_speedups import DraftSpeedups
 from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.idle_unload import IdleUnload
@@ -102,6 +104,7 @@ def build_services(
         snapshot = meters.service.state.value.snapshot
         return snapshot.gpus if snapshot is not None else ()
 
+    draft_speedups = DraftSpeedups()
     planner = LoadPlanner(
         lambda: settings.options.reserve_gb,
         lambda: measured.drift,
@@ -109,11 +112,19 @@ def build_services(
         read_files=read_files,
         gpu_factor=lambda: speeds.gpu_factor,
         readings=readings,
+        draft_speedup=draft_speedups.speedup,
     )
     engine = EngineService(
         client, decide=decide or planner.decide, check=decide or planner.check, read_files=read_files
     )
     closing.push_async_callback(engine.close)
+
+    def note_speedup(stats: AnswerStats) -> None:
+        report = engine.state.report
+        if report is not None and stats.draft_speedup:
+            draft_speedups.note(report.options, stats.draft_speedup)
+
+    closing.callback(answers.subscribe(note_speedup))
     chat = ChatServices(
         client,
         engine,

@@ -27,6 +27,8 @@ class AnswerStats(msgspec.Struct, frozen=True):
     """Tokens that were drafted, and decoded together with others."""
     accepted_tokens: int = 0
     """Drafted tokens that became part of the answer."""
+    draft_speedup: float = 0.0
+    """How many times faster drafts were since the model was loaded; 0.0 if too few steps are known."""
     dropped_messages: int = 0
     """How many of the oldest messages were left out because the context was full."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.number_format import show_decimal
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import MachineMemory, Plan
 from qwendesk.core.translation import tr
@@ -14,6 +15,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engine.protocol import Devices
+from qwendesk.engines.draft_speedups import PAYS_OFF
 from qwendesk.engines.exact_plan import exact_plan
 from qwendesk.engines.load_decision import (
     Drift,
@@ -37,6 +39,7 @@ It takes about a second, but longer while the graphics card is asleep; the estim
 """
 _TIGHT = 0.8
 """If a plan needs less than this share of the RAM budget, the engine's numbers for RAM can't change it."""
+DraftSpeedup = Callable[[DecidedOptions], float | None]
 AskEngine = Callable[[DecidedOptions, Mapping[str, str]], Awaitable[Estimated]]
 
 
@@ -59,13 +62,18 @@ class LoadPlanner:
         gpu_factor: Callable[[], float] = lambda: 1.0,
         readings: Callable[[], Sequence[GpuReading]] = tuple,
         find_drive: FindDrive = drive_of,
+        draft_speedup: DraftSpeedup | None = None,
     ) -> None:
         """`environment` returns the variables that make a worker use the chosen engine.
+
+        `draft_speedup` returns how much faster drafts were measured with these options, None if they never were.
+        Without it, "auto" drafts nothing.
 
         The functions are called for each load.
         """
         self._reserve_gb, self._drift, self._environment = reserve_gb, drift, environment
         self._gpu_factor, self._readings, self._find_drive = gpu_factor, readings, find_drive
+        self._draft_speedup = draft_speedup
         self._ask, self._longest_s, self._read_files = ask, longest_s, read_files
         self._latest: Plan | None = None
 
@@ -105,9 +113,34 @@ class LoadPlanner:
         plan = plan_of(*files, machine, options)
         if isinstance(plan, LoadFailure):
             return plan
+        plan, options, why = self._with_drafts(plan, files, machine, options)
         if plan.fits and _may_change(plan, files):
             plan = self._checked(plan, files, machine, options)
-        return refusal(plan, options) or plan
+        return refusal(plan, options) or msgspec.structs.replace(plan, why=(*plan.why, *why))
+
+    def _with_drafts(
+        self, plan: Plan, files: ModelFiles, machine: MachineMemory, options: LoadOptions
+    ) -> tuple[Plan, LoadOptions, tuple[str, ...]]:
+        """Return the plan with the model's draft head and options that ask for it, or both unchanged, and why.
+
+        With `speculative` auto, the head is used where it may pay off and where its memory changes nothing else.
+        """
+        if options.speculative != "auto" or not files[0].nextn_layers or self._draft_speedup is None:
+            return plan, options, ()
+        asked = msgspec.structs.replace(options, speculative="mtp")
+        drafting = plan_of(*files, machine, asked)
+        if isinstance(drafting, LoadFailure):
+            return plan, options, ()
+        if not drafting.fits or msgspec.structs.replace(drafting.options, speculative="off") != plan.options:
+            return plan, options, (tr("Drafts are off: their memory would leave less for the model."),)
+        speedup = self._draft_speedup(drafting.options)
+        if speedup is None:
+            tried = tr("The model's draft head is tried in your answers, and stays on if that is faster.")
+            return drafting, asked, (tried,)
+        times = show_decimal(speedup, 2)
+        if speedup < PAYS_OFF:
+            return plan, options, (tr("Drafts are off: answers were measured {0} times as fast with them.", times),)
+        return drafting, asked, (tr("Drafts are on: answers were measured {0} times as fast.", times),)
 
     def _checked(self, plan: Plan, files: ModelFiles, machine: MachineMemory, options: LoadOptions) -> Plan:
         """Return a plan made with the engine's numbers if they arrive in time and fit, else `plan`."""

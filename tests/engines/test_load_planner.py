@@ -162,3 +162,43 @@ async def test_the_drive_of_a_model_is_asked_if_its_table_stays_there(tmp_path: 
     assert asked == [Path(with_table.model)], "the drive of a model without a table doesn't matter"
     assert "hard disk" in plan.label
     assert any("Move the model to an SSD" in sentence for sentence in plan.why)
+
+
+@pytest.fixture
+def with_head(tmp_path: Path) -> LoadOptions:
+    """A 4B with a draft head, which fits into 9 GB with room to spare."""
+    return LoadOptions(
+        model=str(write_hollow(tmp_path / "mtp.gguf", "4b", nextn_layers=1)), load_mode="mmap", n_ctx=8192
+    )
+
+
+@pytest.mark.parametrize(
+    ("speedup", "speculative", "why"),
+    [
+        (None, "mtp", "is tried in your answers"),
+        (1.62, "mtp", "Drafts are on: answers were measured 1.62 times as fast."),
+        (0.9, "off", "Drafts are off: answers were measured 0.90 times as fast with them."),
+    ],
+)
+async def test_auto_drafts_where_that_was_faster_or_was_never_measured(
+    with_head: LoadOptions, speedup: float | None, speculative: str, why: str
+) -> None:
+    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: speedup), with_head)
+    assert plan.options.speculative == speculative
+    assert why in plan.why[-1]
+
+
+async def test_auto_drafts_nothing_where_the_head_would_take_memory_from_the_model(tmp_path: Path) -> None:
+    """A 9B on a card of 9 GB: with the head, less would be left for the context."""
+    tight = LoadOptions(model=str(write_hollow(tmp_path / "mtp.gguf", "9b", nextn_layers=1)), load_mode="mmap")
+    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: 2.0), tight)
+    assert plan.options.speculative == "off"
+    assert "leave less for the model" in plan.why[-1]
+
+
+async def test_a_choice_of_the_user_and_a_file_without_a_head_are_left_alone(
+    with_head: LoadOptions, hollow: LoadOptions
+) -> None:
+    planner = planner_with(Engine(), draft_speedup=lambda _options: 2.0)
+    assert (await decided(planner, msgspec.structs.replace(with_head, speculative="off"))).options.speculative == "off"
+    assert (await decided(planner, hollow)).options.speculative == "off"

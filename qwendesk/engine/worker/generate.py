@@ -201,6 +201,7 @@ class Generation:
             self._update_stats(
                 drafted_tokens=self._decoder.drafted,
                 accepted_tokens=self._decoder.accepted,
+                draft_speedup=self._session.gate.measured_speedup,
                 reasoning_tokens=writer.reasoning_tokens,
                 answer_tokens=writer.answer_tokens,
                 decode_s=time.monotonic() - first_token_at if first_token_at else 0.0,

@@ -98,3 +98,16 @@ def test_a_slower_pc_is_noticed() -> None:
     for _ in range(30):
         gate.note(drafted=3, gained=2, seconds=0.03)
     assert gate.is_open
+
+
+def test_the_speedup_of_all_steps_is_known_after_enough_of_them() -> None:
+    gate = DraftGate()
+    assert gate.measured_speedup == 0.0
+    for _ in range(60):
+        gate.note(drafted=0, gained=1, seconds=0.01)
+    for _ in range(20):
+        gate.note(drafted=3, gained=3, seconds=0.015)
+    assert gate.measured_speedup == 0.0, "too few"
+    for _ in range(40):
+        gate.note(drafted=3, gained=3, seconds=0.015)
+    assert 1.99 < gate.measured_speedup < 2.01
