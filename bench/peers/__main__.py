@@ -28,6 +28,7 @@ from bench.peers.rows import ROWS, Material, Row, chosen_rows
 from bench.peers.server import LlamaServer
 from bench.peers.sides import Setup, Side, SideFailure, Turn
 from qwendesk.core import paths
+from qwendesk.hub.gguf import read_facts
 from tools import bench_model
 from tools.build_peer import peer_server
 from tools.setup.project import ROOT
@@ -116,6 +117,8 @@ class Sides:
 def measure_row(row: Row, sides: Sides, setup: Setup, rounds: int) -> Result:
     """Return the row's rounds, or why it was not measured."""
     reason = row.skip_reason()
+    if not reason and setup.speculation == "mtp" and not read_facts(setup.model).nextn_layers:
+        reason = f"{setup.model.name} has no MTP layers"
     if reason:
         return Result(row, skipped=reason)
     try:

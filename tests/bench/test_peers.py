@@ -51,7 +51,7 @@ class ScriptedSides(command.Sides):
 
     def load(self, setup: Setup) -> tuple[ScriptedSide, ScriptedSide]:
         if self.scripted is None:
-            raise SideFailure("The model has no MTP layers.")
+            raise SideFailure("The server did not start.")
         return self.scripted
 
 
@@ -173,8 +173,10 @@ def test_row_that_cannot_be_measured_says_why(tmp_path: Path) -> None:
 
     assert command.measure_row(sentence, ScriptedSides(tmp_path, None), setup, 1).skipped == "the app has no MTP yet"
     assert command.measure_row(refused, ScriptedSides(tmp_path, None), setup, 1).skipped == (
-        "The model has no MTP layers."
+        "The server did not start."
     )
+    demo = Setup(paths.demo_model(), 1, speculation="mtp")
+    assert "has no MTP layers" in command.measure_row(refused, ScriptedSides(tmp_path, None), demo, 1).skipped
 
 
 def test_follow_up_has_the_sides_own_answer(tmp_path: Path) -> None:
