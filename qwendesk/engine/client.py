@@ -12,7 +12,6 @@ from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import mark, tr
-from qwendesk.core.units import show_bytes
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
 from qwendesk.engine.process import WorkerProcess, start_problem, worker_command
@@ -40,10 +39,13 @@ from qwendesk.engine.protocol import (
     SaveState,
     Shutdown,
     StateSaved,
+    Warm,
+    Warmed,
     Welcome,
 )
-from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, encode_line
+from qwendesk.engine.protocol_lines import encode_line
 from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer
+from qwendesk.engine.request_size import oversize_failure
 from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
 from qwendesk.engine.timeouts import WorkerTimeouts, kill_at, stalled_at
 from qwendesk.engine.watchdog import TemplateGuard
@@ -207,6 +209,27 @@ class WorkerClient:
             )  # fmt: skip
         return WorkerAnswer(reply, self._cancel, self._answer_now)
 
+    async def warm(
+        self,
+        messages: Sequence[Message],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
+        chat: str = "",
+        state_file: str = "",
+    ) -> Warmed | RequestFailed | EngineExit:
+        if self._worker is None:
+            return _no_model_failure()
+        reply = self._send_request(
+            lambda request_id: Warm(
+                id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json), chat=chat,
+                state_file=state_file,
+            ),
+            is_public=False,
+        )  # fmt: skip
+        result = await self._wait_for_last(reply)
+        assert isinstance(result, Warmed | RequestFailed | EngineExit), result
+        return result
+
     async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
         if self._worker is None:
             return _no_model_failure()
@@ -252,7 +275,7 @@ class WorkerClient:
         reply = Reply(next(self._ids), is_public=is_public)
         request = make(reply.id)
         line = encode_line(request)
-        failure = _oversize_failure(request, len(line))
+        failure = oversize_failure(request, len(line))
         if failure is not None:
             reply.put(failure)
             return reply
@@ -357,36 +380,3 @@ def _translated(failed: RequestFailed) -> RequestFailed:
     """Return a failure translated into the user's language: the worker sends it in English."""
     sentence = tr(failed.sentence, *failed.values)
     return msgspec.structs.replace(failed, title=tr(failed.title), sentence=sentence, values=())
-
-
-def _oversize_failure(request: Request, n_bytes: int) -> RequestFailed | None:
-    """Return the failure of an encoded request of `n_bytes` that is too long to send; None if it can be sent."""
-    if n_bytes <= LINE_LIMIT_BYTES:
-        return None
-    n_image_bytes = _encoded_image_bytes(request)
-    if 2 * n_image_bytes > n_bytes:
-        sentence = tr(
-            "This chat and its attachments come to {0}, {1} of it pictures. The engine accepts at most {2} at once. "
-            "Remove attachments, or start a new chat.",
-            show_bytes(n_bytes), show_bytes(n_image_bytes), show_bytes(LINE_LIMIT_BYTES),
-        )  # fmt: skip
-    else:
-        sentence = tr(
-            "This chat and its attachments come to {0}, {1} of it text. The engine accepts at most {2} at once. Remove "
-            "attachments, or start a new chat.",
-            show_bytes(n_bytes), show_bytes(n_bytes - n_image_bytes), show_bytes(LINE_LIMIT_BYTES),
-        )  # fmt: skip
-    return RequestFailed(
-        id=request.id,
-        title=tr("Too large"),
-        sentence=sentence,
-    )
-
-
-def _encoded_image_bytes(request: Request) -> int:
-    """Return the base64 size in bytes of the images that a request carries as data."""
-    if not isinstance(request, Generate | Measure):
-        return 0
-    images = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
-    images += request.pictures if isinstance(request, Measure) else ()
-    return sum(4 * len(image.data) // 3 for image in images)

@@ -20,6 +20,7 @@ from qwendesk.engine.protocol import (
     PromptProgress,
     RequestFailed,
     StateSaved,
+    Warmed,
     Welcome,
 )
 from qwendesk.engine.state import EngineEvent
@@ -84,6 +85,19 @@ class EngineClient(Protocol):
         """Generate an answer, or continue the partial answer `begun`.
 
         `chat` and `state_file` are those of the Generate request: with them, going back to a chat is instant.
+        """
+
+    async def warm(
+        self,
+        messages: Sequence[Message],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
+        chat: str = "",
+        state_file: str = "",
+    ) -> Warmed | RequestFailed | EngineExit:
+        """Process ahead what the next prompt of a chat begins with. Ends early when anything else is asked.
+
+        The last message may be a question that is not asked yet, with its files only.
         """
 
     async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:

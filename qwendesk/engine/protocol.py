@@ -88,6 +88,21 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """Path of a file that SaveState may have written for this chat. A file that cannot be used is ignored."""
 
 
+class Warm(Request, frozen=True, kw_only=True, tag="warm"):
+    """Process ahead what the next prompt of a chat begins with. Ends early when another request arrives.
+
+    Answered by Rendering, Rendered, then Warmed or RequestFailed.
+    """
+
+    messages: tuple[Message, ...]
+    """If the last one is a question, it has only the files of a question that is not asked yet."""
+    options: GenerationOptions
+    tools_json: tuple[str, ...] = ()
+    chat: str = ""
+    state_file: str = ""
+    """As in Generate."""
+
+
 class SaveState(Request, frozen=True, kw_only=True, tag="save_state"):
     """Write the state of a chat to a file, with which a later engine continues it without processing it again.
 
@@ -123,7 +138,9 @@ class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
     """Free everything and exit. Not answered."""
 
 
-AnyRequest = Hello | Load | Unload | Measure | Generate | SaveState | Cancel | AnswerNow | ProbeDevices | Shutdown
+AnyRequest = (
+    Hello | Load | Unload | Measure | Generate | Warm | SaveState | Cancel | AnswerNow | ProbeDevices | Shutdown
+)
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -298,6 +315,13 @@ class Delta(Event, frozen=True, kw_only=True, tag="delta"):
     tokens: int
 
 
+class Warmed(Event, frozen=True, kw_only=True, tag="warmed"):
+    """`done` tokens of the next prompt are in memory; `reread` of them were processed for this request."""
+
+    done: int
+    reread: int
+
+
 class StateSaved(Event, frozen=True, kw_only=True, tag="state_saved"):
     """A state was written; `n_bytes` is 0 if there was none of this chat, or if it was too short or too large."""
 
@@ -343,6 +367,7 @@ AnyEvent = (
     | Rendered
     | PromptProgress
     | Delta
+    | Warmed
     | StateSaved
     | Finished
     | RequestFailed

@@ -17,11 +17,14 @@ from qwendesk.engine.protocol import (
     RequestFailed,
     StateSaved,
     Unloaded,
+    Warmed,
     Welcome,
 )
 from qwendesk.engine.watchdog import TemplateGuard
 
-LastEvent = Welcome | Loaded | LoadRefused | Unloaded | Measured | StateSaved | Finished | RequestFailed | Devices
+LastEvent = (
+    Welcome | Loaded | LoadRefused | Unloaded | Measured | Warmed | StateSaved | Finished | RequestFailed | Devices
+)
 """The events that end a request."""
 
 

@@ -42,6 +42,8 @@ from qwendesk.engine.protocol import (
     StateSaved,
     TemplateAbilities,
     Unload,
+    Warm,
+    Warmed,
     Welcome,
 )
 from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
@@ -105,6 +107,8 @@ class FakeEngineClient:
         self.answers = list(answers)
         """Taken from the front; when it is empty, answers are "You said: ..."."""
         self.requests: list[AnyRequest] = []
+        self.warmed: list[Warm] = []
+        """What was to be processed ahead; not among `requests`."""
         self.load_delay_s = 0.0
         self.load_result: LoadReport | LoadFailure | None = None
         """None: `report`, with the options that were asked for."""
@@ -220,6 +224,23 @@ class FakeEngineClient:
         else:
             script = ScriptedAnswer(reasoning="A short thought.", text=f"You said: {messages[-1].text}")
         return FakeAnswerStream(self, request, script)
+
+    async def warm(
+        self,
+        messages: Sequence[Message],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
+        chat: str = "",
+        state_file: str = "",
+    ) -> Warmed | RequestFailed | EngineExit:
+        request = Warm(
+            id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), chat=chat,
+            state_file=state_file,
+        )  # fmt: skip
+        self.warmed.append(request)
+        if not self._loaded:
+            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
+        return Warmed(id=request.id, done=100, reread=100)
 
     async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
         request = SaveState(id=self._take_id(), chat=chat, path=path, most_bytes=most_bytes)

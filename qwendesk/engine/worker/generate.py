@@ -15,14 +15,13 @@ from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
 from qwendesk.engine.worker.engine_calls import Aborted
 from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, options_to_resume, with_tokens
-from qwendesk.engine.worker.layout import Layout, lay_out
+from qwendesk.engine.worker.layout import DecodeStep, Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.lookup_drafter import LookupDrafter
 from qwendesk.engine.worker.mtp_drafter import MtpDrafter
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
 from qwendesk.engine.worker.sampling import Sampler
 from qwendesk.engine.worker.template import ChatTemplate
-from qwendesk.engine.worker.vision import ImageChunk
 from qwendesk.engine.worker.writer import Writer
 
 Send = Callable[[Event], None]
@@ -125,20 +124,9 @@ class Generation:
                 raise _Stopped("cancelled")
             if step.image_chunk is not None:
                 self._send(msgspec.structs.replace(progress, encodes_image=True))
-                self._decode_image(step.image_chunk)
-            else:
-                tokens = [item for item in step.items if isinstance(item, int)]
-                self._decoder.decode(tokens, rows=int(step.is_last))
-            if step.save:
-                cache.save(pinned=step.pinned)
+            process(self._session, step, rows=int(step.is_last))
             progress = msgspec.structs.replace(progress, done=cache.n_cells)
             self._send(progress)
-
-    def _decode_image(self, image_chunk: ImageChunk) -> None:
-        vision, cache = self._session.vision, self._session.cache
-        assert vision is not None, "a prompt with pictures needs a session with vision"
-        vision.decode(image_chunk, cache.position)
-        cache.append(image_chunk.item)
 
     def _regenerate_last_word(self, sampler: Sampler, writer: Writer, last_word: str) -> None:
         """Generate the last word of the partial answer again, from the likeliest tokens that spell it.
@@ -235,6 +223,21 @@ class Generation:
 
     def _update_stats(self, **numbers: object) -> None:
         self._stats = msgspec.structs.replace(self._stats, **numbers)
+
+
+def process(session: Session, step: DecodeStep, *, rows: int) -> None:
+    """Process one step of a prompt, with `rows` of logits at its end, and save its checkpoint. Raise as `decode`."""
+    cache = session.cache
+    if step.image_chunk is None:
+        tokens = [item for item in step.items if isinstance(item, int)]
+        session.model.decode(tokens, cache.position, rows=rows)
+        cache.append(*tokens)
+    else:
+        assert session.vision is not None, "a prompt with pictures needs a session with vision"
+        session.vision.decode(step.image_chunk, cache.position)
+        cache.append(step.image_chunk.item)
+    if step.save:
+        cache.save(pinned=step.pinned)
 
 
 def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Layout, int]:

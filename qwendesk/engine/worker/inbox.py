@@ -21,6 +21,10 @@ class Inbox:
             self._requests.append(request)
             self._changed.notify()
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._requests
+
     def take(self) -> AnyRequest:
         """Remove and return the oldest request; wait for one if the queue is empty."""
         with self._changed:

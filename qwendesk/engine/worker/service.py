@@ -26,6 +26,7 @@ from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.request_lines import read_requests
+from qwendesk.engine.worker.warming import warm
 
 _MAX_LOG_LINES = 80
 """How many lines of the engine's log are sent with a failed load."""
@@ -112,6 +113,9 @@ class Service:
             case p.Unload():
                 self._close_session()
                 self._channel.send(p.Unloaded(id=request.id))
+            case p.Warm():
+                session = self._require_session()
+                self._channel.send(warm(session, request, self._channel.send, self._has_nothing_else))
             case p.SaveState():
                 self._save_state(request)
             case p.Measure():
@@ -180,6 +184,11 @@ class Service:
             self._channel.send(_failure(request.id, error))
             return
         self._channel.send(p.StateSaved(id=request.id, n_bytes=n_bytes, n_tokens=saved.n_tokens))
+
+    def _has_nothing_else(self) -> bool:
+        """Return whether no other request waits. Serve waiting Measure requests first."""
+        self._serve_measures()
+        return self._inbox.is_empty
 
     def _serve_measures(self) -> None:
         """Serve waiting Measure requests. Called between two batches of the prompt and between two tokens."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import time
 from collections.abc import Sequence
 
 import llama_cpp.llama_cpp as C
@@ -20,6 +21,10 @@ from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
 from qwendesk.engine.worker.model import LoadedModel
 
 Embeddings = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+
+
+_UNKNOWN_S_PER_TOKEN = 0.02
+"""Assumed before the first image: two seconds for a small picture of 100 tokens, as on a slow CPU."""
 
 
 class ImageChunk(msgspec.Struct, frozen=True, eq=False):
@@ -57,6 +62,7 @@ class Vision:
         self._handle = handle
         self._model = model
         self._budget_bytes = budget_bytes
+        self._seconds_per_token = _UNKNOWN_S_PER_TOKEN
         self._width = C.llama_model_n_embd_inp(model.handle)
         self._marker = M.mtmd_default_marker()
         self._prepared: collections.OrderedDict[str, PreparedImage] = collections.OrderedDict()
@@ -91,6 +97,11 @@ class Vision:
         _free(picture)
         return width, height, picture.n_tokens
 
+    def expected_s(self, image_chunk: ImageChunk) -> float:
+        """Return how many seconds encoding should take, by the speed of the last image; 0 if it is cached."""
+        is_cached = image_chunk.item.key in self._embeddings
+        return 0.0 if is_cached else self._seconds_per_token * image_chunk.item.n_tokens
+
     def decode(self, image_chunk: ImageChunk, position: int) -> None:
         """Encode `image_chunk`, unless its embeddings are cached, and decode them into memory at `position`.
 
@@ -114,10 +125,12 @@ class Vision:
     def _encode(self, image_chunk: ImageChunk) -> Embeddings:
         known = self._embeddings.get(image_chunk.item.key)
         if known is None:
+            began = time.monotonic()
             status = M.mtmd_encode_chunk(self._handle, image_chunk.handle)
             output = M.mtmd_get_output_embd(self._handle) if status == 0 else None
             if not output:
                 raise EngineFault(f"the vision encoder failed with status {status}")
+            self._seconds_per_token = (time.monotonic() - began) / image_chunk.item.n_tokens
             known = np.ctypeslib.as_array(output, (image_chunk.item.n_tokens * self._width,)).copy()
             self._embeddings[image_chunk.item.key] = known
         self._embeddings.move_to_end(image_chunk.item.key)
