@@ -20,9 +20,13 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.failures import EngineExit
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
 from qwendesk.engine.state import EngineState
+
+Adjust = Callable[[GenerationOptions], GenerationOptions]
+"""Changes the options of one answer."""
 
 
 class ModelSource(Protocol):
@@ -59,10 +63,15 @@ class AnswerGenerator:
         self._task: asyncio.Task[ChatNode] | None = None
 
     def start(
-        self, prepare: Callable[[], Awaitable[Conversation]], settings: ChatSettings, *, thinking: bool
+        self,
+        prepare: Callable[[], Awaitable[Conversation]],
+        settings: ChatSettings,
+        *,
+        thinking: bool,
+        adjust: Adjust | None = None,
     ) -> "asyncio.Task[ChatNode]":
         """Start generating. `prepare` reads the question's files and returns the conversation to answer."""
-        self._task = asyncio.create_task(self._run(prepare, settings, thinking=thinking))
+        self._task = asyncio.create_task(self._run(prepare, settings, adjust, thinking=thinking))
         return self._task
 
     async def stop(self) -> None:
@@ -81,7 +90,12 @@ class AnswerGenerator:
             self._task.cancel()
 
     async def _run(
-        self, prepare: Callable[[], Awaitable[Conversation]], settings: ChatSettings, *, thinking: bool
+        self,
+        prepare: Callable[[], Awaitable[Conversation]],
+        settings: ChatSettings,
+        adjust: Adjust | None,
+        *,
+        thinking: bool,
     ) -> ChatNode:
         partial = self.partial
         try:
@@ -92,6 +106,7 @@ class AnswerGenerator:
             if woken and report is None and failure is not None:
                 return partial.node(error=failure.sentence)
             options = request_options(settings, report, thinking=thinking)
+            options = options if adjust is None else adjust(options)
         except QwenDeskError as error:
             return partial.node(error=error.sentence)
         n_ctx = report.n_ctx if report is not None else 0
@@ -136,3 +151,9 @@ class AnswerGenerator:
                 case RequestFailed(sentence=sentence) | EngineExit(sentence=sentence):
                     return partial.node(error=sentence), 0
         raise AssertionError("an answer stream ended without its last item")
+
+
+def cancelled_from_outside() -> bool:
+    """Return whether the running task itself is being cancelled, rather than the work that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

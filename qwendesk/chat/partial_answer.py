@@ -70,6 +70,7 @@ def joined(first: AnswerStats, rest: AnswerStats) -> AnswerStats:
         reread_tokens=reread,
         reasoning_tokens=first.reasoning_tokens + rest.reasoning_tokens,
         answer_tokens=first.answer_tokens + rest.answer_tokens,
+        reasoning_looped=first.reasoning_looped or rest.reasoning_looped,
         drafted_tokens=first.drafted_tokens + rest.drafted_tokens,
         accepted_tokens=first.accepted_tokens + rest.accepted_tokens,
         prefill_s=first.prefill_s + rest.prefill_s,

@@ -19,6 +19,8 @@ from qwendesk.engine.protocol import LoadReport
 PICTURE_LEFT_OUT = "[A picture was here.]"
 """Sent in place of an older picture that is left out, so that the answers about it still make sense to the model."""
 DOCUMENT_LEFT_OUT = "[The document {0} was here.]"
+_VARIED_TEMPERATURE, _MOST_PRESENCE_PENALTY = 0.7, 2.0
+"""Model cards advise no lower temperature for ordinary questions, and no higher penalty."""
 _VARIABLE = re.compile(r"\{date\}|\{model\}")
 
 
@@ -53,6 +55,20 @@ def request_options(settings: ChatSettings, report: LoadReport | None, *, thinki
     if settings.leave_out_reasoning:
         options = msgspec.structs.replace(options, preserve_thinking=False)
     return options
+
+
+def varied(options: GenerationOptions) -> GenerationOptions:
+    """Return `options` for another try after an answer that repeated itself: more random, and with another seed."""
+    return msgspec.structs.replace(
+        options,
+        temperature=max(options.temperature, _VARIED_TEMPERATURE),
+        presence_penalty=max(options.presence_penalty, min(options.presence_penalty + 0.5, _MOST_PRESENCE_PENALTY)),
+        seed=-1,
+    )
+
+
+def without_breaking_loops(options: GenerationOptions) -> GenerationOptions:
+    return msgspec.structs.replace(options, break_loops=False)
 
 
 def request_messages(

@@ -1,14 +1,15 @@
 """ChatService: the open chat, its settings and the answers the engine generates for it."""
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from qwendesk.chat import chat_settings, request
-from qwendesk.chat.answer_generator import AnswerGenerator, ModelSource
+from qwendesk.chat import chat_settings, request, tree_edits
+from qwendesk.chat.answer_generator import Adjust, AnswerGenerator, ModelSource, cancelled_from_outside
 from qwendesk.chat.chat_saver import ChatSaver, NoChatSaver
 from qwendesk.chat.chat_state import (
     ChatEvent,
@@ -24,7 +25,6 @@ from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.state_files import StateFiles
-from qwendesk.chat.tree_edits import copied_path, edited_answer, last_id, new_answer, new_id, new_question
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, answer_of
@@ -186,7 +186,7 @@ class ChatService:
         answer is generated.
         """
         images = [ImagePart(path=str(each), sha256="") if isinstance(each, Path) else each for each in pictures]
-        return await self._ask(last_id(self._chat.tree), request.question_message(text, images, documents))
+        return await self._ask(tree_edits.last_id(self._chat.tree), request.question_message(text, images, documents))
 
     async def edit_question(
         self,
@@ -207,18 +207,22 @@ class ChatService:
         index, turn = self._find(turn_id)
         if not text.strip() and not reasoning.strip():
             raise BadRequest(tr("Answer not saved"), tr("An answer can't be empty. Delete it instead."))
-        self._chat.put(edited_answer(self._chat.node_of(turn, "answer"), text=text, reasoning=reasoning))
+        self._chat.put(tree_edits.edited_answer(self._chat.node_of(turn, "answer"), text=text, reasoning=reasoning))
         self._subscribers.notify(TurnsReplaced(index))
 
-    async def regenerate(self, turn_id: int) -> Turn:
-        """Generate another version of an answer. An empty answer is replaced."""
+    async def regenerate(self, turn_id: int, *, varied: bool = False) -> Turn:
+        """Generate another version of an answer, with more random sampling if `varied`. An empty one is replaced."""
         index, turn = self._find(turn_id)
         question = self._chat.node_of(turn, "question")
-        old = self._chat.tree.nodes.get(turn.answer_id)
-        node = new_answer(question.id)
-        if old is not None and turn.answer.is_empty and not self._chat.tree.children(old.id):
-            node = msgspec.structs.replace(node, id=old.id, created_s=old.created_s)
-        return await self._answer(question, node, kept=index)
+        node = tree_edits.another_answer(self._chat.tree, question.id, turn.answer_id)
+        return await self._answer(question, node, kept=index, adjust=request.varied if varied else None)
+
+    async def continue_thinking(self, turn_id: int) -> Turn:
+        """Generate another version of an answer, from the end of its reasoning and without breaking loops."""
+        index, turn = self._find(turn_id)
+        question = self._chat.node_of(turn, "question")
+        node = tree_edits.reasoning_alone(self._chat.node_of(turn, "answer"))
+        return await self._answer(question, node, kept=index, adjust=request.without_breaking_loops)
 
     async def resume(self, turn_id: int) -> Turn:
         """Continue the last answer where it was stopped or cut off, even inside its reasoning."""
@@ -262,7 +266,7 @@ class ChatService:
         """Open a new chat with a copy of all turns up to this one. Return its id."""
         _, turn = self._find(turn_id)
         until_id = turn.answer_id or turn.question_id
-        tree = copied_path(self._chat.tree, until_id)
+        tree = tree_edits.copied_path(self._chat.tree, until_id)
         origin, message = ("", "") if self.is_incognito else (self._chat.id, until_id)
         settings = msgspec.structs.replace(self._chat.settings, branched_from=origin, branched_at=message)
         branched = OpenChat(self._saver, self._turn_ids, tree, settings)
@@ -285,7 +289,7 @@ class ChatService:
     def new_chat(self, chat_id: str = "") -> None:
         """Open an empty chat with `inherited_settings`. An answer that is being generated is stopped."""
         settings = self._settings_of_new_chat(chat_settings.inherited_settings(self._chat.settings))
-        self._replace(OpenChat(self._saver, self._turn_ids, settings=settings, chat_id=chat_id or new_id()))
+        self._replace(OpenChat(self._saver, self._turn_ids, settings=settings, chat_id=chat_id or tree_edits.new_id()))
         self.incognito_images.clear()
 
     async def stop(self) -> None:
@@ -302,10 +306,10 @@ class ChatService:
         self._refuse_while_busy()
         if not message.text.strip() and not message.images and not message.documents:
             raise BadRequest(tr("Nothing to send"), tr("Write a message, or attach a picture or a document."))
-        question = new_question(parent_id, message)
-        return await self._answer(question, new_answer(question.id), kept=kept)
+        question = tree_edits.new_question(parent_id, message)
+        return await self._answer(question, tree_edits.new_answer(question.id), kept=kept)
 
-    async def _answer(self, question: ChatNode, node: ChatNode, kept: int | None) -> Turn:
+    async def _answer(self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None) -> Turn:
         """Generate the answer `node`, or the rest of it.
 
         The turns after the first `kept` were replaced; None if no turn was.
@@ -323,7 +327,8 @@ class ChatService:
         )  # fmt: skip
         self._update_state()
         thinking = self.thinking if partial.begun.is_empty else bool(partial.begun.reasoning)
-        task = generator.start(lambda: self._prepare(chat, question, node), chat.settings, thinking=thinking)
+        prepare = functools.partial(self._prepare, chat, question, node)
+        task = generator.start(prepare, chat.settings, thinking=thinking, adjust=adjust)
         if kept is not None:
             self._subscribers.notify(TurnsReplaced(kept))
         self._subscribers.notify(TurnStarted(partial.turn_id))
@@ -331,7 +336,7 @@ class ChatService:
         try:
             final = await task
         except asyncio.CancelledError:
-            if _cancelled_from_outside():
+            if cancelled_from_outside():
                 raise
         finally:
             final = final or partial.node(stop_reason="cancelled")
@@ -388,9 +393,3 @@ class ChatService:
             can_undo_delete=self._chat.can_undo_delete,
             is_incognito=self.is_incognito,
         )
-
-
-def _cancelled_from_outside() -> bool:
-    """Return whether the running task itself is being cancelled, rather than the work that it awaits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -27,6 +27,24 @@ def new_answer(question_id: str) -> ChatNode:
     return ChatNode(id=new_id(), parent_id=question_id, message=text_message("assistant", ""), created_s=time.time())
 
 
+def another_answer(tree: ChatTree, question_id: str, old_id: str) -> ChatNode:
+    """Return an empty answer beside the answer `old_id` ("" for none), or in its place if that one is empty."""
+    node, old = new_answer(question_id), tree.nodes.get(old_id)
+    if old is not None and not old.message.text and not old.message.reasoning and not tree.children(old_id):
+        node = msgspec.structs.replace(node, id=old_id, created_s=old.created_s)
+    return node
+
+
+def reasoning_alone(old: ChatNode) -> ChatNode:
+    """Return another version of an answer that has only its reasoning, to continue from there."""
+    return msgspec.structs.replace(
+        new_answer(old.parent_id),
+        message=text_message("assistant", "", reasoning=old.message.reasoning),
+        stats=old.stats.of_reasoning,
+        thought_s=old.thought_s,
+    )
+
+
 def edited_answer(old: ChatNode, *, text: str, reasoning: str) -> ChatNode:
     """Return another version of an answer, written by the user.
 

@@ -208,6 +208,8 @@ class _Conversation:
             if turn.answer.error:
                 self._terminal.note(turn.answer.error)
                 break
+            if turn.answer.stop_reason == "repetition":
+                self._terminal.note(tr("The answer repeated itself, so QwenDesk stopped it."))
         return turns
 
     def _show(self, event: ChatEvent) -> None:
@@ -259,6 +261,7 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
         "image_tokens": stats.image_tokens,
         "reasoning_tokens": stats.reasoning_tokens,
         "answer_tokens": stats.answer_tokens,
+        "reasoning_looped": stats.reasoning_looped,
         "drafted_tokens": stats.drafted_tokens,
         "accepted_tokens": stats.accepted_tokens,
         "ttft_s": stats.ttft_s,

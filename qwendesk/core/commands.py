@@ -183,6 +183,7 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
             environment[_OLLAMA_ENVIRONMENT[entry.key]] = _OLLAMA_SWITCH.get(value, str(value))
         elif entry.key not in (
             "aim",
+            "break_loops",
             "enable_thinking",
             "thinking_close",
             "cache_budget_mib",

@@ -156,6 +156,12 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 "Inserted when the budget is used up or you choose Answer now. Must contain </think>.", _THINKING,
                 pattern=r"[\s\S]*</think>[\s\S]*", example="a text that contains </think>", is_block=True),
     ] = "\n</think>\n\n"
+    break_loops: Annotated[
+        bool,
+        Setting("Break loops", "",
+                "Ends thinking that goes round in circles and begins the answer. Stops an answer that repeats itself.",
+                _REPETITION),
+    ] = True
     context_overflow: Annotated[
         Literal["stop", "drop_oldest"],
         Setting("When the context is full", "", "Stop ends the answer. Drop the oldest leaves out the oldest messages.",

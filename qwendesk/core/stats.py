@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-StopReason = Literal["eos", "stop_string", "max_tokens", "context_full", "cancelled"]
+StopReason = Literal["eos", "stop_string", "max_tokens", "context_full", "repetition", "cancelled"]
+"""Why an answer ended; "repetition" if it repeated itself."""
 
 
 class AnswerStats(msgspec.Struct, frozen=True):
@@ -18,6 +19,8 @@ class AnswerStats(msgspec.Struct, frozen=True):
     image_tokens: int = 0
     reasoning_tokens: int = 0
     answer_tokens: int = 0
+    reasoning_looped: bool = False
+    """Whether the reasoning was ended because it repeated itself."""
     ttft_s: float = 0.0
     prefill_s: float = 0.0
     decode_s: float = 0.0
@@ -42,6 +45,19 @@ class AnswerStats(msgspec.Struct, frozen=True):
         """How many tokens one step of the engine gave: 1.0 without drafts."""
         n_tokens = self.reasoning_tokens + self.answer_tokens
         return n_tokens / max(1, n_tokens - self.accepted_tokens) if n_tokens else 1.0
+
+    @property
+    def of_reasoning(self) -> "AnswerStats":
+        """The figures without the answer's text, to continue from the reasoning. Decoding is shared out by tokens."""
+        share = self.reasoning_tokens / max(1, self.reasoning_tokens + self.answer_tokens)
+        return msgspec.structs.replace(
+            self,
+            answer_tokens=0,
+            reasoning_looped=False,
+            decode_s=self.decode_s * share,
+            drafted_tokens=round(self.drafted_tokens * share),
+            accepted_tokens=round(self.accepted_tokens * share),
+        )
 
     @property
     def acceptance(self) -> float | None:

@@ -82,7 +82,7 @@ def stats_text(answer: Answer) -> str:
         else "",
     ]
     text = " · ".join(part for part in parts if part)
-    if answer.stop_reason in (None, "eos", "stop_string"):
+    if answer.stop_reason in (None, "eos", "stop_string", "repetition"):  # a note says the last one
         return text
     return " · ".join(part for part in (text, stop_text(answer.stop_reason)) if part)
 
@@ -130,6 +130,7 @@ def stop_text(reason: StopReason | None) -> str:
         "stop_string": tr("Stopped at a stop text"),
         "max_tokens": tr("Stopped at the maximum length"),
         "context_full": tr("Stopped because the context is full"),
+        "repetition": tr("Stopped because it repeated itself"),
         "cancelled": tr("Stopped by you"),
         None: tr("Stopped by an error"),
     }[reason]

@@ -19,8 +19,8 @@ from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, ready
 
 KEYS = [
     "prompt", "reasoning", "answer", "stop_reason", "prompt_tokens", "reused_tokens", "reread_tokens", "image_tokens",
-    "reasoning_tokens", "answer_tokens", "drafted_tokens", "accepted_tokens", "ttft_s", "prefill_s",
-    "decode_tok_s", "cache_note",
+    "reasoning_tokens", "answer_tokens", "reasoning_looped", "drafted_tokens", "accepted_tokens", "ttft_s",
+    "prefill_s", "decode_tok_s", "cache_note",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from qwendesk.core.settings import table
 
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"
 FLAGS = frozenset(line for line in _DATA.read_text(encoding="utf-8").splitlines() if line.startswith("--"))
-NO_FLAG = {"aim", "cache_budget_mib", "context_overflow", "draft_n_max", "speculative"}
+NO_FLAG = {"aim", "break_loops", "cache_budget_mib", "context_overflow", "draft_n_max", "speculative"}
 OTHER_FLAGS = {"rope_freq_scale": "--rope-scale"}
 LOAD = LoadOptions(
     model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf", mmproj="/models/mmproj-F16.gguf", n_ctx=65536, n_gpu_layers="all",

@@ -83,6 +83,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_second: float | None = None
     """None: as fast as the loop."""
     stop_reason: StopReason = "eos"
+    reasoning_looped: bool = False
     fail: RequestFailed | EngineExit | None = None
     """Ends the answer in place of Finished, after all its words."""
     crashes_after: int | None = None
@@ -345,8 +346,7 @@ class FakeAnswerStream:
                 break
             if kind == "reasoning" and self._answer_now:
                 continue
-            if not self._cancelled:
-                self._interrupt.clear()
+            self._interrupt.clear()
             counts[kind] += tokens
             yield Delta(id=id, kind=kind, text=text, tokens=counts[kind])
         yield self._last(total, counts["reasoning"], counts["answer"])
@@ -369,15 +369,10 @@ class FakeAnswerStream:
         pictures = sum(len(message.images) for message in self._request.messages)
         speed = self._script.tokens_per_second
         stats = AnswerStats(
-            prompt_tokens=prompt,
-            reread_tokens=prompt,
-            image_tokens=pictures * PICTURE_TOKENS,
-            reasoning_tokens=reasoning,
-            answer_tokens=answer,
-            ttft_s=0.2,
-            prefill_s=0.2,
-            decode_s=(reasoning + answer) / speed if speed else 1.0,
-        )
+            prompt_tokens=prompt, reread_tokens=prompt, image_tokens=pictures * PICTURE_TOKENS,
+            reasoning_tokens=reasoning, answer_tokens=answer, reasoning_looped=self._script.reasoning_looped,
+            ttft_s=0.2, prefill_s=0.2, decode_s=(reasoning + answer) / speed if speed else 1.0,
+        )  # fmt: skip
         reason: StopReason = "cancelled" if self._cancelled else self._script.stop_reason
         finished = Finished(id=self._request.id, stop_reason=reason, stats=stats)
         self._client.publish(finished)

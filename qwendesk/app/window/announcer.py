@@ -59,4 +59,4 @@ class Announcer(QObject):
 def _end_text(answer: Answer) -> str:
     if answer.error:
         return answer.error
-    return tr("Answer stopped") if answer.stop_reason == "cancelled" else tr("Answer finished")
+    return tr("Answer stopped") if answer.stop_reason in ("cancelled", "repetition") else tr("Answer finished")

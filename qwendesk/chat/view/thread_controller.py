@@ -98,7 +98,9 @@ class ThreadController(QObject):
         intents.question_edited.connect(self._edit_question, queued)
         intents.answer_edited.connect(self._edit_answer, queued)
         intents.regenerate.connect(self._regenerate, queued)
+        intents.regenerate_varied.connect(self._regenerate_varied, queued)
         intents.resume.connect(self._resume, queued)
+        intents.continue_thinking.connect(self._continue_thinking, queued)
         intents.branch.connect(self._branch, queued)
         intents.delete.connect(self._delete, queued)
         intents.version.connect(self._show_version, queued)
@@ -190,8 +192,14 @@ class ThreadController(QObject):
     def _regenerate(self, turn_id: int) -> None:
         self._tasks.start(self._chat.regenerate(turn_id))
 
+    def _regenerate_varied(self, turn_id: int) -> None:
+        self._tasks.start(self._chat.regenerate(turn_id, varied=True))
+
     def _resume(self, turn_id: int) -> None:
         self._tasks.start(self._chat.resume(turn_id))
+
+    def _continue_thinking(self, turn_id: int) -> None:
+        self._tasks.start(self._chat.continue_thinking(turn_id))
 
     def _branch(self, turn_id: int) -> None:
         def branch() -> None:

@@ -18,6 +18,7 @@ from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, option
 from qwendesk.engine.worker.layout import DecodeStep, Layout, lay_out
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.lookup_drafter import LookupDrafter
+from qwendesk.engine.worker.loop_watch import LoopWatch
 from qwendesk.engine.worker.mtp_drafter import MtpDrafter
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
 from qwendesk.engine.worker.sampling import Sampler
@@ -54,6 +55,7 @@ class Generation:
         self._session, self._request, self._options = session, request, request.options
         self._control, self._send, self._between_steps = control, send, between_steps
         self._decoder = Decoder(session.model, session.cache, session.gate)
+        self._loops = LoopWatch(request.options)
         self._started = time.monotonic()
         self._stats = AnswerStats()
 
@@ -73,7 +75,10 @@ class Generation:
             return "context_full"
         if self._session.report.n_draft_max:
             self._decoder.draft_with(self._drafter(layout), self._session.report.n_draft_max)
-        writer = Writer(self._session, self._options, self._request.id, self._send, in_reasoning=layout.opens_reasoning)
+        writer = Writer(
+            self._session, self._options, self._request.id, self._send,
+            in_reasoning=layout.opens_reasoning, loops=self._loops,
+        )  # fmt: skip
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
         reason = self._prefill_and_generate(sampler, layout, writer)
         if reason not in _FINAL:
@@ -91,6 +96,7 @@ class Generation:
             self._prefill(layout)
             self._update_stats(prefill_s=time.monotonic() - self._started)
             self._regenerate_last_word(sampler, writer, layout.last_word)
+            self._loops.forget_loops()
             self._generate(sampler, writer)
         except Aborted:
             self._session.cache.mark_inconsistent()
@@ -154,10 +160,8 @@ class Generation:
                 self._between_steps()
                 if self._control.cancelled and not first_token_at:
                     raise _Stopped("cancelled")
-                if writer.in_reasoning and self._must_end_reasoning(
-                    writer.begun_reasoning_tokens + writer.reasoning_tokens
-                ):
-                    self._end_reasoning(writer)
+                if writer.in_reasoning:
+                    self._end_reasoning_if_due(writer)
                 token = self._sample(sampler, writer)
                 if not first_token_at:
                     first_token_at = time.monotonic()
@@ -173,6 +177,8 @@ class Generation:
                 # The last token is sent but not decoded yet: continuing the answer decodes it, and nothing else.
                 if self._control.cancelled:
                     raise _Stopped("cancelled")
+                if not writer.in_reasoning and self._loops.is_in_loop("answer"):
+                    raise _Stopped("repetition")
                 if 0 <= options.max_tokens <= writer.reasoning_tokens + writer.answer_tokens:
                     raise _Stopped("max_tokens")
                 if self._cells_left() < 1:
@@ -200,8 +206,13 @@ class Generation:
             return sampler.next_by_grammar(writer.is_leading_blank, self._decoder.row)
         return sampler.next(self._decoder.row)
 
-    def _must_end_reasoning(self, reasoning_tokens: int) -> bool:
-        return self._control.take_answer_now() or 0 <= self._options.thinking_budget <= reasoning_tokens
+    def _end_reasoning_if_due(self, writer: Writer) -> None:
+        n_tokens = writer.begun_reasoning_tokens + writer.reasoning_tokens
+        if self._control.take_answer_now() or 0 <= self._options.thinking_budget <= n_tokens:
+            self._end_reasoning(writer)
+        elif self._loops.is_in_loop("reasoning"):
+            self._end_reasoning(writer)
+            self._update_stats(reasoning_looped=True)
 
     def _end_reasoning(self, writer: Writer) -> None:
         """Append the closing text to the reasoning, as if the model had generated it."""

@@ -6,6 +6,7 @@ from typing import Literal
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine.protocol import Begun, Delta, Event
 from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.loop_watch import LoopWatch
 from qwendesk.engine.worker.stream import BlankTrimmer, ReasoningSplitter, StopMatcher, Utf8Joiner
 
 _MAX_BLANKS = 2
@@ -17,8 +18,10 @@ class Writer:
 
     def __init__(
         self, session: Session, options: GenerationOptions, request_id: int, send: Callable[[Event], None], *,
-        in_reasoning: bool,
+        in_reasoning: bool, loops: LoopWatch,
     ) -> None:  # fmt: skip
+        """`loops` gets all tokens of the answer, also those before the interruption, but none of the closing text."""
+        self._loops = loops
         self._model, self._id, self._send = session.model, request_id, send
         self._splitter = ReasoningSplitter(
             session.special("<think>"), session.special("</think>"), in_reasoning=in_reasoning
@@ -94,7 +97,9 @@ class Writer:
             self.reasoning_tokens += 1
         else:
             self.answer_tokens += 1
-        return self._send_text(kind, self._joiner.feed(self._model.piece(token)))
+        text = self._joiner.feed(self._model.piece(token))
+        self._loops.feed(kind, token, text)
+        return self._send_text(kind, text)
 
     def write_forced(self, token: int) -> None:
         """Take a token of the closing text. It is shown with the reasoning but not counted as output of the model."""

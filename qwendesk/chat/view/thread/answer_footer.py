@@ -1,6 +1,6 @@
-"""Widgets below an answer: its statistics, or a note that it was cut off."""
+"""Widgets below an answer: its statistics, and notes that it was cut off or repeated itself."""
 
-from PySide6.QtCore import QEvent, QPoint, QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, SignalInstance
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QToolTip
 
@@ -11,40 +11,79 @@ from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.display_texts import stats_text, stats_tooltip
 
 
-class CutOffNote(QFrame):
-    """A note that the answer was cut off or is missing, with a button that continues or requests it."""
+class AnswerNote(QFrame):
+    """A sentence below an answer, with a button that changes the answer."""
 
-    def __init__(self, turn: Turn, intents: TurnIntents) -> None:
+    def __init__(
+        self, turn_id: int, name: str, sentence: str, button: TextButton, wanted: SignalInstance, intents: TurnIntents
+    ) -> None:
+        """`wanted` is the intent that a click on `button` emits."""
         super().__init__()
-        self._turn, self._intents = turn, intents
+        self._button, self._intents = button, intents
         self.setProperty("kind", "cutoff")
-        self.setObjectName(f"thread.cutoff.{turn.id}")
-        begun = bool(turn.answer_id) and not turn.answer.is_empty
-        label = QLabel(tr("This answer was cut off because QwenDesk closed.") if begun else tr("Not answered yet."))
+        self.setObjectName(f"thread.{name}.{turn_id}")
+        label = QLabel(sentence)
         label.setProperty("kind", "dim")
-        label.setObjectName(f"thread.cutoff.words.{turn.id}")
-        text, tip = (
-            (tr("Continue"), tr("Continue from where this answer was cut off"))
-            if begun
-            else (tr("Answer"), tr("Answer this question"))
-        )
-        self._button = TextButton(" " + text, icon_name="resume" if begun else "again", role="text")
-        describe(self._button, f"thread.footer.resume.{turn.id}", text, tip)
-        wanted = intents.resume if begun else intents.regenerate
-        self._button.clicked.connect(lambda: wanted.emit(turn.id))
+        label.setObjectName(f"thread.{name}.words.{turn_id}")
+        button.clicked.connect(lambda: wanted.emit(turn_id))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)
         row.addWidget(label)
-        row.addWidget(self._button)
+        row.addWidget(button)
         row.addStretch(1)
-        # Only the last answer can be continued. A missing answer can be requested anywhere.
-        self._button.setHidden(begun and not intents.is_last(turn.id))
         intents.busy_changed.connect(self._update_enabled)
         self._update_enabled()
 
     def _update_enabled(self) -> None:
         self._button.setEnabled(not self._intents.is_busy())
+
+
+def answer_notes(turn: Turn, intents: TurnIntents) -> list[AnswerNote]:
+    """Return the notes for a final answer, from top to bottom."""
+    answer = turn.answer
+    notes: list[AnswerNote] = []
+    if answer.was_cut_off:
+        notes.append(_cut_off_note(turn, intents))
+    if answer.stats.reasoning_looped and answer.reasoning and answer.text:
+        notes.append(_thinking_loop_note(turn, intents))
+    if answer.stop_reason == "repetition" and not answer.by_hand:
+        notes.append(_repetition_note(turn, intents))
+    return notes
+
+
+def _cut_off_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
+    """Return a note that the answer was cut off or is missing, with a button that continues or requests it."""
+    begun = bool(turn.answer_id) and not turn.answer.is_empty
+    sentence = tr("This answer was cut off because QwenDesk closed.") if begun else tr("Not answered yet.")
+    text, tip = (
+        (tr("Continue"), tr("Continue from where this answer was cut off"))
+        if begun
+        else (tr("Answer"), tr("Answer this question"))
+    )
+    button = TextButton(" " + text, icon_name="resume" if begun else "again", role="text")
+    describe(button, f"thread.footer.resume.{turn.id}", text, tip)
+    # Only the last answer can be continued. A missing answer can be requested anywhere.
+    button.setHidden(begun and not intents.is_last(turn.id))
+    wanted = intents.resume if begun else intents.regenerate
+    return AnswerNote(turn.id, "cutoff", sentence, button, wanted, intents)
+
+
+def _thinking_loop_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
+    text = tr("Continue thinking")
+    button = TextButton(" " + text, icon_name="resume", role="text")
+    tip = tr("Continue the thinking and answer again. This answer is kept as another version.")
+    describe(button, f"thread.footer.think.{turn.id}", text, tip)
+    sentence = tr("Thinking went round in circles, so QwenDesk began the answer.")
+    return AnswerNote(turn.id, "looped", sentence, button, intents.continue_thinking, intents)
+
+
+def _repetition_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
+    text = tr("Try again")
+    button = TextButton(" " + text, icon_name="again", role="text")
+    describe(button, f"thread.footer.again.{turn.id}", text, tr("Answer again, with sampling that repeats itself less"))
+    sentence = tr("The answer repeated itself, so QwenDesk stopped it.")
+    return AnswerNote(turn.id, "repetition", sentence, button, intents.regenerate_varied, intents)
 
 
 _EXTRA_WIDTH = 14

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.chat.view.thread.answer_footer import CutOffNote, StatsChip
+from qwendesk.chat.view.thread.answer_footer import StatsChip, answer_notes
 from qwendesk.chat.view.thread.answer_view import AnswerView
 from qwendesk.chat.view.thread.branch_links import BranchLinks
 from qwendesk.chat.view.thread.formulas import FormulaCache
@@ -135,9 +135,9 @@ class AssistantMessage(QWidget):
 
     def add_actions(self, turn: Turn, intents: TurnIntents) -> None:
         """Add the actions for a final answer, at the left. Its statistics are at the right, as their width varies."""
-        if turn.answer.was_cut_off:
-            self._add(CutOffNote(turn, intents))
         footer = self._footer or self._new_footer()
+        for note in answer_notes(turn, intents):
+            self._add(note, at=self._column.count() - 1)  # above the footer
         actions = MessageActions(turn, "answer", intents, self)
         footer.insertWidget(0, actions)
         actions.show()

@@ -28,7 +28,10 @@ class TurnIntents(QObject):
     answer_edited = Signal(int, str, str)
     """Turn id, edited answer and edited thinking."""
     regenerate = Signal(int)
+    regenerate_varied = Signal(int)
+    """With other sampling values for this answer, because the shown one repeated itself."""
     resume = Signal(int)
+    continue_thinking = Signal(int)
     branch = Signal(int)
     branch_opened = Signal(str)
     """The chat id of a branch that was made at a message."""
