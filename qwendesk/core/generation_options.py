@@ -87,6 +87,12 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                      "How many recent tokens DRY covers. 0 is none.", _REPETITION, unit="tokens",
                      low=-1, high=4_194_304, minus_one="Whole context")
     ] = -1
+    break_loops: Annotated[
+        bool,
+        Setting("Break loops", "",
+                "Ends thinking that goes round in circles and begins the answer. Stops an answer that repeats itself.",
+                _REPETITION),
+    ] = True
     xtc_probability: Annotated[
         float, Setting("XTC probability", "--xtc-probability",
                        "Probability of removing the most likely tokens. 0 turns it off.",
@@ -156,12 +162,6 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 "Inserted when the budget is used up or you choose Answer now. Must contain </think>.", _THINKING,
                 pattern=r"[\s\S]*</think>[\s\S]*", example="a text that contains </think>", is_block=True),
     ] = "\n</think>\n\n"
-    break_loops: Annotated[
-        bool,
-        Setting("Break loops", "",
-                "Ends thinking that goes round in circles and begins the answer. Stops an answer that repeats itself.",
-                _REPETITION),
-    ] = True
     context_overflow: Annotated[
         Literal["stop", "drop_oldest"],
         Setting("When the context is full", "", "Stop ends the answer. Drop the oldest leaves out the oldest messages.",

@@ -2,13 +2,14 @@
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, SignalInstance
 from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QToolTip
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QToolTip
 
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.core.conversation import Answer, Turn
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.display_texts import stats_text, stats_tooltip
+from qwendesk.widgets.text_labels import WrappingLabel
 
 
 class AnswerNote(QFrame):
@@ -22,7 +23,7 @@ class AnswerNote(QFrame):
         self._button, self._intents = button, intents
         self.setProperty("kind", "cutoff")
         self.setObjectName(f"thread.{name}.{turn_id}")
-        label = QLabel(sentence)
+        label = WrappingLabel(sentence)
         label.setProperty("kind", "dim")
         label.setObjectName(f"thread.{name}.words.{turn_id}")
         button.clicked.connect(lambda: wanted.emit(turn_id))

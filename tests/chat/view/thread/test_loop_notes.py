@@ -1,6 +1,6 @@
 """The notes below an answer that repeated itself, or whose thinking did, and their buttons."""
 
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
 from qwendesk.engine.protocol import Begun, Generate
 from tests.fakes.engine import ScriptedAnswer
@@ -24,6 +24,9 @@ async def test_thinking_that_was_ended_can_be_continued(desk: Desk) -> None:
     assert desk.text_of("thread.footer.think.1").strip() == "Continue thinking"
     note, chip = desk.find("thread.looped.1", QWidget), desk.find("thread.stats.1", QWidget)
     await desk.until(lambda: note.mapToGlobal(note.rect().bottomLeft()).y() < chip.mapToGlobal(chip.pos()).y())
+    words = desk.find("thread.looped.words.1", QLabel)
+    desk.window.resize(desk.window.minimumSize())
+    await desk.until(lambda: words.height() >= words.heightForWidth(words.width()) > 1.5 * words.fontMetrics().height())
     desk.client.answers.append(ScriptedAnswer(reasoning=" until it ends", text="Four."))
     desk.click("thread.footer.think.1")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Four." and not desk.parts.chat.busy)
