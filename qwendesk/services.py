@@ -128,6 +128,7 @@ def build_services(
     chat = ChatServices(
         client,
         engine,
+        prepares_ahead=lambda: settings.options.prepare_ahead,
         state_bytes=lambda: settings.options.chat_states_gb * GIB,
         think_in_new_chats=lambda: settings.options.think_in_new_chats,
     )

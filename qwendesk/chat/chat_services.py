@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from qwendesk.chat.answer_generator import ModelSource
 from qwendesk.chat.chat_list import ChatListService
@@ -16,8 +17,13 @@ from qwendesk.chat.prompt_library import PromptLibrary
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
+from qwendesk.chat.warmer import Models, Warmer
 from qwendesk.core import paths
 from qwendesk.engine.contract import EngineClient
+
+
+class ObservedModels(ModelSource, Models, Protocol):
+    """The engine service, as the chat feature uses it."""
 
 
 class ChatServices:
@@ -29,12 +35,16 @@ class ChatServices:
     def __init__(
         self,
         client: EngineClient,
-        models: ModelSource,
+        models: ObservedModels,
         *,
+        prepares_ahead: Callable[[], bool] = lambda: False,
         state_bytes: Callable[[], int] = lambda: 0,
         think_in_new_chats: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`state_bytes` returns how much disk space the engine's states of chats may take."""
+        """`state_bytes` returns how much disk space the engine's states of chats may take.
+
+        `prepares_ahead` returns whether the engine may process ahead what the next question begins with.
+        """
         saver = StoreChatSaver()
         self.states = StateFiles(client, state_bytes)
         self.chat = ChatService(client, models, saver, states=self.states, think_in_new_chats=think_in_new_chats)
@@ -43,6 +53,7 @@ class ChatServices:
         self.prompts = PromptLibrary()
         self.transfer = ExchangeService(self.chat_list)
         self.context = ContextGauge(client, models, self.chat)
+        self.warmer = Warmer(client, models, self.chat, self.states, prepares_ahead)
         self.before_switch: Callable[[], None] = lambda: None
         """Called before another chat is shown, while views still show the previous one."""
         self._unsubscribe = (
@@ -59,6 +70,7 @@ class ChatServices:
         """Write everything that is unsaved and close the store."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
+        await self.warmer.close()
         await self.states.close()
         await self.presets.close()
         await self.prompts.close()

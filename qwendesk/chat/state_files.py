@@ -93,7 +93,8 @@ class StateFiles:
         self._stop_timer()
         await self._save_within(_CLOSE_WAIT_S)
         if self._task is not None:
-            await asyncio.wait({self._task}, timeout=_CLOSE_WAIT_S)
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
     def _on_idle(self) -> None:
         self._timer = None
@@ -103,7 +104,7 @@ class StateFiles:
         return [chat_id for chat_id, tokens in self._unsaved.items() if _has_grown(tokens, self._saved.get(chat_id, 0))]
 
     async def _save_within(self, seconds: float) -> None:
-        if self._answering:
+        if self._answering or not self._unsaved:
             return
         try:
             async with asyncio.timeout(seconds):

@@ -75,6 +75,16 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             basic=True,
         ),
     ] = True
+    prepare_ahead: Annotated[
+        bool,
+        Setting(
+            "Prepare while you type",
+            "",
+            "Process pictures, documents and the last answer while you read and type, so that your next answer starts "
+            "sooner. Never on battery.",
+            _CHATS,
+        ),
+    ] = True
     chat_states_gb: Annotated[
         int,
         Setting(

@@ -42,7 +42,7 @@ class Client:
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes(self.n_bytes))
-        os.utime(path, ns=(len(self.saved), len(self.saved)))
+        os.utime(path, (1000 * len(self.saved), 1000 * len(self.saved)))
 
 
 def names(folder: Path) -> list[str]:

@@ -26,6 +26,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.actions import ActionId
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.layouts import LazyPage
 from qwendesk.widgets.tasks import window_tasks
 
@@ -111,6 +112,11 @@ class ChatView(QObject):
         strip.shown.connect(self.announced)
         strip.command_asked.connect(self.command_asked)
         strip.model_asked.connect(self.model_search_asked)
+        attachments = self.page.composer.attachments
+        attachments.changed.connect(
+            lambda: self.services.warmer.show_files(attachments.pictures, attachments.documents)
+        )
+        bind(self, self.services.warmer.is_preparing, self.page.composer.preparing.show_preparing)
         self.page.composer.save_preset_asked.connect(self._name_preset)
         self.page.context_notices.length_asked.connect(self.context_length_asked)
 

@@ -13,6 +13,7 @@ from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAc
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
 from qwendesk.chat.view.composer.pasted_strip import PastedStrip
+from qwendesk.chat.view.composer.preparing_note import PreparingNote
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
 from qwendesk.core.translation import tr
@@ -305,6 +306,7 @@ class Composer(QFrame):
         self._send = TextButton(kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(_SEND_WIDTH, 34)
         self._send.clicked.connect(self._on_send_clicked)
+        self.preparing = PreparingNote()
         for pill in (self._thinking, self._budget, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row = QHBoxLayout()
@@ -318,6 +320,7 @@ class Composer(QFrame):
         row.addLayout(thinking)
         row.addWidget(self._preset)
         row.addStretch(1)
+        row.addWidget(self.preparing)
         row.addWidget(self._answer_now)
         row.addWidget(self._send, 0, Qt.AlignmentFlag.AlignRight)
         return row

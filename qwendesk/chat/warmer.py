@@ -1,0 +1,154 @@
+"""Warmer: has the engine process ahead what the next question will begin with, while the user reads, types or waits."""
+
+import asyncio
+import datetime
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import psutil
+
+from qwendesk.chat.chat_state import ChatEvent, ChatState, PromptProcessed, TextAdded
+from qwendesk.chat.image_parts import current_part, messages_to_send
+from qwendesk.chat.request import model_name, question_message, request_messages
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.state_files import StateFiles
+from qwendesk.chat.token_count import estimate_if_too_large
+from qwendesk.core.conversation import Conversation, Turn
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.messages import DocumentPart, ImagePart, Message
+from qwendesk.core.observed import Observed
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.state import EngineState, Phase
+
+_logger = logging.getLogger(__name__)
+
+_DELAY_S = 0.3
+"""How long after the last change the engine is asked, so that a burst of changes asks once."""
+_COMPLETE = ("eos", "stop_string")
+"""After other answers nothing is processed ahead: they may be continued, which needs the memory as it is."""
+
+
+class Models(Protocol):
+    """What is used of the engine service."""
+
+    @property
+    def observed(self) -> Observed[EngineState]: ...
+
+
+def runs_on_battery() -> bool:
+    """Return whether this PC runs on its battery now."""
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    return battery is not None and battery.power_plugged is False
+
+
+class Warmer:
+    """Follows the open chat, the files of the next question and the engine. Methods run on the event loop's thread."""
+
+    def __init__(
+        self,
+        client: EngineClient,
+        models: Models,
+        chat: ChatService,
+        states: StateFiles,
+        is_on: Callable[[], bool],
+        *,
+        on_battery: Callable[[], bool] = runs_on_battery,
+        delay_s: float = _DELAY_S,
+    ) -> None:
+        """`is_on` returns whether the user allows it."""
+        self._client, self._models, self._chat, self._states = client, models, chat, states
+        self._is_on, self._on_battery, self._delay_s = is_on, on_battery, delay_s
+        self.is_preparing = Observed(False)
+        """Whether the engine is processing something ahead."""
+        self._images: tuple[ImagePart, ...] = ()
+        self._documents: tuple[DocumentPart, ...] = ()
+        self._phase = models.observed.value.phase
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._settings = chat.settings
+        self._unsubscribe = (
+            chat.subscribe(self._on_chat),
+            chat.state.subscribe(self._on_chat_state),
+            models.observed.subscribe(self._on_engine),
+        )
+
+    def show_files(self, images: Sequence[ImagePart], documents: Sequence[DocumentPart]) -> None:
+        """Take the files of the question that is being written."""
+        files = tuple(images), tuple(documents)
+        if files != (self._images, self._documents):
+            self._images, self._documents = files
+            self._schedule()
+
+    async def close(self) -> None:
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        self._stop_timer()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _on_chat(self, event: ChatEvent) -> None:
+        if not isinstance(event, TextAdded | PromptProcessed):
+            self._schedule()
+
+    def _on_chat_state(self, state: ChatState) -> None:
+        if state.settings != self._settings:
+            self._settings = state.settings
+            self._schedule()
+
+    def _on_engine(self, state: EngineState) -> None:
+        was, self._phase = self._phase, state.phase
+        if state.phase is Phase.READY and was is not Phase.ANSWERING and was is not Phase.READY:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        self._stop_timer()
+        self._timer = asyncio.get_running_loop().call_later(self._delay_s, self._start)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _start(self) -> None:
+        self._timer = None
+        if self._task is not None and not self._task.done():
+            self._schedule()  # it ends soon: the engine stops for anything that is asked
+            return
+        if self._chat.busy or self._phase is not Phase.READY or not self._is_on() or self._on_battery():
+            return
+        self._task = asyncio.get_running_loop().create_task(self._warm())
+
+    async def _warm(self) -> None:
+        try:
+            messages = await self._messages()
+        except QwenDeskError as error:
+            _logger.info("Nothing is processed ahead: %s", error.sentence)
+            return
+        if not messages or self._chat.busy:
+            return
+        chat = "" if self._chat.is_incognito else self._chat.chat_id
+        file = str(self._states.file_of(chat)) if chat else ""
+        self.is_preparing.set(True)
+        try:
+            await self._client.warm(messages, self._chat.options(), chat=chat, state_file=file)
+        finally:
+            self.is_preparing.set(False)
+
+    async def _messages(self) -> tuple[Message, ...]:
+        """Return the messages that the next request begins with; () if there is nothing to process ahead."""
+        chat, conversation = self._chat, self._chat.conversation
+        last = conversation.turns[-1].answer if conversation.turns else None
+        if last is not None and last.stop_reason not in _COMPLETE:
+            return ()
+        report = self._models.observed.value.report
+        turns = conversation.turns
+        if self._images or self._documents:
+            images = await asyncio.to_thread(lambda: [current_part(part) for part in self._images])
+            turns = (*turns, Turn(0, question_message("", images, self._documents)))
+        whole = Conversation(turns, conversation.system_prompt)
+        messages = request_messages(whole, chat.settings, today=datetime.date.today(), model=model_name(report))
+        if report is None or estimate_if_too_large(messages, report.n_ctx) is not None:
+            return ()
+        return await messages_to_send(messages, chat.active_incognito_images)

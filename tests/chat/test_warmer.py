@@ -1,0 +1,160 @@
+"""When the engine is asked to process something ahead, and what."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from qwendesk.chat.chat_saver import NoChatSaver
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.state_files import StateFiles
+from qwendesk.chat.warmer import Warmer
+from qwendesk.core.messages import DocumentPart, ImagePart, TextPart
+from qwendesk.core.options import LoadOptions, decided_options
+from qwendesk.engines.engine_service import EngineService
+from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
+
+pytestmark = pytest.mark.asyncio
+MODEL = LoadOptions(model=DEMO_REPORT.options.model)
+
+
+class Desk:
+    def __init__(self, folder: Path, saver: NoChatSaver, *, is_on: bool, on_battery: bool) -> None:
+        self.client = FakeEngineClient()
+        self.engine = EngineService(self.client, decide=lambda options, _devices: decided_options(options))
+        self.files = StateFiles(self.client, lambda: 10**9, folder)
+        self.chat = ChatService(self.client, self.engine, saver, states=self.files)
+        self.warmer = Warmer(
+            self.client, self.engine, self.chat, self.files, lambda: is_on, on_battery=lambda: on_battery, delay_s=0.0
+        )
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():  # noqa: ASYNC110 - the state of another object
+            await asyncio.sleep(0)
+
+    async def settled(self) -> None:
+        """Wait until a task that was scheduled now would have run."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await asyncio.to_thread(lambda: None)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+class Incognito(NoChatSaver):
+    def is_excluded(self, chat_id: str) -> bool:
+        return True
+
+
+@contextlib.asynccontextmanager
+async def desk(
+    folder: Path, saver: NoChatSaver | None = None, *, is_on: bool = True, on_battery: bool = False
+) -> AsyncIterator[Desk]:
+    made = Desk(folder, saver or NoChatSaver(), is_on=is_on, on_battery=on_battery)
+    try:
+        yield made
+    finally:
+        await made.warmer.close()
+        await made.engine.close()
+
+
+def picture(folder: Path) -> ImagePart:
+    Image.new("RGB", (64, 64), "red").save(folder / "red.png")
+    return ImagePart(path=str(folder / "red.png"), sha256="")
+
+
+async def test_the_system_prompt_after_a_load(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.chat.set_system_prompt("Be brief.")
+        await here.engine.load(MODEL)
+        await here.until(lambda: bool(here.client.warmed))
+        (message,) = here.client.warmed[0].messages
+        assert (message.role, message.text) == ("system", "Be brief.")
+        assert here.client.warmed[0].chat == here.chat.chat_id
+        assert here.client.warmed[0].state_file == str(here.files.file_of(here.chat.chat_id))
+
+
+async def test_an_empty_chat_without_a_system_prompt_has_nothing_to_process(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        await here.settled()
+        assert here.client.warmed == []
+
+
+async def test_the_chat_after_its_answer(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        await here.chat.send("Hello")
+        await here.until(lambda: bool(here.client.warmed))
+        assert [message.role for message in here.client.warmed[-1].messages] == ["user", "assistant"]
+        await here.until(lambda: not here.warmer.is_preparing.value)
+
+
+async def test_an_answer_that_may_be_continued_keeps_its_memory(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        here.client.answers.append(ScriptedAnswer(reasoning="", text="Cut", stop_reason="max_tokens"))
+        await here.chat.send("Hello")
+        await here.settled()
+        assert here.client.warmed == []
+
+
+async def test_files_from_the_drop_on(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        document = DocumentPart(name="notes.txt", text="Some notes.")
+        here.warmer.show_files((picture(tmp_path),), (document,))
+        await here.until(lambda: bool(here.client.warmed))
+        (question,) = here.client.warmed[0].messages
+        assert question.role == "user"
+        assert [type(part) for part in question.parts] == [ImagePart, TextPart]
+        assert question.images[0].sha256
+        assert "Some notes." in question.text
+
+
+async def test_a_file_that_cannot_be_read_is_left_to_the_question(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        here.warmer.show_files((ImagePart(path=str(tmp_path / "gone.png"), sha256=""),), ())
+        await here.settled()
+        assert here.client.warmed == []
+
+
+async def test_another_chat_when_it_is_opened(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        await here.chat.send("Hello")
+        tree, settings, first = here.chat.tree, here.chat.settings, here.chat.chat_id
+        here.chat.new_chat()
+        await here.settled()
+        here.client.warmed.clear()
+        here.chat.open(first, tree, settings)
+        await here.until(lambda: bool(here.client.warmed))
+        assert here.client.warmed[0].chat == first
+
+
+async def test_of_an_incognito_chat_no_file_is_named(tmp_path: Path) -> None:
+    async with desk(tmp_path, Incognito()) as here:
+        await here.engine.load(MODEL)
+        await here.chat.send("Hello")
+        await here.until(lambda: bool(here.client.warmed))
+        assert (here.client.warmed[0].chat, here.client.warmed[0].state_file) == ("", "")
+
+
+@pytest.mark.parametrize("why", ["is_on", "on_battery"])
+async def test_switched_off_and_on_battery_nothing_is_asked(tmp_path: Path, why: str) -> None:
+    async with desk(tmp_path, is_on=why != "is_on", on_battery=why == "on_battery") as here:
+        await here.engine.load(MODEL)
+        await here.chat.send("Hello")
+        await here.settled()
+        assert here.client.warmed == []
+
+
+async def test_without_a_model_nothing_is_asked(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.chat.set_system_prompt("Be brief.")
+        await here.settled()
+        assert here.client.warmed == []
