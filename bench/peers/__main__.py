@@ -116,11 +116,8 @@ class Sides:
 
 def measure_row(row: Row, sides: Sides, setup: Setup, rounds: int) -> Result:
     """Return the row's rounds, or why it was not measured."""
-    reason = row.skip_reason()
-    if not reason and setup.speculation == "mtp" and not read_facts(setup.model).nextn_layers:
-        reason = f"{setup.model.name} has no MTP layers"
-    if reason:
-        return Result(row, skipped=reason)
+    if setup.speculation == "mtp" and not read_facts(setup.model).nextn_layers:
+        return Result(row, skipped=f"{setup.model.name} has no MTP layers")
     try:
         ours, peer = sides.load(setup)
         with busy_processes(row.busy_processes):

@@ -14,7 +14,7 @@ from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Turn
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, TextPart
-from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions
 from qwendesk.engine import protocol
 from qwendesk.engine.client import WorkerClient
 
@@ -22,27 +22,6 @@ _MOST_STATE_BYTES = 4 * 1024**3
 _END_TOKENS = ("<|im_end|>", "<|endoftext|>")
 
 ResultT = TypeVar("ResultT")
-
-
-def no_chat_states() -> str:
-    """Return why the app cannot switch between chats without processing them again; "" if it can."""
-    return "" if "chat" in protocol.Generate.__struct_fields__ else "the app keeps no states of other chats yet"
-
-
-def no_state_files() -> str:
-    """Return why the app cannot continue a chat after a restart without processing it again; "" if it can."""
-    has_fields = "state_file" in protocol.Generate.__struct_fields__
-    return "" if has_fields and hasattr(protocol, "SaveState") else "the app saves no states of chats yet"
-
-
-def no_warming() -> str:
-    """Return why the app cannot process a question before it is sent; "" if it can."""
-    return "" if hasattr(WorkerClient, "warm") else "the app processes nothing before a question is sent yet"
-
-
-def no_speculation(name: str) -> str:
-    """Return why the app has no speculative decoding; "" if it has."""
-    return "" if "speculative" in LoadOptions.__struct_fields__ else f"the app has no {name} yet"
 
 
 class AppEngine:
@@ -66,11 +45,8 @@ class AppEngine:
         return self._run(self._ask(turns, n_tokens, chat))
 
     def save(self, chat: str) -> None:
-        save_state: Any = getattr(self._client, "save_state", None)
-        if save_state is None:
-            raise SideFailure(no_state_files())
-        saved = self._run(save_state(chat, str(self._state_file(chat)), _MOST_STATE_BYTES))
-        if not getattr(saved, "n_bytes", 0):
+        saved = self._run(self._client.save_state(chat, str(self._state_file(chat)), _MOST_STATE_BYTES))
+        if not isinstance(saved, protocol.StateSaved) or not saved.n_bytes:
             raise SideFailure(f"The state of the chat was not saved: {saved}")
 
     def restart(self) -> None:
@@ -78,10 +54,7 @@ class AppEngine:
         self._load()
 
     def drop(self, picture: Path, chat: str) -> None:
-        warm: Any = getattr(self._client, "warm", None)
-        if warm is None:
-            raise SideFailure(no_warming())
-        self._run(warm([_message(Turn("user", "", picture))], self._options(1), chat=chat))
+        self._run(self._client.warm([_message(Turn("user", "", picture))], self._options(1), chat=chat))
 
     def close(self) -> None:
         self._run(self._client.close())
@@ -112,11 +85,10 @@ class AppEngine:
         self._forbid_end = tuple(f"{token}=-inf" for token in ends if token is not None)
 
     async def _ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
-        names: dict[str, Any] = {"chat": chat, "state_file": str(self._state_file(chat))}
-        known = {name: value for name, value in names.items() if name in protocol.Generate.__struct_fields__}
         messages, options = [_message(turn) for turn in turns], self._options(n_tokens)
+        state_file = str(self._state_file(chat))
         pieces = Pieces(time.perf_counter())
-        async for event in self._client.generate(messages, options, **known):
+        async for event in self._client.generate(messages, options, chat=chat, state_file=state_file):
             if isinstance(event, protocol.Delta):
                 pieces.add(event.text, event.tokens, time.perf_counter())
             elif isinstance(event, protocol.Finished):

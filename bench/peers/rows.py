@@ -9,7 +9,6 @@ from typing import Literal
 import msgspec
 from PIL import Image, ImageDraw
 
-from bench.peers.app_engine import no_chat_states, no_speculation, no_state_files, no_warming
 from bench.peers.sides import Answer, Side, Speculation, Turn
 
 Measure = Callable[[Side, "Material", str], Answer]
@@ -68,10 +67,6 @@ class Target(msgspec.Struct, frozen=True):
 FASTER, NO_SLOWER, TENTH = Target(1.0, is_least=True), Target(1.0), Target(0.1)
 
 
-def _always() -> str:
-    return ""
-
-
 class Row(msgspec.Struct, frozen=True):
     name: str
     """The name for `--rows`."""
@@ -79,8 +74,6 @@ class Row(msgspec.Struct, frozen=True):
     unit: Literal["tok/s", "s"]
     target: Target
     measure: Measure
-    skip_reason: Callable[[], str] = _always
-    """Says why the row cannot be measured with this version of the app; "" if it can."""
     model: Literal["text", "picture"] = "text"
     on_one_thread: bool = False
     speculation: Speculation = ""
@@ -167,15 +160,14 @@ ROWS = (
     Row("follow-up", "second turn of that chat", "s", NO_SLOWER, follow_up),
     Row("edited-turn", "new text for question 2 of 5 (each 300 tokens)", "s", NO_SLOWER, edited_turn),
     Row(
-        "change-chats", "second turn after another chat of 500 tokens", "s", TENTH, changed_chats, no_chat_states,
+        "change-chats", "second turn after another chat of 500 tokens", "s", TENTH, changed_chats,
     ),
     Row(
         "restart", "second turn after a restart; the peer restores its saved slot", "s", TENTH,
-        partial(restarted, peer_saves=True), no_state_files,
+        partial(restarted, peer_saves=True),
     ),
     Row(
         "restart-plain", "the same; the peer saves nothing", "s", TENTH, partial(restarted, peer_saves=False),
-        no_state_files,
     ),
     Row(
         "busy-decode", f"decode, {_DECODED} tokens, beside two busy processes of low priority", "tok/s", FASTER, decode,
@@ -185,14 +177,14 @@ ROWS = (
         "busy-follow-up", "second turn, beside two busy processes of low priority", "s", NO_SLOWER, follow_up,
         busy_processes=2,
     ),
-    # Both need an app with speculative decoding, and MTP a generated model with MTP layers.
+    # Needs a generated model with MTP layers.
     Row(
-        "mtp", "decode with MTP; the peer with draft-mtp", "tok/s", FASTER, decode, partial(no_speculation, "MTP"),
+        "mtp", "decode with MTP; the peer with draft-mtp", "tok/s", FASTER, decode,
         speculation="mtp",
     ),
     Row(
         "lookup", "decode with lookup; the peer with ngram-simple", "tok/s", FASTER, decode_repetitive,
-        partial(no_speculation, "lookup"), speculation="lookup",
+        speculation="lookup",
     ),
     Row(
         "same-picture", "another question about one 1024x768 picture (demo)", "s", TENTH, same_picture,
@@ -200,7 +192,7 @@ ROWS = (
     ),
     Row(
         "after-drop", f"question about a picture that was dropped {_TYPING_S:g} s before (demo)", "s", TENTH,
-        dropped_picture, no_warming, model="picture",
+        dropped_picture, model="picture",
     ),
 )  # fmt: skip
 """In an order that loads each model as rarely as possible."""
