@@ -105,11 +105,12 @@ class UserMessage(QWidget):
         self._fit_width()
 
     def _fit_width(self) -> None:
-        """Make the card as wide as its text, up to a share of the column."""
+        """Make the card as wide as its text and its documents, up to a share of the column."""
         widest = round(self.width() * _WIDEST_SHARE) - 2 * _PADDING
         document = self._text.document()
         document.setTextWidth(-1)
-        width = max(40, min(widest, round(document.idealWidth()) + 2))
+        documents = [chip.sizeHint().width() for chip in self._card.findChildren(DocumentChip)]
+        width = max(40, min(widest, max(round(document.idealWidth()) + 2, *documents, 0)))
         self._text.setFixedWidth(width)
         document.setTextWidth(width)
         self._text.fit_height()

@@ -15,7 +15,7 @@ from qwendesk.core.units import MIB
 from qwendesk.engine.protocol import Generate, Measure
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.chat.documents.test_document_reader import pdf
-from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
+from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
 from tests.window_desk import Desk
 
 
@@ -209,3 +209,15 @@ def test_the_size_of_a_document_can_be_read_in_little_space(keeper: ThemeKeeper)
     holder.resize(900, 60)
     assert chip.shown.strip().startswith("how-the-boats-float.py")
     holder.deleteLater()
+
+
+async def test_a_short_question_shows_the_whole_name_of_its_document(desk: Desk, tmp_path: Path) -> None:
+    written(tmp_path, "notes.txt", b"A line.\n" * 159)
+    desk.drop(tmp_path / "notes.txt")
+    await desk.until(lambda: desk.has("composer.attachment.1.cost"))
+    await desk.until(lambda: "tokens" in desk.text_of("composer.attachment.1.cost"))
+    desk.client.answers.append(ScriptedAnswer(reasoning="", text="Because."))
+    await desk.ask("Why?")
+    chip = desk.find("thread.document.1", DocumentChip)
+    await desk.until(lambda: chip.width() >= chip.sizeHint().width())
+    assert chip.shown.strip().startswith("notes.txt · 159 lines")
