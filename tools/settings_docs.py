@@ -18,8 +18,8 @@ Made by `python -m tools.settings_docs` from the tables in `qwendesk/core`; chan
 The key is the name everywhere: in the settings file, in `--set key=value` and in the window's search. Options in \
 **bold** are on the first level of the window; the others are under Advanced.
 
-llama.cpp has options that QwenDesk doesn't offer, such as speculative decoding with a model's MTP layer, which isn't \
-there yet. The [guide](guide/options.md#what-isnt-offered) lists them.
+llama.cpp has options that QwenDesk doesn't offer, such as other PCs as graphics cards. The \
+[guide](guide/options.md#what-isnt-offered) lists them.
 """
 _PARTS: tuple[tuple[type[msgspec.Struct], str, str], ...] = (
     (

@@ -74,5 +74,5 @@ def _as_text(result: dict[str, Any]) -> str:
         lines.append(f"{header['name']}: {header['architecture']}, {header['quant']}, {layers}")
         lines.append(tr("Context length {0}", show_tokens(header["context_length"])))
         if header["mtp_layers"]:
-            lines.append(tr("MTP inside: a layer for speculative decoding. QwenDesk leaves it out when it loads."))
+            lines.append(tr("MTP inside: a layer that drafts the next tokens. QwenDesk tries it in your answers."))
     return "\n".join(lines or [tr("No GGUF files found.")]) + "\n"

@@ -211,7 +211,7 @@ def _header_text(facts: ModelFacts) -> str:
         facts.name,
         facts.architecture,
         tr_n("{0} layer", "{0} layers", layers) if layers else "",
-        tr("MTP inside (not used)") if facts.nextn_layers else "",
+        tr("MTP inside") if facts.nextn_layers else "",
         tr_n("{0} expert", "{0} experts", facts.expert_count) if facts.expert_count else "",
         tr("context {0}", show_tokens(facts.context_length)) if facts.context_length else "",
     ]

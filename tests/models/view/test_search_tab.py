@@ -82,7 +82,7 @@ async def test_the_header_says_whether_mtp_is_inside(hub: FakeHub, make_desk: Ca
     await search(desk, "new")
     desk.click("hub.open.someone/New-4B-GGUF")
     await desk.until(lambda: desk.has("hub.repo.facts") and "layers" in desk.text_of("hub.repo.facts"))
-    assert "40 layers · MTP inside (not used)" in desk.text_of("hub.repo.facts")
+    assert "40 layers · MTP inside" in desk.text_of("hub.repo.facts")
 
 
 async def test_models_that_do_not_fit_can_be_hidden(hub: FakeHub, make_desk: Callable[[], Desk]) -> None:
