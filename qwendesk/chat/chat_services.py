@@ -64,6 +64,7 @@ class ChatServices:
 
     async def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
         """Open the stored chats and, if `may_reopen` allows it, the chat that was open last."""
+        await self.states.tidy()
         await self.chat_list.start(folder or paths.data_folder(), may_reopen)
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ _IDLE_S = 20.0
 _GROWN_TOKENS, _GROWN_SHARE = 1024, 8
 """While idle, a file is written again when the chat has grown by this many tokens and by an eighth: a long chat has
 gigabytes, and an older file still saves nearly all of the work."""
-_UNLOAD_WAIT_S = 20.0
+_UNLOAD_WAIT_S = 5.0
 _CLOSE_WAIT_S = 3.0
 """How long an unload and the end of the app wait for files to be written."""
 _SUFFIX = ".state"
@@ -53,6 +53,8 @@ class StateFiles:
         """Tokens of the chats that have changed since their file was written."""
         self._saved: dict[str, int] = {}
         """Tokens of the chats in the files that were written by this run."""
+        self._undeleted: set[str] = set()
+        """Chats whose file could not be deleted yet, because a program had it open."""
         self._answering = 0
         self._timer: asyncio.TimerHandle | None = None
         self._saving = asyncio.Lock()
@@ -62,11 +64,15 @@ class StateFiles:
         """Return the path of a chat's file, which may not exist."""
         return self._folder / (hashlib.sha256(chat_id.encode()).hexdigest()[:32] + _SUFFIX)
 
+    def usable_file(self, chat_id: str) -> str:
+        """Return the file with a chat's state, which may not exist; "" if files are off."""
+        return str(self.file_of(chat_id)) if self._budget_bytes() else ""
+
     def begin_answer(self, chat_id: str) -> str:
-        """Note that an answer begins in a chat. Return the file with the chat's state; "" if files are off."""
+        """Note that an answer begins in a chat. Return `usable_file`."""
         self._answering += 1
         self._stop_timer()
-        return str(self.file_of(chat_id)) if self._budget_bytes() else ""
+        return self.usable_file(chat_id)
 
     def end_answer(self, chat_id: str, n_tokens: int) -> None:
         """Note that the answer has ended. The chat's state is written later; `n_tokens` is its length, 0 if unknown."""
@@ -82,19 +88,26 @@ class StateFiles:
         for chat_id in chat_ids:
             self._unsaved.pop(chat_id, None)
             self._saved.pop(chat_id, None)
-            _delete(self.file_of(chat_id))
+            self._undeleted.add(chat_id)
+        self._delete_forgotten()
+
+    async def tidy(self) -> None:
+        """Delete what is over the budget, and what an earlier run left half-written. Called at start and end."""
+        await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes(), with_unfinished=True)
 
     async def save_before_unload(self) -> None:
-        """Write all states that are not in a file yet, unless an answer is running. Return in at most 20 s."""
+        """Write all states that are not in a file yet, unless an answer is running. Return in at most 5 s."""
         await self._save_within(_UNLOAD_WAIT_S)
 
     async def close(self) -> None:
-        """Write what can be written in 3 s."""
+        """Write what can be written in 3 s, and delete what should not stay."""
         self._stop_timer()
         await self._save_within(_CLOSE_WAIT_S)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        self._delete_forgotten()
+        await self.tidy()
 
     def _on_idle(self) -> None:
         self._timer = None
@@ -124,15 +137,26 @@ class StateFiles:
         if not n_tokens:
             return
         result = await self._client.save_state(chat_id, str(file), self._budget_bytes() // 2)
+        self._delete_forgotten()
+        if chat_id not in self._unsaved:
+            _delete(file)  # the chat was deleted while its state was written
+            return
         if not isinstance(result, StateSaved):
             _logger.warning("The state of a chat was not saved: %s", result.sentence)
-        if chat_id not in self._unsaved:  # deleted meanwhile
-            _delete(file)
             return
         if self._unsaved[chat_id] == n_tokens:
             del self._unsaved[chat_id]
-        self._saved[chat_id] = n_tokens
+        if result.n_bytes:
+            self._saved[chat_id] = n_tokens
         await asyncio.to_thread(_delete_oldest, self._folder, self._budget_bytes())
+
+    def _delete_forgotten(self) -> None:
+        """Delete the files of forgotten chats, also unfinished ones. What is still open is tried again later."""
+        for chat_id in tuple(self._undeleted):
+            file = self.file_of(chat_id)
+            deleted = [_delete(path) for path in (file, *self._folder.glob(f"{file.name}.*"))]
+            if all(deleted):
+                self._undeleted.discard(chat_id)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -144,15 +168,21 @@ def _has_grown(n_tokens: int, n_saved: int) -> bool:
     return n_tokens < n_saved or n_tokens - n_saved >= max(_GROWN_TOKENS if n_saved else 0, n_saved // _GROWN_SHARE)
 
 
-def _delete(file: Path) -> None:
+def _delete(file: Path) -> bool:
+    """Return whether the file is gone."""
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
         _logger.warning("The state of a chat could not be deleted: %s", error.strerror)
+        return False
+    return True
 
 
-def _delete_oldest(folder: Path, budget_bytes: int) -> None:
+def _delete_oldest(folder: Path, budget_bytes: int, *, with_unfinished: bool = False) -> None:
     """Delete the files that were written longest ago until the rest fits into the budget. Blocks."""
+    if with_unfinished:
+        for path in folder.glob(f"*{_SUFFIX}.*"):
+            _delete(path)
     try:
         found = [(path.stat().st_mtime_ns, path.stat().st_size, path) for path in folder.glob(f"*{_SUFFIX}*")]
     except OSError:

@@ -103,7 +103,10 @@ class Warmer:
             self._schedule()
 
     def _schedule(self) -> None:
+        """Process ahead what is certain now, after a moment. What was certain before is not wanted any more."""
         self._stop_timer()
+        if self._task is not None:
+            self._task.cancel()
         self._timer = asyncio.get_running_loop().call_later(self._delay_s, self._start)
 
     def _stop_timer(self) -> None:
@@ -113,9 +116,6 @@ class Warmer:
 
     def _start(self) -> None:
         self._timer = None
-        if self._task is not None and not self._task.done():
-            self._schedule()  # it ends soon: the engine stops for anything that is asked
-            return
         if self._chat.busy or self._phase is not Phase.READY or not self._is_on() or self._on_battery():
             return
         self._task = asyncio.get_running_loop().create_task(self._warm())
@@ -129,7 +129,7 @@ class Warmer:
         if not messages or self._chat.busy:
             return
         chat = "" if self._chat.is_incognito else self._chat.chat_id
-        file = str(self._states.file_of(chat)) if chat else ""
+        file = self._states.usable_file(chat) if chat else ""
         self.is_preparing.set(True)
         try:
             await self._client.warm(messages, self._chat.options(), chat=chat, state_file=file)

@@ -206,7 +206,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 0
     speculative: Annotated[
         Literal["auto", "off", "mtp", "lookup"],
-        Setting("Drafts", "",
+        Setting("Token drafts", "",
                 "Guess the next tokens and check several at once. mtp asks the draft head of the model, if its file "
                 "has one. lookup takes guesses from the chat, which is faster for edits, code, quotes and tables. "
                 "Guessing pauses where it doesn't pay off.",

@@ -132,15 +132,19 @@ class LoadPlanner:
         if isinstance(drafting, LoadFailure):
             return plan, options, ()
         if not drafting.fits or msgspec.structs.replace(drafting.options, speculative="off") != plan.options:
-            return plan, options, (tr("Drafts are off: their memory would leave less for the model."),)
+            return plan, options, (tr("Token drafts are off: their memory would leave less for the model."),)
         speedup = self._draft_speedup(drafting.options)
         if speedup is None:
             tried = tr("The model's draft head is tried in your answers, and stays on if that is faster.")
             return drafting, asked, (tried,)
         times = show_decimal(speedup, 2)
         if speedup < PAYS_OFF:
-            return plan, options, (tr("Drafts are off: answers were measured {0} times as fast with them.", times),)
-        return drafting, asked, (tr("Drafts are on: answers were measured {0} times as fast.", times),)
+            return (
+                plan,
+                options,
+                (tr("Token drafts are off: answers were measured {0} times as fast with them.", times),),
+            )
+        return drafting, asked, (tr("Token drafts are on: answers were measured {0} times as fast.", times),)
 
     def _checked(self, plan: Plan, files: ModelFiles, machine: MachineMemory, options: LoadOptions) -> Plan:
         """Return a plan made with the engine's numbers if they arrive in time and fit, else `plan`."""

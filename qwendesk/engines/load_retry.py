@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
 from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown, StepId, step_levels
@@ -24,6 +26,8 @@ def next_step(
     """
     if failure.nearest is not None and (step := _to_nearest(options, failure.nearest)):
         return step
+    if failure.kind in ("out_of_ram", "out_of_vram") and options.speculative != "off":
+        options = msgspec.structs.replace(options, speculative="off")  # their memory is the cheapest to give up
     if failure.kind == "out_of_ram":
         return _first_step(options, model, ("context",))
     if failure.kind == "out_of_vram":

@@ -75,6 +75,8 @@ def recurrent_bytes(facts: ModelFacts, n_sequences: int = 1) -> int:
 def state_bytes(facts: ModelFacts, options: LoadOptions) -> int:
     """Return the bytes of the recurrent state and of its snapshots, one for each token that may be drafted at once."""
     n_drafts = 0 if options.speculative in ("auto", "off") else options.draft_n_max
+    if options.n_ubatch != "auto":  # the engine needs an evaluation batch of two tokens more
+        n_drafts = max(0, min(n_drafts, options.n_ubatch - 2))
     return recurrent_bytes(facts, 1 + n_drafts)
 
 

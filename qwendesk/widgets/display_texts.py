@@ -119,7 +119,7 @@ def _drafts_line(stats: AnswerStats) -> str:
     if stats.acceptance is None:
         return ""
     return tr(
-        "Drafts: {0} of {1} tokens accepted ({2}%)",
+        "Token drafts: {0} of {1} accepted ({2}%)",
         show_count(stats.accepted_tokens), show_count(stats.drafted_tokens), show_decimal(100 * stats.acceptance, 0),
     )  # fmt: skip
 

@@ -152,6 +152,51 @@ def test_a_deleted_chat_leaves_no_file_even_if_it_was_being_written(tmp_path: Pa
     run(test)
 
 
+def test_nothing_stays_that_should_not(tmp_path: Path) -> None:
+    """Unfinished files of an earlier run, and all files once they are switched off."""
+
+    async def test() -> None:
+        budget = 10**9
+        files = StateFiles(Client(), lambda: budget, tmp_path)
+        answer(files, "one")
+        await files.save_before_unload()
+        unfinished = tmp_path / f"{files.file_of('two').name}.4711.new"
+        unfinished.write_bytes(bytes(10))
+        files.forget(["two"])
+        assert not unfinished.exists()
+        unfinished.write_bytes(bytes(10))
+        await files.tidy()
+        assert names(tmp_path) == [files.file_of("one").name]
+        budget = 0
+        await files.close()
+        assert names(tmp_path) == []
+
+    run(test)
+
+
+def test_a_file_that_could_not_be_written_is_tried_again(tmp_path: Path) -> None:
+    async def test() -> None:
+        class FullDrive(Client):
+            is_full = True
+
+            async def save_state(
+                self, chat: str, path: str, most_bytes: int
+            ) -> StateSaved | RequestFailed | EngineExit:
+                if self.is_full:
+                    return RequestFailed(id=0, title="Engine error", sentence="No space left on device.")
+                return await super().save_state(chat, path, most_bytes)
+
+        client = FullDrive()
+        files = StateFiles(client, lambda: GB, tmp_path)
+        answer(files, "one")
+        await files.save_before_unload()
+        client.is_full = False
+        await files.save_before_unload()
+        assert client.saved == ["one"]
+
+    run(test)
+
+
 def test_an_engine_that_does_not_answer_holds_up_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qwendesk.chat.state_files._UNLOAD_WAIT_S", 0.05)
 

@@ -136,6 +136,24 @@ async def test_another_chat_when_it_is_opened(tmp_path: Path) -> None:
         assert here.client.warmed[0].chat == first
 
 
+async def test_another_chat_ends_what_was_processed_for_the_last_one(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        cancelled = asyncio.Event()
+
+        async def endless(*_arguments: object, **_named: object) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        here.client.warm = endless  # type: ignore[method-assign, assignment]
+        here.chat.set_system_prompt("Be brief.")
+        await here.until(lambda: here.warmer.is_preparing.value)
+        here.chat.new_chat()
+        await cancelled.wait()
+
+
 async def test_of_an_incognito_chat_no_file_is_named(tmp_path: Path) -> None:
     async with desk(tmp_path, Incognito()) as here:
         await here.engine.load(MODEL)

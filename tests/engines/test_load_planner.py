@@ -176,8 +176,8 @@ def with_head(tmp_path: Path) -> LoadOptions:
     ("speedup", "speculative", "why"),
     [
         (None, "mtp", "is tried in your answers"),
-        (1.62, "mtp", "Drafts are on: answers were measured 1.62 times as fast."),
-        (0.9, "off", "Drafts are off: answers were measured 0.90 times as fast with them."),
+        (1.62, "mtp", "Token drafts are on: answers were measured 1.62 times as fast."),
+        (0.9, "off", "Token drafts are off: answers were measured 0.90 times as fast with them."),
     ],
 )
 async def test_auto_drafts_where_that_was_faster_or_was_never_measured(

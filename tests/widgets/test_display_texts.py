@@ -44,7 +44,7 @@ def test_stats_of_an_answer() -> None:
     drafted = msgspec.structs.replace(stats, drafted_tokens=420, accepted_tokens=252)
     with_drafts = msgspec.structs.replace(answer, stats=drafted)
     assert display_texts.stats_text(with_drafts) == "112 tok/s · 0.2 s · 1.8 tokens per step"
-    assert "Drafts: 252 of 420 tokens accepted (60%)" in display_texts.stats_tooltip(with_drafts)
+    assert "Token drafts: 252 of 420 accepted (60%)" in display_texts.stats_tooltip(with_drafts)
     full = msgspec.structs.replace(answer, stop_reason="context_full")
     assert display_texts.stats_text(full).endswith("Stopped because the context is full")
 

@@ -12,6 +12,7 @@ import msgspec
 
 from qwendesk.engine.worker import state_file
 from qwendesk.engine.worker.cache import ChatState, Item, PromptCache, count_cells, reusable_items
+from qwendesk.engine.worker.engine_calls import EngineFault
 
 _logger = logging.getLogger(__name__)
 
@@ -75,21 +76,26 @@ class ChatStates:
             cells = self._reusable_cells(state.items, [each.index for each in state.checkpoints], wanted)
             if cells > most:
                 best, most = key, cells
-        found = self._kept[best] if best else None
+        found = self._kept.get(best)
         is_elsewhere = chat != self._current or not in_memory
-        from_file = self._read(file, wanted, most) if file and is_elsewhere else None
+        found = (self._read(file, wanted, most) if file and is_elsewhere else None) or found
+        self._kept.pop(chat, None)  # it would be a second copy of what the memory holds from now on
         if chat != self._current:
             self._keep_current()
         self._current = chat
-        self._kept.pop(chat, None)  # it would be a second copy of what the memory holds from now on
-        if from_file is not None or found is not None:
-            self._adopt(from_file or found)
+        if found is not None and not self._cache.adopt(found):
+            _logger.warning("The engine refused the saved state of a chat. The chat is processed again.")
 
-    def copy(self, chat: str) -> SavedChat | None:
-        """Return the state of `chat`, to be written to a file; None if there is none that is worth it."""
+    def copy(self, chat: str, most_bytes: int) -> SavedChat | None:
+        """Return the state of `chat`, to be written to a file.
+
+        None if there is none that is worth it, if it is larger than `most_bytes`, or if there is no room for a copy.
+        """
         if not chat:
             return None
-        state = self._cache.copy() if chat == self._current else self._kept.get(chat)
+        state = self._kept.get(chat)
+        if chat == self._current and self._cache.n_bytes <= min(most_bytes, self._free_bytes()):
+            state = self._copy_of_memory()
         if state is None or count_cells(state.items) < FEWEST_CELLS:
             return None
         return SavedChat(state, self._fingerprint)
@@ -104,17 +110,19 @@ class ChatStates:
             with state_file.open_state(Path(file), self._fingerprint) as stored:
                 if self._reusable_cells(stored.items, stored.checkpoint_indexes, wanted) <= most:
                     return None
-                return stored.read()
+                return stored.read() if stored.n_bytes <= self._free_bytes() else None
         except FileNotFoundError:
             return None
-        except (OSError, state_file.UnusableState) as error:
+        except (OSError, MemoryError, state_file.UnusableState) as error:
             _logger.warning("The saved state of a chat can't be used: %s", error)
             return None
 
-    def _adopt(self, state: ChatState | None) -> None:
-        assert state is not None
-        if not self._cache.adopt(state):
-            _logger.warning("The engine refused the saved state of a chat. The chat is processed again.")
+    def _copy_of_memory(self) -> ChatState | None:
+        try:
+            return self._cache.copy()
+        except (MemoryError, EngineFault) as error:
+            _logger.warning("The state of a chat could not be copied: %s", error)
+            return None
 
     def _keep_current(self) -> None:
         """Copy the current chat's state to RAM, if there is room."""
@@ -126,7 +134,7 @@ class ChatStates:
         if n_bytes > self._budget_bytes or self._free_bytes() < n_bytes:
             _logger.info("The state of a chat is not kept in RAM: it has %d MiB", n_bytes // 1024**2)
             return
-        state = self._cache.copy()
+        state = self._copy_of_memory()
         if state is not None:
             self._kept[self._current] = state
 

@@ -128,7 +128,8 @@ def _n_draft_max(options: DecidedOptions, model: LoadedModel) -> int:
     """
     if options.speculative == "off" or (options.speculative == "mtp" and model.head is None):
         return 0
-    return options.draft_n_max if model.can_cut_anywhere else min(options.draft_n_max, C.llama_n_rs_seq(model.ctx))
+    n_drafts = params.most_drafts(options)
+    return n_drafts if model.can_cut_anywhere else min(n_drafts, C.llama_n_rs_seq(model.ctx))
 
 
 def _fingerprint(options: DecidedOptions) -> str:
@@ -194,10 +195,9 @@ def _load_model(options: DecidedOptions, progress: Progress, is_cancelled: Calla
         head = None
         if options.speculative == "mtp" and C.llama_model_n_layer_nextn(handle) and C.llama_n_rs_seq(ctx):
             draft = C.llama_init_from_model(handle, params.draft_params(context_params, ctx))
-            if not draft:
-                raise LoadError("context", mark("the engine could not create the context of the draft head"))
-            vocab = C.llama_model_get_vocab(handle)
-            head = MtpHead(ctx, draft, C.llama_model_n_embd(handle), C.llama_vocab_n_tokens(vocab))
+            if draft:  # without the head, which may lack memory, the model works as well
+                vocab = C.llama_model_get_vocab(handle)
+                head = MtpHead(ctx, draft, C.llama_model_n_embd(handle), C.llama_vocab_n_tokens(vocab))
         model = LoadedModel(handle, ctx, head)
         undo.pop_all()
     return model

@@ -100,7 +100,7 @@ def context_params(options: DecidedOptions, n_ctx_train: int) -> C.llama_context
     params.n_seq_max = 1
     # Only the last token of a prompt needs logits. Those of a whole batch would take n_ubatch * vocabulary * 4 bytes,
     # which is 485 MiB of video memory for Qwen3.5.
-    n_drafts = 0 if options.speculative == "off" else options.draft_n_max
+    n_drafts = most_drafts(options)
     params.n_outputs_max = 1 + n_drafts
     # Snapshots of the recurrent state, one for each token that may have to be taken back.
     params.n_rs_seq = n_drafts
@@ -122,6 +122,13 @@ def context_params(options: DecidedOptions, n_ctx_train: int) -> C.llama_context
     params.swa_full = options.swa_full
     params.no_perf = True
     return params
+
+
+def most_drafts(options: DecidedOptions) -> int:
+    """Return how many tokens may be drafted at once: the engine needs an evaluation batch of two tokens more."""
+    if options.speculative == "off":
+        return 0
+    return max(0, min(options.draft_n_max, min(options.n_ubatch, options.n_batch) - 2))
 
 
 def draft_params(params: C.llama_context_params, target: C.llama_context_p) -> C.llama_context_params:

@@ -171,7 +171,7 @@ class Service:
 
     def _save_state(self, request: p.SaveState) -> None:
         """Copy the state of a chat now, and write it on another thread, which sends the last event."""
-        saved = self._require_session().states.copy(request.chat)
+        saved = self._require_session().states.copy(request.chat, request.most_bytes)
         if saved is None:
             self._channel.send(p.StateSaved(id=request.id, n_bytes=0))
         else:
@@ -180,15 +180,15 @@ class Service:
     def _write_state(self, request: p.SaveState, saved: SavedChat) -> None:
         try:
             n_bytes = saved.write(Path(request.path), request.most_bytes)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - the app waits for an event, whatever happens on this thread
             self._channel.send(_failure(request.id, error))
             return
         self._channel.send(p.StateSaved(id=request.id, n_bytes=n_bytes, n_tokens=saved.n_tokens))
 
     def _has_nothing_else(self) -> bool:
-        """Return whether no other request waits. Serve waiting Measure requests first."""
+        """Return whether the running request is wanted and no other waits. Serve waiting Measure requests first."""
         self._serve_measures()
-        return self._inbox.is_empty
+        return self._inbox.is_empty and not self._control.cancelled
 
     def _serve_measures(self) -> None:
         """Serve waiting Measure requests. Called between two batches of the prompt and between two tokens."""

@@ -79,6 +79,11 @@ class StoredState:
     def checkpoint_indexes(self) -> Sequence[int]:
         return [each.index for each in self._header.checkpoints]
 
+    @property
+    def n_bytes(self) -> int:
+        """The size of the state in memory."""
+        return self._header.memory.n_bytes + sum(each.part.n_bytes for each in self._header.checkpoints)
+
     def read(self) -> ChatState:
         """Return the state. Raise UnusableState if the file is cut or damaged, and OSError."""
         memory = self._read_part(self._header.memory)
@@ -131,6 +136,8 @@ def write(path: Path, state: ChatState, fingerprint: str, most_bytes: int) -> in
     Of the checkpoints, the most useful are written, up to half the size of the memory. Raise OSError, also if the drive
     would be nearly full; no temporary file is left then.
     """
+    if len(state.memory) > most_bytes:
+        return 0
     checkpoints = thin(state.checkpoints, len(state.memory) // 2)
     header = msgspec.msgpack.encode(
         _Header(

@@ -33,8 +33,12 @@ def warm(session: Session, request: Warm, send: Callable[[Event], None], is_want
     )
     certain = common_prefix_length(layout.items, other.items)
     cache = session.cache
-    if layout.n_tokens >= session.model.n_ctx or not is_wanted():
+    # Close to the end of the context, a Generate request may leave out the oldest messages.
+    limit = session.model.n_ctx if request.options.context_overflow == "stop" else session.model.n_ctx // 2
+    if layout.n_tokens >= limit or not request.options.cache_prompt or not is_wanted():
         return Warmed(id=request.id, done=0, reread=0)
+    if session.model.head is not None:
+        session.model.head.is_fed = True
     session.states.switch_to(request.chat, layout.items[:certain], request.state_file)
     start = cache.roll_back(layout.items[: certain + 1]).start
     before, index = cache.n_cells, start

@@ -177,7 +177,7 @@ def saved(folder: Path) -> Path:
     """A file with the state of a chat of 1,000 tokens."""
     desk = Desk()
     desk.ask("one", prompt(1), saves=(600, 900))
-    copied = desk.states.copy("one")
+    copied = desk.states.copy("one", 10**9)
     assert copied is not None
     file = folder / "states" / "one.state"
     assert copied.write(file, 10**9) == file.stat().st_size
@@ -194,7 +194,7 @@ def test_the_file_of_a_chat_that_is_only_kept_can_be_written(tmp_path: Path) -> 
     desk = Desk()
     desk.ask("one", prompt(1))
     desk.ask("two", prompt(2))
-    copied = desk.states.copy("one")
+    copied = desk.states.copy("one", 10**9)
     assert copied is not None
     copied.write(tmp_path / "one.state", 10**9)
     assert Desk().ask("one", prompt(1, 1001), str(tmp_path / "one.state")) == 1
@@ -203,8 +203,36 @@ def test_the_file_of_a_chat_that_is_only_kept_can_be_written(tmp_path: Path) -> 
 def test_there_is_no_state_of_an_unknown_chat() -> None:
     desk = Desk()
     desk.ask("", prompt(1))
-    assert desk.states.copy("") is None
-    assert desk.states.copy("one") is None
+    assert desk.states.copy("", 10**9) is None
+    assert desk.states.copy("one", 10**9) is None
+
+
+@pytest.mark.parametrize(("most", "free"), [(1000, 10**9), (10**9, 1000)])
+def test_a_copy_is_made_only_if_there_is_room_and_it_may_be_written(most: int, free: int) -> None:
+    desk = Desk(free_bytes=free)
+    desk.ask("one", prompt(1))
+    assert desk.states.copy("one", most) is None
+
+
+def test_a_file_is_not_read_into_memory_that_is_not_there(tmp_path: Path) -> None:
+    file = str(saved(tmp_path))
+    assert Desk(free_bytes=1000).ask("one", prompt(1, 1010), file) == 1010
+    assert Desk().ask("one", prompt(1, 1010), file) == 10
+
+
+def test_without_memory_for_a_copy_the_chat_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    desk.ask("one", prompt(1))
+
+    def out_of_memory() -> Sized:
+        raise MemoryError
+
+    monkeypatch.setattr(desk.memory, "save_all", out_of_memory)
+    monkeypatch.setattr(desk.memory, "n_bytes", lambda: 100)
+    assert desk.states.copy("one", 10**9) is None
+    assert desk.ask("one", prompt(1, 1010)) == 10
+    desk.ask("two", prompt(2))
+    assert desk.states.kept == ()
 
 
 def test_the_file_is_read_only_if_it_has_more_than_the_memory(tmp_path: Path) -> None:

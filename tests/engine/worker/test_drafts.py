@@ -325,7 +325,7 @@ def test_the_head_drafts_the_same_after_a_rollback_and_from_a_kept_state(
     drafts.take()
     again = ask(first, chat, greedy(), chat="one")
     assert (again.text, drafts.take()) == (undisturbed.text, expected), "from RAM, after a rollback"
-    saved = first.states.copy("one")
+    saved = first.states.copy("one", 10**9)
     assert saved is not None
     saved.write(tmp_path / "one.state", 10**9)
     first.close()
@@ -346,7 +346,7 @@ def test_a_state_is_usable_with_and_without_drafts(with_head: Path, tmp_path: Pa
         LOG.install()
         made = load(demo_options(model=str(with_head), **way), LOG, lambda _stage, _fraction: None, lambda: False)
         ask(made, question, greedy(), chat="one")
-        saved = made.states.copy("one")
+        saved = made.states.copy("one", 10**9)
         assert saved is not None
         saved.write(tmp_path / f"{number}.state", 10**9)
         made.close()
@@ -378,3 +378,18 @@ def test_at_the_end_of_the_context_nothing_is_drafted_beyond_it(monkeypatch: pyt
         assert (drafted.stop_reason, drafted.text) == (plain.stop_reason, plain.text) == ("context_full", plain.text)
     finally:
         full.close()
+
+
+@pytest.mark.parametrize(("n_ubatch", "most"), [(2, 0), (4, 2), (8, 6), (17, 15), (64, 16)])
+def test_no_more_is_drafted_than_a_small_evaluation_batch_takes(n_ubatch: int, most: int) -> None:
+    """llama.cpp aborts the process for one token more."""
+    LOG.install()
+    options = demo_options(speculative="lookup", n_ubatch=n_ubatch, draft_n_max=16, mmproj="")
+    made = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
+    assert made.report.n_draft_max == most
+    made = msgspec.structs.replace(made, gate=OpenGate())
+    question = user(QUESTION)
+    first = ask(made, [question], greedy())
+    again = ask(made, [question, first.message, question], greedy())
+    assert again.text == first.text
+    made.close()

@@ -82,7 +82,7 @@ def _thinking_loop_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
 def _repetition_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     text = tr("Try again")
     button = TextButton(" " + text, icon_name="again", role="text")
-    describe(button, f"thread.footer.again.{turn.id}", text, tr("Answer again, with sampling that repeats itself less"))
+    describe(button, f"thread.footer.again.{turn.id}", text, tr("Answer again with more random sampling"))
     sentence = tr("The answer repeated itself, so QwenDesk stopped it.")
     return AnswerNote(turn.id, "repetition", sentence, button, intents.regenerate_varied, intents)
 
