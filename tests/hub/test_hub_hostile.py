@@ -32,7 +32,7 @@ def answer(value: object, status: int = 200, **headers: str) -> Answer:
     def send(request: BaseHTTPRequestHandler) -> None:
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
         request.send_response(status)
-        for name, text in ({"Content_Length": str(len(body))} | headers).items():
+        for name, text in ({"Content_Length": str(len(body)), "Connection": "close"} | headers).items():
             if text:
                 request.send_header(name.replace("_", "-"), text)
         request.end_headers()
