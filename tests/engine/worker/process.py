@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from PIL import Image, ImageDraw
 
 from qwendesk.core import paths
 from qwendesk.core.generation_options import GenerationOptions
@@ -46,6 +47,14 @@ def image_part(path: Path) -> ImagePart:
 
 def user(text: str, *images: Path) -> Message:
     return Message("user", (*(image_part(path) for path in images), TextPart(text)))
+
+
+def draw_circle(path: Path, colour: str) -> Path:
+    """Write a picture of a circle that the demo model recognizes, and return its path."""
+    image = Image.new("RGB", (128, 128), "white")
+    ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill=colour)
+    image.save(path)
+    return path
 
 
 class Answer:

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageDraw
 
 from qwendesk.core.messages import Message, text_message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine import protocol as p
-from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
+from tests.engine.worker.process import Answer, WorkerProcess, demo_options, draw_circle, greedy, user, worker_process
 
 OPTIONS = greedy(max_tokens=60)
 LONG = "Here are my notes, read them well. " + "Experts are stored in RAM, and attention stays on the card. " * 40
@@ -24,10 +23,7 @@ def worker() -> Iterator[WorkerProcess]:
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
-    image = Image.new("RGB", (128, 128), "white")
-    ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill="red")
-    image.save(tmp_path / "red.png")
-    return tmp_path / "red.png"
+    return draw_circle(tmp_path / "red.png", "red")
 
 
 def first_chat(picture: Path) -> list[Message]:

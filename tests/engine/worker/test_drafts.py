@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PIL import Image, ImageDraw
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, text_message
@@ -20,7 +19,7 @@ from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.mtp_head import MtpHead
 from tests.draft_head_model import write_demo_with_head
-from tests.engine.worker.process import Answer, demo_options, greedy, user
+from tests.engine.worker.process import Answer, demo_options, draw_circle, greedy, user
 
 LOG = EngineLog()
 """Never freed, because llama.cpp goes on calling it."""
@@ -129,10 +128,7 @@ def oracle(monkeypatch: pytest.MonkeyPatch, tokens: Sequence[int], *, wrong: flo
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
-    image = Image.new("RGB", (128, 128), "white")
-    ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill="red")
-    image.save(tmp_path / "red.png")
-    return tmp_path / "red.png"
+    return draw_circle(tmp_path / "red.png", "red")
 
 
 CASES = {

@@ -11,13 +11,21 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PIL import Image, ImageDraw
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, TextPart
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine import protocol as p
-from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, image_part, user, worker_process
+from tests.engine.worker.process import (
+    Answer,
+    WorkerProcess,
+    demo_options,
+    draw_circle,
+    greedy,
+    image_part,
+    user,
+    worker_process,
+)
 
 QUESTIONS = (
     "Hello", "What is VRAM spill?", "What is the KV cache?", "What is a quant?", "My name is Anna", "What is my name?",
@@ -157,10 +165,7 @@ class RandomSession:
         return self._folder / f"{name}.state"
 
     def _picture(self, colour: str) -> Path:
-        image = Image.new("RGB", (128, 128), "white")
-        ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill=colour)
-        image.save(self._folder / f"{colour}.png")
-        return self._folder / f"{colour}.png"
+        return draw_circle(self._folder / f"{colour}.png", colour)
 
 
 def _said(answer: Answer) -> tuple[str, str, str]:

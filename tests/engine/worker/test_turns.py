@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageDraw
 
 from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
 from tests.engine.worker.conftest import Demo
-from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
+from tests.engine.worker.process import Answer, WorkerProcess, demo_options, draw_circle, greedy, user, worker_process
 
 SPILL = "What is VRAM spill?"
 SPILL_STARTS = "VRAM spill happens when the model needs more GPU memory than there is."
@@ -28,14 +27,7 @@ def worker() -> Iterator[WorkerProcess]:
 
 @pytest.fixture
 def red_circle(tmp_path: Path) -> Path:
-    return draw(tmp_path / "red.png", "red")
-
-
-def draw(path: Path, colour: str) -> Path:
-    image = Image.new("RGB", (128, 128), "white")
-    ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill=colour)
-    image.save(path)
-    return path
+    return draw_circle(tmp_path / "red.png", "red")
 
 
 def test_thinks_before_it_answers(worker: WorkerProcess) -> None:
@@ -94,7 +86,7 @@ def test_answer_now_ends_the_reasoning(worker: WorkerProcess) -> None:
 
 
 def test_pictures_of_several_turns_are_seen(worker: WorkerProcess, red_circle: Path, tmp_path: Path) -> None:
-    blue = draw(tmp_path / "blue.png", "blue")
+    blue = draw_circle(tmp_path / "blue.png", "blue")
     first = worker.ask([user("What is in this picture?", red_circle)], NO_THINK)
     assert "red circle" in first.text
     assert first.stats.image_tokens == 16

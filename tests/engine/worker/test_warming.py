@@ -4,11 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from qwendesk.core.messages import Message, TextPart, text_message
 from qwendesk.engine import protocol as p
-from tests.engine.worker.process import WorkerProcess, demo_options, greedy, image_part, user, worker_process
+from tests.engine.worker.process import (
+    WorkerProcess,
+    demo_options,
+    draw_circle,
+    greedy,
+    image_part,
+    user,
+    worker_process,
+)
 
 SYSTEM = text_message("system", "You are a helpful assistant. " + "Answer briefly and truthfully. " * 40)
 NOTES = "Here is a document. " + "Experts are stored in RAM, and attention stays on the card. " * 120
@@ -24,10 +32,7 @@ def worker() -> Iterator[WorkerProcess]:
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
-    image = Image.new("RGB", (128, 128), "white")
-    ImageDraw.Draw(image).ellipse((32, 32, 96, 96), fill="red")
-    image.save(tmp_path / "red.png")
-    return tmp_path / "red.png"
+    return draw_circle(tmp_path / "red.png", "red")
 
 
 def warm(worker: WorkerProcess, *messages: Message, **fields: object) -> p.Warmed:
