@@ -96,7 +96,7 @@ def reusable_items(
     items: Sequence[Item], checkpoint_indexes: Sequence[int], wanted: Sequence[Item], *, can_cut_anywhere: bool
 ) -> int:
     """Return how many items of `wanted` need no processing after a rollback of a memory that holds `items`."""
-    shared = min(common_prefix_length(items, wanted), len(wanted) - 1)
+    shared = max(0, min(common_prefix_length(items, wanted), len(wanted) - 1))
     if can_cut_anywhere or shared == len(items):
         return shared
     return max((index for index in checkpoint_indexes if index <= shared), default=0)

@@ -39,8 +39,9 @@ def warm(session: Session, request: Warm, send: Callable[[Event], None], is_want
         return Warmed(id=request.id, done=0, reread=0)
     if session.model.head is not None:
         session.model.head.is_fed = True
-    session.states.switch_to(request.chat, layout.items[:certain], request.state_file)
-    start = cache.roll_back(layout.items[: certain + 1]).start
+    beginning = layout.items[: certain + 1]  # the item after the certain ones stays to be processed by the request
+    session.states.switch_to(request.chat, beginning, request.state_file)
+    start = cache.roll_back(beginning).start
     before, index = cache.n_cells, start
     for step in layout.steps(start, session.model.n_ubatch):
         index += len(step.items)

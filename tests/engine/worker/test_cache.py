@@ -103,6 +103,13 @@ def test_attention_only_models_need_no_checkpoint() -> None:
     assert memory.attention == 5
 
 
+def test_nothing_is_reusable_for_an_empty_prompt() -> None:
+    for memory in (HybridMemory(), PlainMemory()):
+        cache = new_cache(memory)
+        filled(memory, cache, list(range(10)), {5})
+        assert cache.reusable_cells([]) == 0
+
+
 def test_without_a_checkpoint_the_whole_prompt_is_processed_with_a_note() -> None:
     memory = HybridMemory()
     cache = new_cache(memory)
