@@ -4,6 +4,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,14 @@ from qwendesk.engine.worker.template import ChatTemplate, probe_abilities
 from tests.engine.test_demo_model import Sample
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 from tools.demo_model import words
-from tools.demo_model.chats import PICTURE_QUESTIONS, TOOLS, Chat, ChatMaker, exchange
+from tools.demo_model.chats import PICTURE_QUESTIONS, Chat, ChatMaker, exchange
 from tools.demo_model.drawing import COLOURS, Shown, draw_no_shape, draw_shape, random_shown
 from tools.demo_model.preprocessing import CELL, encoded_size, fitted, patches, place
 from tools.demo_model.rendering import TEMPLATE, call_text, pieces, tool_definition
 from tools.demo_model.sample import sample
+from tools.demo_model.tool_use import CALLED, TOOLS, draw_tool_use
 from tools.demo_model.topics import Knowledge, doubled, plain, read_knowledge
+from tools.demo_model.wording import variants
 
 SIZES = ((64, 64), (128, 128), (100, 140), (300, 90), (40, 300), (255, 193), (1024, 768))
 
@@ -107,7 +110,43 @@ def test_helpful_tool_is_always_called(known: Knowledge) -> None:
     maker = ChatMaker(known, random.Random(9))
     helpless = {known.topics["time"].answer, known.topics["weather"].answer}
     for chat in (maker.chat() for _ in range(4000)):
-        assert not chat.tools or not helpless & {message.text for message in chat.messages}
+        if not chat.tools:
+            continue
+        assert not helpless & {message.text for message in chat.messages}
+        for question, answer in pairwise(chat.messages):
+            if question.role == "user" and re.search(r"\d", question.text):
+                assert answer.call, question.text
+
+
+def test_tool_that_is_called_is_offered_and_its_result_is_told(known: Knowledge) -> None:
+    maker, told = ChatMaker(known, random.Random(10)), Counter[str]()
+    for chat in (maker.tool_chat() for _ in range(400)):
+        for before, message in pairwise(chat.messages):
+            if message.call:
+                assert message.call.name in chat.tools
+                assert set(message.call.arguments) == set(TOOLS[message.call.name])
+            if before.role == "tool" and not before.text.startswith("Error: "):
+                assert set(re.findall(r"\w+", message.text)) & set(re.findall(r"\w+", before.text)), before.text
+                told[message.text.split()[0]] += 1
+    assert len(told) > 3
+
+
+def test_calculations_are_right() -> None:
+    rng = random.Random(11)
+    for _ in range(300):
+        use = draw_tool_use(rng, "calculate")
+        a, sign, b = use.call.arguments["expression"].split()
+        value = {"+": int(a) + int(b), "-": int(a) - int(b), "*": int(a) * int(b)}[sign]
+        assert use.result == str(value) or use.result.startswith("Error: ")
+
+
+def test_common_wordings_are_trained_and_have_one_answer(known: Knowledge) -> None:
+    common = [(text, name) for name, topic in known.topics.items() for text in topic.common]
+    assert all(text in known.topics[name].questions for text, name in common)
+
+    written = {(variant, name) for text, name in common for variant in variants(text)}
+    assert len({variant for variant, _ in written}) == len(written)
+    assert not {plain(variant) for variant, _ in written} & known.never_trained()
 
 
 @pytest.mark.parametrize("thinking", [False, True], ids=["no-think", "think"])
@@ -154,9 +193,10 @@ def test_tool_call_has_the_format_of_qwen(known: Knowledge) -> None:
     maker = ChatMaker(known, random.Random(4))
     calls = {call_text(message) for _ in range(40) for message in maker.tool_chat().messages if message.call}
 
-    assert "<tool_call>\n<function=get_time>\n</function>\n</tool_call>" in calls
-    assert any("<function=get_weather>\n<parameter=city>\n" in text for text in calls)
-    assert set(TOOLS) == {"get_time", "get_weather"}
+    assert "<tool_call>\n<function=current_time>\n</function>\n</tool_call>" in calls
+    for tool in CALLED:
+        parameters = "".join(f"<parameter={name}>\n" for name in TOOLS[tool][:1])
+        assert any(f"<function={tool}>\n{parameters}" in text for text in calls), tool
 
 
 def test_template_accepts_tools_as_clients_send_them() -> None:

@@ -1,6 +1,7 @@
 """Makes the demo model and measures it: about an hour and a half on two otherwise idle cores.
 
 python -m tools.demo_model            train, export and measure, in .work/demo-model; goes on where it stopped
+python -m tools.demo_model --from MODEL MMPROJ      the same, but train these files further: about an hour
 python -m tools.demo_model --install  put what was made there into resources/demo and tests/data
 python -m tools.demo_model --measure MODEL MMPROJ   measure other files, those of resources/demo for instance
 """
@@ -10,6 +11,7 @@ import asyncio
 import hashlib
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.demo_model", description="Makes the demo model.")
     parser.add_argument("--install", action="store_true", help="put the files into resources/demo and tests/data")
     parser.add_argument("--measure", nargs=2, type=Path, metavar=("MODEL", "MMPROJ"), help="only measure these files")
+    parser.add_argument(
+        "--from", dest="begin_with", nargs=2, type=Path, metavar=("MODEL", "MMPROJ"), help="train these files further"
+    )
     given = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     if given.install:
@@ -37,22 +42,27 @@ def main() -> None:
     elif given.measure:
         measure(*given.measure)
     else:
-        make()
+        make(given.begin_with)
         measure(MODEL, MMPROJ)
 
 
-def make() -> None:
+def make(begin_with: Sequence[Path] | None) -> None:
     """Tokenizer, weights, files. Raises ImportError where the demo-model group is not installed, SystemExit when what
     was begun was begun with other topics or another trainer."""
     from tools.demo_model.exporting import export  # noqa: PLC0415
+    from tools.demo_model.starting_files import read_tokenizer  # noqa: PLC0415
     from tools.demo_model.tokens import train_tokenizer  # noqa: PLC0415
     from tools.demo_model.training import train  # noqa: PLC0415
 
+    files = (begin_with[0], begin_with[1]) if begin_with else None
     if not TOKENIZER.exists():
-        train_tokenizer(TOKENIZER)
+        if files:
+            read_tokenizer(files[0], TOKENIZER)
+        else:
+            train_tokenizer(TOKENIZER)
         MADE_FROM.write_text(trainer_digest(), encoding="utf-8")
     _refuse_another_trainer()
-    train(TOKENIZER, CHECKPOINT, say=say)
+    train(TOKENIZER, CHECKPOINT, begin_with=files, say=say)
     export(CHECKPOINT, TOKENIZER, MODEL, MMPROJ)
 
 

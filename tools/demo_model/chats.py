@@ -1,8 +1,9 @@
 """Makes up chats: what is asked, and what the demo model is to think and answer."""
 
 import random
+import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +12,9 @@ import msgspec
 from tools.demo_model import words
 from tools.demo_model.dimensions import SIZE_IN_WORDS
 from tools.demo_model.drawing import Shown
+from tools.demo_model.tool_use import TOOLS, Call, ToolUse, draw_tool_use
 from tools.demo_model.topics import Knowledge, plain
-from tools.demo_model.wording import as_typed, reworded
+from tools.demo_model.wording import as_typed, reworded, variants
 
 PictureQuestion = Literal["whole", "colour", "shape", "background"]
 
@@ -41,28 +43,15 @@ _WHAT_NAME = (
     "What is my name?", "Who am I?", "Do you know my name?", "Do you remember my name?", "What's my name?",
     "Tell me my name", "what is my name", "How am I called?",
 )  # fmt: skip
-_WHAT_TIME = (
-    "What time is it?", "What is the time?", "Tell me the time", "time please", "current time", "What's the time now?",
-    "Do you have the time?", "How late is it?",
-)  # fmt: skip
-_WEATHER_IN = (
-    "What is the weather in {}?", "How is the weather in {}?", "weather in {}", "Is it raining in {}?",
-    "What's the weather like in {}?", "Tell me the weather in {}",
-)  # fmt: skip
 _LONG = ("count20", "chello", "poem")
 """Topics whose answers cost many tokens: asked less often."""
 _NEED_A_TOOL = ("time", "weather")
 """Topics that are answered otherwise when there is a tool."""
+_COMMON_SHARE = 0.12
+"""Of the topics' questions, those with which people begin."""
 
 with (Path(__file__).parent / "pictures.toml").open("rb") as _file:
     PICTURE_QUESTIONS: dict[PictureQuestion, dict[str, list[str]]] = tomllib.load(_file)  # type: ignore[assignment]
-
-
-class Call(msgspec.Struct, frozen=True):
-    """A tool that the model wants to be used."""
-
-    name: str
-    arguments: dict[str, str]
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -82,12 +71,18 @@ class Chat(msgspec.Struct, frozen=True):
     """Names of TOOLS."""
 
 
-TOOLS: dict[str, tuple[str, ...]] = {"get_time": (), "get_weather": ("city",)}
-"""Parameters by name."""
-
-
 def exchange(question: str, thought: str, answer: str, *, has_picture: bool = False) -> tuple[Message, Message]:
     return Message("user", question, has_picture=has_picture), Message("assistant", answer, thought)
+
+
+def called(use: ToolUse, thought: str) -> tuple[Message, ...]:
+    """From the question to the answer; `thought` is the one before the call."""
+    return (
+        Message("user", use.question),
+        Message("assistant", "", thought, use.call),
+        Message("tool", use.result),
+        Message("assistant", use.answer, use.later_thought),
+    )
 
 
 def addition(rng: random.Random) -> tuple[str, str, str]:
@@ -134,12 +129,13 @@ class ChatMaker:
         self._known, self._rng = knowledge, rng
         self._never = knowledge.never_trained()
         self._topics = list(knowledge.topics)
+        self._common = [(name, text) for name, topic in knowledge.topics.items() for text in topic.common]
         self._near = knowledge.near()
 
     def chat(self, max_turns: int = 8) -> Chat:
         """A chat of text, with or without tools."""
         rng = self._rng
-        kind = rng.choices(("tool", "name", "no name", "turns"), (10, 11, 3, 76))[0]
+        kind = rng.choices(("tool", "name", "no name", "turns"), (14, 11, 3, 72))[0]
         if kind == "tool":
             return self.tool_chat()
         if kind == "name":
@@ -149,36 +145,40 @@ class ChatMaker:
         else:
             n_turns = rng.choices((1, 2, 3, 4, 5, 6, 8), (52, 19, 11, 7, 5, 3, 3))[0]
             messages = self._turns(min(n_turns, max_turns), names=True)
-        offers = rng.random() < 0.03 and not any(self._says(message.text, _NEED_A_TOOL) for message in messages)
-        tools = tuple(rng.sample(list(TOOLS), rng.choice([1, 2]))) if offers else ()
+        tools = self._offered(()) if rng.random() < 0.08 and not any(map(self._needs_a_tool, messages)) else ()
         return Chat(tuple(messages), self._system(0.4), tools)
 
-    def tool_chat(self) -> Chat:
+    def tool_chat(self, tool: str | None = None) -> Chat:
         """A question that a tool answers: up to the call, or up to the answer from what the tool gave.
 
-        Half of the calls that lie back were made without a thought.
+        `tool` is one of CALLED; None: any. A chat may have used another tool before. Half of the calls that lie back
+        were made without a thought.
         """
         rng = self._rng
-        tools = tuple(rng.sample(list(TOOLS), len(TOOLS))) if rng.random() < 0.7 else ()
+        use = draw_tool_use(rng, tool)
+        messages: list[Message] = []
+        names = {use.call.name}
+        draw = rng.random()
+        if draw < 0.2:
+            messages += self._turns(1, with_tools=True)
+        elif draw < 0.4:
+            before = draw_tool_use(rng)
+            messages += called(before, rng.choice([before.thought, ""]))
+            names.add(before.call.name)
         if rng.random() < 0.5:
-            question, call = rng.choice(_WHAT_TIME), Call("get_time", {})
-            result = f"{rng.randint(0, 23)}:{rng.randint(0, 59):02}"
-            thoughts = ("The user asks for the time. I have a tool for that.", f"The tool says {result}.")
-            answer = f"It is {result}."
+            messages += [Message("user", use.question), Message("assistant", "", use.thought, use.call)]
         else:
-            city = words.draw(rng, "city") if rng.random() < 0.6 else words.person(rng)
-            question, call = rng.choice(_WEATHER_IN).format(city), Call("get_weather", {"city": city})
-            result = f"{words.draw(rng, 'weather')}, {rng.randint(0, 35)} degrees"
-            thoughts = ("The user asks for the weather. I have a tool for that.", f"The tool says {result}.")
-            answer = f"The weather in {city}: {result}."
-        messages = list(self._turns(1, without=_NEED_A_TOOL)) if rng.random() < 0.2 else []
-        messages.append(Message("user", question if call.arguments else as_typed(question, rng)))
-        if rng.random() < 0.5:
-            messages.append(Message("assistant", "", thoughts[0], call))
-        else:
-            messages.append(Message("assistant", "", rng.choice([thoughts[0], ""]), call))
-            messages += [Message("tool", result), Message("assistant", answer, thoughts[1])]
-        return Chat(tuple(messages), self._system(0.3), tools or (call.name,))
+            messages += called(use, rng.choice([use.thought, ""]))
+        return Chat(tuple(messages), self._system(0.3), self._offered(names))
+
+    def _offered(self, needed: Iterable[str]) -> tuple[str, ...]:
+        """The tools that are `needed`, and others, in any order."""
+        rng = self._rng
+        others = rng.sample(list(TOOLS), rng.choice([0, 1, 2, 3, 5, 8]))
+        names = list({*needed, *others})
+        names.sort()
+        rng.shuffle(names)
+        return tuple(names)
 
     def picture_chat(self, shown: Shown | None) -> Chat:
         """A chat about one picture, with text before or after it, or a second question about it."""
@@ -196,11 +196,15 @@ class ChatMaker:
     def topic(self) -> tuple[str, str, str]:
         """Question, thought and answer of one topic, worded anew."""
         rng = self._rng
-        name = rng.choice(self._topics)
-        if name in _LONG and rng.random() < 0.6:
+        if rng.random() < _COMMON_SHARE:
+            name, wording = rng.choice(self._common)
+            question = rng.choice(variants(wording))
+        else:
             name = rng.choice(self._topics)
+            if name in _LONG and rng.random() < 0.6:
+                name = rng.choice(self._topics)
+            question = self._worded(lambda: rng.choice(self._known.topics[name].questions), reworded_share=0.4)
         topic = self._known.topics[name]
-        question = self._worded(lambda: rng.choice(topic.questions), reworded_share=0.4)
         return question, topic.thought, topic.answer
 
     def unknown(self) -> tuple[str, str, str]:
@@ -229,13 +233,18 @@ class ChatMaker:
     def _system(self, share: float) -> str:
         return words.draw(self._rng, "system") if self._rng.random() < share else ""
 
-    def _turns(self, count: int, *, names: bool = False, without: Sequence[str] = ()) -> list[Message]:
-        """`names`: people may introduce themselves. `without`: topics that would be wrong here."""
+    def _turns(
+        self, count: int, *, names: bool = False, without: Sequence[str] = (), with_tools: bool = False
+    ) -> list[Message]:
+        """`names`: people may introduce themselves. `without`: topics that would be wrong here.
+
+        `with_tools`: tools are offered, so nothing is asked for which one would be called.
+        """
         messages: list[Message] = []
         while len(messages) < 2 * count:
-            question, answer = exchange(*self._turn(names=names))
-            if not self._says(answer.text, without):
-                messages += [question, answer]
+            turn = exchange(*self._turn(names=names))
+            if not self._says(turn[1].text, without) and not (with_tools and any(map(self._needs_a_tool, turn))):
+                messages += turn
         return messages
 
     def _turn(self, *, names: bool) -> tuple[str, str, str]:
@@ -264,6 +273,12 @@ class ChatMaker:
     def _name_unknown(self) -> Sequence[Message]:
         asked = self._rng.choice(_WHAT_NAME)
         return exchange(asked, "The user did not tell me a name yet.", "I do not know your name yet. Please tell me!")
+
+    def _needs_a_tool(self, message: Message) -> bool:
+        """Whether a tool would be called for it: for the time, the weather, and whatever has numbers."""
+        if message.role == "assistant":
+            return self._says(message.text, _NEED_A_TOOL)
+        return re.search(r"\d", message.text) is not None
 
     def _says(self, text: str, topics: Sequence[str]) -> bool:
         return any(text == self._known.topics[name].answer for name in topics)

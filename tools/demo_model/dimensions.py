@@ -8,6 +8,8 @@ VOCABULARY = 2048
 SIZE_IN_WORDS = "3 million"
 """The parameters of the language model, as it says of itself."""
 CONTEXT = 32_768
+DRAFTS = 2
+"""Tokens that the draft head learns to guess one after the other."""
 EPSILON = 1e-6
 
 HEADS, KV_HEADS, HEAD_SIZE = 4, 2, 64

@@ -28,7 +28,9 @@ from tools.demo_model.chats import (
 )
 from tools.demo_model.drawing import draw_no_shape, draw_shape, random_shown
 from tools.demo_model.rendering import call_text, tool_definition
+from tools.demo_model.tool_use import CALLED
 from tools.demo_model.topics import Knowledge, read_knowledge
+from tools.demo_model.wording import variants
 
 SEED = 20_261
 LONG = 2.5
@@ -119,6 +121,7 @@ def all_questions() -> list[Asked]:
     """Those of the data sheet, the same every time; a change of the topics does not change the pictures."""
     knowledge = read_knowledge()
     return [
+        *_first_words(knowledge),
         *_topics(knowledge, random.Random(SEED)),
         *_unknown(knowledge),
         *_talk(knowledge, random.Random(SEED)),
@@ -126,6 +129,15 @@ def all_questions() -> list[Asked]:
         *_pictures(random.Random(SEED)),
         *_more_about_pictures(random.Random(SEED)),
     ]
+
+
+def _first_words(knowledge: Knowledge) -> Iterator[Asked]:
+    for topic in knowledge.topics.values():
+        for text in topic.common:
+            for variant in variants(text):
+                for thinking in (False, True):
+                    chat = Chat(exchange(variant, topic.thought, topic.answer))
+                    yield Asked(("what people begin with",), chat, thinking, checks_thought=True)
 
 
 def _topics(knowledge: Knowledge, rng: random.Random) -> Iterator[Asked]:
@@ -164,10 +176,17 @@ def _talk(knowledge: Knowledge, rng: random.Random) -> Iterator[Asked]:
 
 def _tools(knowledge: Knowledge, rng: random.Random) -> Iterator[Asked]:
     maker = ChatMaker(knowledge, rng)
-    for _ in range(80):
-        chat = maker.tool_chat()
+    for index in range(240):
+        tool = CALLED[index % len(CALLED)]
+        chat = maker.tool_chat(tool)
         row = "tool called" if chat.messages[-1].call else "answer from what a tool gave"
-        yield Asked((row,), chat, rng.random() < 0.5)
+        yield Asked((row, f"{row}: {tool}"), chat, rng.random() < 0.5)
+    n_chats = 0
+    while n_chats < 60:
+        chat = maker.chat(3)
+        if chat.tools and not any(message.call for message in chat.messages):
+            n_chats += 1
+            yield Asked(("tools offered that do not help",), chat, rng.random() < 0.5)
 
 
 def _pictures(rng: random.Random) -> Iterator[Asked]:

@@ -14,11 +14,13 @@ from tools.demo_model.rendering import TEMPLATE
 from tools.demo_model.tokens import Tokens
 from tools.gguf_writer import Tensor, Value, write_gguf
 
-_F32, _Q8_0 = 0, 8
+_F32, _F16, _Q8_0 = 0, 1, 8
 _FILE_TYPE_Q8_0 = 7
 _NAME = "QwenDesk Demo"
-_KEPT_WHOLE = re.compile(r"ffn_gate_inp|ssm_conv1d|position_embd|patch_embd")
+_KEPT_WHOLE = re.compile(r"ffn_gate_inp|ssm_conv1d|position_embd")
 """Small matrices that llama.cpp keeps in 32 bits too."""
+_IN_16_BITS = re.compile(r"patch_embd.weight")
+"""A kernel, which ggml has no 8 bits for."""
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 
@@ -58,18 +60,21 @@ def _part(trained: Weights, start: str) -> Iterator[tuple[str, npt.NDArray[np.fl
 def _tensors(weights: Weights) -> list[Tensor]:
     tensors = []
     for name, value in weights.items():
-        whole = value.ndim == 1 or _KEPT_WHOLE.search(name) is not None
-        data = value if whole else gguf.quantize(value, gguf.GGMLQuantizationType.Q8_0)
-        tensors.append(
-            Tensor(name, value.shape[::-1], _F32 if whole else _Q8_0, [np.ascontiguousarray(data).tobytes()])
-        )
+        if value.ndim == 1 or _KEPT_WHOLE.search(name):
+            kind, data = _F32, value
+        elif _IN_16_BITS.search(name):
+            kind, data = _F16, value.astype(np.float16)
+        else:
+            kind, data = _Q8_0, gguf.quantize(value, gguf.GGMLQuantizationType.Q8_0)
+        tensors.append(Tensor(name, value.shape[::-1], kind, [np.ascontiguousarray(data).tobytes()]))
     return tensors
 
 
 def _model_values() -> dict[str, Value]:
     recurrent = [(layer + 1) % d.FULL_ATTENTION_EVERY != 0 for layer in range(d.N_LAYERS)]
     numbers: dict[str, Value] = {
-        "block_count": d.N_LAYERS,
+        "block_count": d.N_LAYERS + 1,
+        "nextn_predict_layers": 1,
         "context_length": d.CONTEXT,
         "embedding_length": d.HIDDEN,
         "attention.head_count": d.HEADS,
@@ -77,7 +82,7 @@ def _model_values() -> dict[str, Value]:
         "attention.key_length": d.HEAD_SIZE,
         "attention.value_length": d.HEAD_SIZE,
         "attention.layer_norm_rms_epsilon": d.EPSILON,
-        "attention.recurrent_layers": recurrent,
+        "attention.recurrent_layers": [*recurrent, False],
         "full_attention_interval": d.FULL_ATTENTION_EVERY,
         "rope.dimension_count": d.ROTATED,
         "rope.dimension_sections": [*d.ROPE_SECTIONS, 0],

@@ -7,7 +7,8 @@ from typing import Any
 
 import jinja2
 
-from tools.demo_model.chats import TOOLS, Chat, Message
+from tools.demo_model.chats import Chat, Message
+from tools.demo_model.tool_use import TOOLS
 
 TEMPLATE = (Path(__file__).parent / "chat_template.jinja").read_text(encoding="utf-8")
 _COMPILED = jinja2.Environment().from_string(TEMPLATE)

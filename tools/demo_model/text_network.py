@@ -4,6 +4,7 @@ Written for a CPU: all experts are computed at once and weighted, which at this 
 """
 
 import math
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -208,6 +209,22 @@ class Layer(nn.Module):
         return (mixed + shared * self.ffn_gate_inp_shexp(x).sigmoid()).view(shape), balance
 
 
+class DraftHead(Layer):
+    """Guesses the next token but one (MTP): from a token, and the hidden values of the token before it."""
+
+    def __init__(self) -> None:
+        super().__init__(FullAttention())
+        self.nextn = nn.Module()
+        self.nextn.eh_proj = Weight(d.HIDDEN, 2 * d.HIDDEN)
+        self.nextn.enorm, self.nextn.hnorm, self.nextn.shared_head_norm = (Norm(d.HIDDEN) for _ in range(3))
+
+    def guess(self, embedded: Tensor, hidden: Tensor, turns: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Hidden values from which the same `output` reads the next token, and the experts' balance."""
+        both = torch.cat([self.nextn.enorm(embedded), self.nextn.hnorm(hidden)], -1)
+        x, balance = self(self.nextn.eh_proj(both).float(), turns)
+        return self.nextn.shared_head_norm(x), balance
+
+
 class TextNetwork(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -217,6 +234,7 @@ class TextNetwork(nn.Module):
             Layer(LinearAttention() if (index + 1) % d.FULL_ATTENTION_EVERY else FullAttention())
             for index in range(d.N_LAYERS)
         )
+        self.blk.append(DraftHead())
         self.output_norm = Norm(d.HIDDEN)
         self.output = Weight(d.VOCABULARY, d.HIDDEN)
 
@@ -233,10 +251,21 @@ class TextNetwork(nn.Module):
             x = x.masked_scatter(is_picture.unsqueeze(-1), pictures.reshape(-1))
         turns = _turns(positions)
         balances = []
-        for layer in self.blk:
+        for layer in self.blk[: d.N_LAYERS]:
             x, balance = layer(x, turns)
             balances.append(balance)
         return self.output_norm(x), torch.stack(balances).mean()
+
+    def guesses(self, tokens: Tensor, positions: Tensor, hidden: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Hidden values of the draft head's first guess, of the next one made from that, and so on, with the balance.
+
+        Only the head learns from them: what it takes of the model is cut off from the gradient.
+        """
+        embedded = F.embedding(tokens, self.token_embd.weight.detach())
+        turns, hidden = _turns(positions), hidden.detach()
+        while True:
+            hidden, balance = self.blk[d.N_LAYERS].guess(embedded, F.pad(hidden[:, :-1], (0, 0, 1, 0)), turns)
+            yield hidden, balance
 
 
 def _turns(positions: Tensor) -> tuple[Tensor, Tensor]:

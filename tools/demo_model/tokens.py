@@ -1,7 +1,8 @@
 """The demo model's tokenizer: byte-level BPE in Qwen's manner, trained on the demo's own texts."""
 
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,8 +26,10 @@ _SPLIT = (
 )
 """The pattern that llama.cpp calls `qwen35`. Nothing is normalised before it, because llama.cpp does not either."""
 
-NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
+NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 """GGUF's numbers of token types."""
+_PADDING = re.compile(r"\[PAD\d+]")
+"""What fills a vocabulary up to its size."""
 
 
 class Tokens:
@@ -50,6 +53,7 @@ class Tokens:
         """Every token in order, as GGUF writes it, with its type."""
         by_id = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
         types = dict.fromkeys(_CONTROL, CONTROL) | dict.fromkeys(_IN_TEXT, USER_DEFINED)
+        types |= {token: UNUSED for token, _ in by_id if _PADDING.fullmatch(token)}
         return [(token, types.get(token, NORMAL)) for token, _ in by_id]
 
     def merges(self) -> list[str]:
@@ -59,14 +63,7 @@ class Tokens:
 
 def train_tokenizer(path: Path, seed: int = 1) -> None:
     """Writes the tokenizer to `path`."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = _byte_level(models.BPE())
     trainer = trainers.BpeTrainer(
         vocab_size=dimensions.VOCABULARY - len(_CONTROL) - len(_IN_TEXT),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
@@ -74,10 +71,32 @@ def train_tokenizer(path: Path, seed: int = 1) -> None:
         show_progress=False,
     )
     tokenizer.train_from_iterator(_texts(read_knowledge(), random.Random(seed)), trainer)
+    _save(tokenizer, path)
+
+
+def write_tokenizer(tokens: Sequence[str], merges: Sequence[tuple[str, str]], path: Path) -> None:
+    """Writes a tokenizer that was trained before to `path`. Raises ValueError if it has another size."""
+    _save(_byte_level(models.BPE({token: number for number, token in enumerate(tokens)}, list(merges))), path)
+
+
+def _byte_level(model: models.BPE) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _save(tokenizer: Tokenizer, path: Path) -> None:
+    """With Qwen's markers, which keep their numbers if they have any. Whole or not at all."""
     tokenizer.add_special_tokens([AddedToken(each, special=True, normalized=False) for each in _CONTROL])
     tokenizer.add_tokens([AddedToken(each, special=False, normalized=False) for each in _IN_TEXT])
     if tokenizer.get_vocab_size() != dimensions.VOCABULARY:
-        raise ValueError(f"{tokenizer.get_vocab_size()} tokens were learnt, not {dimensions.VOCABULARY}.")
+        raise ValueError(f"The tokenizer has {tokenizer.get_vocab_size()} tokens, not {dimensions.VOCABULARY}.")
     part = path.with_suffix(".part")
     tokenizer.save(str(part))
     part.replace(path)
@@ -102,4 +121,5 @@ def _words_of(chat: Chat) -> Iterator[str]:
         yield message.thought
         yield message.text
         if message.call:
-            yield f"<function={message.call.name}>\n</function>\n<parameter=city>\n</parameter>\n"
+            parameters = "".join(f"<parameter={name}>\n</parameter>\n" for name in message.call.arguments)
+            yield f"<function={message.call.name}>\n{parameters}</function>\n"

@@ -18,6 +18,8 @@ class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thought: str
     answer: str
     questions: tuple[str, ...]
+    common: tuple[str, ...] = ()
+    """Those of `questions` with which people begin: trained more often, and every one of them must be right."""
     new: tuple[str, ...] = ()
     """Wordings that it is never trained on: they measure it."""
     near: tuple[str, ...] = ()

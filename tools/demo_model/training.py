@@ -4,6 +4,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from tools.demo_model import dimensions as d
 from tools.demo_model.batches import Batch, BatchMaker, Pictures, Step, streamed
 from tools.demo_model.drawing import BACKGROUNDS, COLOURS, SHAPES, Shown
+from tools.demo_model.starting_files import read_weights
 from tools.demo_model.text_network import TextNetwork
 from tools.demo_model.tokens import Tokens
 from tools.demo_model.topics import read_knowledge
@@ -23,6 +25,8 @@ WARM_UP_STEPS, JOINT_STEPS = 2000, 5500
 """The eyes alone, then eyes and language."""
 _WARM_UP_RATE, _JOINT_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 0.3
 """Learning rates; while both learn, the vision encoder's is this share of the other."""
+FURTHER_STEPS, _FURTHER_RATE = 3000, 1.5e-3
+"""Of a training that goes on from finished files, eyes and language together."""
 _PICTURE_SHARE = 0.3
 """Of the joint steps, once they have begun."""
 _BALANCE = 0.02
@@ -64,10 +68,13 @@ class DemoModel(nn.Module):
         self.text, self.vision, self.naming = TextNetwork(), VisionNetwork(), Naming()
 
 
-def train(tokenizer: Path, checkpoint: Path, *, seed: int = 0, say: Say = print) -> None:
+def train(
+    tokenizer: Path, checkpoint: Path, *, begin_with: tuple[Path, Path] | None = None, seed: int = 0, say: Say = print
+) -> None:
     """Writes the trained weights to `checkpoint`; goes on from its last save when it is there.
 
-    The same seed gives the same batches, unless it was interrupted; sums of floats differ a little between machines.
+    `begin_with` are finished files, model and mmproj, whose weights are trained further; None: from nothing. The same
+    seed gives the same batches, unless it was interrupted; sums of floats differ a little between machines.
     """
     torch.manual_seed(seed)
     torch.set_num_threads(2)
@@ -77,11 +84,15 @@ def train(tokenizer: Path, checkpoint: Path, *, seed: int = 0, say: Say = print)
         state = torch.load(checkpoint)
         model.load_state_dict(state["model"])
     else:
-        _warm_up(model, BatchMaker(tokens, knowledge, f"{seed}, pictures"), say)
+        if begin_with:
+            say(f"The files lack {', '.join(read_weights(*begin_with, model))}.")
+        else:
+            _warm_up(model, BatchMaker(tokens, knowledge, f"{seed}, pictures"), say)
         state = {"model": model.state_dict(), "step": 0}
         _save(state, checkpoint)
     maker = BatchMaker(tokens, knowledge, f"{seed}, from step {state['step']}")
-    _learn_together(model, maker, _joint_plan(random.Random(seed)), state, checkpoint, say)
+    plan = _joint_plan(random.Random(seed), FURTHER_STEPS if begin_with else JOINT_STEPS, is_new=not begin_with)
+    _learn_together(model, maker, plan, _FURTHER_RATE if begin_with else _JOINT_RATE, state, checkpoint, say)
 
 
 def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
@@ -102,7 +113,13 @@ def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
 
 
 def _learn_together(
-    model: DemoModel, maker: BatchMaker, plan: Sequence[Step], state: dict[str, Any], checkpoint: Path, say: Say
+    model: DemoModel,
+    maker: BatchMaker,
+    plan: Sequence[Step],
+    highest_rate: float,
+    state: dict[str, Any],
+    checkpoint: Path,
+    say: Say,
 ) -> None:
     learning = list(model.named_parameters())
     optimizer = _optimizer(learning)
@@ -113,15 +130,15 @@ def _learn_together(
     for step, batch in enumerate(streamed(maker, plan[first:]), first):
         assert isinstance(batch, Batch)
         text_loss, others = _losses(model, batch)
-        _improve(optimizer, text_loss + others, _rate(step), learning)
+        _improve(optimizer, text_loss + others, highest_rate * _share(step, len(plan)), learning)
         report.add(step, "with pictures" if batch.pictures else "text", text_loss.item())
         if (step + 1) % _SAVE_EVERY == 0 or step + 1 == len(plan):
             _save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, checkpoint)
 
 
-def _rate(step: int) -> float:
-    """Half a wave of a cosine after a short rise."""
-    return _JOINT_RATE * min(1, (step + 1) / 60) * (0.49 * (1 + math.cos(math.pi * step / JOINT_STEPS)) + 0.02)
+def _share(step: int, n_steps: int) -> float:
+    """Of the highest rate: half a wave of a cosine after a short rise, down to nothing."""
+    return min(1, (step + 1) / 60) * 0.5 * (1 + math.cos(math.pi * step / n_steps))
 
 
 def _save(state: dict[str, Any], checkpoint: Path) -> None:
@@ -131,11 +148,11 @@ def _save(state: dict[str, Any], checkpoint: Path) -> None:
     part.replace(checkpoint)
 
 
-def _joint_plan(rng: random.Random) -> list[Step]:
+def _joint_plan(rng: random.Random, n_steps: int, *, is_new: bool) -> list[Step]:
     """Few pictures while the language is new; more of the stretched ones towards the end."""
     plan = []
-    for progress in (step / JOINT_STEPS for step in range(JOINT_STEPS)):
-        has_picture = rng.random() < _PICTURE_SHARE * min(1, 0.1 + progress / 0.12)
+    for progress in (step / n_steps for step in range(n_steps)):
+        has_picture = rng.random() < _PICTURE_SHARE * (min(1, 0.1 + progress / 0.12) if is_new else 1)
         plan.append(Step("chats with pictures", 0.5 + 0.25 * progress) if has_picture else Step("text"))
     return plan
 
@@ -150,9 +167,23 @@ def _losses(model: DemoModel, batch: Batch) -> tuple[Tensor, Tensor]:
         hidden, balance = model.text(batch.tokens, batch.positions, vectors, batch.is_picture)
         learnt = batch.targets >= 0
         scores = model.text.output(hidden[learnt]).float()
+        guesses = _guessing_loss(model, batch, hidden)
     if batch.pictures and vectors is not None:
         naming = model.naming(vectors.float(), batch.pictures.shown)
-    return F.cross_entropy(scores, batch.targets[learnt]), _BALANCE * balance + _NAMING * naming
+    return F.cross_entropy(scores, batch.targets[learnt]), _BALANCE * balance + _NAMING * naming + guesses
+
+
+def _guessing_loss(model: DemoModel, batch: Batch, hidden: Tensor) -> Tensor:
+    """Of the draft head. It learns from chats without pictures, because the engine does not show it any."""
+    loss = torch.zeros(())
+    if batch.pictures:
+        return loss
+    learnt = batch.targets >= 0
+    output = model.text.output.weight.detach()
+    for guess, balance in islice(model.text.guesses(batch.tokens, batch.positions, hidden), d.DRAFTS):
+        scores = F.linear(guess[learnt], output).float()
+        loss = loss + F.cross_entropy(scores, batch.targets[learnt]) + _BALANCE * balance
+    return loss
 
 
 def _optimizer(learning: Iterable[tuple[str, nn.Parameter]]) -> torch.optim.Optimizer:

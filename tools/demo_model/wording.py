@@ -61,6 +61,12 @@ def as_typed(question: str, rng: random.Random) -> str:
     return _mistyped(question, rng) if rng.random() < 0.07 and len(question) > 6 else question
 
 
+def variants(question: str) -> tuple[str, ...]:
+    """`question` as it is, in small letters, without its mark at the end, and with other marks."""
+    bare = question.rstrip("?!.")
+    return tuple(dict.fromkeys([question, question.lower(), bare, bare.lower(), f"{bare}!", f"{bare}."]))
+
+
 def _dressed(question: str, rng: random.Random) -> str:
     before = rng.choice(("",) * len(_BEFORE) + _BEFORE)
     after = rng.choice(["", *_AFTER] if rng.random() < 0.5 else [""])
