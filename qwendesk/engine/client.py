@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
+from qwendesk.core.benchmarks import SpeedTest
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
@@ -20,6 +21,9 @@ from qwendesk.engine.protocol import (
     AnswerNow,
     AnyEvent,
     Begun,
+    Bench,
+    Benched,
+    BenchProgress,
     Cancel,
     Delta,
     Devices,
@@ -240,6 +244,16 @@ class WorkerClient:
         assert isinstance(result, StateSaved | RequestFailed | EngineExit), result
         return result
 
+    async def bench(
+        self, test: SpeedTest, show: Callable[[BenchProgress], None] | None = None
+    ) -> Benched | RequestFailed | EngineExit:
+        if self._worker is None:
+            return _no_model_failure()
+        reply = self._send_request(lambda request_id: Bench(id=request_id, test=test))
+        result = await self._wait_for_last(reply, show)
+        assert isinstance(result, Benched | RequestFailed | EngineExit), result
+        return result
+
     async def close(self) -> None:
         self._closed = True
         await self.unload()
@@ -283,9 +297,11 @@ class WorkerClient:
         self._worker.send(line)
         return reply
 
-    async def _wait_for_last(self, reply: Reply) -> LastEvent | EngineExit:
+    async def _wait_for_last(
+        self, reply: Reply, show: Callable[[BenchProgress], None] | None = None
+    ) -> LastEvent | EngineExit:
         try:
-            return await reply.last()
+            return await reply.last(show)
         except asyncio.CancelledError:
             self._cancel(reply.id)
             raise

@@ -6,12 +6,15 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
+from qwendesk.core.benchmarks import SpeedTest
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.protocol import (
     Begun,
+    Benched,
+    BenchProgress,
     Delta,
     Devices,
     Finished,
@@ -105,3 +108,12 @@ class EngineClient(Protocol):
 
     async def close(self) -> None:
         """Stop the worker. The client cannot be used afterwards."""
+
+
+class BenchClient(EngineClient, Protocol):
+    """A client that can also measure the loaded model."""
+
+    async def bench(
+        self, test: SpeedTest, show: Callable[[BenchProgress], None] | None = None
+    ) -> Benched | RequestFailed | EngineExit:
+        """Measure the loaded model, and call `show` as it gets further."""

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
@@ -115,6 +116,12 @@ class SaveState(Request, frozen=True, kw_only=True, tag="save_state"):
     """A larger state is not written."""
 
 
+class Bench(Request, frozen=True, kw_only=True, tag="bench"):
+    """Measure the loaded model. Answered by BenchProgress events, then Benched or RequestFailed."""
+
+    test: SpeedTest
+
+
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):
     """Stop the request with id `target`. Answered by Acknowledged at once; the target ends with its own last event.
 
@@ -139,7 +146,7 @@ class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
 
 
 AnyRequest = (
-    Hello | Load | Unload | Measure | Generate | Warm | SaveState | Cancel | AnswerNow | ProbeDevices | Shutdown
+    Hello | Load | Unload | Measure | Generate | Warm | SaveState | Bench | Cancel | AnswerNow | ProbeDevices | Shutdown
 )
 
 
@@ -330,6 +337,17 @@ class StateSaved(Event, frozen=True, kw_only=True, tag="state_saved"):
     """How many tokens the chat had."""
 
 
+class BenchProgress(Event, frozen=True, kw_only=True, tag="bench_progress"):
+    """`done` of `total` tokens of all repetitions were evaluated."""
+
+    done: int
+    total: int
+
+
+class Benched(Event, frozen=True, kw_only=True, tag="benched"):
+    result: SpeedSamples
+
+
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     stop_reason: StopReason
     stats: AnswerStats
@@ -369,6 +387,8 @@ AnyEvent = (
     | Delta
     | Warmed
     | StateSaved
+    | BenchProgress
+    | Benched
     | Finished
     | RequestFailed
     | Acknowledged

@@ -7,6 +7,8 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
     AnyEvent,
+    Benched,
+    BenchProgress,
     Delta,
     Devices,
     Finished,
@@ -23,7 +25,17 @@ from qwendesk.engine.protocol import (
 from qwendesk.engine.watchdog import TemplateGuard
 
 LastEvent = (
-    Welcome | Loaded | LoadRefused | Unloaded | Measured | Warmed | StateSaved | Finished | RequestFailed | Devices
+    Welcome
+    | Loaded
+    | LoadRefused
+    | Unloaded
+    | Measured
+    | Warmed
+    | StateSaved
+    | Benched
+    | Finished
+    | RequestFailed
+    | Devices
 )
 """The events that end a request."""
 
@@ -57,12 +69,14 @@ class Reply:
     async def next(self) -> AnyEvent | EngineExit:
         return await self._items.get()
 
-    async def last(self) -> LastEvent | EngineExit:
-        """Wait for the last event and return it. The events before it are dropped."""
+    async def last(self, show: Callable[[BenchProgress], None] | None = None) -> LastEvent | EngineExit:
+        """Wait for the last event and return it. The events before it are dropped, but progress is shown by `show`."""
         while True:
             item = await self.next()
             if isinstance(item, LastEvent | EngineExit):
                 return item
+            if show is not None and isinstance(item, BenchProgress):
+                show(item)
 
     def expire_in(self, seconds: float, expired: Callable[[], None]) -> None:
         """Call `expired` after `seconds`, unless the reply is closed or gets another limit before that."""

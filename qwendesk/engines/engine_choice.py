@@ -17,7 +17,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.translation import tr
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.engine_folders import find_engines, library_environment, wrong_files
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.pack_file import recover
@@ -148,7 +148,7 @@ class EngineChoiceService:
             raise QwenDeskError(tr("No folder for engines"), sentence) from error
         return self.user_folder
 
-    def client(self) -> EngineClient:
+    def client(self) -> BenchClient:
         """Return a new client. Each of its workers loads the engine that is chosen when the worker starts."""
         return WorkerClient(environment=self.environment_once_chosen)
 

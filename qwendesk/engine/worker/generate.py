@@ -11,8 +11,10 @@ from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request
+from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
+from qwendesk.engine.worker.draft_gate import DraftGate
 from qwendesk.engine.worker.engine_calls import Aborted
 from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, options_to_resume, with_tokens
 from qwendesk.engine.worker.layout import DecodeStep, Layout, lay_out
@@ -74,7 +76,8 @@ class Generation:
         if layout.n_tokens >= self._session.model.n_ctx:
             return "context_full"
         if self._session.report.n_draft_max:
-            self._decoder.draft_with(self._drafter(layout), self._session.report.n_draft_max)
+            drafter = drafter_of(self._session, layout.items, self._session.gate)
+            self._decoder.draft_with(drafter, self._session.report.n_draft_max)
         writer = Writer(
             self._session, self._options, self._request.id, self._send,
             in_reasoning=layout.opens_reasoning, loops=self._loops,
@@ -84,12 +87,6 @@ class Generation:
         if reason not in _FINAL:
             self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason
-
-    def _drafter(self, layout: Layout) -> Drafter:
-        session = self._session
-        if session.model.head is not None:
-            return MtpDrafter(session.model.head, session.cache, session.gate)
-        return LookupDrafter(layout.items)
 
     def _prefill_and_generate(self, sampler: Sampler, layout: Layout, writer: Writer) -> StopReason:
         try:
@@ -234,6 +231,13 @@ class Generation:
 
     def _update_stats(self, **numbers: object) -> None:
         self._stats = msgspec.structs.replace(self._stats, **numbers)
+
+
+def drafter_of(session: Session, items: Sequence[Item], gate: DraftGate) -> Drafter:
+    """Return what drafts an answer to the prompt `items`: the model's own head, or else a look-up in the prompt."""
+    if session.model.head is not None:
+        return MtpDrafter(session.model.head, session.cache, gate)
+    return LookupDrafter(items)
 
 
 def process(session: Session, step: DecodeStep, *, rows: int) -> None:

@@ -26,6 +26,7 @@ from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.request_lines import read_requests
+from qwendesk.engine.worker.speed_bench import bench
 from qwendesk.engine.worker.warming import warm
 
 _MAX_LOG_LINES = 80
@@ -90,7 +91,7 @@ class Service:
 
     def _serve(self, request: p.AnyRequest) -> None:
         """On the main thread: answer one request, with an error if it fails."""
-        abort = self._session.model.abort if self._session and isinstance(request, p.Generate) else None
+        abort = self._session.model.abort if self._session and isinstance(request, p.Generate | p.Bench) else None
         with self._control.running(request.id, abort):
             try:
                 self._handle(request)
@@ -118,6 +119,9 @@ class Service:
                 self._channel.send(warm(session, request, self._channel.send, self._has_nothing_else))
             case p.SaveState():
                 self._save_state(request)
+            case p.Bench():
+                session = self._require_session()
+                self._channel.send(bench(session, request, self._channel.send, lambda: self._control.cancelled))
             case p.Measure():
                 self._channel.send(measure(self._require_session(), request, self._channel.send))
             case p.Generate():

@@ -13,7 +13,7 @@ from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
 from qwendesk.engine.worker import generate
 from qwendesk.engine.worker.control import RequestControl
-from qwendesk.engine.worker.draft_gate import DraftGate
+from qwendesk.engine.worker.draft_gate import OpenGate
 from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
@@ -25,14 +25,6 @@ LOG = EngineLog()
 """Never freed, because llama.cpp goes on calling it."""
 QUESTION = "What is VRAM spill?"
 N_MAX = 4
-
-
-class OpenGate(DraftGate):
-    """Lets every draft through."""
-
-    @property
-    def is_open(self) -> bool:
-        return True
 
 
 class OracleDrafter:
@@ -122,7 +114,7 @@ def oracle(monkeypatch: pytest.MonkeyPatch, tokens: Sequence[int], *, wrong: flo
     known = list(tokens)
     rng = random.Random(seed)
     monkeypatch.setattr(
-        Generation, "_drafter", lambda self, _layout: OracleDrafter(self._session, rng, known, wrong=wrong)
+        generate, "drafter_of", lambda session, _items, _gate: OracleDrafter(session, rng, known, wrong=wrong)
     )
 
 

@@ -1,0 +1,1 @@
+"""The bench feature: measures models on this PC, for the Bench page and `qwendesk bench`."""

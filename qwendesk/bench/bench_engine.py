@@ -1,0 +1,117 @@
+"""A worker of its own for measurements: it loads a model as the planner decides, and measures it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+import msgspec
+
+from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.translation import tr
+from qwendesk.engine.contract import BenchClient
+from qwendesk.engine.load_failures import classify_load
+from qwendesk.engine.protocol import Benched, BenchProgress, Devices, LoadReport, RequestFailed
+
+Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
+"""Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
+ShowFraction = Callable[[float], None]
+"""Takes how much of a test is done, from 0 to 1."""
+
+
+class BenchFailure(msgspec.Struct, frozen=True):
+    """Why a test could not be measured, in words for users."""
+
+    title: str
+    sentence: str
+
+
+class SpeedResult(msgspec.Struct, frozen=True):
+    """A test and the speeds of its repetitions."""
+
+    test: SpeedTest
+    samples: SpeedSamples
+
+
+class SpeedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The speeds that were measured after one load."""
+
+    report: LoadReport
+    results: tuple[SpeedResult, ...]
+    failure: BenchFailure | None = None
+    """Why the tests after `results` were not measured; None if all were."""
+
+
+class BenchEngine:
+    """Loads models one after the other in its own worker, so that the chat's engine stays as it is.
+
+    The memory that another engine uses counts as taken. Cancelling a task that waits for a method stops what it does.
+    """
+
+    def __init__(self, make_client: Callable[[], BenchClient], decide: Decide) -> None:
+        """`decide` is the planner: what it refuses is not loaded, so nothing spills."""
+        self._client = make_client()
+        self._decide = decide
+
+    async def __aenter__(self) -> "BenchEngine":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def client(self) -> BenchClient:
+        return self._client
+
+    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
+        """Load a model in a fresh worker, with every "auto" decided for the memory that is free without it."""
+        await self._client.unload()
+        devices = await self._client.probe()
+        if isinstance(devices, EngineExit):
+            return classify_load(devices, options)
+        decided = await asyncio.to_thread(self._decide, options, devices)
+        return decided if isinstance(decided, LoadFailure) else await self._client.load(decided)
+
+    async def measure(self, test: SpeedTest, show: ShowFraction | None = None) -> SpeedSamples | BenchFailure:
+        """Measure the loaded model with one test."""
+
+        def show_progress(progress: BenchProgress) -> None:
+            if show is not None and progress.total:
+                show(progress.done / progress.total)
+
+        answer = await self._client.bench(test, show_progress)
+        if isinstance(answer, Benched):
+            return answer.result
+        if isinstance(answer, RequestFailed):
+            return BenchFailure(answer.title, answer.sentence)
+        return BenchFailure(tr("The engine stopped"), answer.sentence)
+
+    async def run(
+        self, options: LoadOptions, tests: Sequence[SpeedTest], show: ShowFraction | None = None
+    ) -> SpeedRun | LoadFailure:
+        """Load a model and measure it with `tests`; `show` gets how much of all of them is done.
+
+        Tests at the same depth, and deeper ones after them, share what is in memory, so put the shallow ones first.
+        """
+        report = await self.load(options)
+        if isinstance(report, LoadFailure):
+            return report
+        results: list[SpeedResult] = []
+        for number, test in enumerate(tests):
+
+            def show_part(fraction: float, number: int = number) -> None:
+                if show is not None:
+                    show((number + fraction) / len(tests))
+
+            samples = await self.measure(test, show_part)
+            if isinstance(samples, BenchFailure):
+                return SpeedRun(report=report, results=tuple(results), failure=samples)
+            results.append(SpeedResult(test, samples))
+        return SpeedRun(report=report, results=tuple(results))
+
+    async def close(self) -> None:
+        """Stop the worker. The engine cannot be used afterwards."""
+        await self._client.close()

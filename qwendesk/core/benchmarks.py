@@ -1,0 +1,64 @@
+"""What a benchmark measures and what it found, as values: the speed of a test, named as llama-bench names it."""
+
+import statistics
+
+import msgspec
+
+
+class SpeedTest(msgspec.Struct, frozen=True, kw_only=True):
+    """Process `n_prompt` tokens or decode `n_gen` tokens, with `depth` tokens in memory before them.
+
+    As in llama-bench, the tokens are random ones, nothing is sampled, and each repetition begins with the same memory.
+    With `text`, it is processed after the depth, and what is timed is an answer of `n_gen` tokens: the likeliest ones,
+    with drafts if the model was loaded with them. Drafts need such a text: nobody can guess random tokens.
+    """
+
+    n_prompt: int = 0
+    n_gen: int = 0
+    depth: int = 0
+    repeats: int = 5
+    text: str = ""
+    """Text that may contain control tokens, such as a question in the model's own chat format."""
+
+    @property
+    def name(self) -> str:
+        """The name of the test in llama-bench's words, such as "pp512" and "tg128 @ d2048"; "text128" for a text."""
+        if self.text:
+            name = f"text{self.n_gen}"
+        else:
+            parts = (("pp", self.n_prompt), ("tg", self.n_gen))
+            name = "+".join(f"{kind}{count}" for kind, count in parts if count)
+        return f"{name} @ d{self.depth}" if self.depth else name
+
+    @property
+    def n_timed(self) -> int:
+        """How many tokens are timed in each repetition."""
+        return self.n_gen if self.text else self.n_prompt + self.n_gen
+
+
+class SpeedSamples(msgspec.Struct, frozen=True, kw_only=True):
+    """The speeds of all repetitions of a test, in tokens per second."""
+
+    tok_s: tuple[float, ...]
+    drafted: int = 0
+    """Tokens drafted in all repetitions together; 0 without drafts."""
+    accepted: int = 0
+    """Drafted tokens that became part of the answers."""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.tok_s)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.tok_s)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the repetitions, as llama-bench shows it after ±; 0.0 for a single one."""
+        return statistics.stdev(self.tok_s) if len(self.tok_s) > 1 else 0.0
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share of drafted tokens that were accepted; None without drafts."""
+        return self.accepted / self.drafted if self.drafted else None
