@@ -14,7 +14,6 @@ from qwendesk.models.services import ModelServices
 from qwendesk.models.view.model_actions import ModelActions, ask_deletion
 from qwendesk.models.view.model_row import ModelRow
 from qwendesk.models.view.model_texts import matches_search, total_text
-from qwendesk.models.view.models_page import BELOW, OWN_SCROLL
 from qwendesk.models.view.no_models import NoModels
 from qwendesk.models.view.row_menu import RowMenu, choose_folder
 from qwendesk.widgets.bind import bind, bind_field
@@ -22,6 +21,7 @@ from qwendesk.widgets.buttons import IconButton, TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, ResponsivePairLayout
 from qwendesk.widgets.scroll_area import SCROLL_BAR, steady_scroll_area
+from qwendesk.widgets.tabbed_page import BELOW, OWN_SCROLL
 from qwendesk.widgets.tasks import window_tasks
 
 _ROWS_AT_ONCE = 16

@@ -1,0 +1,174 @@
+"""A page of the window with tabs beside its title."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from qwendesk.widgets.buttons import describe
+from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.scroll_area import SCROLL_BAR, steady_scroll_area
+
+_WIDEST = 1136
+OWN_SCROLL: Final = 20
+"""Width in pixels of the scroll bar of a tab that scrolls itself, with the gap before it."""
+BELOW: Final = 24
+"""Pixels below the last thing of a tab."""
+_HEAD_GAP = 24
+_MARGIN, _NARROW_MARGIN = 40, 16
+_NARROW = 800
+"""Below this width of the page its margins are narrow."""
+
+
+class TabbedPage(QWidget):
+    """A page with a title, tabs, and a corner widget at the right. `tab_shown` carries the key of the opened tab."""
+
+    tab_shown = Signal(str)
+    height_changed = Signal(int)
+
+    def __init__(self, name: str, title: str, tabs_name: str, order: Sequence[str], corner: QWidget) -> None:
+        """`name` begins the object names, `tabs_name` is the accessible name of the tabs, `order` has their keys."""
+        super().__init__()
+        self.setProperty("kind", "page")
+        self._name, self._order = name, tuple(order)
+        self._keys: list[str] = []
+        self._buttons: dict[str, QPushButton] = {}
+        self._is_below = False
+        """Whether the tabs are below the title."""
+        self._margins: list[tuple[QLayout, int]] = []
+        """Layouts with the margins of the page, and the width added to the right margin of each."""
+        self._title = QLabel(title)
+        self._title.setProperty("kind", "pagetitle")
+        self._tabs_holder = QWidget()
+        self._tabs_holder.setObjectName(f"{name}.tabs")
+        self._tabs_holder.setAccessibleName(tabs_name)
+        self._tabs = FlowLayout(self._tabs_holder, spacing=4)
+        holder = QWidget()
+        holder.setMaximumWidth(_WIDEST)
+        self._head = QGridLayout(holder)
+        self._head.setContentsMargins(0, 0, 0, 0)
+        self._head.setHorizontalSpacing(_HEAD_GAP)
+        self._head.setVerticalSpacing(8)
+        self._head.setColumnStretch(2, 1)
+        self._head.addWidget(self._title, 0, 0)
+        self._head.addWidget(self._tabs_holder, 0, 1)
+        self._head.addWidget(corner, 0, 2)
+        self._corner = corner
+        self._alerts = QVBoxLayout()
+        self._alerts.setContentsMargins(0, 0, 0, 0)
+        head_row = _centred(holder)
+        self._margins += [(head_row, SCROLL_BAR), (self._alerts, SCROLL_BAR)]
+        self._stack = QStackedWidget()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 16, 0, 0)
+        column.setSpacing(12)
+        column.addLayout(head_row)
+        column.addLayout(self._alerts)
+        column.addWidget(self._stack, 1)
+
+    @property
+    def shown_tab(self) -> str:
+        """Key of the open tab; "" before there is one."""
+        return self._keys[self._stack.currentIndex()] if self._keys else ""
+
+    def add_tab(self, key: str, title: str, widget: QWidget, *, scrolls: bool = True) -> None:
+        """Add a tab at its place in the page's order.
+
+        Pass `scrolls=False` if `widget` scrolls itself. It gets OWN_SCROLL more width, for its scroll bar and a gap.
+        """
+        place = sum(self._order.index(each) < self._order.index(key) for each in self._keys)
+        button = QPushButton(title)
+        button.setProperty("kind", "tab")
+        button.setCheckable(True)
+        button.setAutoDefault(False)
+        describe(button, f"{self._name}.tab.{key}", title)
+        button.clicked.connect(lambda: self.show_tab(key))
+        self._buttons[key] = button
+        self._keys.insert(place, key)
+        self._tabs.insertWidget(place, button)
+        frame, row = _framed(widget, _WIDEST if scrolls else _WIDEST + OWN_SCROLL, BELOW if scrolls else 0)
+        self._margins.append((row, 0 if scrolls else SCROLL_BAR - OWN_SCROLL))
+        self._set_margins()
+        self._stack.insertWidget(place, steady_scroll_area(frame) if scrolls else frame)
+        self._stack.setCurrentIndex(0)
+        self._check(self._keys[0])
+
+    def show_tab(self, key: str) -> None:
+        """Open a tab. Raises ValueError if it wasn't added."""
+        self._stack.setCurrentIndex(self._keys.index(key))
+        self._check(key)
+        self.tab_shown.emit(key)
+
+    def set_tab_title(self, key: str, title: str) -> None:
+        self._buttons[key].setText(title)
+        self._buttons[key].setAccessibleName(title)
+        self._place_tabs()
+
+    def set_alerts(self, widget: QWidget) -> None:
+        """Put `widget` above all tabs."""
+        self._alerts.addWidget(widget)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._set_margins()
+        self._place_tabs()
+        self.height_changed.emit(self.height())
+
+    def _place_tabs(self) -> None:
+        """Place the tabs beside the title, or below it if they would wrap there."""
+        tabs, margins = self._tabs_holder, self._margins[0][0].contentsMargins()
+        room = min(self.width() - margins.left() - margins.right(), _WIDEST)
+        needed = self._title.sizeHint().width() + tabs.sizeHint().width() + self._corner_width()
+        is_below = needed + 2 * _HEAD_GAP > room
+        row, column, columns = (1, 0, 3) if is_below else (0, 1, 1)
+        if self._is_below != is_below:
+            self._is_below = is_below
+            self._head.addWidget(tabs, row, column, 1, columns)
+
+    def _corner_width(self) -> int:
+        """Return the width that the corner needs. One that is shortened where there is no room needs none."""
+        is_shortened = self._corner.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Ignored
+        return 0 if is_shortened else self._corner.sizeHint().width()
+
+    def _set_margins(self) -> None:
+        margin = _MARGIN if self.width() >= _NARROW else _NARROW_MARGIN
+        for layout, right in self._margins:
+            above, below = layout.contentsMargins().top(), layout.contentsMargins().bottom()
+            layout.setContentsMargins(margin, above, margin + right, below)
+
+    def _check(self, key: str) -> None:
+        # Not an exclusive QButtonGroup, because the Tab key reaches only its checked button.
+        for name, button in self._buttons.items():
+            button.setChecked(name == key)
+
+
+def _framed(widget: QWidget, widest: int, below: int) -> tuple[QWidget, QLayout]:
+    """Return `widget` in a column of at most `widest` pixels, and the layout that gets the page's margins."""
+    holder = QWidget()
+    holder.setProperty("kind", "column")
+    widget.setMaximumWidth(widest)
+    row = _centred(widget)
+    row.setContentsMargins(0, 4, 0, below)
+    holder.setLayout(row)
+    return holder, row
+
+
+def _centred(widget: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addStretch(1)
+    row.addWidget(widget, 1000)
+    row.addStretch(1)
+    return row
