@@ -46,12 +46,12 @@ def differences(base: str, text: str) -> Differences:
     added = missing = 0
     matcher = difflib.SequenceMatcher(None, _without_gaps(before), _without_gaps(after), autojunk=False)
     for kind, low, high, first, last in matcher.get_opcodes():
-        piece, differs = "".join(after[first:last]), kind != "equal" and not piece.isspace()
+        piece = "".join(after[first:last])
         if kind != "equal":
             added += len(piece.split())
             missing += len("".join(before[low:high]).split())
         if piece:
-            runs.append(TextRun(piece, differs))
+            runs.append(TextRun(piece, differs=kind != "equal" and not piece.isspace()))
     return Differences(tuple(runs), added, missing)
 
 
