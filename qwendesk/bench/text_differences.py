@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-_WORDS = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
+_WORDS = re.compile(r"\s*(?:\w+|[^\w\s])")
 """Words and single other characters, each with the white space before it; joined they are the text."""
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _MOST_PIECES = 4_000
@@ -23,7 +23,7 @@ class Differences(msgspec.Struct, frozen=True):
     """A text as runs, and how much of it is different."""
 
     runs: tuple[TextRun, ...] = ()
-    """Joined, they are the text."""
+    """Joined, they are the text without white space at its ends."""
     n_added: int = 0
     """Words of the text that the other one doesn't have at this place."""
     n_missing: int = 0
@@ -39,6 +39,7 @@ def differences(base: str, text: str) -> Differences:
 
     Takes up to a second for texts of a few thousand words that have little in common.
     """
+    base, text = base.strip(), text.strip()
     before, after = _WORDS.findall(base), _WORDS.findall(text)
     if max(len(before), len(after)) > _MOST_PIECES:
         before, after = _LINES.findall(base), _LINES.findall(text)
@@ -51,7 +52,7 @@ def differences(base: str, text: str) -> Differences:
             added += len(piece.split())
             missing += len("".join(before[low:high]).split())
         if piece:
-            runs.append(TextRun(piece, differs=kind != "equal" and not piece.isspace()))
+            runs.append(TextRun(piece, differs=kind != "equal"))
     return Differences(tuple(runs), added, missing)
 
 
