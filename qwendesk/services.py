@@ -35,10 +35,17 @@ from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.self_test import AskQuestion, SelfTest
 from qwendesk.engines.services import InstalledEngines, build_installed, build_self_test
+from qwendesk.games.expert_move import experts_on_cpu
+from qwendesk.games.rules import ProgramMemory, VramPressure, may_count
+from qwendesk.games.service import GameMode, GameSources
+from qwendesk.hardware.probes.full_screen import full_screen_program
+from qwendesk.hardware.programs import running_programs
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hardware.spill import SpillState
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
+from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.services import MeterServices, MeterSource
 from qwendesk.meters.services import build_services as build_meter_services
 from qwendesk.settings.privacy_service import PrivacyService
@@ -66,6 +73,7 @@ class Services(msgspec.Struct):
     pending_load: PendingLoadService
     commands: CommandService
     idle_unload: IdleUnload
+    game_mode: GameMode
     privacy: PrivacyService
     pc_trial: PcTrial
 
@@ -80,12 +88,14 @@ def build_services(
     decide: Decide | None = None,
     make_client: Callable[[], EngineClient] | None = None,
     meter_source: MeterSource | None = None,
+    game_sources: GameSources | None = None,
     pc_trial: PcTrial | None = None,
 ) -> Services:
     """Build all services; nothing runs yet. Needs a running event loop.
 
     Without `engines` there is no choice of engine. `decide` replaces the planner. `make_client` starts the worker of
-    the self-test. `pc_trial` replaces the trial of the engines and models of this PC.
+    the self-test. `game_sources` replaces what game mode sees of other programs. `pc_trial` replaces the trial of the
+    engines and models of this PC.
     """
     # Imported here because the Hub's library takes half a second to import and some commands don't need it.
     from qwendesk.models.library_service import LibraryService  # noqa: PLC0415
@@ -185,6 +195,15 @@ def build_services(
     closing.push_async_callback(pending_load.close)
     idle_unload = IdleUnload(engine, settings)
     closing.push_async_callback(idle_unload.close)
+    game_mode = GameMode(
+        engine,
+        settings,
+        game_sources
+        or GameSources(running_programs, full_screen_program, lambda: vram_pressure(meters.service.state.value)),
+        is_answering=lambda: chat.chat.busy or answers.is_answering,
+        move_experts=lambda report: experts_on_cpu(report, engine.read_files),
+    )
+    closing.push_async_callback(game_mode.close)
     make_client = make_client or (engines.client if engines is not None else WorkerClient)
     self_test = build_self_test(make_client, decide, ask_in_new_chat)
     pc_trial = pc_trial or PcTrial(
@@ -194,9 +213,29 @@ def build_services(
     )
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
-        CommandService(pending_load, models.load_options.options_named), idle_unload,
+        CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
         PrivacyService(), pc_trial,
     )  # fmt: skip
+
+
+def vram_pressure(meters: MeterState) -> VramPressure:
+    """Return what the meters say of the video memory, as game mode takes it."""
+    short = (SpillState.NEAR_LIMIT, SpillState.SPILLING, SpillState.SUSPECTED)
+    return VramPressure(
+        is_short=meters.state in short,
+        programs=tuple(ProgramMemory(each.name, each.pid, each.n_bytes) for each in meters.consumers),
+        free_bytes=sum(bar.total_bytes - bar.used_bytes for bar in meters.bars) if meters.bars else None,
+        spilled_bytes=sum(bar.excess_bytes for bar in meters.bars),
+    )
+
+
+def programs_on_gpus(meters: MeterState) -> tuple[str, ...]:
+    """Return the names of other programs that use a GPU now, those with the most memory first."""
+    gpus = meters.snapshot.gpus if meters.snapshot is not None else ()
+    used: dict[str, int] = {}
+    for row in (row for gpu in gpus for row in gpu.processes or ()):
+        used[row.name] = used.get(row.name, 0) + (row.dedicated_bytes or 0)
+    return tuple(name for name in sorted(used, key=lambda name: -used[name]) if may_count(name))
 
 
 async def preferred_engine(*, try_all: bool = False) -> EngineChoiceService:

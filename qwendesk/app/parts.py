@@ -31,6 +31,8 @@ from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.view.wiring import EnginesView
+from qwendesk.games.service import GameSources
+from qwendesk.games.view.wiring import GamesView
 from qwendesk.help.view.wiring import GuideOpener
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.services import MeterSource
@@ -38,7 +40,7 @@ from qwendesk.meters.view.wiring import MeterViews
 from qwendesk.meters.view.wiring import build_views as build_meter_views
 from qwendesk.models.offers import unused_gpus
 from qwendesk.models.view.wiring import ModelsView, build_models_view
-from qwendesk.services import Services, build_services
+from qwendesk.services import Services, build_services, programs_on_gpus
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
 from qwendesk.widgets.actions import COMMANDS, install
@@ -68,6 +70,7 @@ class Parts(msgspec.Struct):
         self.chats.start(may_reopen=may_reopen)
         self.models.start()
         self.services.meters.service.start()
+        self.services.game_mode.start()
         self.desktop.start()
 
     def begin(self) -> None:
@@ -85,9 +88,12 @@ class Parts(msgspec.Struct):
         self.models.no_model_strip.begin()
 
     async def _load_again(self, last: LoadOptions) -> None:
-        """Load the last model with its current profile, unless the user has chosen another model meanwhile."""
+        """Load the last model with its current profile, unless the user has chosen another model meanwhile.
+
+        While a program runs that the user wants to have the memory, the model waits for its end.
+        """
         options = await self.models.services.load_options.options_again(last)
-        if not self.engine.was_load_requested:
+        if not self.engine.was_load_requested and not await self.services.game_mode.holds_first_load():
             await self.engine.load(options)
 
     async def _prepare_again(self, last: LoadOptions) -> None:
@@ -110,6 +116,7 @@ def build(
     *,
     decide: Decide | None = None,
     meter_source: MeterSource | None = None,
+    game_sources: GameSources | None = None,
     make_client: Callable[[], EngineClient] | None = None,
     engines: EngineChoiceService | None = None,
     settings: SettingsService | None = None,
@@ -127,6 +134,7 @@ def build(
         decide=decide,
         make_client=make_client,
         meter_source=meter_source,
+        game_sources=game_sources,
         pc_trial=pc_trial,
     )
     tasks = Tasks()
@@ -160,7 +168,14 @@ def build(
     install(window, {"test_engine": engines_view.test, "copy_diagnostics": engines_view.page.copy_all})
     bind_field(engines_view.page, meters.service.state, lambda state: state.snapshot, engines_view.show_snapshot)
     bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
-    settings_view = _add_settings(services, models, window, closing)
+    games = GamesView(
+        services.game_mode,
+        services.settings.state,
+        engine.observed,
+        engine.question_waits,
+        lambda: programs_on_gpus(meters.service.state.value),
+    )
+    settings_view = _add_settings(services, models, games, window, closing)
     bind_field(engines_view, chat.state, lambda state: state.settings, lambda _settings: engines_view.update_commands())
     _add_inspector(chats, engines_view, models, services, window)
     for search_asked in (engines_view.models_search_asked, chats.model_search_asked):
@@ -190,6 +205,7 @@ def build(
         presenter.show_snapshot(meters.service.state.value.snapshot)
         presenter.list.help_asked.connect(guide.open_graphics_help)
     desktop = build_desktop(window, chats, services.settings, models, closing)
+    _join_games(games, window, settings_view, desktop)
     # Registered last, so that the running answer and the window's coroutines end first: they use everything else.
     closing.push_async_callback(tasks.close)
     closing.push_async_callback(chat.stop)
@@ -211,7 +227,9 @@ def build(
     )
 
 
-def _add_settings(services: Services, models: ModelsView, window: MainWindow, closing: AsyncExitStack) -> SettingsView:
+def _add_settings(
+    services: Services, models: ModelsView, games: GamesView, window: MainWindow, closing: AsyncExitStack
+) -> SettingsView:
     """Add the settings page to the bottom of the rail, and connect what leads to it."""
     settings = services.settings
     view = SettingsView(
@@ -219,6 +237,7 @@ def _add_settings(services: Services, models: ModelsView, window: MainWindow, cl
         services.privacy,
         models.make_folders_section,
         models.make_token_section,
+        games.make_section,
         remarks=lambda: missing_tray_remark(settings.options),
     )
     closing.callback(view.appearance.close)
@@ -312,6 +331,15 @@ def _join_models(
     install(window, {"downloads": lambda: open_tab("downloads")})
     connect_picker(window, models, engine, engines_view, lambda: open_tab("pc"))
     connect_last_model(window, models.services, engine)
+
+
+def _join_games(games: GamesView, window: MainWindow, settings_view: SettingsView, desktop: DesktopIntegration) -> None:
+    """Show what game mode does."""
+    games.setParent(window)
+    games.notice_made.connect(window.add_notice)
+    games.rules_asked.connect(lambda: settings_view.open_at("games"))
+    games.tray_text_changed.connect(desktop.tray.icon.setToolTip)
+    games.start()
 
 
 def _join_help(guide: GuideOpener, window: MainWindow, models: ModelsView, meters: MeterService) -> None:

@@ -11,7 +11,18 @@ import msgspec
 from qwendesk.core.settings import Setting
 
 _LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
-_CHATS, _ENGINE = "Chats", "Engine"
+_CHATS, _GAMES, _ENGINE = "Chats", "Games and other programs", "Engine"
+
+GameAction = Literal["unload", "experts", "keep"]
+"""What happens to the model while a program runs: it is unloaded, its experts move to the CPU, or nothing."""
+
+
+class ProgramRule(msgspec.Struct, frozen=True):
+    """What happens to the model while one program runs."""
+
+    name: str
+    """File name of the program, with or without ".exe"."""
+    action: GameAction
 
 
 class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,9 +111,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = 8
     offline: Annotated[
         bool,
-        Setting(
-            "Offline", "", "Never use the network: no search, downloads or update checks.", _NETWORK, basic=True
-        ),
+        Setting("Offline", "", "Never use the network: no search, downloads or update checks.", _NETWORK, basic=True),
     ] = False
     look_up_weekly: Annotated[
         bool,
@@ -163,6 +172,69 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             basic=True,
         ),
     ] = 1.0
+    game_mode: Annotated[
+        bool,
+        Setting(
+            "Make room for games",
+            "",
+            "Take the model off the graphics card while another program needs it. A running answer ends first, and "
+            "your chats are kept, so nothing is processed again afterwards.",
+            _GAMES,
+            basic=True,
+        ),
+    ] = True
+    game_trigger: Annotated[
+        Literal["growing", "full_screen", "listed"],
+        Setting(
+            "Which programs count",
+            "",
+            "Which programs the model makes room for.",
+            _GAMES,
+            basic=True,
+            choice_help={
+                "growing": "Listed programs. While QwenDesk isn't in front and less than 0.5 GB of VRAM is free or the "
+                "model spills, also a program that has taken 1 GB of VRAM since the model was loaded, or 0.5 GB in "
+                "full screen.",
+                "full_screen": "Listed programs. While QwenDesk isn't in front and less than 0.5 GB of VRAM is free or "
+                "the model spills, also a full-screen program that has taken 0.5 GB of VRAM since the model was "
+                "loaded.",
+                "listed": "Only the programs in the list below.",
+            },
+        ),
+    ] = "growing"
+    game_action: Annotated[
+        Literal["unload", "experts"],
+        Setting(
+            "What the model does",
+            "",
+            "What happens to the model. The list below can say something else for a program.",
+            _GAMES,
+            basic=True,
+            choice_help={
+                "unload": "The model is unloaded, and all its memory is free. Questions wait, unless you choose Load "
+                "anyway.",
+                "experts": "The experts of the model move to the CPU, so you can still chat, more slowly. The model is "
+                "unloaded if it has no experts on the GPU, if RAM is too short for them, or if that isn't enough.",
+            },
+        ),
+    ] = "unload"
+    game_return: Annotated[
+        Literal["next_message", "automatic"],
+        Setting(
+            "When the program has ended",
+            "",
+            "When an unloaded model is loaded again.",
+            _GAMES,
+            basic=True,
+            choice_help={
+                "next_message": "Your next message loads the model. A game that you restart isn't slowed down by a "
+                "load.",
+                "automatic": "The model loads a few seconds after the program has ended.",
+            },
+        ),
+    ] = "next_message"
+    game_programs: tuple[ProgramRule, ...] = ()
+    """The list of programs with a rule of their own. The settings page edits it in a card of its own."""
     load_last_model: Annotated[
         bool,
         Setting(

@@ -61,7 +61,13 @@ class IdleUnloaded(msgspec.Struct, frozen=True):
     options: LoadOptions | None
 
 
-EngineEvent = AnyEvent | WorkerStarting | WorkerExited | LoadAsked | LoadFailed | IdleUnloaded
+class QuestionsHeld(msgspec.Struct, frozen=True):
+    """From now on questions to an unloaded model wait, or no longer do."""
+
+    held: bool
+
+
+EngineEvent = AnyEvent | WorkerStarting | WorkerExited | LoadAsked | LoadFailed | IdleUnloaded | QuestionsHeld
 """Everything that can change the state: events of the worker, and what the client reports about it."""
 
 
@@ -73,6 +79,8 @@ class EngineState(msgspec.Struct, frozen=True):
     """The loaded model; None unless READY or ANSWERING."""
     idle_unloaded: LoadOptions | None = None
     """The options of an idle unload: the next question loads the model again with them."""
+    questions_held: bool = False
+    """Whether a question to an unloaded model waits, because another program needs the memory."""
     load_fraction: float = 0.0
     load_stage: str = ""
     failure: LoadFailure | None = None
@@ -105,10 +113,12 @@ def reduce(state: EngineState, event: EngineEvent) -> EngineState:
         case LoadAsked(options=options):
             return replace(
                 state, phase=Phase.LOADING, requested=options, report=None, idle_unloaded=None, failure=None,
-                load_fraction=0.0, load_stage="",
+                questions_held=False, load_fraction=0.0, load_stage="",
             )  # fmt: skip
         case IdleUnloaded(options=options):
-            return replace(state, idle_unloaded=options)
+            return replace(state, idle_unloaded=options, questions_held=state.questions_held and options is not None)
+        case QuestionsHeld(held=held):
+            return replace(state, questions_held=held)
         case LoadProgress(stage=stage, fraction=fraction) if state.phase is Phase.LOADING:
             return replace(state, load_stage=stage, load_fraction=fraction)
         case Loaded(report=report):

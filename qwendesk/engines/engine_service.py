@@ -25,6 +25,7 @@ from qwendesk.engine.state import (
     IdleUnloaded,
     LoadAsked,
     LoadFailed,
+    QuestionsHeld,
     WorkerExited,
     reduce,
 )
@@ -33,6 +34,7 @@ from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_retry import next_step
 from qwendesk.hardware.ladder import ModelShape, StepDown
 from qwendesk.hardware.layer_split import usable_gpus
+from qwendesk.hub.draft_head_pairing import find_draft_head
 from qwendesk.hub.mmproj_pairing import find_mmproj
 
 Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
@@ -45,10 +47,11 @@ OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
 """Returns the load options for a model file."""
 
 
-async def with_mmproj(model: Path) -> LoadOptions:
-    """Return the options for a model and the mmproj file in its folder."""
+async def with_companions(model: Path) -> LoadOptions:
+    """Return the options for a model with the mmproj file and the draft head in its folder."""
     mmproj = await asyncio.to_thread(find_mmproj, model)
-    return LoadOptions(model=str(model), mmproj=str(mmproj or ""))
+    head = await asyncio.to_thread(find_draft_head, model)
+    return LoadOptions(model=str(model), mmproj=str(mmproj or ""), draft_model=str(head or ""))
 
 
 async def _nothing() -> None:
@@ -87,7 +90,7 @@ class EngineService:
         self._decide, self._check = decide, check
         self.read_files = read_files
         """Reads the headers of a model and its vision file; blocks."""
-        self.options_for: OptionsFor = with_mmproj
+        self.options_for: OptionsFor = with_companions
         """The window replaces this with a function that knows the library, repaired templates and profiles."""
         self.with_saved_options: Callable[[LoadOptions], LoadOptions] = lambda options: options
         """Returns the options with the changes that the user saved for their model. Set by the window."""
@@ -106,6 +109,9 @@ class EngineService:
         self._n_loads = 0
         self._is_settled = asyncio.Event()
         self._is_settled.set()
+        self._n_waiting = 0
+        self.question_waits = Observed(False)
+        """Whether a question waits for a load or, while questions are held, for their release."""
         self._tasks: set[asyncio.Task[Any]] = set()
         """Background tasks: loads after a crash or for a question to an unloaded model, and searches for a retry."""
         self._unsubscribe = client.subscribe(self._on_event)
@@ -137,8 +143,7 @@ class EngineService:
                 return await self._load(ticket, options)
         finally:
             self._n_loads -= 1
-            if self._n_loads == 0:
-                self._is_settled.set()
+            self._settle()
 
     async def load_file(self, model: Path) -> LoadReport | LoadFailure:
         """Load a model file with the options that `options_for` returns."""
@@ -185,6 +190,7 @@ class EngineService:
         """Unload the model by stopping the worker, which frees all its memory."""
         self._apply(IdleUnloaded(None))
         self._to_restore = None
+        self._settle()
         await self.cancel_load()
         await self._unload()
 
@@ -207,16 +213,37 @@ class EngineService:
         """Start loading the remembered model; return False if there is none.
 
         Uses its previous options with what the user has saved since. Wait for the end of the load with
-        `wait_until_settled`.
+        `wait_until_settled`. While questions are held, the load starts when they are released.
         """
         if self.state.idle_unloaded is None:
             return False
-        self._load_in_background(self.with_saved_options(self.state.idle_unloaded))
+        if self.state.questions_held:
+            self._is_settled.clear()
+        else:
+            self._load_in_background(self.with_saved_options(self.state.idle_unloaded))
         return True
 
+    def hold_questions(self) -> None:
+        """Let questions to an unloaded model wait until `release_questions`, or until the user loads a model."""
+        self._apply(QuestionsHeld(held=True))
+
+    def release_questions(self, *, load: bool = False) -> None:
+        """End `hold_questions`. If a question waits, or with `load`, start loading the remembered model."""
+        self._apply(QuestionsHeld(held=False))
+        if not ((load or self.question_waits.value) and self.reload_idle()):
+            self._settle()
+
     async def wait_until_settled(self) -> None:
-        """Wait until nothing is being loaded or restarted."""
-        await self._is_settled.wait()
+        """Wait until nothing is being loaded or restarted, and no question is held."""
+        if self._is_settled.is_set():
+            return
+        self._n_waiting += 1
+        self.question_waits.set(True)
+        try:
+            await self._is_settled.wait()
+        finally:
+            self._n_waiting -= 1
+            self.question_waits.set(self._n_waiting > 0)
 
     async def close(self) -> None:
         """Stop the worker and all tasks. The service can't be used afterwards."""
@@ -227,6 +254,11 @@ class EngineService:
         await self._client.close()
         self._unsubscribe()
         await self._cancel_tasks()
+
+    def _settle(self) -> None:
+        """Let those go on who wait for loads, if none is running."""
+        if self._n_loads == 0:
+            self._is_settled.set()
 
     async def _load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
         if ticket != self._latest_ticket:

@@ -72,6 +72,8 @@ class MeterState(msgspec.Struct, frozen=True, kw_only=True):
     shared: tuple[Segment, ...] = ()
     """The memory of GPU and CPU, if the model is on GPUs that use the RAM."""
     spill: Spill | None = None
+    consumers: tuple[VramConsumer, ...] = ()
+    """What took memory of the model's GPUs since the load."""
     answering: bool = False
     tok_s: float | None = None
     """Decode speed now; None while no answer is generated."""
@@ -179,20 +181,25 @@ def other_processes(gpu: GpuReading, pid: int | None) -> dict[int, ProcessMemory
 
 def new_consumer(before: GpuReading, now: GpuReading, pid: int | None) -> VramConsumer | None:
     """Return the program that took the most memory of this GPU between two readings; None if none took much."""
+    return max(new_consumers(before, now, pid), key=lambda consumer: consumer.n_bytes, default=None)
+
+
+def new_consumers(before: GpuReading, now: GpuReading, pid: int | None) -> tuple[VramConsumer, ...]:
+    """Return the programs that took much memory of this GPU between two readings, without the engine (`pid`).
+
+    Where the system reports no programs, all of them together are one without a name.
+    """
     earlier, later = other_processes(before, pid), other_processes(now, pid)
-    grown = [
+    grown = tuple(
         VramConsumer(row.name, row.pid, (row.dedicated_bytes or 0) - (earlier[row.pid].dedicated_bytes or 0))
         if row.pid in earlier
         else VramConsumer(row.name, row.pid, row.dedicated_bytes or 0)
         for row in later.values()
-    ]
-    best = max(grown, key=lambda consumer: consumer.n_bytes, default=None)
-    if best is not None and best.n_bytes >= _GROWN_BYTES:
-        return best
+    )
     if later or before.used_bytes is None or now.used_bytes is None:
-        return None
+        return tuple(consumer for consumer in grown if consumer.n_bytes >= _GROWN_BYTES)
     rest = _bytes_of_others(now, pid) - _bytes_of_others(before, pid)
-    return VramConsumer("", None, rest) if rest >= _GROWN_BYTES else None
+    return (VramConsumer("", None, rest),) if rest >= _GROWN_BYTES else ()
 
 
 def _bytes_of_others(gpu: GpuReading, pid: int | None) -> int:

@@ -27,6 +27,7 @@ from qwendesk.meters.meter_state import (
     gpu_allocation,
     gpu_bar,
     new_consumer,
+    new_consumers,
     shared_memory,
     used_devices,
 )
@@ -189,6 +190,12 @@ class MeterService:
             bars=tuple(bar for bar in bars if bar is not None),
             shared=shared_memory(snapshot, report) if spill_state is SpillState.UNIFIED else (),
             spill=self._spill(snapshot, pid, spill_state),
+            consumers=tuple(
+                consumer
+                for gpu in snapshot.gpus
+                if gpu.key in self._watched
+                for consumer in new_consumers(self._watched[gpu.key].first, gpu, pid)
+            ),
             answering=self._answers.is_answering,
             tok_s=self._answers.decode_tok_s,
             threads=report.options.n_threads or snapshot.system.cpu_cores if report is not None else None,

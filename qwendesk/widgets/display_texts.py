@@ -34,7 +34,10 @@ def model_label(state: EngineState) -> str:
         return tr("Loading {0} · {1}%", _name_of(state.requested.model), round(state.load_fraction * 100))
     if state.idle_unloaded is not None:
         model = state.idle_unloaded.model
-        return tr("{0} · loads with your next message", tr("Built-in demo") if is_demo(model) else Path(model).stem)
+        name = tr("Built-in demo") if is_demo(model) else Path(model).stem
+        if state.questions_held:
+            return tr("{0} · unloaded for another program", name)
+        return tr("{0} · loads with your next message", name)
     return tr("Choose a model")
 
 
@@ -82,7 +85,7 @@ def stats_text(answer: Answer) -> str:
         else "",
     ]
     text = " · ".join(part for part in parts if part)
-    if answer.stop_reason in (None, "eos", "stop_string", "repetition"):  # a note says the last one
+    if answer.stop_reason in (None, "eos", "stop_string", "tool_calls", "repetition"):  # a note says the last one
         return text
     return " · ".join(part for part in (text, stop_text(answer.stop_reason)) if part)
 

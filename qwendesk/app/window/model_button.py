@@ -53,6 +53,8 @@ class ModelButton(QPushButton):
         tip = tr("Choose a model")
         if state.report is not None:
             tip = tr("{0}\nClick to choose another model", state.report.options.model)
+        elif state.questions_held:
+            tip = tr("Unloaded while another program needs the memory.\nClick to choose another model")
         elif state.idle_unloaded is not None:
             tip = tr("Ejected to free memory. Loads again with your next message.\nClick to choose another model")
         describe(self, "model.button", tr("Model: {0}", label), tip, COMMANDS["model_menu"].shortcut)

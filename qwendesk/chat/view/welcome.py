@@ -127,7 +127,11 @@ class WelcomePage(QWidget):
         elif is_unloaded and state.idle_unloaded is not None:
             model = state.idle_unloaded.model
             name = tr("The built-in demo") if is_demo(model) else Path(model).stem
-            self._show_text(tr("{0} isn't loaded at the moment. It loads again when you send a message.", name))
+            self._show_text(
+                tr("{0} is unloaded while another program needs the memory. Messages wait until it has ended.", name)
+                if state.questions_held
+                else tr("{0} isn't loaded at the moment. It loads again when you send a message.", name)
+            )
             self._suggest(DEMO_QUESTIONS if is_demo(model) else REAL_QUESTIONS)
         else:
             self._show_ways()

@@ -30,6 +30,8 @@ _SCROLL_BAR = 12
 """Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
 _AFTER_NETWORK = "Network"
 """The cards of model folders and access token come after this section."""
+_AFTER_GAMES = "Games and other programs"
+"""The card of programs comes after this section."""
 
 
 class SettingsPage(QWidget):
@@ -45,6 +47,7 @@ class SettingsPage(QWidget):
         settings: SettingsService,
         folders: TitledCard,
         token: TitledCard,
+        programs: TitledCard,
         privacy: PrivacySection,
         remarks: Callable[[], dict[str, str]],
     ) -> None:
@@ -55,7 +58,7 @@ class SettingsPage(QWidget):
         self._wide: list[QWidget] = []
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, TitledCard] = {}
-        self._folders, self._token, self._privacy = folders, token, privacy
+        self._folders, self._token, self._programs, self._privacy = folders, token, programs, privacy
         self._nothing = QLabel()
         self._nothing.setWordWrap(True)
         self._nothing.setProperty("kind", "lead")
@@ -82,9 +85,14 @@ class SettingsPage(QWidget):
         self._privacy.ask()
 
     def open_at(self, part: str) -> None:
-        """Scroll to one part: "token", "folders" or "privacy"."""
+        """Scroll to one part: "token", "folders", "games" or "privacy"."""
         self._search.clear()
-        section = {"token": self._token, "folders": self._folders, "privacy": self._privacy}[part]
+        section = {
+            "token": self._token,
+            "folders": self._folders,
+            "games": self._sections[_AFTER_GAMES],
+            "privacy": self._privacy,
+        }[part]
         self._area.ensureWidgetVisible(section, 0, 40)
         field = section.focusProxy()
         if field is not None:
@@ -144,6 +152,8 @@ class SettingsPage(QWidget):
             if name == _AFTER_NETWORK:
                 column.addWidget(self._folders)
                 column.addWidget(self._token)
+            if name == _AFTER_GAMES:
+                column.addWidget(self._programs)
         column.addWidget(self._privacy)
         column.addStretch(1)
         return inner
@@ -171,10 +181,10 @@ class SettingsPage(QWidget):
         for name, section in self._sections.items():
             rows = [row for row in self._rows.values() if row.entry.setting.section == name]
             section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
-        self._folders.setVisible(not query or self._folders.matches(query))
-        self._token.setVisible(not query or self._token.matches(query))
-        self._privacy.setVisible(not query or self._privacy.matches(query))
-        shown = (*self._sections.values(), self._folders, self._token, self._privacy)
+        cards = (self._folders, self._token, self._programs, self._privacy)
+        for card in cards:
+            card.setVisible(not query or card.matches(query))
+        shown = (*self._sections.values(), *cards)
         self._nothing.setText(_nothing_text(query))
         self._nothing.setVisible(all(section.isHidden() for section in shown))
 

@@ -30,16 +30,20 @@ class SettingsView(QObject):
         privacy: PrivacyService,
         make_folders: Callable[[], TitledCard],
         make_token: Callable[[], TitledCard],
+        make_programs: Callable[[], TitledCard],
         remarks: Callable[[], dict[str, str]],
     ) -> None:
-        """`make_folders` and `make_token` build the cards of the model folders and of the access token.
+        """`make_folders`, `make_token` and `make_programs` build the cards of the model folders, of the access token
+        and of the programs that game mode has rules for.
 
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
         super().__init__()
 
         def build_page() -> SettingsPage:
-            page = SettingsPage(settings, make_folders(), make_token(), PrivacySection(privacy), remarks)
+            page = SettingsPage(
+                settings, make_folders(), make_token(), make_programs(), PrivacySection(privacy), remarks
+            )
             page.page_asked.connect(self.page_asked)
             page.restart_asked.connect(self.restart_asked)
             return page
@@ -49,6 +53,6 @@ class SettingsView(QObject):
         self.page = LazyPage(build_page)
 
     def open_at(self, part: str) -> None:
-        """Show one section of the settings page: "token", "folders" or "privacy"."""
+        """Show one section of the settings page: "token", "folders", "games" or "privacy"."""
         self.page_asked.emit("settings")
         self.page.page().open_at(part)

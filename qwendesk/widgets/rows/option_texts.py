@@ -33,6 +33,14 @@ _CHOICES = {
     "max": mark("Maximum"),
     "stop": mark("Stop"),
     "drop_oldest": mark("Drop the oldest"),
+    "growing": mark("Those that take VRAM"),
+    "full_screen": mark("Full screen"),
+    "listed": mark("Listed only"),
+    "unload": mark("Unload"),
+    "experts": mark("Experts to CPU"),
+    "keep": mark("Keep loaded"),
+    "next_message": mark("With my next message"),
+    "automatic": mark("Automatically"),
 }
 """Labels of values. Technical terms such as q8_0, mmap and yarn have none and are shown unchanged."""
 

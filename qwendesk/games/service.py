@@ -1,0 +1,328 @@
+"""GameMode: looks every two seconds whether another program needs the graphics card, and has the model make room."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.engine.state import EngineState, Phase
+from qwendesk.games.rules import (
+    Cause,
+    GameTrack,
+    Observation,
+    VramPressure,
+    accept,
+    bytes_when_over,
+    listed_programs,
+    next_track,
+    rule_of,
+)
+from qwendesk.hardware.programs import Program, is_same_program
+
+EVERY_S = 2.0
+"""Seconds between two looks."""
+
+
+class GameEngine(Protocol):
+    """The part of the engine service that game mode uses."""
+
+    @property
+    def state(self) -> EngineState: ...
+
+    @property
+    def observed(self) -> Observed[EngineState]: ...
+
+    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure: ...
+
+    async def unload_idle(self) -> None: ...
+
+    def load_with_next_message(self, options: LoadOptions) -> None: ...
+
+    def reload_idle(self) -> bool: ...
+
+    def hold_questions(self) -> None: ...
+
+    def release_questions(self, *, load: bool = False) -> None: ...
+
+
+class GameSettings(Protocol):
+    """The part of the app's settings that game mode uses."""
+
+    @property
+    def options(self) -> AppOptions: ...
+
+    def subscribe(self, callback: Callable[[AppOptions], None]) -> Callable[[], None]: ...
+
+    def change(self, changes: Mapping[str, Any]) -> None: ...
+
+
+class GameSources(msgspec.Struct, frozen=True):
+    """Where observations come from. The first two block and are called on another thread."""
+
+    running: Callable[[], tuple[Program, ...]]
+    full_screen: Callable[[], Program | None]
+    pressure: Callable[[], VramPressure]
+
+
+class GameState(msgspec.Struct, frozen=True):
+    """What game mode does at the moment, for the window."""
+
+    status: Literal["", "waiting", "unloaded", "experts"] = ""
+    """"waiting" for the end of an answer; "experts" if they were moved to the CPU; "" if nothing is to be done."""
+    program: str = ""
+    """The program that the model makes room for; "" if its name isn't known."""
+
+
+MoveExperts = Callable[[LoadReport], Awaitable[LoadOptions | None]]
+"""Returns how to load this model with all its experts on the CPU; None if it has none on a GPU or RAM is short."""
+
+
+class GameMode:
+    """Owns what is done to the model for other programs. Methods are called on the event loop's thread."""
+
+    def __init__(
+        self,
+        engine: GameEngine,
+        settings: GameSettings,
+        sources: GameSources,
+        *,
+        is_answering: Callable[[], bool],
+        move_experts: MoveExperts,
+    ) -> None:
+        """`is_answering` returns whether an answer is running or being prepared."""
+        self._engine, self._settings, self._sources = engine, settings, sources
+        self._is_answering, self._move_experts = is_answering, move_experts
+        self.state = Observed(GameState())
+        self._track = GameTrack()
+        self._pressure = VramPressure()
+        self._done: Cause | None = None
+        """The cause for which the model has made room."""
+        self._original: LoadOptions | None = None
+        """How the model was loaded before, while its experts are on the CPU."""
+        self._moved: LoadOptions | None = None
+        """How the model is loaded with its experts on the CPU."""
+        self._needed_bytes: int | None = None
+        """How much video memory is free once the cause has given its memory back."""
+        self._is_moving = False
+        """Whether the model is being loaded with its experts on the CPU."""
+        self._was_loaded = False
+        """Whether the user has loaded a model since the last look, beside whatever runs."""
+        self._is_in_front = False
+        self._phase = engine.state.phase
+        self._looking = asyncio.Lock()
+        self._polling: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._unsubscribe = (engine.observed.subscribe(self._on_engine), settings.subscribe(self._on_options))
+
+    def start(self) -> None:
+        """Begin to look regularly. Further calls do nothing."""
+        if self._polling is None:
+            self._polling = asyncio.get_running_loop().create_task(self._poll())
+
+    async def close(self) -> None:
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.gather(self._polling, return_exceptions=True)
+
+    def set_in_front(self, is_in_front: bool) -> None:
+        """Note whether the user works with QwenDesk, which keeps the model loaded while memory runs short."""
+        self._is_in_front = is_in_front
+
+    async def look(self) -> None:
+        """Look once, and do what follows from it. Waits for the end of a load that follows."""
+        async with self._looking:
+            state, options = self._engine.state, self._settings.options
+            if state.report is None and state.idle_unloaded is None and self._done is None and not self._was_loaded:
+                self._track = GameTrack(accepted=self._track.accepted)
+            else:
+                seen = await self._observe(options)
+                if self._was_loaded:
+                    self._was_loaded = False
+                    self._track = accept(self._track, (each.program for each in listed_programs(seen, options)))
+                self._pressure = seen.pressure
+                self._track = next_track(self._track, seen, options, self._needed_bytes)
+            await self._follow()
+
+    async def holds_first_load(self) -> bool:
+        """Hold the model that is to be loaded at start if a listed program runs. Return whether it is held."""
+        async with self._looking:
+            seen = await self._observe(self._settings.options)
+            cause = next(listed_programs(seen, self._settings.options), None)
+            if cause is None or cause.action != "unload":
+                return False
+            self._track = GameTrack(active=cause)
+            await self._follow()
+            return self._engine.state.questions_held
+
+    def load_anyway(self) -> None:
+        """Load the model as it was, and leave it loaded until the program has ended."""
+        done, original = self._done, self._original
+        self._accept()
+        if done is not None and done.action == "experts" and original is not None:
+            self._engine.load_with_next_message(original)
+            self._engine.reload_idle()
+        elif done is not None:
+            self._engine.release_questions(load=True)
+
+    def set_rule(self, program: str, action: GameAction | None) -> None:
+        """Save what happens while this program runs; None deletes its rule."""
+        rules = self._settings.options.game_programs
+        name = program.strip()
+        if not name:
+            return
+        new = () if action is None else (ProgramRule(name, action),)
+        if new and rule_of(self._settings.options, name) is not None:
+            changed = tuple(new[0] if is_same_program(rule.name, name) else rule for rule in rules)
+        else:
+            changed = (*(rule for rule in rules if not is_same_program(rule.name, name)), *new)
+        self._settings.change({"game_programs": changed})
+
+    def never_again(self) -> None:
+        """Keep the model loaded for the present program from now on, and load it as it was."""
+        program = self.state.value.program
+        self.load_anyway()
+        self.set_rule(program, "keep")
+
+    async def running_names(self) -> tuple[str, ...]:
+        """Return the names of the programs that run now, sorted."""
+        running = await asyncio.to_thread(self._sources.running)
+        return tuple(sorted({program.name for program in running}, key=str.casefold))
+
+    async def _poll(self) -> None:
+        while True:
+            self._wake.clear()
+            await self.look()
+            try:
+                await asyncio.wait_for(self._wake.wait(), EVERY_S)
+            except TimeoutError:
+                continue
+
+    async def _observe(self, options: AppOptions) -> Observation:
+        """Return what can be seen, without asking the system for what no rule needs."""
+        if not options.game_mode:
+            return Observation()
+        pressure = self._sources.pressure()
+        has_rules = any(rule.action != "keep" for rule in options.game_programs)
+        asks_running = has_rules or self._track.active is not None or bool(self._track.accepted)
+        asks_full_screen = options.game_trigger != "listed" and pressure.is_short and bool(pressure.programs)
+        return Observation(
+            running=await asyncio.to_thread(self._sources.running) if asks_running else (),
+            pressure=pressure,
+            full_screen=await asyncio.to_thread(self._sources.full_screen) if asks_full_screen else None,
+            is_in_front=self._is_in_front,
+        )
+
+    async def _follow(self) -> None:
+        """Bring the model into the state that the track asks for, once no answer is running."""
+        cause = self._track.active
+        if cause is None and self._done is None:
+            self.state.set(GameState())
+        elif cause is not None and self._done is not None and cause.action == self._done.action:
+            self._done = cause
+            self._show_done()
+        elif self._engine.state.report is not None and (
+            self._is_answering() or self._engine.state.phase is Phase.ANSWERING
+        ):
+            self.state.set(GameState("waiting", cause.program) if cause is not None else self.state.value)
+        elif cause is None:
+            self._give_back()
+        elif cause.action == "experts":
+            await self._put_experts_on_cpu(cause)
+        else:
+            await self._unload(cause)
+
+    async def _unload(self, cause: Cause) -> None:
+        """Unload the model and let questions wait. A model that is unloaded already stays remembered."""
+        report, original = self._engine.state.report, self._original
+        if report is None and self._engine.state.idle_unloaded is None:
+            return  # it is being loaded; the next look comes after that
+        self._track = msgspec.structs.replace(self._track, active=cause)  # experts that can't move are unloaded
+        freed = _gpu_bytes(report) if report is not None else 0
+        self._needed_bytes = bytes_when_over(cause, self._pressure, freed)
+        self._done = cause
+        self._engine.hold_questions()
+        await self._engine.unload_idle()
+        if original is not None and self._engine.state.idle_unloaded is not None:
+            self._engine.load_with_next_message(original)
+        self._original = self._moved = None
+        self._show_done()
+
+    async def _put_experts_on_cpu(self, cause: Cause) -> None:
+        """Load the model with its experts on the CPU; unload it if that isn't possible."""
+        report, original = self._engine.state.report, self._engine.state.requested
+        options = await self._move_experts(report) if report is not None else None
+        if report is not self._engine.state.report or self._is_answering():
+            return  # the next look decides anew
+        if options is None or report is None or original is None:
+            await self._unload(msgspec.structs.replace(cause, action="unload"))
+            return
+        self._done, self._original, self._moved = cause, original, options
+        before = self._pressure
+        self._is_moving = True
+        try:
+            result = await self._engine.load(options)
+        finally:
+            self._is_moving = False
+        if self._done is not cause:
+            return  # the user has loaded another model meanwhile
+        if isinstance(result, LoadFailure):
+            self._engine.load_with_next_message(original)
+            await self._unload(msgspec.structs.replace(cause, action="unload"))
+            return
+        self._needed_bytes = bytes_when_over(cause, before, _gpu_bytes(report) - _gpu_bytes(result))
+        self._show_done()
+
+    def _give_back(self) -> None:
+        """Let the model come back as it was."""
+        done, original, report = self._done, self._original, self._engine.state.report
+        self._forget()
+        if done is None:
+            return
+        if done.action == "unload":
+            self._engine.release_questions(load=self._settings.options.game_return == "automatic")
+        elif original is not None and (report is not None or self._engine.state.idle_unloaded is not None):
+            self._engine.load_with_next_message(original)
+            if report is not None:
+                self._engine.reload_idle()
+
+    def _show_done(self) -> None:
+        if self._done is not None:
+            status: Literal["unloaded", "experts"] = "unloaded" if self._done.action == "unload" else "experts"
+            self.state.set(GameState(status, self._done.program))
+
+    def _accept(self) -> None:
+        """Note that the user wants the model loaded beside the programs that run now."""
+        self._track = accept(self._track, ())
+        self._was_loaded = True
+        self._wake.set()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._done = self._original = self._moved = self._needed_bytes = None
+        self.state.set(GameState())
+
+    def _on_engine(self, state: EngineState) -> None:
+        was, self._phase = self._phase, state.phase
+        is_gone = state.report is None and state.idle_unloaded is None and state.engine_exit is None
+        if state.phase is Phase.LOADING and was is not Phase.LOADING and state.requested != self._moved:
+            self._accept()  # the user loads a model
+        elif self._done is not None and is_gone and not state.is_loading and not self._is_moving:
+            self._forget()  # the user has ejected the model
+        elif was is Phase.ANSWERING and state.phase is Phase.READY and self._track.active is not None:
+            self._wake.set()
+
+    def _on_options(self, _options: AppOptions) -> None:
+        self._wake.set()
+
+
+def _gpu_bytes(report: LoadReport) -> int:
+    """Return the bytes that the engine allocated outside of the RAM."""
+    return sum(row.total_bytes for row in report.allocations if row.device != "CPU")

@@ -1,0 +1,149 @@
+"""The programs with a rule of their own on the settings page."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState
+from qwendesk.games.service import GameMode
+from qwendesk.widgets.bind import bind_field
+from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.controls import ComboBox
+from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.rows.option_texts import choice_text
+from qwendesk.widgets.rows.titled_card import TitledCard
+from qwendesk.widgets.tasks import window_tasks
+from qwendesk.widgets.text_labels import ElidedLabel
+
+_WORDS = "games programs game mode list rules unload experts keep vram full screen steam"
+_NAME = "settings.programs"
+GpuPrograms = Callable[[], tuple[str, ...]]
+"""Returns the names of other programs that use a GPU now, those with the most memory first."""
+
+
+class ProgramsSection(TitledCard):
+    """Shows and changes the rules of game mode for single programs."""
+
+    def __init__(
+        self,
+        game: GameMode,
+        options: Observed[AppOptions],
+        engine: Observed[EngineState],
+        gpu_programs: GpuPrograms,
+    ) -> None:
+        super().__init__(_NAME, tr("Programs with a rule of their own"), _WORDS)
+        self._game, self._engine, self._gpu_programs, self._tasks = game, engine, gpu_programs, window_tasks()
+        self._lines: list[QFrame] = []
+        note = QLabel(tr("What the model does while one of these runs, however much memory is free."))
+        note.setProperty("kind", "small")
+        note.setWordWrap(True)
+        note.setContentsMargins(16, 8, 16, 4)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(0)
+        self._list.setContentsMargins(0, 0, 0, 0)
+        box = QWidget()
+        box.setLayout(self._list)
+        self.add(note)
+        self.add(box)
+        self.add(self._make_adding())
+        bind_field(self, options, lambda each: each.game_programs, self._show)
+        bind_field(self, engine, lambda state: state.devices, lambda _devices: self._show(options.value.game_programs))
+
+    def _show(self, rules: tuple[ProgramRule, ...]) -> None:
+        for line in self._lines:
+            self._list.removeWidget(line)
+            line.hide()
+            line.deleteLater()
+        self._lines = [self._line(f"{_NAME}.{place}", rule) for place, rule in enumerate(rules, 1)]
+        for line in self._lines:
+            self._list.addWidget(line)
+
+    def _line(self, name: str, rule: ProgramRule) -> QFrame:
+        line = QFrame()
+        line.setObjectName(name)
+        program = ElidedLabel(f"{name}.program")
+        program.setText(rule.name)
+        program.setToolTip(rule.name)
+        choice = ComboBox()
+        actions = self._actions(rule)
+        for action in actions:
+            choice.addItem(choice_text(action))
+        choice.setCurrentIndex(actions.index(rule.action))
+        describe(choice, f"{name}.action", tr("While {0} runs", rule.name), tr("What the model does meanwhile"))
+        choice.activated.connect(lambda index: self._game.set_rule(rule.name, actions[index]))
+        remove = IconButton("close", size=16, side=28)
+        describe(remove, f"{name}.remove", tr("Remove {0}", rule.name), tr("Remove this program from the list"))
+        remove.clicked.connect(lambda: self._game.set_rule(rule.name, None))
+        row = QHBoxLayout(line)
+        row.setContentsMargins(16, 6, 8, 6)
+        row.setSpacing(8)
+        row.addWidget(program, 1)
+        row.addWidget(choice)
+        row.addWidget(remove)
+        return line
+
+    def _actions(self, rule: ProgramRule) -> tuple[GameAction, ...]:
+        """Return what can be chosen: experts can only move where there is a GPU that they are on."""
+        devices = self._engine.value.devices
+        has_gpu = not devices or any(device.kind == "gpu" and not device.shares_ram for device in devices)
+        return ("unload", "experts", "keep") if has_gpu or rule.action == "experts" else ("unload", "keep")
+
+    def _make_adding(self) -> QWidget:
+        self._field = QLineEdit()
+        self._field.setPlaceholderText(tr("Program name"))
+        describe(
+            self._field,
+            f"{_NAME}.field",
+            tr("Program name"),
+            tr("The program's file name, as the task manager shows it"),
+        )
+        add = TextButton(tr("Add"))
+        describe(add, f"{_NAME}.add", tr("Add"), tr("Add this program to the list"))
+        add.setEnabled(False)
+        choose = TextButton(tr("Choose a running program…"), kind="quiet")
+        describe(
+            choose,
+            f"{_NAME}.choose",
+            tr("Choose a running program…"),
+            tr("Programs that use the GPU now, if it is known"),
+        )
+        self._field.textChanged.connect(lambda text: add.setEnabled(bool(text.strip())))
+        self._field.returnPressed.connect(self._add_typed)
+        add.clicked.connect(self._add_typed)
+        choose.clicked.connect(lambda: self._tasks.start(self._choose(choose), self))
+        box = QWidget()
+        typing = QHBoxLayout()
+        typing.setSpacing(8)
+        typing.addWidget(self._field, 1)
+        typing.addWidget(add)
+        choosing = FlowLayout()
+        choosing.addWidget(choose)
+        column = QVBoxLayout(box)
+        column.setContentsMargins(16, 6, 16, 8)
+        column.setSpacing(6)
+        column.addLayout(typing)
+        column.addLayout(choosing)
+        return box
+
+    def _add_typed(self) -> None:
+        name = self._field.text().strip()
+        if name:
+            self._field.clear()
+            self._game.set_rule(name, "unload")
+
+    async def _choose(self, button: TextButton) -> None:
+        """Open a menu of the programs that use a GPU, or of all if the system doesn't tell which do."""
+        names = self._gpu_programs() or await self._game.running_names()
+        menu = Menu(self)
+        menu.setObjectName(f"{_NAME}.menu")
+        for name in names:
+            action = menu.addAction(name)
+            action.triggered.connect(partial(self._game.set_rule, name, "unload"))
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(button.mapToGlobal(QPoint(0, button.height())))
