@@ -40,6 +40,9 @@ class ProgramsSection(TitledCard):
         super().__init__(_NAME, tr("Programs with a rule of their own"), _WORDS)
         self._game, self._engine, self._gpu_programs, self._tasks = game, engine, gpu_programs, window_tasks()
         self._lines: list[QFrame] = []
+        self._choices: list[ComboBox] = []
+        self._shown: tuple[tuple[str, tuple[GameAction, ...]], ...] = ()
+        """The names of the lines and what they offer."""
         note = QLabel(tr("What the model does while one of these runs, however much memory is free."))
         note.setProperty("kind", "small")
         note.setWordWrap(True)
@@ -53,12 +56,21 @@ class ProgramsSection(TitledCard):
         self.add(box)
         self.add(self._make_adding())
         bind_field(self, options, lambda each: each.game_programs, self._show)
-        bind_field(self, engine, lambda state: state.devices, lambda _devices: self._show(options.value.game_programs))
+        bind_field(self, engine, _may_have_gpu, lambda _may: self._show(options.value.game_programs))
 
     def _show(self, rules: tuple[ProgramRule, ...]) -> None:
+        shown = tuple((rule.name, self._actions(rule)) for rule in rules)
+        if shown != self._shown:  # otherwise the keyboard's focus stays where it is
+            self._make_lines(rules)
+            self._shown = shown
+        for rule, choice in zip(rules, self._choices, strict=True):
+            choice.setCurrentIndex(self._actions(rule).index(rule.action))
+
+    def _make_lines(self, rules: tuple[ProgramRule, ...]) -> None:
+        self._choices = []
         for line in self._lines:
             self._list.removeWidget(line)
-            line.hide()
+            line.setParent(None)
             line.deleteLater()
         self._lines = [self._line(f"{_NAME}.{place}", rule) for place, rule in enumerate(rules, 1)]
         for line in self._lines:
@@ -74,7 +86,7 @@ class ProgramsSection(TitledCard):
         actions = self._actions(rule)
         for action in actions:
             choice.addItem(choice_text(action))
-        choice.setCurrentIndex(actions.index(rule.action))
+        self._choices.append(choice)
         describe(choice, f"{name}.action", tr("While {0} runs", rule.name), tr("What the model does meanwhile"))
         choice.activated.connect(lambda index: self._game.set_rule(rule.name, actions[index]))
         remove = IconButton("close", size=16, side=28)
@@ -90,9 +102,8 @@ class ProgramsSection(TitledCard):
 
     def _actions(self, rule: ProgramRule) -> tuple[GameAction, ...]:
         """Return what can be chosen: experts can only move where there is a GPU that they are on."""
-        devices = self._engine.value.devices
-        has_gpu = not devices or any(device.kind == "gpu" and not device.shares_ram for device in devices)
-        return ("unload", "experts", "keep") if has_gpu or rule.action == "experts" else ("unload", "keep")
+        may_move = _may_have_gpu(self._engine.value) or rule.action == "experts"
+        return ("unload", "experts", "keep") if may_move else ("unload", "keep")
 
     def _make_adding(self) -> QWidget:
         self._field = QLineEdit()
@@ -147,3 +158,8 @@ class ProgramsSection(TitledCard):
             action.triggered.connect(partial(self._game.set_rule, name, "unload"))
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(button.mapToGlobal(QPoint(0, button.height())))
+
+
+def _may_have_gpu(state: EngineState) -> bool:
+    """Return False if the engine knows no GPU with memory of its own."""
+    return not state.devices or any(device.kind == "gpu" and not device.shares_ram for device in state.devices)
