@@ -7,20 +7,23 @@ of them close even if one raises.
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from qwendesk.bench.published import published_speeds
+from qwendesk.bench.services import BenchServices, build_bench_services
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.service import ChatService
 from qwendesk.core.conversation import Answer
 from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engines.command_preview import CommandService
@@ -42,6 +45,7 @@ from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import running_programs
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import SpillState
+from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
@@ -76,6 +80,7 @@ class Services(msgspec.Struct):
     game_mode: GameMode
     privacy: PrivacyService
     pc_trial: PcTrial
+    bench: BenchServices
 
 
 def build_services(
@@ -87,6 +92,7 @@ def build_services(
     packs: tuple[EnginePack, ...] | None = None,
     decide: Decide | None = None,
     make_client: Callable[[], EngineClient] | None = None,
+    make_bench_client: Callable[[], BenchClient] | None = None,
     meter_source: MeterSource | None = None,
     game_sources: GameSources | None = None,
     pc_trial: PcTrial | None = None,
@@ -211,10 +217,31 @@ def build_services(
         partial(library_models, library),
         reserve_bytes=lambda: round(settings.options.reserve_gb * GIB),
     )
+
+    def find_published(options: LoadOptions) -> tuple[SpeedReport, ...]:
+        files = read_files(options)
+        if isinstance(files, LoadFailure):
+            return ()
+        return published_speeds(models.catalog.store.catalog, files[0], options.model, engine.state.devices)
+
+    def decode_tok_s(options: LoadOptions) -> float:
+        plan = planner.latest
+        measured_here = speeds.by_file.value.get(PurePath(options.model).name)
+        if measured_here is not None or plan is None or plan.options.model != options.model or plan.speed is None:
+            return measured_here or 0.0
+        return sum(plan.speed.start) / 2
+
+    bench = build_bench_services(
+        engine,
+        make_bench_client or (engines.client if engines is not None else WorkerClient),
+        decide or planner.check,
+        find_published,
+        decode_tok_s,
+    )
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial,
+        PrivacyService(), pc_trial, bench,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from qwendesk.app.picker_opener import connect_picker
 from qwendesk.app.window.inspector import Inspector, Tab
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.app.window.tray import missing_tray_remark
+from qwendesk.bench.view.wiring import BenchView
 from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
@@ -25,7 +26,7 @@ from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
-from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import Decide, EngineService
@@ -60,6 +61,7 @@ class Parts(msgspec.Struct):
     settings_view: SettingsView
     meter_views: MeterViews
     engines_view: EnginesView
+    bench_view: BenchView
     desktop: DesktopIntegration
     help: GuideOpener
     services: Services
@@ -118,6 +120,7 @@ def build(
     meter_source: MeterSource | None = None,
     game_sources: GameSources | None = None,
     make_client: Callable[[], EngineClient] | None = None,
+    make_bench_client: Callable[[], BenchClient] | None = None,
     engines: EngineChoiceService | None = None,
     settings: SettingsService | None = None,
     packs: tuple[EnginePack, ...] | None = None,
@@ -133,6 +136,7 @@ def build(
         packs=packs,
         decide=decide,
         make_client=make_client,
+        make_bench_client=make_bench_client,
         meter_source=meter_source,
         game_sources=game_sources,
         pc_trial=pc_trial,
@@ -168,6 +172,7 @@ def build(
     install(window, {"test_engine": engines_view.test, "copy_diagnostics": engines_view.page.copy_all})
     bind_field(engines_view.page, meters.service.state, lambda state: state.snapshot, engines_view.show_snapshot)
     bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
+    bench_view = _add_bench(services, window)
     games = GamesView(
         services.game_mode,
         services.settings.state,
@@ -220,6 +225,7 @@ def build(
         settings_view,
         meter_views=meter_views,
         engines_view=engines_view,
+        bench_view=bench_view,
         desktop=desktop,
         help=guide,
         services=services,
@@ -256,6 +262,16 @@ def _add_settings(
     closing.callback(
         services.privacy.state.subscribe_field(lambda state: state.deletion, lambda _request: window.end())
     )
+    return view
+
+
+def _add_bench(services: Services, window: MainWindow) -> BenchView:
+    """Add the Bench page, which is built when it is first shown."""
+    view = BenchView(services.bench, services.engine.observed)
+    view.setParent(window)
+    view.failed.connect(window.report)
+    window.add_page("bench", "bench", tr("Bench"), COMMANDS["page_bench"].shortcut, view.page)
+    install(window, {"page_bench": lambda: window.go_to("bench")})
     return view
 
 

@@ -7,6 +7,7 @@ from types import TracebackType
 import msgspec
 
 from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.translation import tr
@@ -53,6 +54,12 @@ class BenchEngine:
         """`decide` is the planner: what it refuses is not loaded, so nothing spills."""
         self._client = make_client()
         self._decide = decide
+        self.report: LoadReport | None = None
+        """Of the last model that was loaded; None before the first."""
+        self.devices: tuple[DeviceInfo, ...] = ()
+        """The engine's devices, with the memory that was free before the last load."""
+        self.version = ""
+        """Of llama-cpp-python; "" before the first load."""
 
     async def __aenter__(self) -> "BenchEngine":
         return self
@@ -69,11 +76,18 @@ class BenchEngine:
     async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
         """Load a model in a fresh worker, with every "auto" decided for the memory that is free without it."""
         await self._client.unload()
+        welcome = await self._client.start()
+        if isinstance(welcome, EngineExit):
+            return classify_load(welcome, options)
         devices = await self._client.probe()
         if isinstance(devices, EngineExit):
             return classify_load(devices, options)
+        self.version, self.devices = welcome.package_version, devices.devices
         decided = await asyncio.to_thread(self._decide, options, devices)
-        return decided if isinstance(decided, LoadFailure) else await self._client.load(decided)
+        result = decided if isinstance(decided, LoadFailure) else await self._client.load(decided)
+        if not isinstance(result, LoadFailure):
+            self.report = result
+        return result
 
     async def measure(self, test: SpeedTest, show: ShowFraction | None = None) -> SpeedSamples | BenchFailure:
         """Measure the loaded model with one test."""

@@ -1,6 +1,7 @@
 """What a benchmark measures and what it found, as values: the speed of a test, named as llama-bench names it."""
 
 import statistics
+from collections.abc import Sequence
 
 import msgspec
 
@@ -56,9 +57,14 @@ class SpeedSamples(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def spread(self) -> float:
         """The standard deviation of the repetitions, as llama-bench shows it after ±; 0.0 for a single one."""
-        return statistics.stdev(self.tok_s) if len(self.tok_s) > 1 else 0.0
+        return spread_of(self.tok_s)
 
     @property
     def acceptance(self) -> float | None:
         """The share of drafted tokens that were accepted; None without drafts."""
         return self.accepted / self.drafted if self.drafted else None
+
+
+def spread_of(values: Sequence[float]) -> float:
+    """Return the standard deviation of a sample; 0.0 for a single value."""
+    return statistics.stdev(values) if len(values) > 1 else 0.0

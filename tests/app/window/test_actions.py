@@ -18,6 +18,7 @@ ANCHORS = {
     "page_chat": "Ctrl+1",
     "page_models": "Ctrl+2",
     "page_engine": "Ctrl+3",
+    "page_bench": "Ctrl+4",
     "page_settings": "Ctrl+,",
     "search_chats": "Ctrl+K",
     "find": "Ctrl+F",

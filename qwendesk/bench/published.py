@@ -1,0 +1,51 @@
+"""Chooses the published speeds of a model that are shown beside what was measured here."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from qwendesk.core.devices import DeviceInfo, default_gpus
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.hardware.gpu_cards import find_card
+from qwendesk.hub.catalog import Catalog
+from qwendesk.hub.catalog_schema import SpeedReport
+
+_LIKE_SIZE = 1.15
+"""Files whose sizes differ by less than this factor have about the same speed."""
+
+
+def published_speeds(
+    catalog: Catalog, facts: ModelFacts, file_name: str, devices: Sequence[DeviceInfo]
+) -> tuple[SpeedReport, ...]:
+    """Return the reports of a file of this model and about this size, those of the shortest chats first.
+
+    They are all from the same graphics cards: from those of this PC if there are any, else from those with the most
+    reports. Reports of older engines never count.
+    """
+    model = catalog.model_of(facts.name, facts.basename, file_name)
+    if model is None:
+        return ()
+    found = [
+        report
+        for report in catalog.contents.speeds
+        if not report.has_old_engine and report.model == model.id and _is_like(report.n_bytes, facts.file_bytes)
+    ]
+    cards = Counter(report.gpus for report in found)
+    if not cards:
+        return ()
+    own = [names for names in cards if _is_of(names, devices)]
+    chosen = own[0] if own else cards.most_common(1)[0][0]
+    return tuple(sorted((each for each in found if each.gpus == chosen), key=lambda each: (each.depth, each.tok_s)))
+
+
+def _is_like(one: int, other: int) -> bool:
+    low, high = sorted((one, other))
+    return high <= _LIKE_SIZE * low
+
+
+def _is_of(names: Sequence[str], devices: Sequence[DeviceInfo]) -> bool:
+    """Return whether these are the cards of this PC."""
+    reported = [find_card(name) for name in names]
+    here = [find_card(device.description or device.name) for device in default_gpus(devices)]
+    return len(reported) == len(here) and all(
+        one is not None and other is not None and one.is_like(other) for one, other in zip(reported, here, strict=True)
+    )

@@ -1,0 +1,129 @@
+"""What was measured, kept in a small file: for each PC and model the latest runs."""
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+
+import msgspec
+import psutil
+
+from qwendesk.bench.rows import BenchRow
+from qwendesk.core import paths
+from qwendesk.core.devices import DeviceInfo, default_gpus, short_card_name
+from qwendesk.core.file_names import model_name
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.options import DecidedOptions
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB
+from qwendesk.engine.protocol import LoadReport
+
+_MOST_RUNS = 5
+"""How many runs of one model on one PC are kept."""
+_MOST_KEPT = 100
+
+
+class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the speed tests. It has no folder and no name of a user."""
+
+    at: str
+    """When it ended: local date and time to the minute, in ISO format."""
+    pc: str
+    """GPUs and RAM, such as "RTX 3090 · 64 GB RAM"."""
+    file: str
+    """The file's name."""
+    architecture: str
+    n_params: int
+    size_bytes: int
+    backend: str
+    engine: str
+    """Version of llama-cpp-python."""
+    options: DecidedOptions
+    """How the model was loaded, without paths."""
+    rows: tuple[BenchRow, ...]
+    notes: tuple[str, ...] = ()
+    """What was left out."""
+
+    @property
+    def title(self) -> str:
+        return shown_name(self.file)
+
+
+class _RecordsFile(msgspec.Struct, frozen=True):
+    records: tuple[BenchRecord, ...] = ()
+
+
+class BenchRecords:
+    """Owns the file. Its methods block while they access the disk."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        path = file or paths.data_folder() / "bench-results.json"
+        self._file = JsonFile(path, _RecordsFile, _RecordsFile)
+
+    def of(self, model: str, pc: str = "") -> tuple[BenchRecord, ...]:
+        """Return the runs of a model file, the latest first: those on `pc`, or on any if it is ""."""
+        name = PurePath(model).name
+        return tuple(
+            record
+            for record in reversed(self._file.read().records)
+            if record.file == name and (not pc or record.pc == pc)
+        )
+
+    def add(self, record: BenchRecord) -> None:
+        """Keep a run, and drop the oldest beyond what is kept. A file that can't be written loses only that run."""
+        records = [*self._file.read().records, record]
+        same = [each for each in records if (each.pc, each.file) == (record.pc, record.file)]
+        for old in same[:-_MOST_RUNS]:
+            records.remove(old)
+        self._file.try_write(_RecordsFile(tuple(records[-_MOST_KEPT:])))
+
+
+def shown_name(model: str) -> str:
+    """Return a model's name as users know it."""
+    return tr("Built-in demo") if paths.is_demo(model) else model_name(model)
+
+
+def make_record(
+    report: LoadReport,
+    devices: Sequence[DeviceInfo],
+    engine: str,
+    rows: Sequence[BenchRow],
+    notes: Sequence[str] = (),
+    now: datetime.datetime | None = None,
+) -> BenchRecord:
+    """Return the record of a run on this PC, with the engine's `devices` and version."""
+    options = report.options
+    gpus = gpus_of(options, devices)
+    without_paths = msgspec.structs.replace(
+        options, n_ctx=report.n_ctx, model=PurePath(options.model).name, mmproj=PurePath(options.mmproj).name,
+        chat_template_file=PurePath(options.chat_template_file).name,
+        lora=tuple(PurePath(adapter).name for adapter in options.lora),
+    )  # fmt: skip
+    return BenchRecord(
+        at=(now or datetime.datetime.now()).isoformat(timespec="minutes"),
+        pc=describe_pc(devices),
+        file=PurePath(options.model).name,
+        architecture=report.architecture,
+        n_params=report.n_params,
+        size_bytes=report.weights_bytes,
+        backend=",".join(dict.fromkeys(gpu.backend for gpu in gpus)) or "CPU",
+        engine=engine,
+        options=without_paths,
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def gpus_of(options: DecidedOptions, devices: Sequence[DeviceInfo]) -> tuple[DeviceInfo, ...]:
+    """Return the GPUs that a model with these options uses."""
+    if options.n_gpu_layers == 0 or options.devices == ("none",):
+        return ()
+    if options.devices:
+        return tuple(device for device in devices if device.name in options.devices and device.kind != "cpu")
+    return default_gpus(devices)
+
+
+def describe_pc(devices: Sequence[DeviceInfo]) -> str:
+    """Return the names of the GPUs, or else of the CPU, and the size of the RAM."""
+    chosen = default_gpus(devices) or tuple(device for device in devices if device.kind == "cpu")[:1]
+    names = [short_card_name(device.description or device.name) for device in chosen]
+    return " · ".join([*names, f"{round(psutil.virtual_memory().total / GIB)} GB RAM"])

@@ -1,0 +1,108 @@
+"""The speed tests of the Bench page: runs them for the chosen model, and keeps what they gave."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.records import BenchRecord, BenchRecords, make_record
+from qwendesk.bench.rows import BenchRow
+from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.hub.catalog_schema import SpeedReport
+
+FindPublished = Callable[[LoadOptions], Sequence[SpeedReport]]
+"""Returns what others reported of this model. Blocks."""
+
+
+class SpeedState(msgspec.Struct, frozen=True):
+    """What the Speed tab shows."""
+
+    options: LoadOptions | None = None
+    """The model to measure; None if none was chosen."""
+    is_running: bool = False
+    progress: SpeedProgress | None = None
+    n_done: int = 0
+    """How many tests of the run are done."""
+    rows: tuple[BenchRow, ...] = ()
+    """Of the run in progress."""
+    notes: tuple[str, ...] = ()
+    """Of the run in progress, or of the last one: what was left out."""
+    failure: BenchFailure | LoadFailure | None = None
+    """Why the last run ended early; None if it did not."""
+    records: tuple[BenchRecord, ...] = ()
+    """Earlier runs of this model, the latest first."""
+    published: tuple[SpeedReport, ...] = ()
+
+
+class SpeedService:
+    """Owns the runs of the Speed tab. Call its methods on the event loop's thread."""
+
+    def __init__(
+        self, runs: BenchRuns, records: BenchRecords, find_published: FindPublished = lambda _options: ()
+    ) -> None:
+        self._runs, self._records, self._find_published = runs, records, find_published
+        self.state = Observed(SpeedState())
+
+    async def choose(self, options: LoadOptions | None) -> None:
+        """Show what is known of a model, which the next run measures. Do nothing while one runs."""
+        state = self.state.value
+        if state.is_running or options == state.options:
+            return
+        self.state.set(SpeedState(options=options))
+        if options is None:
+            return
+        records = await asyncio.to_thread(self._records.of, options.model)
+        published = await asyncio.to_thread(self._find_published, options)
+        if self.state.value.options == options and not self.state.value.is_running:
+            self.state.update(records=records, published=tuple(published))
+
+    async def run(self, plan: SpeedPlan) -> None:
+        """Measure the chosen model. `state` has the rows as they come, and at the end the record or the failure."""
+        options = self.state.value.options
+        if options is None or self.state.value.is_running:
+            return
+        self.state.update(is_running=True, progress=None, n_done=0, rows=(), notes=(), failure=None)
+        try:
+            result = await self._runs.run("speed", lambda engine: self._measure(engine, options, plan))
+            if isinstance(result, LoadFailure | BenchFailure):
+                self.state.update(failure=result)
+        finally:
+            self.state.update(is_running=False, progress=None)
+
+    def stop(self) -> None:
+        """Stop the run. What was measured is kept."""
+        if self.state.value.is_running:
+            self._runs.stop()
+
+    async def _measure(
+        self, engine: BenchEngine, options: LoadOptions, plan: SpeedPlan
+    ) -> LoadReport | LoadFailure | BenchFailure:
+        measurement = SpeedMeasurement(engine, plan, add_row=self._add_row, add_note=self._add_note, show=self._show)
+        try:
+            return await measurement.run(options)
+        finally:
+            await self._keep(engine)
+
+    async def _keep(self, engine: BenchEngine) -> None:
+        state = self.state.value
+        if not state.rows or engine.report is None:
+            return
+        record = make_record(engine.report, engine.devices, engine.version, state.rows, state.notes)
+        self.state.update(records=(record, *state.records), rows=())
+        await asyncio.to_thread(self._records.add, record)
+
+    def _add_row(self, row: BenchRow) -> None:
+        state = self.state.value
+        self.state.update(rows=(*state.rows, row), n_done=state.n_done + 1)
+
+    def _add_note(self, sentence: str) -> None:
+        self.state.update(notes=(*self.state.value.notes, sentence))
+
+    def _show(self, progress: SpeedProgress) -> None:
+        self.state.update(progress=progress)

@@ -1,0 +1,84 @@
+"""The table of a run for the window and for sharing: a line for each test, in llama-bench's words."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from qwendesk.bench.rows import BenchRow, find_row
+from qwendesk.core.number_format import show_decimal
+from qwendesk.core.translation import tr
+from qwendesk.hub.catalog_schema import SpeedReport
+
+_KINDS = ("pp", "tg", "text", "edit")
+_ALIKE = 1.5
+"""Depths that differ by less than this factor, or by less than _CLOSE tokens, are compared."""
+_CLOSE = 1024
+_LEAST_GAIN = 0.01
+
+
+class TableLine(msgspec.Struct, frozen=True):
+    """The texts of one line; "" for what was not measured or reported."""
+
+    test: str
+    with_drafts: str = ""
+    plain: str = ""
+    reported: str = ""
+    gain: str = ""
+    is_gain: bool = True
+    """False if drafts made it slower."""
+
+
+def table_lines(rows: Sequence[BenchRow], published: Sequence[SpeedReport] = ()) -> tuple[TableLine, ...]:
+    """Return the lines in the order of the tests, each by depth, with the published speed of about the same depth."""
+    keys = dict.fromkeys((row.test, row.depth) for row in rows)
+    return tuple(_line(rows, test, depth, published) for test, depth in sorted(keys, key=_order))
+
+
+def value_text(row: BenchRow) -> str:
+    """Return the median and the spread: "2,410 ± 18", or "0.14 s ± 0.01"."""
+    if row.unit == "s":
+        return tr("{0} s ± {1}", show_decimal(row.median, 2), show_decimal(row.spread, 2))
+    decimals = 0 if row.median >= 100 else 1
+    return f"{show_decimal(row.median, decimals)} ± {show_decimal(row.spread, 1)}"
+
+
+def reported_at(published: Sequence[SpeedReport], depth: int) -> SpeedReport | None:
+    """Return the report of about this depth that is closest to it; None if there is none."""
+    near = [
+        report
+        for report in published
+        if abs(report.depth - depth) <= _CLOSE
+        or (min(report.depth, depth) and max(report.depth, depth) <= _ALIKE * min(report.depth, depth))
+    ]
+    return min(near, key=lambda report: abs(report.depth - depth), default=None)
+
+
+def reported_speed(report: SpeedReport) -> float:
+    """Return the middle of a reported range, in tokens per second."""
+    return sum(report.range) / 2
+
+
+def _line(rows: Sequence[BenchRow], test: str, depth: int, published: Sequence[SpeedReport]) -> TableLine:
+    plain = find_row(rows, test, depth, with_drafts=False)
+    drafted = find_row(rows, test, depth, with_drafts=True)
+    report = reported_at(published, depth) if test.startswith("tg") and "+" not in test else None
+    gain = drafted.median / plain.median - 1 if plain is not None and drafted is not None and plain.median else None
+    shown = drafted or plain
+    assert shown is not None, "a key of the table is that of a row"
+    with_drafts = value_text(drafted) if drafted is not None else ""
+    if drafted is not None and drafted.acceptance is not None:
+        with_drafts += f" ({show_decimal(100 * drafted.acceptance, 0)} %)"
+    return TableLine(
+        shown.name,
+        with_drafts,
+        value_text(plain) if plain is not None else "",
+        show_decimal(reported_speed(report), 0) if report is not None else "",
+        f"{100 * gain:+.0f} %" if gain is not None else "",
+        is_gain=gain is None or gain > _LEAST_GAIN,
+    )
+
+
+def _order(key: tuple[str, int]) -> tuple[int, str, int]:
+    test, depth = key
+    kind = next((index for index, start in enumerate(_KINDS) if test.startswith(start)), len(_KINDS))
+    return kind, test if kind < len(_KINDS) else "", depth

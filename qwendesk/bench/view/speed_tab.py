@@ -1,0 +1,297 @@
+"""The Speed tab: a run of the speed tests, its chart and table, and earlier runs."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from qwendesk.bench.bench_engine import BenchFailure
+from qwendesk.bench.duration import expected_duration_s
+from qwendesk.bench.records import BenchRecord, shown_name
+from qwendesk.bench.rows import BenchRow
+from qwendesk.bench.share import options_text
+from qwendesk.bench.speed_service import SpeedState
+from qwendesk.bench.speeds import DEPTHS, SpeedPlan
+from qwendesk.bench.table import reported_speed, table_lines
+from qwendesk.bench.view.chart import ChartLine, DepthChart
+from qwendesk.bench.view.result_table import ResultTable
+from qwendesk.core.number_format import show_date
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import tr
+from qwendesk.core.units import show_duration, show_tokens
+from qwendesk.widgets.buttons import ChevronButton, TextButton, describe
+from qwendesk.widgets.controls import ComboBox
+from qwendesk.widgets.layouts import DensitySpacing, horizontal_group
+from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
+
+_FIRST_DEPTH = 8192
+"""The depth up to which is measured unless the user chooses another."""
+
+
+class SpeedTab(QWidget):
+    """Shows the state of the speed tests, and asks for what the user wants."""
+
+    run_asked = Signal(object)
+    """Carries the SpeedPlan."""
+    stop_asked = Signal()
+    picture_asked = Signal()
+    text_asked = Signal()
+
+    def __init__(self, decode_tok_s: Callable[[LoadOptions], float]) -> None:
+        """`decode_tok_s` returns the known speed of a model's answers, 0 if there is none."""
+        super().__init__()
+        self._decode_tok_s = decode_tok_s
+        self._state = SpeedState()
+        self._shown_record = 0
+        self._run = TextButton(kind="primary")
+        self._run.clicked.connect(self._on_run)
+        self._export = ChevronButton(tr("Export"))
+        describe(self._export, "bench.export", tr("Export"), tr("Save the chart and table as a picture, or copy them"))
+        self._export.setMenu(self._make_menu())
+        self._depth = ComboBox()
+        describe(self._depth, "bench.depth", tr("Longest context to measure"))
+        for depth in DEPTHS[1:]:
+            self._depth.addItem(tr("Up to {0}", show_tokens(depth)), depth)
+        self._depth.setCurrentIndex(self._depth.findData(_FIRST_DEPTH))
+        self._depth.currentIndexChanged.connect(lambda _index: self._show_run())
+        self.corner = horizontal_group(self._depth, self._export, self._run)
+        self._build()
+        app_theme().changed.connect(self._show_legend)
+        self.show_state(self._state)
+
+    @property
+    def plan(self) -> SpeedPlan:
+        """What the next run measures."""
+        deepest = self._depth.currentData()
+        return SpeedPlan(depths=tuple(depth for depth in DEPTHS if depth <= deepest))
+
+    @property
+    def record(self) -> BenchRecord | None:
+        """The run that is shown; None while one is in progress, and before the first."""
+        records = self._state.records
+        if self._state.is_running or not records:
+            return None
+        return records[min(self._shown_record, len(records) - 1)]
+
+    def show_state(self, state: SpeedState) -> None:
+        if state.records != self._state.records or state.options != self._state.options:
+            self._shown_record = 0
+        self._state = state
+        self._show_runs()
+        self._show_run()
+        self._show_all()
+
+    def _build(self) -> None:
+        self._words = WrappingLabel()
+        self._words.setObjectName("bench.words")
+        self._words.setProperty("kind", "dim")
+        self._trouble = QFrame()
+        self._trouble.setProperty("kind", "failure")
+        self._trouble_text = WrappingLabel()
+        self._trouble_text.setObjectName("bench.trouble")
+        around = QVBoxLayout(self._trouble)
+        around.setContentsMargins(14, 10, 14, 10)
+        around.addWidget(self._trouble_text)
+        self._progress_text = QLabel()
+        self._progress_text.setObjectName("bench.progress.text")
+        self._bar = QProgressBar()
+        self._bar.setObjectName("bench.progress")
+        self._bar.setTextVisible(False)
+        self._bar.setFixedHeight(6)
+        self._bar.setRange(0, 1000)
+        self._running = QWidget()
+        column = QVBoxLayout(self._running)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._progress_text)
+        column.addWidget(self._bar)
+        self._runs = ComboBox()
+        describe(self._runs, "bench.runs", tr("Earlier runs"))
+        self._runs.activated.connect(self._choose_record)
+        title = QLabel(tr("Tokens per second by depth"))
+        title.setProperty("kind", "heading")
+        self._legend = QLabel()
+        self._legend.setObjectName("bench.legend")
+        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._chart = DepthChart()
+        self._chart.setAccessibleName(title.text())
+        self._chart_card = QFrame()
+        self._chart_card.setProperty("kind", "modelcard")
+        head = QHBoxLayout()
+        head.addWidget(title)
+        head.addStretch(1)
+        head.addWidget(self._legend)
+        card = QVBoxLayout(self._chart_card)
+        card.setContentsMargins(18, 12, 18, 8)
+        card.addLayout(head)
+        card.addWidget(self._chart)
+        self._table = ResultTable()
+        self._notes = WrappingLabel()
+        self._notes.setObjectName("bench.notes")
+        self._notes.setProperty("kind", "small")
+        self.results = QWidget()
+        shown = QVBoxLayout(self.results)
+        shown.setContentsMargins(0, 0, 0, 0)
+        shown.setSpacing(14)
+        for widget in (self._chart_card, self._table, self._notes):
+            shown.addWidget(widget)
+        above = QHBoxLayout()
+        above.addWidget(self._words, 1)
+        above.addWidget(self._runs)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(12)
+        DensitySpacing(whole)
+        whole.addLayout(above)
+        whole.addWidget(self._trouble)
+        whole.addWidget(self._running)
+        whole.addWidget(self.results)
+        whole.addStretch(1)
+
+    def _make_menu(self) -> Menu:
+        menu = Menu(self)
+        for name, text, signal in (
+            ("picture", tr("Save as picture…"), self.picture_asked),
+            ("text", tr("Copy as text"), self.text_asked),
+        ):
+            action = menu.addAction(text)
+            action.setObjectName(f"bench.export.{name}")
+            action.triggered.connect(signal)
+        return menu
+
+    def _on_run(self) -> None:
+        if self._state.is_running:
+            self._run.setEnabled(False)
+            self.stop_asked.emit()
+        else:
+            self.run_asked.emit(self.plan)
+
+    def _choose_record(self, index: int) -> None:
+        self._shown_record = index
+        self._show_all()
+
+    def _show_runs(self) -> None:
+        records = self._state.records
+        texts = [f"{show_date(record.at)} {record.at[11:16]}" for record in records]
+        if [self._runs.itemText(index) for index in range(self._runs.count())] != texts:
+            self._runs.clear()
+            self._runs.addItems(texts)
+        self._runs.setVisible(len(records) > 1 and not self._state.is_running)
+
+    def _show_run(self) -> None:
+        state = self._state
+        self._run.setEnabled(state.options is not None)
+        self._depth.setEnabled(not state.is_running)
+        self._export.setEnabled(self.record is not None)
+        text = tr("Stop") if state.is_running else _run_text(self._expected_s())
+        tip = tr("Stop and keep what was measured") if state.is_running else tr("Measure the chosen model on this PC")
+        self._run.setText(text)
+        describe(self._run, "bench.run", text, tip)
+
+    def _expected_s(self) -> float | None:
+        state = self._state
+        if state.options is None:
+            return None
+        last = state.records[0] if state.records else None
+        rows, n_ctx = (last.rows, last.options.n_ctx) if last is not None else ((), 0)
+        return expected_duration_s(self.plan, rows, n_ctx, self._decode_tok_s(state.options))
+
+    def _show_all(self) -> None:
+        state, record = self._state, self.record
+        rows = state.rows if record is None else record.rows
+        notes = state.notes if record is None else record.notes
+        self._words.setText(_words(state, record))
+        self._trouble.setVisible(state.failure is not None)
+        if state.failure is not None:
+            self._trouble_text.setText(_failure_text(state))
+        self._running.setVisible(state.is_running)
+        self._show_progress()
+        self.results.setVisible(bool(rows))
+        self._notes.setText("\n".join(notes))
+        self._notes.setVisible(bool(notes))
+        self._table.show_lines(table_lines(rows, state.published))
+        self._show_chart(rows)
+        self._show_legend()
+
+    def _show_progress(self) -> None:
+        state = self._state
+        if not state.is_running:
+            return
+        progress = state.progress
+        if progress is None or not progress.n_tests:
+            self._bar.setValue(0)
+            self._progress_text.setText(tr("Loading the model…"))
+            return
+        self._bar.setValue(round(1000 * (state.n_done + progress.fraction) / progress.n_tests))
+        name = tr("Loading the model…") if progress.test == "load" else progress.test
+        self._progress_text.setText(tr("{0} · {1} of {2} tests done", name, state.n_done, progress.n_tests))
+
+    def _show_chart(self, rows: tuple[BenchRow, ...]) -> None:
+        lines = self._lines(rows)
+        depths = sorted({depth for line in lines if not line.is_dashed for depth, _ in line.points})
+        reported = [line for line in lines if line.is_dashed]
+        in_range = [
+            ChartLine(line.name, line.role, points, is_dashed=True)
+            for line in reported
+            if (points := tuple(point for point in line.points if point[0] <= max(depths, default=0)))
+        ]
+        self._chart.show_lines((*(line for line in lines if not line.is_dashed), *in_range), depths)
+        self._chart_card.setVisible(bool(depths))
+
+    def _lines(self, rows: tuple[BenchRow, ...]) -> list[ChartLine]:
+        """Return the lines of answers with drafts, of plain decoding, and of what was reported."""
+        drafted = tuple((row.depth, row.median) for row in rows if row.test.startswith("text") and row.drafts != "off")
+        plain = tuple((row.depth, row.median) for row in rows if row.test.startswith("tg"))
+        published = self._state.published
+        reported = tuple((report.depth, reported_speed(report)) for report in published)
+        cards = ", ".join(dict.fromkeys(name for report in published for name in report.gpus)) or tr("CPU")
+        lines = [
+            ChartLine(tr("with drafts"), "accent", drafted),
+            ChartLine(tr("plain"), "text_good", plain),
+            ChartLine(tr("reported, {0}", cards), "text_dim", reported, is_dashed=True),
+        ]
+        return [line for line in lines if line.points]
+
+    def _show_legend(self) -> None:
+        rows = self._state.rows if self.record is None else self.record.rows
+        theme, dim = current_theme(), current_theme()["text_dim"]
+        parts = [
+            f'<span style="color:{theme[line.role]}">{"┄" if line.is_dashed else "●"}</span> '
+            f'<span style="color:{dim}">{line.name}</span>'
+            for line in self._lines(rows)
+        ]
+        self._legend.setText("&nbsp;&nbsp; ".join(parts))
+
+
+def _run_text(seconds: float | None) -> str:
+    if seconds is None:
+        return tr("Run")
+    if seconds < 55:
+        return tr("Run, about {0}", show_duration(max(10, round(seconds / 10) * 10)))
+    return tr("Run, about {0} min", max(1, round(seconds / 60)))
+
+
+def _words(state: SpeedState, record: BenchRecord | None) -> str:
+    if state.options is None:
+        return tr("Choose a model at the top of the window. Its speed on this PC is measured here.")
+    if record is not None:
+        return f"{record.title} · {record.pc} · {options_text(record)}"
+    if state.is_running:
+        return tr(
+            "Measuring {0}. Other programs, and questions in chats, would disturb it.", shown_name(state.options.model)
+        )
+    return tr(
+        "Measures how fast {0} processes prompts and generates text on this PC, in short and long chats, with token "
+        "drafts and without. The model is unloaded from the chat meanwhile. Close games and other programs that use "
+        "the GPU.",
+        shown_name(state.options.model),
+    )
+
+
+def _failure_text(state: SpeedState) -> str:
+    failure = state.failure
+    assert failure is not None
+    text = f"{failure.title}. {failure.sentence}" if failure.title else failure.sentence
+    kept = tr("What was measured before is kept.")
+    return f"{text} {kept}" if isinstance(failure, BenchFailure) and state.n_done else text

@@ -1,0 +1,69 @@
+"""Builds the Bench page and connects it to the services of the feature."""
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+
+from qwendesk.bench.services import BenchServices
+from qwendesk.bench.share import share_text
+from qwendesk.bench.view.bench_page import BenchPage
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import tr
+from qwendesk.engine.state import EngineState
+from qwendesk.widgets.bind import bind, bind_field
+from qwendesk.widgets.file_dialogs import ask_where_to_save
+from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.tasks import window_tasks
+
+
+class BenchView(QObject):
+    """The bench feature in the window. The page is built when it is first shown."""
+
+    failed = Signal(str, str)
+    """Title and sentence of what could not be saved."""
+
+    def __init__(self, services: BenchServices, engine: Observed[EngineState]) -> None:
+        """`engine` has the model that is chosen at the top of the window, which is measured."""
+        super().__init__()
+        self._services, self._engine, self._tasks = services, engine, window_tasks()
+        self.page = LazyPage(self._build)
+
+    def _build(self) -> BenchPage:
+        page = BenchPage()
+        self._add_speed_tab(page)
+        return page
+
+    def _add_speed_tab(self, page: BenchPage) -> None:
+        # Imported only now, because pyqtgraph takes a quarter of a second.
+        from qwendesk.bench.view.speed_tab import SpeedTab  # noqa: PLC0415
+
+        speed = self._services.speed
+        tab = SpeedTab(self._services.decode_tok_s)
+        tab.run_asked.connect(lambda plan: self._tasks.start(speed.run(plan)))
+        tab.stop_asked.connect(speed.stop)
+
+        def choose(options: LoadOptions | None) -> None:
+            self._tasks.start(speed.choose(options))
+
+        def copy() -> None:
+            if tab.record is not None:
+                QGuiApplication.clipboard().setText(share_text(tab.record, speed.state.value.published))
+
+        def save(path: str) -> None:
+            if not tab.results.grab().save(path, "PNG"):
+                self.failed.emit(tr("Not saved"), tr("The picture couldn't be written. Choose another folder."))
+
+        def ask() -> None:
+            if tab.record is not None:
+                ask_where_to_save(tab, "bench.save", tr("Save as picture"), f"{tab.record.title}.png", save)
+
+        tab.text_asked.connect(copy)
+        tab.picture_asked.connect(ask)
+        bind(tab, speed.state, tab.show_state, every_ms=30)
+        bind_field(tab, self._engine, chosen_model, choose)
+        page.add_bench_tab("speed", tr("Speed"), tab, tab.corner)
+
+
+def chosen_model(state: EngineState) -> LoadOptions | None:
+    """Return the model that is chosen at the top of the window; None if there is none."""
+    return state.idle_unloaded or state.requested
