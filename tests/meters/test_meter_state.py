@@ -11,7 +11,7 @@ from qwendesk.engine.protocol import Allocation
 from qwendesk.hardware.engine_gpus import match_gpus
 from qwendesk.hardware.snapshot import GpuReading, ProcessMemory, Snapshot, SystemReading
 from qwendesk.meters.measured_speeds import MeasuredSpeed, MeasuredSpeeds, key_of
-from qwendesk.meters.meter_state import gpu_bar, new_consumer, shared_memory, used_devices
+from qwendesk.meters.meter_state import gpu_bar, new_consumer, new_consumers, shared_memory, used_devices
 from qwendesk.meters.view.meter_text import segments_text
 from tests.fakes.gaming_pc import OPTIONS, REPORT
 
@@ -97,6 +97,10 @@ def test_vram_consumers_are_found():
     after = GpuReading(used_bytes=7 * GIB, processes=(browser, game))
     assert new_consumer(before, after, None).name == "game"
     assert new_consumer(before, before, None) is None
+    busy = ProcessMemory(pid=3, name="render", dedicated_bytes=GIB)
+    more = GpuReading(used_bytes=8 * GIB, processes=(browser, game, busy))
+    assert [each.name for each in new_consumers(before, more, 3)] == ["game"], "the engine is process 3"
+    assert [each.name for each in new_consumers(before, more, None)] == ["game", "render"]
     silent = GpuReading(used_bytes=4 * GIB, processes=(ProcessMemory(pid=9),))
     grown = GpuReading(used_bytes=6 * GIB, processes=(ProcessMemory(pid=9),))
     assert (new_consumer(silent, grown, None).name, new_consumer(silent, grown, None).n_bytes) == ("", 2 * GIB)
