@@ -160,10 +160,10 @@ def test_the_optimum_under_the_limit_of_memory_is_found() -> None:
 def test_noise_is_hardly_ever_a_gain() -> None:
     """All settings are equally fast, and the measurements scatter by 4%, which is much for a PC."""
     results = [
-        found(search(lambda _changes: (500.0, 40.0), spread=0.04, chance=random.Random(seed))) for seed in range(200)
+        found(search(lambda _changes: (500.0, 40.0), spread=0.04, chance=random.Random(seed))) for seed in range(100)
     ]
 
-    assert sum(result != {} for result in results) <= 4
+    assert sum(result != {} for result in results) <= 3
 
 
 @pytest.mark.parametrize("seed", range(20))

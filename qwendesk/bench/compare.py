@@ -1,0 +1,206 @@
+"""Answers one prompt with several settings, one column after the other, so that they can be compared.
+
+Columns that differ only in sampling are answered by the chat's engine. As soon as one column needs another file or
+other load options, the chat's model is unloaded, an engine of its own loads what each column needs, and the chat's
+model is loaded again at the end. So two models never share the memory.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.comparison import (
+    ENDED,
+    RANDOM_SEED,
+    Column,
+    ColumnResult,
+    Comparison,
+    ComparisonState,
+    check_comparison,
+)
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import Message
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.settings import apply_assignments
+from qwendesk.core.translation import tr
+from qwendesk.engine.contract import EngineClient
+from qwendesk.engine.protocol import Delta, Finished, LoadReport, PromptProgress, RequestFailed
+from qwendesk.engine.state import EngineState
+
+OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
+"""Returns the options with which chats load a model file."""
+ReadQuestion = Callable[[str, Sequence[Path]], Awaitable[Message]]
+"""Returns the message of a prompt and its files. Raises QwenDeskError for a file that can't be sent."""
+MakeOptions = Callable[[ChatSettings, LoadReport], GenerationOptions]
+"""Returns the options of an answer by this model. Raises QwenDeskError for settings that can't be used."""
+
+
+class LoadedEngine(Protocol):
+    """The chat's engine, which answers where no column needs another one."""
+
+    @property
+    def state(self) -> EngineState: ...
+
+    async def wait_until_settled(self) -> None: ...
+
+
+def draw_seed() -> int:
+    return random.SystemRandom().randrange(2**32 - 1)
+
+
+class CompareService:
+    """Runs one comparison at a time. Call its methods on the event loop's thread."""
+
+    def __init__(
+        self,
+        engine: LoadedEngine,
+        client: EngineClient,
+        runs: BenchRuns,
+        *,
+        options_for: OptionsFor,
+        read_question: ReadQuestion,
+        make_options: MakeOptions,
+        new_seed: Callable[[], int] = draw_seed,
+    ) -> None:
+        """`client` is that of `engine`, the chat's engine."""
+        self._engine, self._client, self._runs = engine, client, runs
+        self._options_for, self._read_question, self._make_options = options_for, read_question, make_options
+        self._new_seed = new_seed
+        self.state = Observed(ComparisonState())
+        self._work: asyncio.Task[None] | None = None
+        self._is_stopping = self._has_own_engine = False
+
+    async def run(self, comparison: Comparison) -> None:
+        """Answer the prompt with each column. The state says what came of it; a running comparison goes on."""
+        if self.state.value.is_running:
+            return
+        columns = tuple(self._with_seed(column) for column in comparison.columns)
+        comparison = msgspec.structs.replace(comparison, columns=columns)
+        waiting = tuple(ColumnResult() for _ in columns)
+        self.state.set(ComparisonState(comparison=comparison, results=waiting, is_running=True))
+        self._is_stopping = self._has_own_engine = False
+        self._work = asyncio.ensure_future(self._run(comparison))
+        try:
+            await self._work
+        except asyncio.CancelledError:
+            if not self._is_stopping:
+                raise
+        finally:
+            self._work = None
+            self._end()
+
+    def stop(self) -> None:
+        """Stop the answer that is generated, and the columns after it. What has arrived is kept."""
+        if self._work is None:
+            return
+        self._is_stopping = True
+        if self._has_own_engine:
+            self._runs.stop()  # the chat's model is loaded again
+        else:
+            self._work.cancel()
+
+    def _with_seed(self, column: Column) -> Column:
+        """Return the column with a seed, so that an answer can be had again."""
+        return msgspec.structs.replace(column, seed=self._new_seed()) if column.seed == RANDOM_SEED else column
+
+    async def _run(self, comparison: Comparison) -> None:
+        try:
+            check_comparison(comparison)
+            question = await self._read_question(comparison.prompt, [Path(file) for file in comparison.files])
+            loads = [await self._load_options(column) for column in comparison.columns]
+        except QwenDeskError as error:
+            self.state.update(failure=error.sentence)
+            return
+        state = self._engine.state
+        if state.report is not None and all(load == state.requested for load in loads):
+            self.state.update(uses_loaded_model=True)
+            await self._answer_with_loaded(question)
+            return
+        self._has_own_engine = True
+        ended = await self._runs.run(tr("Compare"), lambda engine: self._answer_all(engine, loads, question))
+        if isinstance(ended, BenchFailure) and not self._is_stopping:
+            self.state.update(failure=ended.sentence)
+
+    async def _load_options(self, column: Column) -> LoadOptions:
+        requested = self._engine.state.requested
+        as_loaded = self._engine.state.report is not None and requested is not None and requested.model == column.model
+        base = requested if as_loaded and requested is not None else await self._options_for(Path(column.model))
+        return apply_assignments(base, column.load_changes)
+
+    async def _answer_with_loaded(self, question: Message) -> None:
+        for index in range(len(self.state.value.results)):
+            await self._engine.wait_until_settled()  # it is restarted if it crashed with the column before
+            report = self._engine.state.report
+            if report is None:
+                self._change(index, phase="failed", failure=tr("The model isn't loaded any more."))
+            else:
+                await self._answer(index, self._client, report, question)
+
+    async def _answer_all(self, engine: BenchEngine, loads: Sequence[LoadOptions], question: Message) -> None:
+        """Answer with an engine of its own, which loads each file only once for all columns that need it alike."""
+        for options in dict.fromkeys(loads):
+            report: LoadReport | LoadFailure | None = None
+            for index in (index for index, load in enumerate(loads) if load == options):
+                if report is None:
+                    self._change(index, phase="loading")
+                    report = await engine.load(options)
+                if isinstance(report, LoadFailure):
+                    self._change(index, phase="failed", failure=report.sentence)
+                elif not await self._answer(index, engine.client, report, question):
+                    report = None
+
+    async def _answer(self, index: int, client: EngineClient, report: LoadReport, question: Message) -> bool:
+        """Answer with one column. Return False if the engine has exited.
+
+        Every column processes the whole prompt, so that the times can be compared.
+        """
+        comparison = self.state.value.comparison
+        assert comparison is not None
+        column = comparison.columns[index]
+        overrides = {**column.settings.overrides, "seed": str(column.seed), "cache_prompt": "false"}
+        settings = msgspec.structs.replace(column.settings, overrides=overrides)
+        try:
+            options = self._make_options(settings, report)
+        except QwenDeskError as error:
+            self._change(index, phase="failed", failure=error.sentence)
+            return True
+        self._change(index, phase="processing")
+        has_exited = False
+        async for item in client.generate((question,), options):
+            result = self.state.value.results[index]
+            match item:
+                case PromptProgress(done=done, total=total):
+                    self._change(index, fraction=done / total if total else 0.0)
+                case Delta(kind="reasoning", text=piece):
+                    self._change(index, phase="answering", reasoning=result.reasoning + piece)
+                case Delta(text=piece):
+                    self._change(index, phase="answering", text=result.text + piece)
+                case Finished(stop_reason=reason, stats=stats):
+                    phase = "stopped" if reason == "cancelled" else "done"
+                    self._change(index, phase=phase, stop_reason=reason, stats=stats)
+                case RequestFailed(sentence=sentence) | EngineExit(sentence=sentence):
+                    has_exited = isinstance(item, EngineExit)
+                    self._change(index, phase="failed", failure=sentence)
+        return not has_exited
+
+    def _change(self, index: int, **changes: Any) -> None:
+        results = list(self.state.value.results)
+        results[index] = msgspec.structs.replace(results[index], **changes)
+        self.state.update(results=tuple(results))
+
+    def _end(self) -> None:
+        results = self.state.value.results
+        ended = tuple(
+            each if each.phase in ENDED else msgspec.structs.replace(each, phase="stopped") for each in results
+        )
+        self.state.update(results=ended, is_running=False)
