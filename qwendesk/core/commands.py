@@ -185,10 +185,12 @@ def _modelfile(load: LoadOptions, answer: GenerationOptions) -> str:
             "aim",
             "break_loops",
             "enable_thinking",
+            "parallel_tool_calls",
             "thinking_close",
             "cache_budget_mib",
             "chat_states_mib",
             "speculative",
+            "draft_model",
             "draft_n_max",
         ):
             unsaid.append(f"{entry.setting.label} ({entry.setting.flag or entry.key})")

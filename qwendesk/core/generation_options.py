@@ -126,6 +126,11 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 _OUTPUT,
                 unit="tokens", low=-1, high=4_194_304, minus_one="Unlimited", ollama="num_predict", vllm="max_tokens"),
     ] = -1
+    parallel_tool_calls: Annotated[
+        bool,
+        Setting("Several tool calls at once", "",
+                "Lets the model call several tools before it sees the first result.", _OUTPUT),
+    ] = False
     json_schema: Annotated[
         str, Setting("JSON schema", "--json-schema", "The answer follows this schema (JSON text).", _OUTPUT)
     ] = ""

@@ -24,6 +24,7 @@ from qwendesk.engine.protocol import (
     Bench,
     Benched,
     BenchProgress,
+    CallDelta,
     Cancel,
     Delta,
     Devices,
@@ -359,7 +360,7 @@ class WorkerClient:
         if isinstance(event, LastEvent):
             del self._replies[event.id]
             reply.close()
-        if reply.is_public and not isinstance(event, Delta):
+        if reply.is_public and not isinstance(event, Delta | CallDelta):
             self._subscribers.notify(event)
         reply.put(event)
         if reply.is_cancelled and event.id in self._replies and self._worker is not None:

@@ -15,6 +15,8 @@ from qwendesk.engine.protocol import (
     Begun,
     Benched,
     BenchProgress,
+    CallDelta,
+    Called,
     Delta,
     Devices,
     Finished,
@@ -28,7 +30,7 @@ from qwendesk.engine.protocol import (
 )
 from qwendesk.engine.state import EngineEvent
 
-AnswerItem = PromptProgress | Delta | Finished | RequestFailed | EngineExit
+AnswerItem = PromptProgress | Delta | CallDelta | Called | Finished | RequestFailed | EngineExit
 """The items of an answer. It ends with exactly one Finished, RequestFailed or EngineExit."""
 
 
@@ -53,7 +55,7 @@ class EngineClient(Protocol):
     def subscribe(self, callback: Callable[[EngineEvent], None]) -> Callable[[], None]:
         """Call `callback` with everything that can change the state, until the returned function is called.
 
-        A Delta does not change the state, so it is not passed on.
+        Pieces of text and of calls do not change the state, so they are not passed on.
         """
 
     async def start(self) -> Welcome | EngineExit:

@@ -11,7 +11,7 @@ import msgspec
 from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import ImagePart, Message
+from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr
@@ -196,6 +196,8 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     enable_thinking: bool
     preserve_thinking: bool
     tools: bool
+    call_dialect: Literal["", "xml", "json"] = ""
+    """How an earlier tool call is written: as Qwen's XML, as JSON between the same tags, or in another way ("")."""
     preserves_by_default: bool = False
     reasoning_efforts: tuple[str, ...] = ()
     default_effort: str = ""
@@ -322,6 +324,30 @@ class Delta(Event, frozen=True, kw_only=True, tag="delta"):
     tokens: int
 
 
+class CallDelta(Event, frozen=True, kw_only=True, tag="call_delta"):
+    """A piece of a tool call. `tokens` counts those of the answer so far, calls included."""
+
+    index: int
+    """The number of the call in this answer, from 0."""
+    name: str = ""
+    """Set in the first piece."""
+    arguments: str = ""
+    """The next characters of the arguments as JSON. All of them joined are those of the call, if it is undamaged."""
+    tokens: int
+
+
+class Called(Event, frozen=True, kw_only=True, tag="called"):
+    """The end of a tool call."""
+
+    index: int
+    call: ToolCall | None
+    """None if the model did not finish the call, or if what it wrote cannot be understood."""
+    text: str
+    """What the model wrote between the tags."""
+    is_finished: bool
+    """False if the answer was stopped within the call."""
+
+
 class Warmed(Event, frozen=True, kw_only=True, tag="warmed"):
     """`done` tokens of the next prompt are in memory; `reread` of them were processed for this request."""
 
@@ -385,6 +411,8 @@ AnyEvent = (
     | Rendered
     | PromptProgress
     | Delta
+    | CallDelta
+    | Called
     | Warmed
     | StateSaved
     | BenchProgress

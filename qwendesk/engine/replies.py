@@ -9,13 +9,11 @@ from qwendesk.engine.protocol import (
     AnyEvent,
     Benched,
     BenchProgress,
-    Delta,
     Devices,
     Finished,
     Loaded,
     LoadRefused,
     Measured,
-    PromptProgress,
     RequestFailed,
     StateSaved,
     Unloaded,
@@ -118,7 +116,7 @@ class WorkerAnswer:
             raise StopAsyncIteration
         try:
             item = await self._reply.next()
-            while not isinstance(item, PromptProgress | Delta | Finished | RequestFailed | EngineExit):
+            while not isinstance(item, AnswerItem):
                 item = await self._reply.next()
         except asyncio.CancelledError:
             self._cancel(self._reply.id)

@@ -15,7 +15,15 @@ from qwendesk.core.settings import table
 
 _DATA = Path(__file__).parent.parent / "data" / "llama_server_flags.txt"
 FLAGS = frozenset(line for line in _DATA.read_text(encoding="utf-8").splitlines() if line.startswith("--"))
-NO_FLAG = {"aim", "break_loops", "cache_budget_mib", "context_overflow", "draft_n_max", "speculative"}
+NO_FLAG = {
+    "aim",
+    "break_loops",
+    "cache_budget_mib",
+    "context_overflow",
+    "draft_n_max",
+    "parallel_tool_calls",
+    "speculative",
+}
 OTHER_FLAGS = {"rope_freq_scale": "--rope-scale"}
 LOAD = LoadOptions(
     model="/models/Qwen3.5-35B-A3B-Q4_K_M.gguf", mmproj="/models/mmproj-F16.gguf", n_ctx=65536, n_gpu_layers="all",
@@ -30,7 +38,7 @@ EVERYTHING = LoadOptions(
     rope_scaling="yarn", rope_freq_base=1e6, rope_freq_scale=0.5, yarn_ext_factor=1.0, yarn_attn_factor=1.0,
     yarn_beta_fast=32.0, yarn_beta_slow=1.0, yarn_orig_ctx=262144, numa="distribute", chat_template_file="t.jinja",
     vision="cpu", image_min_tokens=64, image_max_tokens=1024, lora=("a.gguf", "b.gguf=0.5"), check_tensors=True,
-    cache_budget_mib=2048, chat_states_mib=2000,
+    cache_budget_mib=2048, chat_states_mib=2000, draft_model="head.gguf",
 )  # fmt: skip
 EVERY_ANSWER = GenerationOptions(
     temperature=0.6, top_k=10, top_p=0.9, min_p=0.1, typical_p=0.9, repeat_penalty=1.1, frequency_penalty=0.2,

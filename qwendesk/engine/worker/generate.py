@@ -12,6 +12,8 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request
 from qwendesk.engine.worker.cache import Item
+from qwendesk.engine.worker.call_grammar import call_grammar
+from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
 from qwendesk.engine.worker.draft_gate import DraftGate
@@ -25,12 +27,18 @@ from qwendesk.engine.worker.mtp_drafter import MtpDrafter
 from qwendesk.engine.worker.prompt import Prompt, build_prompt
 from qwendesk.engine.worker.sampling import Sampler
 from qwendesk.engine.worker.template import ChatTemplate
+from qwendesk.engine.worker.tools import read_tools
 from qwendesk.engine.worker.writer import Writer
 
 Send = Callable[[Event], None]
 
-_FINAL = ("eos", "stop_string")
+_FINAL = ("eos", "stop_string", "tool_calls")
 """Stop reasons of complete answers; all other answers can be continued."""
+
+_REASONING_END = "\n</think>\n\n"
+"""What templates write between reasoning and a call."""
+_MOST_CALLS = 32
+"""In one answer, where several are allowed."""
 
 
 class _Stopped(Exception):
@@ -58,6 +66,7 @@ class Generation:
         self._control, self._send, self._between_steps = control, send, between_steps
         self._decoder = Decoder(session.model, session.cache, session.gate)
         self._loops = LoopWatch(request.options)
+        self._tools = read_tools(request.tools_json) if session.call_tags else {}
         self._started = time.monotonic()
         self._stats = AnswerStats()
 
@@ -81,10 +90,11 @@ class Generation:
         writer = Writer(
             self._session, self._options, self._request.id, self._send,
             in_reasoning=layout.opens_reasoning, loops=self._loops,
+            calls=CallWriter(self._tools, self._request.id, self._send) if self._tools else None,
         )  # fmt: skip
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
         reason = self._prefill_and_generate(sampler, layout, writer)
-        if reason not in _FINAL:
+        if reason not in _FINAL and not writer.n_calls:
             self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason
 
@@ -165,12 +175,19 @@ class Generation:
                     self._update_stats(ttft_s=first_token_at - self._started)
                 if session.model.is_end(token):
                     if not writer.in_reasoning:
-                        raise _Stopped("eos")
+                        raise _Stopped("tool_calls" if writer.n_calls or writer.in_call else "eos")
                     # Some models end their text inside the reasoning. Treat it as a budget that is used up.
                     self._end_reasoning(writer)
                     continue
+                if writer.in_reasoning and self._begins_call(token):
+                    self._end_reasoning(writer, _REASONING_END)
+                was_in_call = writer.in_call
                 if writer.write(token):
                     raise _Stopped("stop_string")
+                if was_in_call and not writer.in_call and not self._may_call_again(writer):
+                    raise _Stopped("tool_calls")
+                if self._begins_call(token):
+                    sampler.begin_call(self._grammar_of_calls)
                 # The last token is sent but not decoded yet: continuing the answer decodes it, and nothing else.
                 if self._control.cancelled:
                     raise _Stopped("cancelled")
@@ -198,7 +215,23 @@ class Generation:
                 decode_s=time.monotonic() - first_token_at if first_token_at else 0.0,
             )
 
+    def _begins_call(self, token: int) -> bool:
+        return bool(self._tools) and self._session.call_tags is not None and token == self._session.call_tags[0]
+
+    def _may_call_again(self, writer: Writer) -> bool:
+        return self._options.parallel_tool_calls and writer.n_calls < _MOST_CALLS
+
+    def _grammar_of_calls(self) -> str:
+        dialect, tags = self._session.report.template.call_dialect, self._session.call_tags
+        assert dialect, "only a model with a dialect makes calls"
+        assert tags is not None, "only a model with tags for them makes calls"
+        return call_grammar(self._tools, dialect, tags[1])
+
     def _sample(self, sampler: Sampler, writer: Writer) -> int:
+        session = self._session
+        if writer.in_call and not writer.call_ends_by_text:
+            assert session.call_tags is not None, "only a model with tags for them makes calls"
+            return sampler.next_in_call(session.call_tags[1], may_end=writer.call_may_end, row=self._decoder.row)
         if sampler.has_grammar and not writer.in_reasoning:
             return sampler.next_by_grammar(writer.is_leading_blank, self._decoder.row)
         return sampler.next(self._decoder.row)
@@ -211,10 +244,10 @@ class Generation:
             self._end_reasoning(writer)
             self._update_stats(reasoning_looped=True)
 
-    def _end_reasoning(self, writer: Writer) -> None:
-        """Append the closing text to the reasoning, as if the model had generated it."""
+    def _end_reasoning(self, writer: Writer, close: str = "") -> None:
+        """Append the closing text of the options, or `close`, to the reasoning, as if the model had generated it."""
         model = self._session.model
-        forced = model.tokenize(self._options.thinking_close, special=True)
+        forced = model.tokenize(close or self._options.thinking_close, special=True)
         if self._session.special("</think>") not in forced:
             raise BadRequest(
                 mark("Invalid closing text"), mark("thinking_close must contain </think>, or the thinking never ends.")

@@ -82,6 +82,12 @@ class Session(msgspec.Struct, frozen=True, eq=False):
         known = {**self.vocabulary.control, **self.vocabulary.user_defined}
         return frozenset(token for text, token in known.items() if not text.isspace())
 
+    @property
+    def call_tags(self) -> tuple[int, int] | None:
+        """The tokens `<tool_call>` and `</tool_call>`; None if the model writes calls in an unknown way, or none."""
+        begin, end = self.special("<tool_call>"), self.special("</tool_call>")
+        return (begin, end) if self.report.template.call_dialect and begin is not None and end is not None else None
+
     def special(self, text: str) -> int | None:
         """Return the id of the control or user-defined token `text`; None if it is not such a token."""
         return self.vocabulary.user_defined.get(text, self.vocabulary.control.get(text))

@@ -14,9 +14,8 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker.model import LoadedModel
+from qwendesk.engine.worker.token_grammar import TOKEN_DATA, Candidates, TokenGrammar, dead_end, token_array
 
-_TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""struct llama_token_data."""
 _MAX_TRIED = 4096
 """`likeliest_token_for` checks this many of the likeliest tokens."""
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
@@ -33,15 +32,15 @@ class Sampler:
         """Raise BadRequest for a grammar, JSON schema or logit bias that cannot be used."""
         grammar = _grammar_text(options)
         self._model = model
-        self._chain = _chain(model, options)
-        self._grammar = None
-        if grammar:
-            try:
-                self._grammar = _grammar(model, grammar)
-            except BadRequest:
-                C.llama_sampler_free(self._chain)
-                raise
-            self._candidates = np.zeros(model.n_vocab, dtype=_TOKEN_DATA)
+        self._grammar = TokenGrammar(model, grammar) if grammar else None
+        try:
+            self._chain = _chain(model, options)
+        except BadRequest:
+            if self._grammar is not None:
+                self._grammar.close()
+            raise
+        self._call_grammar: TokenGrammar | None = None
+        self._candidates: Candidates | None = None
 
     @property
     def has_grammar(self) -> bool:
@@ -49,8 +48,9 @@ class Sampler:
 
     def close(self) -> None:
         C.llama_sampler_free(self._chain)
-        if self._grammar is not None:
-            C.llama_sampler_free(self._grammar)
+        for grammar in (self._grammar, self._call_grammar):
+            if grammar is not None:
+                grammar.close()
 
     def next(self, row: int = -1) -> int:
         """Sample the next token from a row of the last decode's logits, without the grammar, and accept it.
@@ -62,24 +62,49 @@ class Sampler:
     def next_by_grammar(self, is_free: Callable[[int], bool], row: int = -1) -> int:
         """Sample the next token of an answer that must follow the grammar, and accept it.
 
-        The token is sampled without the grammar first, and again with it only if the grammar forbids that token:
-        applying the grammar to the whole vocabulary each time costs two thirds of the speed. A token for which
-        `is_free` returns True is not checked. Raise BadRequest if no token can continue the grammar.
+        A token for which `is_free` returns True is not checked. Raise BadRequest if no token can continue the grammar.
         """
         assert self._grammar is not None
-        token = self._draw(row, grammar_first=False)
+        return self._draw_by(self._grammar, row, is_free=is_free)
+
+    def begin_call(self, grammar: Callable[[], str]) -> None:
+        """Take the next tokens by `next_in_call`. `grammar` is called once: all calls of an answer have the same."""
+        if self._call_grammar is None:
+            self._call_grammar = TokenGrammar(self._model, grammar())
+        else:
+            self._call_grammar.begin_again()
+
+    def next_in_call(self, end_token: int, *, may_end: bool, row: int = -1) -> int:
+        """Sample the next token of a tool call, and accept it. `end_token` closes the call, only if it `may_end`.
+
+        Raise BadRequest if no token can continue the call.
+        """
+        assert self._call_grammar is not None
+        return self._draw_by(self._call_grammar, row, excluded=None if may_end else end_token)
+
+    def _draw_by(
+        self,
+        grammar: TokenGrammar,
+        row: int,
+        *,
+        is_free: Callable[[int], bool] = lambda _: False,
+        excluded: int | None = None,
+    ) -> int:
+        """Sample the next token, and accept it.
+
+        It is sampled without the grammar first, and again with it only if the grammar forbids that token: applying the
+        grammar to the whole vocabulary each time costs two thirds of the speed.
+        """
+        token = self._draw(row)
         if is_free(token):
             C.llama_sampler_accept(self._chain, token)
             return token
-        if not self._allowed(token):
-            token = self._draw(row, grammar_first=True)
-            if not self._allowed(token):
-                raise BadRequest(
-                    mark("Dead end in the grammar"),
-                    mark("No token of this model can continue the grammar. Simplify it."),
-                )
+        if token == excluded or not grammar.allows(token):
+            token = self._draw(row, grammar, excluded)
+            if token == excluded or not grammar.allows(token):
+                dead_end()
         C.llama_sampler_accept(self._chain, token)
-        C.llama_sampler_accept(self._grammar, token)
+        grammar.accept(token)
         return token
 
     def likeliest_token_for(self, remaining: bytes, excluded: Container[int]) -> int:
@@ -101,7 +126,7 @@ class Sampler:
         C.llama_sampler_accept(self._chain, token)
         if self._grammar is None or not by_grammar:
             return
-        if not self._allowed(token):
+        if not self._grammar.allows(token):
             raise BadRequest(
                 mark("Can't continue"),
                 mark(
@@ -109,32 +134,22 @@ class Sampler:
                     "Regenerate it."
                 ),
             )
-        C.llama_sampler_accept(self._grammar, token)
+        self._grammar.accept(token)
 
-    def _draw(self, row: int, *, grammar_first: bool) -> int:
+    def _draw(self, row: int, grammar: TokenGrammar | None = None, excluded: int | None = None) -> int:
+        if self._candidates is None:
+            self._candidates = np.zeros(self._model.n_vocab, dtype=TOKEN_DATA)
         logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, row), (self._model.n_vocab,))
         self._candidates["id"] = np.arange(self._model.n_vocab, dtype=np.int32)
         self._candidates["logit"] = logits
         self._candidates["p"] = 0
-        array = _token_array(self._candidates)
-        if grammar_first:
-            C.llama_sampler_apply(self._grammar, ctypes.byref(array))
+        if excluded is not None:
+            self._candidates["logit"][excluded] = -np.inf
+        array = token_array(self._candidates)
+        if grammar is not None:
+            grammar.restrict(array)
         C.llama_sampler_apply(self._chain, ctypes.byref(array))
         return int(array.data[array.selected].id)
-
-    def _allowed(self, token: int) -> bool:
-        """Return whether the grammar allows `token`. Accepting a forbidden one would crash with a C++ exception."""
-        one = np.zeros(1, dtype=_TOKEN_DATA)
-        one["id"] = token
-        array = _token_array(one)
-        C.llama_sampler_apply(self._grammar, ctypes.byref(array))
-        return bool(array.size > 0 and array.data[0].logit > -np.inf)
-
-
-def _token_array(data: np.ndarray[tuple[int], np.dtype[np.void]]) -> C.llama_token_data_array:
-    return C.llama_token_data_array(
-        data=data.ctypes.data_as(ctypes.POINTER(C.llama_token_data)), size=len(data), selected=-1, sorted=False
-    )
 
 
 def _chain(model: LoadedModel, options: GenerationOptions) -> C.llama_sampler_p:
@@ -212,12 +227,3 @@ def _grammar_text(options: GenerationOptions) -> str:
         return str(json_schema_to_gbnf(options.json_schema))
     except Exception as error:  # the converter raises errors of any kind for a bad schema
         raise BadRequest(mark("Invalid JSON schema"), mark("It can't be turned into a grammar: {0}."), error) from error
-
-
-def _grammar(model: LoadedModel, text: str) -> C.llama_sampler_p:
-    sampler: C.llama_sampler_p | None = C.llama_sampler_init_grammar(model.vocab, text.encode(), b"root")
-    if not sampler:
-        raise BadRequest(
-            mark("Invalid grammar"), mark('The grammar isn\'t valid GBNF with a rule named "root". Check its syntax.')
-        )
-    return sampler

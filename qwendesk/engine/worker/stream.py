@@ -1,10 +1,11 @@
-"""Turn a stream of tokens into text: join bytes to characters, separate reasoning and answer, find stop texts."""
+"""Turn a stream of tokens into text: join bytes to characters, separate its parts, find stop texts."""
 
 import codecs
 from collections.abc import Sequence
 from typing import Literal
 
-TokenKind = Literal["reasoning", "answer", "marker"]
+TokenKind = Literal["reasoning", "answer", "call", "marker", "call begins", "call ends"]
+"""The part of the output that a token belongs to. The last three are markers, which are never shown."""
 
 
 class Utf8Joiner:
@@ -31,6 +32,8 @@ class StopMatcher:
         self._stops = tuple(stop for stop in stops if stop)
         self._held = ""
         self._stopped = False
+        self.rest = ""
+        """The stop text that was completed, and what came after it in the same piece."""
 
     def feed(self, text: str) -> tuple[str, bool]:
         """Return the text that cannot be part of a stop text, and whether a stop text was completed.
@@ -42,7 +45,7 @@ class StopMatcher:
         text = self._held + text
         first = self._first_completed(text)
         if first is not None:
-            self._held, self._stopped = "", True
+            self._held, self._stopped, self.rest = "", True, text[first:]
             return text[:first], True
         n_held = self._n_held(text)
         safe = len(text) - n_held
@@ -68,29 +71,55 @@ class StopMatcher:
         return 0
 
 
-class ReasoningSplitter:
+class OutputSplitter:
     """Decides by its id to which part of the output a token belongs, so that text is never mistaken for a marker.
 
-    `open_id` and `close_id` are the tokens `<think>` and `</think>`, or None if the model does not have them.
-    `in_reasoning` says whether the prompt ends inside an open `<think>`.
+    `open_id` and `close_id` are the tokens `<think>` and `</think>`, or None if the model does not have them; `calls`
+    are `<tool_call>` and `</tool_call>`, or None if no tool may be called. `in_reasoning` says whether the prompt ends
+    inside an open `<think>`.
     """
 
-    def __init__(self, open_id: int | None, close_id: int | None, *, in_reasoning: bool) -> None:
+    def __init__(
+        self, open_id: int | None, close_id: int | None, *, in_reasoning: bool, calls: tuple[int, int] | None = None
+    ) -> None:
         self._open_id = None if close_id is None else open_id  # reasoning that cannot end must not begin
         self._close_id = close_id
+        self._call_open_id: int | None = calls[0] if calls else None
+        self._call_close_id: int | None = calls[1] if calls else None
         self._in_reasoning = in_reasoning
+        self._in_call = False
         self._at_start = True
 
     @property
     def in_reasoning(self) -> bool:
         return self._in_reasoning
 
+    @property
+    def in_call(self) -> bool:
+        return self._in_call
+
+    def begin_call(self) -> None:
+        """A call begins that no token `<tool_call>` announced."""
+        self._in_reasoning, self._in_call = False, True
+
+    def end_call(self) -> None:
+        self._in_call = False
+
     def feed(self, token_id: int) -> TokenKind:
-        """Return the part of the output that `token_id` belongs to. A marker belongs to none and is never shown.
+        """Return the part of the output that `token_id` belongs to.
 
         `<think>` is a marker only before any text of the reasoning or the answer. `</think>` is always a marker, even
-        a second one in the answer.
+        a second one in the answer or in a call. `<tool_call>` ends the reasoning, and a call that did not end.
         """
+        if token_id == self._call_open_id:
+            self._at_start = False
+            self.begin_call()
+            return "call begins"
+        if token_id == self._call_close_id:
+            was_call, self._in_call = self._in_call, False
+            return "call ends" if was_call else "marker"
+        if self._in_call:
+            return "marker" if token_id == self._close_id else "call"
         if token_id == self._close_id:
             self._at_start = self._at_start or self._in_reasoning
             self._in_reasoning = False

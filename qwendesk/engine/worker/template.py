@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -129,9 +130,22 @@ def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "bu
         preserves_by_default=preserves
         and not _differ(lambda told: render(earlier, preserve_thinking=True) if told else render(earlier)),
         tools=_differ(lambda on: render(question, [tool] if on else None)),
+        call_dialect=_call_dialect(lambda call: render([*question, {**answer, "tool_calls": [call]}], [tool])),
         reasoning_efforts=efforts,
         default_effort=default_effort,
     )
+
+
+def _call_dialect(render: Callable[[Mapping[str, Any]], str]) -> Literal["", "xml", "json"]:
+    """Return how a call is written: `render` shows a chat in which one was made."""
+    call = {"id": "call00001", "type": "function", "function": {"name": "probe", "arguments": {"word": "sonde"}}}
+    try:
+        _, _, written = render(call).partition("<tool_call>")
+    except BadRequest:
+        return ""
+    if re.match(r"\s*<function=probe>\s*<parameter=word>\s*sonde\s*</parameter>", written):
+        return "xml"
+    return "json" if re.match(r'\s*\{"name":\s*"probe",\s*"arguments":\s*\{', written) else ""
 
 
 def _efforts(render: Callable[..., str]) -> tuple[tuple[str, ...], str]:

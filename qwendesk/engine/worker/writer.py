@@ -1,13 +1,14 @@
-"""Send the tokens of an answer as text: reasoning and answer separately, in whole characters, without stop texts."""
+"""Send the tokens of an answer as text: reasoning, answer and calls separately, in whole characters."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.engine.protocol import Begun, Delta, Event
+from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.loop_watch import LoopWatch
-from qwendesk.engine.worker.stream import BlankTrimmer, ReasoningSplitter, StopMatcher, Utf8Joiner
+from qwendesk.engine.worker.stream import BlankTrimmer, OutputSplitter, StopMatcher, Utf8Joiner
 
 _MAX_BLANKS = 2
 """How many tokens of white space may come between the reasoning and the answer without being checked by a grammar."""
@@ -18,14 +19,21 @@ class Writer:
 
     def __init__(
         self, session: Session, options: GenerationOptions, request_id: int, send: Callable[[Event], None], *,
-        in_reasoning: bool, loops: LoopWatch,
+        in_reasoning: bool, loops: LoopWatch, calls: CallWriter | None = None,
     ) -> None:  # fmt: skip
-        """`loops` gets all tokens of the answer, also those before the interruption, but none of the closing text."""
+        """`loops` gets all tokens of the answer, also those before the interruption, but none of the closing text.
+
+        `calls` is None if no tool may be called: then what looks like a call is text.
+        """
         self._loops = loops
         self._model, self._id, self._send = session.model, request_id, send
-        self._splitter = ReasoningSplitter(
-            session.special("<think>"), session.special("</think>"), in_reasoning=in_reasoning
-        )
+        self._calls = calls
+        self._splitter = OutputSplitter(
+            session.special("<think>"), session.special("</think>"), in_reasoning=in_reasoning,
+            calls=None if calls is None else session.call_tags,
+        )  # fmt: skip
+        self._openers = StopMatcher(calls.openers if calls else ())
+        self._n_before_call = 0
         self._joiner = Utf8Joiner()
         self._trimmer = BlankTrimmer()
         self._stop_texts = options.stop
@@ -45,6 +53,24 @@ class Writer:
     @property
     def in_reasoning(self) -> bool:
         return self._splitter.in_reasoning
+
+    @property
+    def in_call(self) -> bool:
+        return self._splitter.in_call
+
+    @property
+    def n_calls(self) -> int:
+        """Tool calls that are whole."""
+        return self._calls.n_calls if self._calls else 0
+
+    @property
+    def call_ends_by_text(self) -> bool:
+        """Whether the call began without `<tool_call>`, so that no grammar follows it."""
+        return self._calls is not None and self._calls.ends_by_text
+
+    @property
+    def call_may_end(self) -> bool:
+        return self._calls is not None and self._calls.is_whole
 
     def is_leading_blank(self, token: int) -> bool:
         """Return whether `token` is white space before the answer's first word. Call this once, before `write`."""
@@ -89,7 +115,7 @@ class Writer:
     def write(self, token: int) -> bool:
         """Take one token. Return True if it completes a stop text."""
         self.tokens.append(token)
-        kind = self._splitter.feed(token)
+        was_in_call, kind = self.in_call, self._splitter.feed(token)
         if kind == "marker":
             self._begin_part()
             return False
@@ -97,9 +123,44 @@ class Writer:
             self.reasoning_tokens += 1
         else:
             self.answer_tokens += 1
+        if kind == "call begins" or kind == "call ends":  # noqa: PLR1714  mypy narrows only this form
+            if was_in_call:
+                self._end_call(is_finished=True)
+            if kind == "call begins":
+                self._begin_call()
+            return False
         text = self._joiner.feed(self._model.piece(token))
-        self._loops.feed(kind, token, text)
+        self._loops.feed("reasoning" if kind == "reasoning" else "answer", token, text)
+        if kind == "call":
+            self._feed_call(text)
+            return False
         return self._send_text(kind, text)
+
+    def _begin_call(self, *, without_tag: str = "") -> None:
+        """Send all text before the call, but not the white space that separates them.
+
+        `without_tag` is text that begins a call without `<tool_call>`.
+        """
+        self._n_before_call = len(self.tokens) - 1
+        self._joiner.flush()
+        self._send_delta("answer", self._stops.feed(self._openers.flush())[0] + self._stops.flush())
+        self._trimmer = BlankTrimmer()
+        self._splitter.begin_call()
+        assert self._calls is not None, "only a request with tools has calls"
+        self._calls.begin(ends_by_text=bool(without_tag))
+        if without_tag:
+            self._feed_call(without_tag)
+
+    def _feed_call(self, text: str) -> None:
+        if self._calls is not None and self._calls.feed(text, self.answer_tokens):
+            self._end_call(is_finished=True)
+
+    def _end_call(self, *, is_finished: bool) -> None:
+        assert self._calls is not None, "only a request with tools has calls"
+        self._calls.end(is_finished=is_finished)
+        self._splitter.end_call()
+        self._openers = StopMatcher(self._calls.openers)
+        self._begin_part()
 
     def write_forced(self, token: int) -> None:
         """Take a token of the closing text. It is shown with the reasoning but not counted as output of the model."""
@@ -108,15 +169,25 @@ class Writer:
         if kind == "marker":
             self._begin_part()
         else:
-            self._send_text(kind, self._joiner.feed(self._model.piece(token)))
+            self._send_text(
+                "reasoning" if kind == "reasoning" else "answer", self._joiner.feed(self._model.piece(token))
+            )
 
     def finish(self, *, can_continue: bool) -> None:
-        """Send the text that was held back. Send U+FFFD for an incomplete character only if not `can_continue`."""
+        """Send the text that was held back. Send U+FFFD for an incomplete character only if not `can_continue`.
+
+        A call that is open then is one that the model did not finish, unless it ended its text itself.
+        """
+        if self.in_call:
+            self._end_call(is_finished=not can_continue)
+            if can_continue:
+                del self.tokens[self._n_before_call :]  # the answer continues before the call
+            return
         kind: Literal["reasoning", "answer"] = "reasoning" if self.in_reasoning else "answer"
         incomplete = self._joiner.flush()
         self._send_text(kind, "" if can_continue else incomplete)
         if kind == "answer":
-            self._send_delta(kind, self._stops.flush())
+            self._send_delta(kind, self._stops.feed(self._openers.flush())[0] + self._stops.flush())
 
     def _begin_part(self) -> None:
         """Begin the other part of the output: drop an incomplete character, and newlines at the beginning."""
@@ -128,8 +199,11 @@ class Writer:
         if kind == "reasoning":
             self._send_delta(kind, text)
             return False
-        text, stopped = self._stops.feed(text + self._trimmer.flush())
+        text, begins_call = self._openers.feed(text + self._trimmer.flush())
+        text, stopped = self._stops.feed(text)
         self._send_delta(kind, text)
+        if begins_call and not stopped:
+            self._begin_call(without_tag=self._openers.rest)
         return stopped
 
     def _send_delta(self, kind: Literal["reasoning", "answer"], text: str) -> None:

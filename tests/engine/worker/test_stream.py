@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker.stream import BlankTrimmer, ReasoningSplitter, StopMatcher, Utf8Joiner
+from qwendesk.engine.worker.stream import BlankTrimmer, OutputSplitter, StopMatcher, Utf8Joiner
 
 _OPEN, _CLOSE, _WORD = 1, 2, 7
 
@@ -101,7 +101,7 @@ def test_stop_texts_are_found_however_the_text_is_cut(text: str, stops: list[str
 def kinds(
     tokens: list[int], *, in_reasoning: bool, open_id: int | None = _OPEN, close_id: int | None = _CLOSE
 ) -> list[str]:
-    splitter = ReasoningSplitter(open_id, close_id, in_reasoning=in_reasoning)
+    splitter = OutputSplitter(open_id, close_id, in_reasoning=in_reasoning)
     return [splitter.feed(token) for token in tokens]
 
 
@@ -130,7 +130,7 @@ def test_a_model_without_markers_only_answers() -> None:
 
 
 def test_in_reasoning_follows_the_markers() -> None:
-    splitter = ReasoningSplitter(_OPEN, _CLOSE, in_reasoning=True)
+    splitter = OutputSplitter(_OPEN, _CLOSE, in_reasoning=True)
     assert splitter.in_reasoning
     splitter.feed(_CLOSE)
     assert not splitter.in_reasoning
