@@ -1,4 +1,7 @@
-"""The demo model with an untrained draft head (MTP): a copy of its last attention layer that guesses badly."""
+"""The demo model with an untrained draft head (MTP), and such a head in a file of its own.
+
+The head is a copy of the model's last attention layer. It guesses badly.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -13,27 +16,41 @@ _HEAD_LAYER, _COPIED_LAYER = 8, 7
 
 
 def write_demo_with_head(path: Path) -> Path:
-    """Write the model to `path` and return it."""
+    """Write the model with the head inside to `path` and return it."""
+    return _write(path, with_trunk=True)
+
+
+def write_demo_head(path: Path, *, tokens_moved: bool = False, n_layers: int = _HEAD_LAYER) -> Path:
+    """Write the head alone to `path` and return it. Like those of llama.cpp's converter, it has its own embeddings.
+
+    With `tokens_moved`, its tokens are in another order, as in another model. `n_layers` are those
+    of its model.
+    """
+    return _write(path, with_trunk=False, tokens_moved=tokens_moved, head_layer=n_layers)
+
+
+def _write(path: Path, *, with_trunk: bool, tokens_moved: bool = False, head_layer: int = _HEAD_LAYER) -> Path:
     reader = gguf.GGUFReader(str(paths.demo_model()))
     tensors = {each.name: each for each in reader.tensors}
     writer = gguf.GGUFWriter(str(path), _ARCHITECTURE)
     for field in reader.fields.values():
         if not field.name.startswith("GGUF.") and field.name != "general.architecture":
-            _add_value(writer, field)
+            _add_value(writer, field, tokens_moved=tokens_moved, head_layer=head_layer)
     writer.add_uint32(f"{_ARCHITECTURE}.nextn_predict_layers", 1)
     for name, found in tensors.items():
-        writer.add_tensor(name, found.data, raw_dtype=found.tensor_type)
+        if with_trunk or not name.startswith("blk."):
+            writer.add_tensor(name, found.data, raw_dtype=found.tensor_type)
         if name.startswith(f"blk.{_COPIED_LAYER}."):
-            copy = name.replace(f"blk.{_COPIED_LAYER}.", f"blk.{_HEAD_LAYER}.")
+            copy = name.replace(f"blk.{_COPIED_LAYER}.", f"blk.{head_layer}.")
             writer.add_tensor(copy, found.data, raw_dtype=found.tensor_type)
     width = int(tensors["output_norm.weight"].shape[0])
     half = 0.5 * np.eye(width, dtype=np.float32)
     ones = np.ones(width, np.float32)
-    writer.add_tensor(f"blk.{_HEAD_LAYER}.nextn.eh_proj.weight", np.concatenate((half, half), axis=1))
-    writer.add_tensor(f"blk.{_HEAD_LAYER}.nextn.enorm.weight", ones)
-    writer.add_tensor(f"blk.{_HEAD_LAYER}.nextn.hnorm.weight", ones)
+    writer.add_tensor(f"blk.{head_layer}.nextn.eh_proj.weight", np.concatenate((half, half), axis=1))
+    writer.add_tensor(f"blk.{head_layer}.nextn.enorm.weight", ones)
+    writer.add_tensor(f"blk.{head_layer}.nextn.hnorm.weight", ones)
     norm = np.array(tensors["output_norm.weight"].data)
-    writer.add_tensor(f"blk.{_HEAD_LAYER}.nextn.shared_head_norm.weight", norm)
+    writer.add_tensor(f"blk.{head_layer}.nextn.shared_head_norm.weight", norm)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -41,12 +58,14 @@ def write_demo_with_head(path: Path) -> Path:
     return path
 
 
-def _add_value(writer: gguf.GGUFWriter, field: Any) -> None:
+def _add_value(writer: gguf.GGUFWriter, field: Any, *, tokens_moved: bool, head_layer: int) -> None:
     value, kinds = field.contents(), field.types
+    if tokens_moved and field.name == "tokenizer.ggml.tokens":
+        value = [value[0], *reversed(value[1:])]
     if field.name == f"{_ARCHITECTURE}.block_count":
-        value = _HEAD_LAYER + 1
+        value = head_layer + 1
     if field.name == f"{_ARCHITECTURE}.attention.recurrent_layers":
-        value = [*value, False]
+        value = [*value, *[False] * (head_layer + 1 - len(value))]
     if kinds[0] == gguf.GGUFValueType.ARRAY:
         writer.add_key_value(field.name, value, kinds[0], sub_type=kinds[-1])
     else:

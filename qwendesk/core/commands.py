@@ -124,6 +124,11 @@ def _rope_scale(value: float) -> Args:
     return ["--rope-scale", _text(factor)] if 1 / factor == value else ["--rope-freq-scale", _text(value)]
 
 
+def _draft_head(path: str, load: LoadOptions) -> Args:
+    is_used = path and load.speculative in ("auto", "mtp")
+    return ["--model-draft", path, "--spec-type", "draft-mtp"] if is_used else []
+
+
 def _closing(text: str) -> Args:
     """Return the message without </think>, which llama-server adds itself."""
     message = text.replace("</think>", "").strip()
@@ -143,6 +148,7 @@ _SPECIAL: Mapping[str, Callable[[Any, LoadOptions, GenerationOptions], Args]] = 
     {
         "mmproj": lambda value, load, _a: ["--mmproj", value] if value and load.vision != "off" else [],
         "vision": lambda value, load, _a: _pictures(value, load),
+        "draft_model": lambda value, load, _a: _draft_head(value, load),
         "override_tensor": _each("--override-tensor"),
         "stop": _each("--reverse-prompt"),
         "lora": _lora,

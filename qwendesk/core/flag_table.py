@@ -53,6 +53,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     {
         "--model": "-m",
         "--mmproj": "-mm",
+        "--model-draft": "-md --spec-draft-model",
         "--ctx-size": "-c",
         "--batch-size": "-b",
         "--ubatch-size": "-ub",
@@ -179,7 +180,7 @@ LLAMA_CPP: tuple[Flag, ...] = (
         "--spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft --spec-draft-n-max --spec-draft-n-min "
         "--spec-synth-len --spec-synth-rates --spec-draft-p-split --draft-p-split --spec-draft-p-min --draft-p-min "
         "--spec-draft-device -devd --device-draft --spec-draft-ngl -ngld --gpu-layers-draft --n-gpu-layers-draft "
-        "--spec-draft-model -md --model-draft --spec-type --spec-ngram-mod-n-min --spec-ngram-mod-n-max "
+        "--spec-type --spec-ngram-mod-n-min --spec-ngram-mod-n-max "
         "--spec-ngram-mod-n-match --spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits "
         "--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits --spec-ngram-map-k4v-size-n "
         "--spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits --draft --draft-n --draft-max --draft-min "

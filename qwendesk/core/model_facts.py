@@ -54,7 +54,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     file_bytes: int
     kind: str
-    """"model", "mmproj" (vision projector), "adapter" (LoRA), "vocab" or "other"."""
+    """"model", "draft_head" (a draft head in a file of its own), "mmproj" (vision projector), "adapter" (LoRA), "vocab"
+    or "other"."""
     architecture: str
     name: str = ""
     basename: str = ""
@@ -112,6 +113,13 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     split_tensors: int = 0
     """Number of tensors in all shards together."""
     tensors: tuple[TensorFacts, ...] = ()
+    draft_head: "ModelFacts | None" = None
+    """The draft head in a file of its own with which the model is loaded."""
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether there is a draft head: in the model's own file, or in one that is loaded with it."""
+        return self.nextn_layers > 0 or self.draft_head is not None
 
     @property
     def attention_layers(self) -> int:

@@ -207,11 +207,17 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     speculative: Annotated[
         Literal["auto", "off", "mtp", "lookup"],
         Setting("Token drafts", "",
-                "Guess the next tokens and check several at once. mtp asks the draft head of the model, if its file "
-                "has one. lookup takes guesses from the chat, which is faster for edits, code, quotes and tables. "
+                "Guess the next tokens and check several at once. mtp asks the model's draft head, inside the file or "
+                "beside it. lookup takes guesses from the chat, which is faster for edits, code, quotes and tables. "
                 "Guessing pauses where it doesn't pay off.",
                 _SPEED),
     ] = "auto"
+    draft_model: Annotated[
+        str,
+        Setting("Draft head file", "--model-draft",
+                "The model's draft head (MTP) in a file of its own. One beside the model is found automatically.",
+                _SPEED),
+    ] = ""
     draft_n_max: Annotated[
         int,
         Setting("Most drafted tokens", "",

@@ -16,7 +16,7 @@ from qwendesk.engines.pending_state import PendingLoad
 FindModel = Callable[[ModelName], Awaitable[LoadOptions | None]]
 """Returns the load options of a model on this PC; None if it isn't there."""
 
-_OTHER_FILES = frozenset({"model", "mmproj", "chat_template_file"})
+_OTHER_FILES = frozenset({"model", "mmproj", "draft_model", "chat_template_file"})
 """Options that name files, which are others on this PC."""
 
 

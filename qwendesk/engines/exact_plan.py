@@ -48,7 +48,8 @@ async def exact_plan(
         if answer.problem:
             estimates = tr("These are estimates: the engine has no exact numbers. {0}", answer.problem)
             return msgspec.structs.replace(plan, accuracy=estimates)
-        exact = with_engine_numbers(plan, _without_table(plan, answer.allocations), options, lacking)
+        allocations = _without_table(plan, answer.allocations)
+        exact = with_engine_numbers(plan, allocations, options, lacking, with_head=not plan.options.draft_model)
         over = _missing(exact)
         if not over or not plan.fits or not rounds_left:
             return exact
@@ -65,11 +66,17 @@ def _missing(plan: Plan) -> dict[str, int]:
 
 
 def with_engine_numbers(
-    plan: Plan, allocations: tuple[Allocation, ...], requested: LoadOptions, lacking: dict[str, int] | None = None
+    plan: Plan,
+    allocations: tuple[Allocation, ...],
+    requested: LoadOptions,
+    lacking: dict[str, int] | None = None,
+    *,
+    with_head: bool = True,
 ) -> Plan:
     """Return `plan` with the engine's numbers for weights, caches, states and buffers; drift stays an estimate.
 
-    So does the vision encoder before a load: the engine's dry run leaves it out.
+    So do the vision encoder and a draft head in a file of its own before a load: the engine's dry run leaves them out.
+    `with_head` says whether a head is in the engine's numbers.
 
     `lacking` are the bytes by device that were added to the drift to get a smaller plan. They are subtracted again.
     """
@@ -79,9 +86,10 @@ def with_engine_numbers(
     knows_vision = any(row.vision_bytes for row in allocations) or not has_vision
     memory = plan.memory
     gpus = tuple(
-        _joined(gpu, rows.get(gpu.name), knows_weights, (lacking or {}).get(gpu.name, 0)) for gpu in memory.gpus
+        _joined(gpu, rows.get(gpu.name), knows_weights, (lacking or {}).get(gpu.name, 0), with_head=with_head)
+        for gpu in memory.gpus
     )
-    ram = _joined(memory.ram, rows.get("CPU"), knows_weights, 0)
+    ram = _joined(memory.ram, rows.get("CPU"), knows_weights, 0, with_head=with_head)
     ram = msgspec.structs.replace(ram, gpu_bytes=shared_bytes(gpus))
     weights = memory.ram_weights_bytes + ram.weights_bytes - memory.ram.weights_bytes
     memory = msgspec.structs.replace(memory, gpus=gpus, ram=ram, ram_weights_bytes=weights)
@@ -95,7 +103,9 @@ def with_engine_numbers(
     )
 
 
-def _joined(device: DevicePlan, row: Allocation | None, knows_weights: bool, lacking: int) -> DevicePlan:
+def _joined(
+    device: DevicePlan, row: Allocation | None, knows_weights: bool, lacking: int, *, with_head: bool
+) -> DevicePlan:
     drift = device.other_bytes - lacking
     if row is None:
         return msgspec.structs.replace(device, other_bytes=drift)
@@ -106,7 +116,7 @@ def _joined(device: DevicePlan, row: Allocation | None, knows_weights: bool, lac
         recurrent_bytes=row.recurrent_bytes,
         compute_bytes=row.compute_bytes,
         vision_bytes=row.vision_bytes or device.vision_bytes,
-        draft_bytes=0 if knows_weights else device.draft_bytes,  # it is in the engine's numbers
+        draft_bytes=0 if knows_weights and with_head else device.draft_bytes,
         other_bytes=drift,
     )
 

@@ -21,11 +21,12 @@ from qwendesk.hardware.model_memory import lazy_table_bytes
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hub.draft_head_pairing import draft_head_mismatch
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.mmproj_pairing import mmproj_mismatch
 
 ModelFiles = tuple[ModelFacts, ModelFacts | None]
-"""The facts of a model and of its vision file, if it has one."""
+"""The facts of a model, with its draft head if that has a file of its own, and of its vision file, if it has one."""
 ReadFiles = Callable[[LoadOptions], ModelFiles | LoadFailure]
 FindDrive = Callable[[Path], DriveKind]
 """Tells the drive of a file or folder, such as `drive_of`."""
@@ -143,12 +144,44 @@ def facts_for(options: LoadOptions, read: Callable[[Path], ModelFacts] = read_fa
     """
     try:
         model = read(Path(options.model))
-        mmproj = read(Path(options.mmproj)) if options.mmproj and options.vision != "off" else None
+        mmproj = read(Path(path)) if (path := files_of(options)[1]) else None
+        head = _read_draft_head(model, options, read)
     except BadModelFile as error:
         return LoadFailure(msgspec.convert(error.kind, LoadFailureKind), error.title, error.sentence)
     if mmproj is not None and (mismatch := mmproj_mismatch(model, mmproj)):
         return LoadFailure("mmproj_mismatch", tr("The vision file doesn't fit"), mismatch.message)
+    if isinstance(head, ModelFacts):
+        model = msgspec.structs.replace(model, draft_head=head)
     return model, mmproj
+
+
+def files_of(options: LoadOptions) -> tuple[str, ...]:
+    """Return the paths of the files that `facts_for` reads, the model's first; "" for those that are not wanted."""
+    mmproj = options.mmproj if options.vision != "off" else ""
+    return options.model, mmproj, options.draft_model if options.speculative in ("auto", "mtp") else ""
+
+
+def draft_head_problem(model: ModelFacts, options: LoadOptions, read: Callable[[Path], ModelFacts] = read_facts) -> str:
+    """Return why the chosen draft head can't be used, in a sentence; "" if it can, or if none is wanted. Blocks."""
+    head = None if model.draft_head is not None else _read_draft_head(model, options, read)
+    return head if isinstance(head, str) else ""
+
+
+def _read_draft_head(
+    model: ModelFacts, options: LoadOptions, read: Callable[[Path], ModelFacts]
+) -> ModelFacts | str | None:
+    """Return the draft head of `options`, or why it can't be used; None if none is wanted.
+
+    The model works without it, so a head that can't be used fails no load.
+    """
+    path = files_of(options)[2]
+    if not path:
+        return None
+    try:
+        head = read(Path(path))
+    except BadModelFile as error:
+        return error.sentence
+    return draft_head_mismatch(model, head) or head
 
 
 def _is_set_by_user(options: LoadOptions) -> bool:

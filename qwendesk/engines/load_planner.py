@@ -22,6 +22,7 @@ from qwendesk.engines.load_decision import (
     FindDrive,
     ModelFiles,
     ReadFiles,
+    draft_head_problem,
     facts_for,
     machine_now,
     plan_of,
@@ -110,13 +111,16 @@ class LoadPlanner:
             readings=self._readings(),
         )
         machine = with_drive(machine, files[0], Path(options.model), self._find_drive)
+        no_head = draft_head_problem(files[0], options)
+        if no_head:
+            options = msgspec.structs.replace(options, draft_model="")
         plan = plan_of(*files, machine, options)
         if isinstance(plan, LoadFailure):
             return plan
         plan, options, why = self._with_drafts(plan, files, machine, options)
         if plan.fits and _may_change(plan, files):
             plan = self._checked(plan, files, machine, options)
-        return refusal(plan, options) or msgspec.structs.replace(plan, why=(*plan.why, *why))
+        return refusal(plan, options) or msgspec.structs.replace(plan, why=(*plan.why, *why, *_without_head(no_head)))
 
     def _with_drafts(
         self, plan: Plan, files: ModelFiles, machine: MachineMemory, options: LoadOptions
@@ -125,7 +129,7 @@ class LoadPlanner:
 
         With `speculative` auto, the head is used where it may pay off and where its memory changes nothing else.
         """
-        if options.speculative != "auto" or not files[0].nextn_layers or self._draft_speedup is None:
+        if options.speculative != "auto" or not files[0].can_draft or self._draft_speedup is None:
             return plan, options, ()
         asked = msgspec.structs.replace(options, speculative="mtp")
         drafting = plan_of(*files, machine, asked)
@@ -161,6 +165,10 @@ class LoadPlanner:
             late = tr("These are estimates: the engine didn't give exact numbers in time.")
             return msgspec.structs.replace(plan, accuracy=late)
         return exact if isinstance(exact, Plan) and exact.fits else plan
+
+
+def _without_head(problem: str) -> tuple[str, ...]:
+    return (tr("{0} The model is loaded without it.", problem),) if problem else ()
 
 
 def _may_change(plan: Plan, files: ModelFiles) -> bool:

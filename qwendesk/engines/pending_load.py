@@ -14,7 +14,6 @@ import msgspec
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import LoadFailure
-from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.observed import Observed
 from qwendesk.core.option_rules import conflicts, with_changes
 from qwendesk.core.options import LoadOptions
@@ -31,6 +30,8 @@ from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
 from qwendesk.engines.load_decision import (
     Drift,
     FindDrive,
+    ModelFiles,
+    files_of,
     machine_now,
     plan_of,
     ram_freed_by_reload,
@@ -43,8 +44,6 @@ from qwendesk.hardware.drives import drive_of
 from qwendesk.hardware.gpu_links import gpu_links
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hardware.snapshot import GpuReading
-
-Files = tuple[ModelFacts, ModelFacts | None]
 
 
 class PendingLoadService:
@@ -71,7 +70,7 @@ class PendingLoadService:
         self._measured, self._gpu_factor, self._readings = measured, gpu_factor, readings
         self._find_drive = find_drive
         self.state = Observed(PendingLoad())
-        self._files: tuple[tuple[str, str], Files | LoadFailure] | None = None
+        self._files: tuple[tuple[str, ...], ModelFiles | LoadFailure] | None = None
         self._loaded_reserve_gb = settings.options.reserve_gb
         self._reserve_gb = settings.options.reserve_gb
         self._loaded: LoadOptions | None = None
@@ -271,16 +270,17 @@ class PendingLoadService:
         self._schedule_plan()
 
     def _default_values(self, options: LoadOptions) -> dict[str, Any]:
-        """Return the default options of a model. Its vision file and chat template don't count as changes."""
+        """Return the default options of a model. Its own files don't count as changes."""
         return msgspec.structs.asdict(self._automatic.get(options.model, LoadOptions(model=options.model)))
 
     def _remember_files(self, requested: LoadOptions) -> None:
-        """Remember the vision file and the chat template of a model, unless the user set them."""
+        """Remember the vision file, draft head and chat template of a model, unless the user set them."""
         saved = self._profiles.applied(LoadOptions(model=requested.model))
         before = self._automatic.get(requested.model, LoadOptions(model=requested.model))
         self._automatic[requested.model] = LoadOptions(
             model=requested.model,
             mmproj=before.mmproj if saved.mmproj else requested.mmproj,
+            draft_model=before.draft_model if saved.draft_model else requested.draft_model,
             chat_template_file=before.chat_template_file if saved.chat_template_file else requested.chat_template_file,
         )
 
@@ -332,16 +332,16 @@ class PendingLoadService:
         sentence = refused.sentence if refused is not None else ""
         return {"limits": limits, "conflicts": (), "refusal": sentence, "plan": made}
 
-    def _read_headers(self, requested: LoadOptions) -> Files | LoadFailure:
+    def _read_headers(self, requested: LoadOptions) -> ModelFiles | LoadFailure:
         """Return the headers. Those of the latest model are cached; reading others blocks."""
-        key = (requested.model, requested.mmproj if requested.vision != "off" else "")
+        key = files_of(requested)
         kept = self._files
         if kept is None or kept[0] != key:
             kept = (key, self._engine.read_files(requested))
             self._files = kept
         return kept[1]
 
-    def _cached_headers(self, requested: LoadOptions) -> Files | None:
+    def _cached_headers(self, requested: LoadOptions) -> ModelFiles | None:
         """Return the headers if they are cached, else None."""
         kept = self._files
         if kept is None or kept[0][0] != requested.model or isinstance(kept[1], LoadFailure):

@@ -42,7 +42,7 @@ def memory_use(
 ) -> MemoryUse:
     """Return the bytes on each GPU that the options may use, and in RAM. Takes less than 2 ms if `facts` are cached.
 
-    With `speculative` mtp, the file's next-token layer is loaded too, with a separate context. Raises re.error if a
+    With `speculative` mtp, the model's draft head is loaded too, with a separate context. Raises re.error if a
     placement pattern is not a valid regular expression.
     """
     return _Estimate(facts, options, machine, mmproj).result()
@@ -208,22 +208,32 @@ class _Estimate:
         vision = vision_bytes(self._mmproj)
         on_gpu = self._gpus and self._options.vision in ("auto", "gpu")
         (self._gpu_memory[0] if on_gpu else self._ram).vision += vision
-        if self._options.speculative == "mtp" and self._facts.nextn_layers:
+        if self._options.speculative == "mtp" and self._facts.can_draft:
             draft = draft_bytes(self._facts, self._options, self._n_ctx)
             (self._gpu_memory[-1] if self._shares.first < len(self._weights.layers) else self._ram).draft += draft
+            self._ram.draft += draft_table_bytes(self._facts)
 
 
 def draft_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
-    """Return the bytes of the next-token (MTP) layers; 0 for a file without them.
+    """Return the bytes of the draft head (MTP) where the model's last layer is; 0 for a model without one.
 
-    They have their weights, a KV cache for `n_ctx` tokens, and the compute buffer of one layer.
+    It has its weights, a KV cache for `n_ctx` tokens, and the compute buffer of one layer. In a file of its own, its
+    weights include an output matrix.
     """
-    if not facts.nextn_layers:
+    if not facts.can_draft:
         return 0
     layer_kv = kv_bytes(facts, n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
     n_ubatch, flash_attn = ubatch_of(options, n_ctx), options.flash_attn != "off"
     buffers = gpu_bytes(activation_widths(facts), n_ctx, n_ubatch, flash_attn, 0, RamCopies(), 0)
-    return split_weights(facts, ()).draft + facts.nextn_layers * layer_kv + buffers
+    head = facts.draft_head or facts
+    weights = split_weights(head, ())
+    output = weights.output if facts.draft_head is not None else 0
+    return weights.draft + output + head.nextn_layers * layer_kv + buffers
+
+
+def draft_table_bytes(facts: ModelFacts) -> int:
+    """Return the bytes of the token embeddings of a draft head in a file of its own: they stay in RAM."""
+    return split_weights(facts.draft_head, ()).always_in_ram if facts.draft_head is not None else 0
 
 
 def prompt_cache_bytes(facts: ModelFacts, options: LoadOptions, *, with_pictures: bool) -> int:

@@ -79,7 +79,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     """Names of missing shards."""
     neighbours: tuple[ModelFacts, ...] = ()
-    """The mmprojs near a model, or the models near an mmproj."""
+    """The mmprojs near a model, or the models near an mmproj or a draft head."""
     same_as: tuple[str, ...] = ()
     """Paths of other files with the same bytes."""
 
@@ -201,7 +201,7 @@ class _EvidenceReader:
         return self._files[path]
 
     def _neighbours(self, path: Path, facts: ModelFacts | None) -> tuple[ModelFacts, ...]:
-        if facts is None or facts.kind not in ("model", "mmproj"):
+        if facts is None or facts.kind not in ("model", "mmproj", "draft_head"):
             return ()
         wants_mmproj = facts.kind == "model"
         names = [

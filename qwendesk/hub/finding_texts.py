@@ -204,6 +204,14 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
         ("draft-file", ""): FindingText(
             "info", None, mark("This is a draft model for speculative decoding, not a model to chat with.")
         ),
+        ("draft-file", "head"): FindingText(
+            "info", None, mark("This is a draft head (MTP). The model beside it is loaded with it, to answer faster.")
+        ),
+        ("draft-file", "lone-head"): FindingText(
+            "info",
+            None,
+            mark("This is a draft head (MTP), not a model to chat with. Move it to the folder of its model."),
+        ),
         ("ollama-blob", ""): FindingText(
             "warning",
             "not_recommended",

@@ -128,7 +128,7 @@ def _crashing(header: GgufHeader, kind: str, architecture: str) -> str:
     """Return why the engine would crash on this header; "" if it wouldn't, or doesn't read that far."""
     if architecture == "clip":
         return crashing_vision_value(header)
-    return crashing_value(header, architecture) if kind == "model" else ""
+    return crashing_value(header, architecture) if kind in ("model", "draft_head") else ""
 
 
 def _kind(header: GgufHeader, architecture: str) -> str:
@@ -139,8 +139,19 @@ def _kind(header: GgufHeader, architecture: str) -> str:
         return "adapter"
     if not architecture or stated not in ("", "model", "vocab"):
         return "other"
-    is_vocab = header.token_count and not header.tensors and header.number("split.count") < 2
-    return "vocab" if is_vocab else "model"
+    if header.number("split.count") < 2:
+        if header.token_count and not header.tensors:
+            return "vocab"
+        if _is_draft_head(header, architecture):
+            return "draft_head"
+    return "model"
+
+
+def _is_draft_head(header: GgufHeader, architecture: str) -> bool:
+    """Return whether only the next-token layers of a model are in the file. llama.cpp tells them by the first layer."""
+    layers = [tensor.name for tensor in header.tensors if tensor.name.startswith("blk.")]
+    has_head = header.number(f"{architecture}.nextn_predict_layers") > 0
+    return has_head and bool(layers) and not any(name.startswith("blk.0.") for name in layers)
 
 
 def _attention_interval(header: GgufHeader, architecture: str) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_mmproj_name, model_name
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.translation import tr
+from qwendesk.hub.draft_head_pairing import pair_draft_head
 from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES
 from qwendesk.hub.header_cache import HeaderCache, HeaderSummary
 from qwendesk.hub.library_places import Origin, SearchFolder
@@ -47,6 +48,8 @@ class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
     """Names of missing shards."""
     mmproj: "LibraryModel | None" = None
     """The mmproj that fits, which may be in another folder."""
+    draft_head: "LibraryModel | None" = None
+    """The draft head in a file of its own that fits and is in the same folder."""
     writable: bool = False
     """Whether the app may move or delete it: not if it is in another app's folder."""
 
@@ -68,7 +71,7 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     mmprojs: tuple[LibraryModel, ...] = ()
     """Every mmproj, paired with a model or not."""
     others: tuple[LibraryModel, ...] = ()
-    """Adapters, draft models, vocabularies."""
+    """Adapters, draft heads, draft models, vocabularies."""
     unreadable: tuple[str, ...] = ()
     """Folders that exist but couldn't be read."""
     folders: tuple[str, ...] = ()
@@ -114,7 +117,12 @@ def _joined(found: Iterable[FoundFile], headers: HeaderCache) -> Library:
     others = [entry for entry, _ in entries if not _is_mmproj(entry) and _is_other(entry)]
     finder = _MmprojFinder(mmprojs)
     apart = {id(entry) for entry in (*mmprojs, *others)}
-    models = [finder.paired(entry, first.mmproj) for entry, first in entries if id(entry) not in apart]
+    heads = _heads_by_folder(others)
+    models = [
+        _with_draft_head(finder.paired(entry, first.mmproj), heads)
+        for entry, first in entries
+        if id(entry) not in apart
+    ]
     return Library(
         models=_sorted(models),
         mmprojs=_sorted(mmprojs),
@@ -201,6 +209,23 @@ def _is_other(entry: LibraryModel) -> bool:
     facts = entry.facts
     is_companion = facts is not None and (facts.kind != "model" or facts.architecture in DRAFT_ARCHITECTURES)
     return is_companion or is_draft_name(entry.path) or is_imatrix_name(entry.path)
+
+
+def _heads_by_folder(others: Iterable[LibraryModel]) -> dict[Path, dict[str, LibraryModel]]:
+    """Return the draft heads by folder and path."""
+    found: dict[Path, dict[str, LibraryModel]] = {}
+    for entry in others:
+        if entry.facts is not None and entry.facts.kind == "draft_head" and not entry.problem:
+            found.setdefault(Path(entry.path).parent, {})[entry.path] = entry
+    return found
+
+
+def _with_draft_head(model: LibraryModel, heads: Mapping[Path, Mapping[str, LibraryModel]]) -> LibraryModel:
+    near = heads.get(Path(model.path).parent)
+    if model.facts is None or not near:
+        return model
+    head = pair_draft_head(model.facts, (each.facts for each in near.values() if each.facts is not None))
+    return model if head is None else msgspec.structs.replace(model, draft_head=near[head.path])
 
 
 def _sorted(entries: Iterable[LibraryModel]) -> tuple[LibraryModel, ...]:

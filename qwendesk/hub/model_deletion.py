@@ -42,8 +42,12 @@ class DeletionFailure(msgspec.Struct, frozen=True):
     """Size of the files that were deleted before the failure."""
 
 
+def _companions(model: LibraryModel) -> set[str]:
+    return {each.path for each in (model.mmproj, model.draft_head) if each is not None}
+
+
 def deletion_of(model: LibraryModel, library: Library) -> ModelDeletion | DeletionFailure:
-    """Return all files of `model`, with the mmproj in its folder if no other model uses it.
+    """Return all files of `model`, with the mmproj and the draft head in its folder if no other model uses them.
 
     Files of other apps are never deleted.
     """
@@ -53,11 +57,12 @@ def deletion_of(model: LibraryModel, library: Library) -> ModelDeletion | Deleti
             tr("{0} belongs to {1}. Delete it there, as QwenDesk never changes other apps' files.", model.name, app)
         )
     files = model.files
-    mmproj = model.mmproj
-    if mmproj is not None and mmproj.writable and Path(mmproj.path).parent == Path(model.path).parent:
-        users = [each for each in library.models if each.mmproj is not None and each.mmproj.path == mmproj.path]
+    for companion in (model.mmproj, model.draft_head):
+        if companion is None or not companion.writable or Path(companion.path).parent != Path(model.path).parent:
+            continue
+        users = [each for each in library.models if companion.path in _companions(each)]
         if all(each.path == model.path for each in users):
-            files += mmproj.files
+            files += companion.files
     return ModelDeletion(model.name, files, model.place)
 
 

@@ -126,7 +126,8 @@ def _set_fault(evidence: Evidence) -> Detail | None:
         return detail("repeated-tensors", count=len(facts.tensors) - len(names))
     layers = {int(match[1]) for name in names if (match := _LAYER_NUMBER.match(name))}
     stated = facts.block_count - facts.nextn_layers
-    if facts.architecture in QWEN_ARCHITECTURES and layers and len(layers) < stated:
+    is_model = facts.kind == "model" and facts.architecture in QWEN_ARCHITECTURES
+    if is_model and layers and len(layers) < stated:
         return detail("layer-count", count=len(layers), stated=stated)
     return None
 

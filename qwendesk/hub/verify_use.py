@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from qwendesk.core.file_names import draft_mark, is_draft_name
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_matching import QWEN_ARCHITECTURES, UNSLOTH, current_file, model_of, unsloth_detail
+from qwendesk.hub.draft_head_pairing import draft_head_mismatch
 from qwendesk.hub.evidence import Evidence
 from qwendesk.hub.findings import Finding, FindingFix, detail
 from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES, SUPPORTED_ARCHITECTURES
@@ -35,6 +37,9 @@ def use_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     if facts.kind == "mmproj":
         yield from _unfitting_mmproj(evidence)
         return
+    if facts.kind == "draft_head":
+        yield _draft_head(evidence, facts)
+        return
     if is_draft_name(evidence.name):
         details = (detail("draft-name", prefix=draft_mark(evidence.name)),)
         yield Finding(code="draft-file", details=details)
@@ -49,6 +54,12 @@ def use_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     yield from _broken_template(evidence, catalog)
     yield from _missing_mmproj(evidence, catalog)
     yield from _better_quant(evidence, catalog)
+
+
+def _draft_head(evidence: Evidence, facts: ModelFacts) -> Finding:
+    models = [each for each in evidence.neighbours if not draft_head_mismatch(each, facts)]
+    details = (detail("architecture", architecture=facts.architecture),)
+    return Finding(code="draft-file", case="head" if models else "lone-head", details=details)
 
 
 def is_broken_template(template: str) -> bool:

@@ -1,6 +1,7 @@
-"""Load options for a model file: its vision projector, a repaired template if its own is broken, its saved profile.
+"""Load options for a model file: its companions, a repaired template if its own is broken, its saved profile.
 
-Everything that loads a model chosen by the user gets its options here.
+Companions are its vision projector and its draft head. Everything that loads a model chosen by the user gets its
+options here.
 """
 
 import asyncio
@@ -42,7 +43,8 @@ def load_options(model: LibraryModel, templates: TemplatesService, catalog: Cata
     template = None
     if model.facts is not None and is_broken_template(model.facts.chat_template):
         template = templates.path(base_repo_of(model, catalog))
-    return LoadOptions(model=model.path, mmproj=mmproj, chat_template_file=str(template or ""))
+    head = model.draft_head.path if model.draft_head is not None else ""
+    return LoadOptions(model=model.path, mmproj=mmproj, draft_model=head, chat_template_file=str(template or ""))
 
 
 class LoadOptionsService:
@@ -69,12 +71,13 @@ class LoadOptionsService:
     async def options_again(self, last: LoadOptions) -> LoadOptions:
         """Return the options for the model of the last session.
 
-        Before the first scan its vision projector and template may be unknown; those of `last` are used then.
+        Before the first scan its vision projector, draft head and template may be unknown; those of `last` are used.
         """
         options = await self.options_for(Path(last.model))
         return msgspec.structs.replace(
             options,
             mmproj=options.mmproj or last.mmproj,
+            draft_model=options.draft_model or last.draft_model,
             chat_template_file=options.chat_template_file or last.chat_template_file,
         )
 

@@ -156,7 +156,7 @@ class ProfilesService:
         self.problem.set(sentence)
 
 
-_OF_THIS_PC = ("model", "mmproj", "chat_template_file", "lora")
+_OF_THIS_PC = ("model", "mmproj", "draft_model", "chat_template_file", "lora")
 """Options that contain paths on this PC."""
 
 

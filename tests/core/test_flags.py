@@ -54,7 +54,7 @@ def test_a_spelling_finds_its_option(query: str, key: str) -> None:
     assert key in found.keys
 
 
-@pytest.mark.parametrize("query", ["-np", "-np 1", "--parallel", "--jinja", "--fit", "--fit on", "--host", "-md"])
+@pytest.mark.parametrize("query", ["-np", "-np 1", "--parallel", "--jinja", "--fit", "--fit on", "--host", "-hfd"])
 def test_a_flag_without_an_option_has_a_sentence(query: str) -> None:
     assert flag_note(query).endswith(".")
 

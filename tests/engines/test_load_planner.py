@@ -1,12 +1,15 @@
 """The plan of a load: checked with the engine where that may change it, and never held up by it."""
 
 import asyncio
+import shutil
 from pathlib import Path
+from typing import Literal
 from unittest.mock import Mock
 
 import msgspec
 import pytest
 
+from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
@@ -19,6 +22,8 @@ from qwendesk.engines.load_decision import facts_for, machine_now
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.planner import fixed_plan
+from qwendesk.hub.gguf import read_facts
+from tests.draft_head_model import write_demo_head
 from tools.hollow_model import write_hollow
 from tools.qwen_header import REAL_SIZES
 
@@ -202,3 +207,42 @@ async def test_a_choice_of_the_user_and_a_file_without_a_head_are_left_alone(
     planner = planner_with(Engine(), draft_speedup=lambda _options: 2.0)
     assert (await decided(planner, msgspec.structs.replace(with_head, speculative="off"))).options.speculative == "off"
     assert (await decided(planner, hollow)).options.speculative == "off"
+
+
+@pytest.fixture
+def demo_beside_a_head(tmp_path: Path) -> LoadOptions:
+    model = shutil.copy(paths.demo_model(), tmp_path / "demo.gguf")
+    head = write_demo_head(tmp_path / "mtp-demo.gguf")
+    return LoadOptions(model=str(model), draft_model=str(head))
+
+
+async def test_auto_tries_a_head_in_a_file_of_its_own_and_plans_its_memory(demo_beside_a_head: LoadOptions) -> None:
+    planner = planner_with(Engine(), draft_speedup=lambda _options: None)
+    plan = await decided(planner, demo_beside_a_head)
+    assert (plan.options.speculative, plan.options.draft_model) == ("mtp", demo_beside_a_head.draft_model)
+    head = read_facts(Path(demo_beside_a_head.draft_model))
+    drafts = sum(device.draft_bytes for device in (*plan.memory.gpus, plan.memory.ram))
+    assert drafts > sum(tensor.n_bytes for tensor in head.tensors), "its weights and its cache"
+
+    alone = await decided(planner, msgspec.structs.replace(demo_beside_a_head, draft_model=""))
+    assert alone.options.speculative == "off"
+
+
+@pytest.mark.parametrize("speculative", ["auto", "mtp"])
+async def test_a_head_that_does_not_fit_is_left_out_with_a_sentence(
+    demo_beside_a_head: LoadOptions, speculative: Literal["auto", "mtp"]
+) -> None:
+    write_demo_head(Path(demo_beside_a_head.draft_model), n_layers=12)
+    asked = msgspec.structs.replace(demo_beside_a_head, speculative=speculative)
+    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: None), asked)
+    assert plan.options.draft_model == ""
+    assert plan.why[-1] == (
+        "The draft head mtp-demo.gguf is for another model than demo.gguf. The model is loaded without it."
+    )
+
+
+async def test_a_head_that_is_gone_is_left_out_with_a_sentence(demo_beside_a_head: LoadOptions) -> None:
+    gone = msgspec.structs.replace(demo_beside_a_head, draft_model=f"{demo_beside_a_head.draft_model}.gone")
+    plan = await decided(planner_with(Engine(), draft_speedup=lambda _options: None), gone)
+    assert "mtp-demo.gguf.gone could not be found" in plan.why[-1]
+    assert plan.options.draft_model == ""

@@ -55,9 +55,10 @@ def answer(channel: Channel, requests: BinaryIO) -> None:
 
 
 def estimate(options: DecidedOptions, log: EngineLog) -> tuple[Allocation, ...]:
-    """Return the bytes that each device needs, without vision. weights_bytes are 0 if the engine cannot report them.
+    """Return the bytes that each device needs. weights_bytes are 0 if the engine cannot report them.
 
-    Raise CannotEstimate if the engine refuses. The process should exit afterwards, because its log settings change.
+    Vision and a draft head in a file of its own are left out. Raise CannotEstimate if the engine refuses. The process
+    should exit afterwards, because its log settings change.
     """
     mark = log.mark()
     settings, context = _without_data(options)

@@ -30,10 +30,10 @@ from qwendesk.engine.worker.chat_states import ChatStates
 from qwendesk.engine.worker.context_memory import ContextMemory
 from qwendesk.engine.worker.devices import buffer_names
 from qwendesk.engine.worker.draft_gate import DraftGate
+from qwendesk.engine.worker.head_loader import load_head
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.model import LoadedModel
-from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.state_file import fingerprint_of
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
@@ -159,7 +159,8 @@ def _free_bytes(report: LoadReport) -> int:
 def _check_files(options: DecidedOptions) -> None:
     """Refuse pipes and devices, because native code would block forever on them. It reports other problems itself."""
     adapters = (lora_adapter(text)[0] for text in options.lora)
-    for path in filter(None, (options.model, options.mmproj, options.chat_template_file, *adapters)):
+    files = (options.model, options.mmproj, options.draft_model, options.chat_template_file, *adapters)
+    for path in filter(None, files):
         try:
             open_regular(Path(path)).close()
         except NotRegularFile as error:
@@ -198,12 +199,8 @@ def _load_model(options: DecidedOptions, progress: Progress, is_cancelled: Calla
         if not ctx:
             raise LoadError("context", mark("the engine could not create the context"))
         undo.callback(C.llama_free, ctx)
-        head = None
-        if options.speculative == "mtp" and C.llama_model_n_layer_nextn(handle) and C.llama_n_rs_seq(ctx):
-            draft = C.llama_init_from_model(handle, params.draft_params(context_params, ctx))
-            if draft:  # without the head, which may lack memory, the model works as well
-                vocab = C.llama_model_get_vocab(handle)
-                head = MtpHead(ctx, draft, C.llama_model_n_embd(handle), C.llama_vocab_n_tokens(vocab))
+        head = load_head(options, handle, ctx, context_params, is_cancelled)
+        _stop_if(is_cancelled())
         model = LoadedModel(handle, ctx, head)
         undo.pop_all()
     return model

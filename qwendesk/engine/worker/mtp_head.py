@@ -23,11 +23,20 @@ Row = np.ndarray[tuple[int], np.dtype[np.float32]]
 class MtpHead:
     """Drafts tokens for one model context. `close` frees its context."""
 
-    def __init__(self, target: C.llama_context_p, ctx: C.llama_context_p, n_embd: int, n_vocab: int) -> None:
-        """`ctx` was made for the same model as `target`, with the context type MTP."""
+    def __init__(
+        self,
+        target: C.llama_context_p,
+        ctx: C.llama_context_p,
+        n_embd: int,
+        n_vocab: int,
+        own_model: C.llama_model_p | None = None,
+    ) -> None:
+        """`ctx` has the context type MTP. It was made for the model of `target`, or for `own_model`: a file that has
+        nothing but the head, and is freed with it.
+        """
         memory = C.llama_get_memory(ctx)
         assert memory is not None, "a draft head has a KV cache"
-        self._target, self.ctx, self._memory = target, ctx, memory
+        self._target, self.ctx, self._memory, self._own_model = target, ctx, memory, own_model
         self._n_embd, self._n_vocab = n_embd, n_vocab
         self._batch = _Batch(C.llama_n_ubatch(ctx), n_embd)
         self._rows: Rows | None = None
@@ -43,6 +52,8 @@ class MtpHead:
     def close(self) -> None:
         self._batch.close()
         C.llama_free(self.ctx)
+        if self._own_model is not None:
+            C.llama_model_free(self._own_model)
 
     def follow(self, tokens: Sequence[int], position: int) -> None:
         """Take tokens that the model has just decoded at `position`."""

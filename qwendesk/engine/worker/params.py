@@ -63,7 +63,7 @@ class ModelParams:
         _set_lazy_mode(params, options)
         params.main_gpu = options.main_gpu
         params.check_tensors = options.check_tensors
-        params.load_mtp = options.speculative == "mtp"
+        params.load_mtp = options.speculative == "mtp" and not options.draft_model
         self._progress = C.llama_progress_callback(lambda fraction, _data: progress(fraction))
         params.progress_callback = self._progress
         self._devices = _device_list(options.devices)

@@ -21,10 +21,14 @@ def details_text(model: LibraryModel) -> str:
         parts.append(tr_n("{0} shard", "{0} shards", len(model.files)))
     if kind == "mmproj":
         parts.append(tr("vision file (mmproj)"))
+    elif kind == "draft_head":
+        parts.append(tr("draft head (MTP)"))
     elif kind and kind != "model":
         parts.append(tr("other file"))
     if model.mmproj is not None:
         parts.append(tr("sees pictures"))
+    if model.draft_head is not None:
+        parts.append(tr("with draft head"))
     return " · ".join(part for part in parts if part)
 
 

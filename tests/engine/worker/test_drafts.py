@@ -18,7 +18,7 @@ from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.mtp_head import MtpHead
-from tests.draft_head_model import write_demo_with_head
+from tests.draft_head_model import write_demo_head, write_demo_with_head
 from tests.engine.worker.process import Answer, demo_options, draw_circle, greedy, user
 
 LOG = EngineLog()
@@ -50,6 +50,11 @@ def with_head(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_demo_with_head(tmp_path_factory.mktemp("model") / "demo-mtp.gguf")
 
 
+@pytest.fixture(scope="module")
+def head_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_head(tmp_path_factory.mktemp("head") / "mtp-demo.gguf")
+
+
 def loaded(**changes: object) -> Session:
     LOG.install()
     made = load(demo_options(draft_n_max=N_MAX, **changes), LOG, lambda _stage, _fraction: None, lambda: False)
@@ -57,10 +62,11 @@ def loaded(**changes: object) -> Session:
     return msgspec.structs.replace(made, gate=OpenGate())
 
 
-@pytest.fixture(scope="module", params=["lookup", "mtp"])
-def session(request: pytest.FixtureRequest, with_head: Path) -> Iterator[Session]:
-    model = {"model": str(with_head)} if request.param == "mtp" else {}
-    made = loaded(speculative=request.param, **model)
+@pytest.fixture(scope="module", params=["lookup", "mtp", "mtp in a file of its own"])
+def session(request: pytest.FixtureRequest, with_head: Path, head_file: Path) -> Iterator[Session]:
+    files = {"lookup": {}, "mtp": {"model": str(with_head)}}.get(request.param, {"draft_model": str(head_file)})
+    made = loaded(speculative=request.param.split()[0], **files)
+    assert (made.model.head is None) == (request.param == "lookup")
     yield made
     made.close()
 
@@ -380,4 +386,27 @@ def test_no_more_is_drafted_than_a_small_evaluation_batch_takes(n_ubatch: int, m
     first = ask(made, [question], greedy())
     again = ask(made, [question, first.message, question], greedy())
     assert again.text == first.text
+    made.close()
+
+
+def test_a_draft_head_of_another_model_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    other = write_demo_head(tmp_path / "mtp-other.gguf", tokens_moved=True)
+    LOG.install()
+    options = demo_options(speculative="mtp", draft_model=str(other))
+    made = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
+    assert made.model.head is None
+    assert made.report.n_draft_max == 0
+    assert "mtp-other.gguf is for another model" in caplog.text
+    answer = ask(made, (user(QUESTION),), greedy(max_tokens=8))
+    assert answer.reasoning or answer.text
+    made.close()
+
+
+def test_a_draft_head_that_is_no_model_file_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "mtp.gguf").write_bytes(b"GGUF" + bytes(100))
+    LOG.install()
+    options = demo_options(speculative="mtp", draft_model=str(tmp_path / "mtp.gguf"))
+    made = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
+    assert made.model.head is None
+    assert "could not be loaded" in caplog.text
     made.close()
