@@ -42,7 +42,7 @@ from qwendesk.games.expert_move import experts_on_cpu
 from qwendesk.games.rules import ProgramMemory, VramPressure, may_count
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
-from qwendesk.hardware.programs import running_programs
+from qwendesk.hardware.programs import running_programs, started_programs
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.spill import SpillState
 from qwendesk.hub.catalog_schema import SpeedReport
@@ -205,7 +205,9 @@ def build_services(
         engine,
         settings,
         game_sources
-        or GameSources(running_programs, full_screen_program, lambda: vram_pressure(meters.service.state.value)),
+        or GameSources(
+            running_programs, started_programs, full_screen_program, lambda: vram_pressure(meters.service.state.value)
+        ),
         is_answering=lambda: chat.chat.busy or answers.is_answering,
         move_experts=lambda report: experts_on_cpu(report, engine.read_files),
     )

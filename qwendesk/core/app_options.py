@@ -192,12 +192,10 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             _GAMES,
             basic=True,
             choice_help={
-                "growing": "Listed programs. While QwenDesk isn't in front and less than 0.5 GB of VRAM is free or the "
-                "model spills, also a program that has taken 1 GB of VRAM since the model was loaded, or 0.5 GB in "
-                "full screen.",
-                "full_screen": "Listed programs. While QwenDesk isn't in front and less than 0.5 GB of VRAM is free or "
-                "the model spills, also a full-screen program that has taken 0.5 GB of VRAM since the model was "
-                "loaded.",
+                "growing": "Listed programs, and any that took 1 GB of VRAM (0.5 GB in full screen) since the model "
+                "was loaded and left less than 0.5 GB free. Not while QwenDesk is in front.",
+                "full_screen": "Listed programs, and one in full screen that took 0.5 GB of VRAM since the model was "
+                "loaded and left less than 0.5 GB free. Not while QwenDesk is in front.",
                 "listed": "Only the programs in the list below.",
             },
         ),

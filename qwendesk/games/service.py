@@ -63,9 +63,11 @@ class GameSettings(Protocol):
 
 
 class GameSources(msgspec.Struct, frozen=True):
-    """Where observations come from. The first two block and are called on another thread."""
+    """Where observations come from. All but the pressure block, and are called on another thread."""
 
     running: Callable[[], tuple[Program, ...]]
+    started: Callable[[], tuple[Program, ...]]
+    """Programs that the user has started, the latest first."""
     full_screen: Callable[[], Program | None]
     pressure: Callable[[], VramPressure]
 
@@ -191,10 +193,9 @@ class GameMode:
         self.load_anyway()
         self.set_rule(program, "keep")
 
-    async def running_names(self) -> tuple[str, ...]:
-        """Return the names of the programs that run now, sorted."""
-        running = await asyncio.to_thread(self._sources.running)
-        return tuple(sorted({program.name for program in running}, key=str.casefold))
+    async def started_names(self) -> tuple[str, ...]:
+        """Return the names of programs that the user has started, the latest first."""
+        return tuple(program.name for program in await asyncio.to_thread(self._sources.started))
 
     async def _poll(self) -> None:
         while True:

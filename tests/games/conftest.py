@@ -42,7 +42,7 @@ class GameDesk:
         self.game = GameMode(
             self.engine,
             self.settings,
-            GameSources(self._running, self._full_screen, lambda: self.pressure),
+            GameSources(self._running, lambda: self.running, self._full_screen, lambda: self.pressure),
             is_answering=lambda: self.chat.busy,
             move_experts=self._move_experts,
         )

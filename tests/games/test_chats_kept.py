@@ -44,7 +44,7 @@ class RealDesk:
         self.game = GameMode(
             self.engine,
             self.settings,
-            GameSources(lambda: self.running, lambda: None, VramPressure),
+            GameSources(lambda: self.running, tuple, lambda: None, VramPressure),
             is_answering=lambda: self.chat.busy,
             move_experts=self._move_no_experts,
         )

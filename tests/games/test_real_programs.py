@@ -14,7 +14,7 @@ from qwendesk.core.units import GIB
 from qwendesk.games.rules import ProgramMemory, VramPressure
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
-from qwendesk.hardware.programs import running_programs
+from qwendesk.hardware.programs import running_programs, started_programs
 from tests.games.conftest import OPTIONS, GameDesk, rule
 from tests.hardware.probes.x_windows import XWindows
 from tests.links import can_link
@@ -58,7 +58,7 @@ def real(desk: GameDesk) -> GameDesk:
     desk.game = GameMode(
         desk.engine,
         desk.settings,
-        GameSources(running_programs, full_screen_program, lambda: desk.pressure),
+        GameSources(running_programs, started_programs, full_screen_program, lambda: desk.pressure),
         is_answering=lambda: desk.chat.busy,
         move_experts=desk._move_experts,
     )

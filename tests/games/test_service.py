@@ -307,5 +307,5 @@ async def test_rules_are_added_changed_and_deleted(desk: GameDesk) -> None:
     assert desk.settings.options.game_programs == (rule("keep", "cyberdrome"), rule("experts", "blender"))
     desk.game.set_rule("Blender.exe", None)
     assert desk.settings.options.game_programs == (rule("keep", "cyberdrome"),)
-    desk.running = (GAME, GAME, msgspec.structs.replace(GAME, name="a.exe"))
-    assert await desk.game.running_names() == ("a.exe", "Cyberdrome.exe")
+    desk.running = (GAME,)
+    assert await desk.game.started_names() == ("Cyberdrome.exe",)

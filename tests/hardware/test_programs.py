@@ -5,11 +5,22 @@ import os
 import psutil
 import pytest
 
-from qwendesk.hardware.programs import Program, is_same_program, running_programs
+from qwendesk.hardware.programs import Program, is_same_program, running_programs, started_programs
 
 
 def test_this_process_is_among_the_running_programs() -> None:
     assert Program(os.getpid(), psutil.Process().name()) in running_programs()
+
+
+def test_programs_of_the_user_are_listed_once_the_latest_first_without_our_own_processes() -> None:
+    parent = psutil.Process().parent()
+    assert parent is not None
+    started = started_programs(most=1_000)
+    names = [program.name for program in started]
+    assert parent.name() in names
+    assert len(set(names)) == len(names)
+    assert os.getpid() not in [program.pid for program in started]
+    assert len(started_programs(most=1)) == 1
 
 
 @pytest.mark.parametrize(

@@ -117,12 +117,12 @@ class ProgramsSection(TitledCard):
         add = TextButton(tr("Add"))
         describe(add, f"{_NAME}.add", tr("Add"), tr("Add this program to the list"))
         add.setEnabled(False)
-        choose = TextButton(tr("Choose a running program…"), kind="quiet")
+        choose = TextButton(tr("Choose a running program…"))
         describe(
             choose,
             f"{_NAME}.choose",
             tr("Choose a running program…"),
-            tr("Programs that use the GPU now, if it is known"),
+            tr("Programs that use the GPU now. Where that isn't known, those started last."),
         )
         self._field.textChanged.connect(lambda text: add.setEnabled(bool(text.strip())))
         self._field.returnPressed.connect(self._add_typed)
@@ -149,8 +149,8 @@ class ProgramsSection(TitledCard):
             self._game.set_rule(name, "unload")
 
     async def _choose(self, button: TextButton) -> None:
-        """Open a menu of the programs that use a GPU, or of all if the system doesn't tell which do."""
-        names = self._gpu_programs() or await self._game.running_names()
+        """Open a menu of the programs that use a GPU; of those started last if the system doesn't tell which do."""
+        names = self._gpu_programs() or await self._game.started_names()
         menu = Menu(self)
         menu.setObjectName(f"{_NAME}.menu")
         for name in names:

@@ -44,7 +44,7 @@ class GamingWindow(Desk):
         def pressure() -> object:
             return vram_pressure(self.parts.services.meters.service.state.value)
 
-        sources = GameSources(lambda: self.running, lambda: None, pressure)
+        sources = GameSources(lambda: self.running, lambda: self.running, lambda: None, pressure)
         super().__init__(build(client, decide=decide_by_default, meter_source=source, game_sources=sources), client)
         self.window.show()
         self.window.activateWindow()

@@ -147,7 +147,7 @@ async def test_a_program_that_uses_the_gpu_is_chosen_from_a_menu(gaming: GamingW
     menu.close()
 
 
-async def test_without_gpu_programs_all_running_ones_are_offered(gaming: GamingWindow) -> None:
+async def test_without_gpu_programs_those_started_last_are_offered(gaming: GamingWindow) -> None:
     gaming.running = (CYBERDROME,)
     gaming.window.show_page("settings")
     gaming.click("settings.programs.choose")
