@@ -18,6 +18,8 @@ class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
     """Its name in llama-bench's words, such as "tg128", without the depth."""
     depth: int = 0
     """Tokens in memory before it."""
+    n_prompt: int = 0
+    n_gen: int = 0
     drafts: Drafts = "off"
     unit: Literal["tok/s", "s"] = "tok/s"
     values: tuple[float, ...]
@@ -32,6 +34,10 @@ class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def median(self) -> float:
         return statistics.median(self.values)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.values)
 
     @property
     def spread(self) -> float:

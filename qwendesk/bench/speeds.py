@@ -65,10 +65,14 @@ class SpeedPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def depths_in(self, n_ctx: int) -> tuple[int, ...]:
         """Return the depths at which every test fits into a context."""
+        return tuple(depth for depth in sorted(set(self.depths)) if self.context_for(depth) <= n_ctx)
+
+    def context_for(self, depth: int) -> int:
+        """Return how many tokens of context the tests at a depth need."""
         longest = max((test.n_timed for test in self.tests(0)), default=0)
         if self.with_drafts:
             longest = max(longest, _SPARE_TOKENS + max(self.n_gens, default=0))
-        return tuple(depth for depth in sorted(set(self.depths)) if depth + longest <= n_ctx)
+        return depth + longest
 
     def n_tests(self, n_ctx: int) -> int:
         """Return how many rows a run has, with a context of this length."""
@@ -149,8 +153,8 @@ class SpeedMeasurement:
             self._prompt_tok_s = samples.median
         self._add_row(
             BenchRow(
-                test=name, depth=test.depth, drafts=drafts, values=samples.tok_s, drafted=samples.drafted,
-                accepted=samples.accepted,
+                test=name, depth=test.depth, n_prompt=test.n_prompt, n_gen=test.n_gen, drafts=drafts,
+                values=samples.tok_s, drafted=samples.drafted, accepted=samples.accepted,
             )
         )  # fmt: skip
         return None

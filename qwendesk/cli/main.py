@@ -1,4 +1,4 @@
-"""The commands `ask`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor` and `trial`, on the services."""
+"""The commands `ask`, `bench`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor`, `trial` of the terminal."""
 
 import argparse
 import asyncio
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from qwendesk import __version__
 from qwendesk.cli.ask import add_ask_options, ask, request_of
+from qwendesk.cli.bench import add_bench_options, bench
 from qwendesk.cli.doctor import doctor
 from qwendesk.cli.engines import add_engines_commands
 from qwendesk.cli.models import add_models_commands
@@ -47,6 +48,8 @@ def main(arguments: Sequence[str]) -> int:
         with Interrupts() as interrupts:
             if options.command == "ask":
                 status = asyncio.run(ask(request_of(options), terminal, interrupts))
+            elif options.command == "bench":
+                status = asyncio.run(bench(options, terminal, interrupts))
             elif options.command == "verify":
                 status = verify_files(options, terminal)
             elif options.command == "plan":
@@ -84,6 +87,17 @@ def make_parser() -> argparse.ArgumentParser:
             description="Ask a model, by default the built-in demo model, and print its answer as it arrives.",
             epilog="Exit status: 0 answered, 2 bad usage or an answer that failed, 3 the model can't be loaded, "
             "4 the engine crashed.",
+        )
+    )
+    add_bench_options(
+        commands.add_parser(
+            "bench",
+            help="measure the speed of a model, as llama-bench does",
+            description="Measure how fast a model processes prompts and generates text, by the number of tokens in "
+            "memory before, with drafts and without, and how soon second questions are answered. The table has the "
+            "median and the standard deviation. Ctrl+C stops; what was measured stays.",
+            epilog="Exit status: 0 measured, 2 bad usage, 3 the model can't be loaded, 4 the engine failed, "
+            "130 stopped early.",
         )
     )
     check = commands.add_parser(
