@@ -27,8 +27,8 @@ from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engines.command_preview import CommandService
-from qwendesk.engines.draft_speedups import DraftSpeedups
-from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine
+from qwendesk.engines.draft_speedups import DraftSpeedups, MeasuredOn
+from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine, package_version
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.engines.load_decision import facts_for
@@ -120,7 +120,12 @@ def build_services(
         snapshot = meters.service.state.value.snapshot
         return snapshot.gpus if snapshot is not None else ()
 
-    draft_speedups = DraftSpeedups()
+    def measured_on() -> MeasuredOn:
+        current = engines.engines.current if engines is not None else None
+        name = current.name if current is not None else ""
+        return MeasuredOn.of(f"{name} {package_version()}", engine.state.devices, readings())
+
+    draft_speedups = DraftSpeedups(measured_on=measured_on)
     planner = LoadPlanner(
         lambda: settings.options.reserve_gb,
         lambda: measured.drift,

@@ -148,6 +148,12 @@ def facts_for(options: LoadOptions, read: Callable[[Path], ModelFacts] = read_fa
         head = _read_draft_head(model, options, read)
     except BadModelFile as error:
         return LoadFailure(msgspec.convert(error.kind, LoadFailureKind), error.title, error.sentence)
+    if model.kind == "draft_head":  # the engine would crash on it
+        sentence = tr(
+            "{0} is a draft head (MTP), not a model. Choose its model; a draft head in the same folder is found "
+            "automatically.", PurePath(options.model).name,
+        )  # fmt: skip
+        return LoadFailure("other", tr("This is a draft head"), sentence)
     if mmproj is not None and (mismatch := mmproj_mismatch(model, mmproj)):
         return LoadFailure("mmproj_mismatch", tr("The vision file doesn't fit"), mismatch.message)
     if isinstance(head, ModelFacts):

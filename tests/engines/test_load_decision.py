@@ -8,6 +8,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.load_decision import decide
+from tests.draft_head_model import write_demo_head
 from tools.hollow_model import write_hollow
 
 CPU = Devices(id=1, devices=(DeviceInfo("CPU", "A processor", "cpu", "CPU"),), cpu_features=())
@@ -36,6 +37,12 @@ def test_broken_files_have_different_failures(tmp_path: Path):
     assert kind_of(LoadOptions(model=str(cut))) == "truncated"
     assert kind_of(LoadOptions(model=str(tmp_path / "gone.gguf"))) == "missing_file"
     assert kind_of(LoadOptions(model=DEMO.model, mmproj=DEMO.model)) == "mmproj_mismatch"
+
+
+def test_a_draft_head_is_not_loaded_as_a_model(tmp_path: Path):
+    decided = decide(LoadOptions(model=str(write_demo_head(tmp_path / "mtp.gguf"))), CPU)
+    assert isinstance(decided, LoadFailure)
+    assert decided.sentence.startswith("mtp.gguf is a draft head (MTP), not a model.")
 
 
 def test_unused_mmproj_is_not_read():
