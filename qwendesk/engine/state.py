@@ -67,7 +67,15 @@ class QuestionsHeld(msgspec.Struct, frozen=True):
     held: bool
 
 
-EngineEvent = AnyEvent | WorkerStarting | WorkerExited | LoadAsked | LoadFailed | IdleUnloaded | QuestionsHeld
+class SavingStates(msgspec.Struct, frozen=True):
+    """Before an unload, the states of chats are now being written to files, or no longer are."""
+
+    saving: bool
+
+
+EngineEvent = (
+    AnyEvent | WorkerStarting | WorkerExited | LoadAsked | LoadFailed | IdleUnloaded | QuestionsHeld | SavingStates
+)
 """Everything that can change the state: events of the worker, and what the client reports about it."""
 
 
@@ -81,6 +89,8 @@ class EngineState(msgspec.Struct, frozen=True):
     """The options of an idle unload: the next question loads the model again with them."""
     questions_held: bool = False
     """Whether a question to an unloaded model waits, because another program needs the memory."""
+    is_saving_states: bool = False
+    """Whether an unload waits for the states of chats to be written to files."""
     load_fraction: float = 0.0
     load_stage: str = ""
     failure: LoadFailure | None = None
@@ -119,6 +129,8 @@ def reduce(state: EngineState, event: EngineEvent) -> EngineState:
             return replace(state, idle_unloaded=options, questions_held=state.questions_held and options is not None)
         case QuestionsHeld(held=held):
             return replace(state, questions_held=held)
+        case SavingStates(saving=saving):
+            return replace(state, is_saving_states=saving)
         case LoadProgress(stage=stage, fraction=fraction) if state.phase is Phase.LOADING:
             return replace(state, load_stage=stage, load_fraction=fraction)
         case Loaded(report=report):

@@ -26,6 +26,7 @@ from qwendesk.engine.state import (
     LoadAsked,
     LoadFailed,
     QuestionsHeld,
+    SavingStates,
     WorkerExited,
     reduce,
 )
@@ -282,7 +283,11 @@ class EngineService:
         """Unload the model, unless a load is requested before it is ready for that: the load unloads it then."""
         ticket = self._latest_ticket
         if self.state.report is not None:
-            await self.before_unload()
+            self._apply(SavingStates(saving=True))
+            try:
+                await self.before_unload()
+            finally:
+                self._apply(SavingStates(saving=False))
         if ticket == self._latest_ticket:
             await self._client.unload()
 

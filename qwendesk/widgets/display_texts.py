@@ -27,6 +27,8 @@ def model_name(report: LoadReport) -> str:
 
 def model_label(state: EngineState) -> str:
     """Return the text of the model button: "name · quant · 64K", or the current state if no model is loaded."""
+    if state.is_saving_states:
+        return tr("Keeping your chats ready…")
     if state.report is not None:
         parts = (model_name(state.report), quant_in_name(state.report.options.model), show_tokens(state.report.n_ctx))
         return " · ".join(part for part in parts if part)

@@ -108,7 +108,7 @@ class ThreadController(QObject):
         follow(self, chat.subscribe, self._on_event)
 
     def show_engine(self, state: EngineState) -> None:
-        """Show the progress of loading the model in the answer that waits for it."""
+        """Show the progress of loading the model in the answer that waits for it, or why it isn't loaded."""
         self._engine = state
         turns = self._chat.conversation.turns
         answer = self._thread.answer(turns[-1].id) if turns and self._chat.busy else None
@@ -169,8 +169,12 @@ class ThreadController(QObject):
             self._show_load_progress(answer)
 
     def _show_load_progress(self, answer: AssistantMessage) -> None:
-        if self._engine.phase in (Phase.STARTING, Phase.LOADING) and not answer.has_text:
+        if answer.has_text:
+            return
+        if self._engine.phase in (Phase.STARTING, Phase.LOADING):
             answer.show_status(tr("Loading the model · {0}%", round(100 * self._engine.load_fraction)))
+        elif self._engine.questions_held:
+            answer.show_status(tr("Waiting until the other program has ended…"))
 
     def _on_turn_ended(self, turn_id: int) -> None:
         self._thread.intents.busy_changed.emit()

@@ -39,6 +39,8 @@ async def test_a_question_waits_and_load_anyway_answers_it(gaming: GamingWindow)
     await unload_for_game(gaming)
     gaming.send("Are you there?")
     await gaming.until(lambda: "Your question is answered" in gaming.text_of("game.sentence"))
+    turn = gaming.parts.chat.conversation.turns[-1]
+    assert gaming.text_of(f"thread.status.{turn.id}") == "Waiting until the other program has ended…"
     gaming.click("game.load")
     await gaming.until(lambda: bool(gaming.parts.chat.conversation.turns) and not gaming.parts.chat.busy)
     assert gaming.parts.chat.conversation.turns[-1].answer.text == "You said: Are you there?"
