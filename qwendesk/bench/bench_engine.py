@@ -73,8 +73,11 @@ class BenchEngine:
     def client(self) -> BenchClient:
         return self._client
 
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
-        """Load a model in a fresh worker, with every "auto" decided for the memory that is free without it."""
+    async def load(self, options: LoadOptions, decide: Decide | None = None) -> LoadReport | LoadFailure:
+        """Load a model in a fresh worker, with every "auto" decided for the memory that is free without it.
+
+        `decide` replaces the planner for this load.
+        """
         await self._client.unload()
         welcome = await self._client.start()
         if isinstance(welcome, EngineExit):
@@ -83,7 +86,7 @@ class BenchEngine:
         if isinstance(devices, EngineExit):
             return classify_load(devices, options)
         self.version, self.devices = welcome.package_version, devices.devices
-        decided = await asyncio.to_thread(self._decide, options, devices)
+        decided = await asyncio.to_thread(decide or self._decide, options, devices)
         result = decided if isinstance(decided, LoadFailure) else await self._client.load(decided)
         if not isinstance(result, LoadFailure):
             self.report = result

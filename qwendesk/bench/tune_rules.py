@@ -71,6 +71,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     speed: Speed | None = None
     why_not: str = ""
     """Why there is no speed, in a sentence: it doesn't fit, it spilled, or the engine failed."""
+    spilled: bool = False
     seconds: float = 0.0
     """How long it took, with the load."""
 
@@ -106,6 +107,11 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
         if best is None or gains(trial.speed, best.speed):
             best = trial
     return best
+
+
+def best_confirmed(trials: Sequence[Trial]) -> Trial | None:
+    """Return the fastest of the user's own settings and of what was measured at least twice."""
+    return best_trial([trial for trial in trials if not trial.changes or _count(trial.changes, trials) > 1])
 
 
 def measured(trials: Sequence[Trial]) -> tuple[Trial, ...]:
@@ -170,9 +176,13 @@ def _next_confirmation(trials: Sequence[Trial]) -> dict[str, Any] | None:
     if best is None or not best.changes:
         return None
     for changes in (best.changes, {}):
-        if sum(trial.changes == changes for trial in trials) < 2:
+        if _count(changes, trials) < 2:
             return changes
     return None
+
+
+def _count(changes: Changes, trials: Sequence[Trial]) -> int:
+    return sum(trial.changes == changes for trial in trials)
 
 
 def _descend(dimensions: Sequence[Dimension]) -> Generator[_Wanted, Trial, None]:

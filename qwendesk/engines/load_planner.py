@@ -88,7 +88,7 @@ class LoadPlanner:
 
         Blocks: reads headers and waits for the engine's own numbers. If they don't come in time, the estimate is used.
         """
-        plan = self._plan(options, devices)
+        plan = self.plan(options, devices)
         if isinstance(plan, LoadFailure):
             return plan
         self._latest = plan
@@ -96,10 +96,11 @@ class LoadPlanner:
 
     def check(self, options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
         """Return what `decide` would return for a load that isn't made: `latest` stays as it is. Blocks."""
-        plan = self._plan(options, devices)
+        plan = self.plan(options, devices)
         return plan if isinstance(plan, LoadFailure) else plan.options
 
-    def _plan(self, options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
+    def plan(self, options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
+        """Return the plan of a load, or why it is impossible. `latest` stays as it is. Blocks."""
         files = self._read_files(options)
         if isinstance(files, LoadFailure):
             return files

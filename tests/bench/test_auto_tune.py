@@ -1,0 +1,280 @@
+"""Auto-tune with the real engine and the demo model, and with an engine whose speed a test wrote down."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from qwendesk.bench.auto_tune import AutoTune, TuneState
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.core import paths
+from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import Plan
+from qwendesk.core.units import GIB
+from qwendesk.engine.client import WorkerClient
+from qwendesk.engine.contract import BenchClient
+from qwendesk.engine.protocol import Allocation, Benched, BenchProgress, Devices, LoadReport, RequestFailed
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.load_decision import decide, facts_for
+from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.settings.profiles import ProfilesService
+from tests.fakes.bench import FakeBenchClient
+
+pytestmark = pytest.mark.asyncio
+DEMO = LoadOptions(model=str(paths.demo_model()), n_ctx=2048, devices=("none",), speculative="off")
+CARD = DeviceInfo("CUDA0", "Card", "gpu", "CUDA", 24 * GIB, 22 * GIB)
+
+
+class Clock:
+    """Goes on by one second each time somebody looks."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.at_deadline: Callable[[], None] | None = None
+
+    def __call__(self) -> float:
+        self.now_s += 1.0
+        return self.now_s
+
+    def call_later(self, _seconds: float, call: Callable[[], None]) -> "Clock":
+        self.at_deadline = call
+        return self
+
+    def cancel(self) -> None:
+        self.at_deadline = None
+
+
+class Watch:
+    """The memory of a card that a test wrote down."""
+
+    def __init__(self, *, has_spilled: bool) -> None:
+        self.has_spilled, self.looks = has_spilled, 0
+
+    async def look(self) -> None:
+        self.looks += 1
+
+
+class SpeedyClient(FakeBenchClient):
+    """An engine that is as fast as `speed` says for the options it was loaded with."""
+
+    def __init__(self, speed: Callable[[LoadOptions, SpeedTest], float]) -> None:
+        super().__init__()
+        self.speed = speed
+        self.loaded: list[LoadOptions] = []
+
+    async def load(self, options):
+        result = await super().load(options)
+        self.loaded.append(options)
+        return result
+
+    async def bench(
+        self, test: SpeedTest, show: Callable[[BenchProgress], None] | None = None
+    ) -> Benched | RequestFailed | EngineExit:
+        answer = await super().bench(test, show)
+        if isinstance(answer, Benched):
+            tok_s = self.speed(self.loaded[-1], test)
+            return msgspec.structs.replace(answer, result=SpeedSamples(tok_s=(tok_s,) * test.repeats))
+        return answer
+
+
+def by_threads(options: LoadOptions, _test: SpeedTest) -> float:
+    """The demo model is planned with one thread; two are faster here."""
+    return {1: 1000.0, 2: 1500.0}.get(options.n_threads, 900.0)
+
+
+class Desk:
+    """Auto-tune on a PC with the demo model and with what a test wrote down."""
+
+    def __init__(self, folder: Path, make_client: Callable[[], BenchClient]) -> None:
+        self.client = WorkerClient()
+        self.engine = EngineService(self.client, decide=decide)
+        self.profiles = ProfilesService(folder / "profiles.json")
+        self.planner = LoadPlanner(lambda: 1.0, tuple, dict)
+        self.clock = Clock()
+        self.reloaded: list[str] = []
+        self.watches: list[Watch] = []
+        self.spills: Callable[[LoadReport], bool] = lambda _report: False
+        self.runs = BenchRuns(self.engine, make_client, decide)
+        self.tune = self.make()
+
+    def make(self, longest_s: float = 400.0, make_plan: Callable[..., Plan | LoadFailure] | None = None) -> AutoTune:
+        return AutoTune(
+            self.runs,
+            self.profiles,
+            make_plan=make_plan or self.planner.plan,
+            read_facts=read_facts,
+            make_watch=self.watch,
+            reload=self.reload,
+            clock=self.clock,
+            call_later=self.clock.call_later,
+            longest_s=longest_s,
+            test_s=0.02,
+        )
+
+    def watch(self, report: LoadReport, _devices: Sequence[DeviceInfo], _pid: int | None) -> Watch:
+        self.watches.append(Watch(has_spilled=self.spills(report)))
+        return self.watches[-1]
+
+    async def reload(self, model: str) -> None:
+        self.reloaded.append(model)
+
+    async def run(self, options: LoadOptions = DEMO) -> TuneState:
+        await self.tune.run(options)
+        return self.tune.state.value
+
+    async def close(self) -> None:
+        await self.profiles.close()
+        await self.engine.close()
+
+
+def read_facts(options: LoadOptions) -> ModelFacts | None:
+    files = facts_for(options)
+    return None if isinstance(files, LoadFailure) else files[0]
+
+
+@pytest_asyncio.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path, WorkerClient)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def speedy() -> SpeedyClient:
+    return SpeedyClient(by_threads)
+
+
+@pytest_asyncio.fixture
+async def made_up(tmp_path: Path, speedy: SpeedyClient) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path, lambda: speedy)
+    yield made
+    await made.close()
+
+
+async def test_the_demo_model_is_tuned_on_the_cpu(desk: Desk) -> None:
+    desk.tune = desk.make(longest_s=200.0)
+
+    state = await desk.run()
+
+    assert state.failure == ""
+    assert state.own is not None
+    assert len(state.trials) > 2
+    assert all(trial.speed is not None or trial.why_not for trial in state.trials)
+    assert not state.is_running
+    assert desk.watches == []  # there is no GPU to watch
+
+
+async def test_the_fastest_number_of_threads_is_found_saved_and_used(made_up: Desk) -> None:
+    made_up.profiles.save_changes(DEMO.model, {"n_ubatch": 256})
+
+    state = await made_up.run()
+    await made_up.tune.use()
+
+    assert state.found is not None
+    assert state.found.changes == {"n_threads": 2}
+    assert made_up.profiles.applied(DEMO).n_threads == 2
+    assert made_up.profiles.names(DEMO.model) == ("Auto-tuned", "Before auto-tune")
+    assert made_up.reloaded == [DEMO.model]
+    assert made_up.tune.state.value.is_saved
+    made_up.profiles.use(DEMO.model, "Before auto-tune")
+    assert made_up.profiles.changes(DEMO.model) == {"n_ubatch": 256}
+
+
+async def test_nothing_is_kept_where_nothing_is_faster(made_up: Desk, speedy: SpeedyClient) -> None:
+    speedy.speed = lambda _options, _test: 1000.0
+
+    state = await made_up.run()
+    await made_up.tune.use()
+
+    assert state.found is None
+    assert made_up.profiles.names(DEMO.model) == ()
+    assert made_up.reloaded == []
+
+
+async def test_what_the_planner_refuses_is_never_loaded(made_up: Desk, speedy: SpeedyClient) -> None:
+    def plan(options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
+        made = made_up.planner.plan(options, devices)
+        assert not isinstance(made, LoadFailure)
+        return msgspec.structs.replace(made, fits=made.options.n_threads == 1)
+
+    made_up.tune = made_up.make(make_plan=plan)
+
+    state = await made_up.run()
+
+    assert {options.n_threads for options in speedy.loaded} == {1}
+    assert any("memory" in trial.why_not for trial in state.trials)
+    assert state.found is None
+
+
+async def test_a_run_that_spills_does_not_count(made_up: Desk, speedy: SpeedyClient) -> None:
+    speedy.devices = (*speedy.devices, CARD)
+    speedy.report = msgspec.structs.replace(speedy.report, allocations=(Allocation("CUDA0", weights_bytes=GIB),))
+    made_up.spills = lambda report: report.options.n_threads == 2
+
+    state = await made_up.run()
+
+    assert made_up.watches
+    assert all(watch.looks >= 2 for watch in made_up.watches)
+    assert state.n_spilled == 1
+    assert state.found is None
+
+
+async def test_the_search_ends_with_its_time(made_up: Desk) -> None:
+    made_up.tune = made_up.make(longest_s=60.0)
+
+    state = await made_up.run()
+
+    assert state.own is not None
+    assert sum(trial.seconds for trial in state.trials) <= 60.0
+
+
+async def test_the_deadline_ends_a_measurement_that_takes_too_long(made_up: Desk, speedy: SpeedyClient) -> None:
+    speedy.blocks_at = "text16"
+    running = asyncio.create_task(made_up.run())
+    await speedy.is_blocked.wait()
+    assert made_up.clock.at_deadline is not None
+
+    made_up.clock.at_deadline()
+    state = await running
+
+    assert not state.is_running
+    assert state.failure == ""
+    assert state.trials == ()
+
+
+async def test_stop_keeps_what_was_measured(made_up: Desk) -> None:
+    def stop_at_third(state: TuneState) -> None:
+        if len(state.trials) == 3:
+            made_up.tune.stop()
+
+    made_up.tune.state.subscribe(stop_at_third)
+
+    state = await made_up.run()
+
+    assert len(state.trials) == 3
+    assert not state.is_running
+    assert state.failure == ""
+
+
+async def test_a_model_that_cannot_be_loaded_is_named_in_a_sentence(made_up: Desk, tmp_path: Path) -> None:
+    state = await made_up.run(LoadOptions(model=str(tmp_path / "none.gguf")))
+
+    assert state.failure
+    assert state.trials == ()
+
+
+async def test_an_engine_that_fails_with_the_users_settings_ends_the_search(
+    made_up: Desk, speedy: SpeedyClient
+) -> None:
+    speedy.failure = RequestFailed(id=0, title="Bad", sentence="The engine can't measure.")
+
+    state = await made_up.run()
+
+    assert state.failure == "The engine can't measure."
