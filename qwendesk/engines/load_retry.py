@@ -26,10 +26,10 @@ def next_step(
     """
     if failure.nearest is not None and (step := _to_nearest(options, failure.nearest)):
         return step
-    if failure.kind in ("out_of_ram", "out_of_vram") and options.speculative != "off":
-        options = msgspec.structs.replace(options, speculative="off")  # their memory is the cheapest to give up
+    if failure.kind in ("out_of_ram", "out_of_vram") and options.speculative == "auto":
+        options = msgspec.structs.replace(options, speculative="off")  # together with the step: there may be no drafts
     if failure.kind == "out_of_ram":
-        return _first_step(options, model, ("context",))
+        return _first_step(options, model, ("drafts", "context"))
     if failure.kind == "out_of_vram":
         short = _short_gpu(failure, gpus)
         return _first_step(options, model, tuple(step.id for step in STEPS if step.id != "cpu"), len(gpus), short)

@@ -34,7 +34,7 @@ _SHORT_CONTEXT = 8_192
 _UBATCH, _UBATCH_WITH_EXPERTS = 512, 1024
 """Users reported for prompt processing with experts on the CPU: 458 tok/s with 512, 706 with 1024 and with 2048."""
 
-StepId = Literal["kv", "experts", "vision", "context", "layers", "cpu"]
+StepId = Literal["drafts", "kv", "experts", "vision", "context", "layers", "cpu"]
 
 
 class ModelShape(msgspec.Struct, frozen=True):
@@ -60,6 +60,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     No option that a step changes may be "auto" in the given options.
     """
+
+
+def _without_drafts(options: LoadOptions, _model: ModelShape) -> Iterator[LoadOptions]:
+    if options.speculative in ("mtp", "lookup"):
+        yield msgspec.structs.replace(options, speculative="off")
 
 
 def _quantized_cache(options: LoadOptions, _model: ModelShape) -> Iterator[LoadOptions]:
@@ -111,6 +116,12 @@ def _cpu_only(options: LoadOptions, model: ModelShape) -> Iterator[LoadOptions]:
 _SLOWER_ANSWERS = mark("Answers are slower. The context stays the same.")
 STEPS = (
     Step(
+        id="drafts",
+        key="speculative",
+        cost=mark("Answers may be slower. What they say stays the same."),
+        levels=_without_drafts,
+    ),
+    Step(
         id="kv",
         key="type_k",
         cost=mark("Halves the memory of the chat. Small mistakes in formulas were reported in long chats."),
@@ -139,7 +150,8 @@ STEPS = (
 )
 """The step with the lowest cost comes first. Attention and shared experts stay on the GPU longest.
 
-The planner treats the first and the last apart (`_gpu_candidates`).
+The planner treats the smaller cache and the CPU alone apart (`_gpu_candidates`), and never takes drafts: they are added
+to a plan only where there is room for them (engines/load_planner.py).
 """
 
 
@@ -154,6 +166,8 @@ class StepDown(msgspec.Struct, frozen=True):
         """Text for a button."""
         options = self.options
         match self.id:
+            case "drafts":
+                return tr("Without token drafts")
             case "kv":
                 return tr("Smaller cache (q8_0)")
             case "experts":

@@ -128,9 +128,11 @@ class _RemedySearch:
         if experts is None and vision is None:
             for on_cpu in step_levels("vision", self._options, self._model):
                 both = self._first("experts", on_cpu, remedy_id="both")
+        # It costs no quality and moves nothing.
+        drafts = self._first("drafts")
         # The smaller cache comes after these, because it changes what the model computes in the middle of a chat.
         cache = self._first("kv")
-        gentle = tuple(remedy for remedy in (experts, vision, both, cache) if remedy is not None)
+        gentle = tuple(remedy for remedy in (drafts, experts, vision, both, cache) if remedy is not None)
         if gentle:
             return gentle
         last = self._first("context", least_context=chat_tokens + _ROOM_TOKENS) or self._first("layers")

@@ -77,14 +77,12 @@ def speed_text(stats: AnswerStats) -> str:
 def stats_text(answer: Answer) -> str:
     """Return the decode speed and the time to the first token: "112 tok/s · 0.2 s".
 
-    With accepted drafts, how many tokens a step of the engine gave follows: "1.8 tokens per step".
+    With token drafts, how many of them were right follows: "drafts: 62% right".
     """
     parts = [
         speed_text(answer.stats),
         _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else "",
-        tr("{0} tokens per step", show_decimal(answer.stats.tokens_per_step, 1))
-        if answer.stats.accepted_tokens
-        else "",
+        tr("drafts: {0}% right", _share_right(answer.stats)) if answer.stats.accepted_tokens else "",
     ]
     text = " · ".join(part for part in parts if part)
     if answer.stop_reason in (None, "eos", "stop_string", "tool_calls", "repetition"):  # a note says the last one
@@ -123,10 +121,19 @@ def stats_tooltip(answer: Answer) -> str:
 def _drafts_line(stats: AnswerStats) -> str:
     if stats.acceptance is None:
         return ""
-    return tr(
-        "Token drafts: {0} of {1} accepted ({2}%)",
-        show_count(stats.accepted_tokens), show_count(stats.drafted_tokens), show_decimal(100 * stats.acceptance, 0),
+    right = tr(
+        "Drafts: {0} of {1} guessed tokens were right ({2}%), so a step gave {3} tokens instead of 1.",
+        show_count(stats.accepted_tokens), show_count(stats.drafted_tokens), _share_right(stats),
+        show_decimal(stats.tokens_per_step, 1),
     )  # fmt: skip
+    meaning = tr("The model checks several guesses at once. The answer stays the same.")
+    if stats.draft_speedup:
+        meaning = tr("{0} Measured: {1} times as fast.", meaning, show_decimal(stats.draft_speedup, 1))
+    return f"{right}\n{meaning}"
+
+
+def _share_right(stats: AnswerStats) -> str:
+    return show_decimal(100 * (stats.acceptance or 0.0), 0)
 
 
 def stop_text(reason: StopReason | None) -> str:

@@ -31,8 +31,9 @@ def steps(options: LoadOptions, kind: LoadFailureKind, model: ModelShape) -> lis
 
 
 def test_the_steps_are_taken_in_the_order_of_the_ladder() -> None:
-    ids = [step.id for step in steps(FULL, "out_of_vram", MIXTURE)]
-    assert ids[:6] == ["kv", *["experts"] * 4, "vision"]
+    drafting = msgspec.structs.replace(FULL, speculative="mtp")
+    ids = [step.id for step in steps(drafting, "out_of_vram", MIXTURE)]
+    assert ids[:7] == ["drafts", "kv", *["experts"] * 4, "vision"]
     assert list(dict.fromkeys(ids)) == [step.id for step in STEPS if step.id != "cpu"]
 
 

@@ -1,5 +1,7 @@
 """What remedies would free, as the planner estimates it, on the demo model's real files."""
 
+from pathlib import Path
+
 import msgspec
 
 from qwendesk.core import paths
@@ -9,6 +11,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.load_decision import facts_for
 from qwendesk.meters.spill_remedies import find_remedies, load_estimator
+from tests.draft_head_model import write_demo_with_head
 
 CARD = DeviceInfo("CUDA0", "NVIDIA GeForce RTX 3090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
 DEMO = LoadOptions(
@@ -28,6 +31,15 @@ def test_each_remedy_frees_video_memory():
         assert after.gpus["CUDA0"] < now.gpus["CUDA0"], changes
     low, high = now.expected_tok_s
     assert 0 < low <= high
+
+
+def test_drafts_off_frees_what_their_head_and_snapshots_take(tmp_path: Path):
+    model = write_demo_with_head(tmp_path / "demo-mtp.gguf")
+    drafting = msgspec.structs.replace(DEMO, model=str(model), speculative="mtp")
+    found = find_remedies(drafting, {"CUDA0": 1}, None, 8, estimate_load)
+    assert found[0].id == "drafts"
+    lookup = msgspec.structs.replace(DEMO, speculative="lookup")
+    assert find_remedies(lookup, {"CUDA0": 1}, None, 8, estimate_load)[0].id == "drafts"
 
 
 def test_remedies_for_a_small_spill():

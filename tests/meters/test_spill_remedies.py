@@ -43,6 +43,28 @@ async def test_only_sufficient_remedies_with_the_fewest_layers_are_offered():
     assert find_remedies(OPTIONS, {"CUDA0": 30 * GIB}, 40 * GIB, 40, estimated) == ()
 
 
+def with_drafts(options) -> LoadEstimate:
+    """The gaming PC's model, whose drafts take 700 MiB of the card."""
+    plain = estimated(options)
+    more = 700 * MIB if options.speculative == "mtp" else 0
+    return LoadEstimate({"CUDA0": plain.gpus["CUDA0"] + more}, plain.ram_bytes, plain.expected_tok_s)
+
+
+async def test_drafts_off_comes_first_where_it_is_enough():
+    asked = msgspec.structs.replace(OPTIONS, speculative="mtp")
+    first, *others = find_remedies(asked, {"CUDA0": 700 * MIB}, 40 * GIB, 40, with_drafts)
+    assert (first.id, first.options) == ("drafts", msgspec.structs.replace(asked, speculative="off"))
+    assert "experts" in {remedy.id for remedy in others}
+    too_little = find_remedies(asked, {"CUDA0": 701 * MIB}, 40 * GIB, 40, with_drafts)
+    assert "drafts" not in {remedy.id for remedy in too_little}
+
+
+async def test_without_drafts_there_are_none_to_switch_off():
+    for drafts in ("off", "auto"):
+        asked = msgspec.structs.replace(OPTIONS, speculative=drafts)
+        assert "drafts" not in {each.id for each in find_remedies(asked, {"CUDA0": MIB}, 40 * GIB, 40, with_drafts)}
+
+
 def dense(options) -> LoadEstimate:
     """A dense model whose cache is q8_0 already: 300 MiB a layer, 16 KiB a token."""
     layers = options.n_gpu_layers if isinstance(options.n_gpu_layers, int) else 41

@@ -43,8 +43,12 @@ def test_stats_of_an_answer() -> None:
     assert "A picture was removed from the chat." in tooltip
     drafted = msgspec.structs.replace(stats, drafted_tokens=420, accepted_tokens=252)
     with_drafts = msgspec.structs.replace(answer, stats=drafted)
-    assert display_texts.stats_text(with_drafts) == "112 tok/s · 0.2 s · 1.8 tokens per step"
-    assert "Token drafts: 252 of 420 accepted (60%)" in display_texts.stats_tooltip(with_drafts)
+    assert display_texts.stats_text(with_drafts) == "112 tok/s · 0.2 s · drafts: 60% right"
+    tooltip = display_texts.stats_tooltip(with_drafts)
+    assert "252 of 420 guessed tokens were right (60%), so a step gave 1.8 tokens instead of 1." in tooltip
+    assert "times as fast" not in tooltip
+    faster = msgspec.structs.replace(answer, stats=msgspec.structs.replace(drafted, draft_speedup=1.42))
+    assert "Measured: 1.4 times as fast." in display_texts.stats_tooltip(faster)
     full = msgspec.structs.replace(answer, stop_reason="context_full")
     assert display_texts.stats_text(full).endswith("Stopped because the context is full")
 

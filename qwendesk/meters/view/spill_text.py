@@ -89,6 +89,8 @@ def _choice(remedy: SpillRemedy, reread: str) -> Choice:
 def _words(remedy: SpillRemedy) -> tuple[str, str]:
     """Return the text and the tooltip of a button."""
     layers = remedy.expert_layers
+    if remedy.id == "drafts":
+        return tr("Token drafts off"), tr("Answers say the same, but may be slower. Everything stays on the GPU.")
     if remedy.id == "experts":
         text = tr_n("{0} expert layer to CPU", "{0} expert layers to CPU", layers)
         return text, tr("Everything else stays on the GPU, and your chat is kept.")

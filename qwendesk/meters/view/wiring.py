@@ -41,7 +41,7 @@ def build_views(services: MeterServices, bar: MeterBar, window: QWidget) -> Mete
                 tasks.start(services.remedies.load_again())
             case "stop_waiting":
                 services.remedies.stop_waiting()
-            case "experts" | "vision" | "both" | "kv" | "context" | "layers" | "eject":
+            case "drafts" | "experts" | "vision" | "both" | "kv" | "context" | "layers" | "eject":
                 remedy: RemedyId = button
                 tasks.start(services.remedies.apply(remedy, meters.value))
 

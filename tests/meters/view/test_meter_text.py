@@ -84,6 +84,7 @@ def test_suspected_spill_is_worded_as_a_suspicion() -> None:
 
 def test_buttons_name_the_cost_of_rereading_the_chat() -> None:
     remedies = (
+        SpillRemedy(id="drafts"),
         SpillRemedy(id="experts", expert_layers=1),
         SpillRemedy(id="vision", expected_tok_s=(84.6, 85.2)),
         SpillRemedy(id="kv"),
@@ -91,6 +92,7 @@ def test_buttons_name_the_cost_of_rereading_the_chat() -> None:
     )
     found = story(SPILL, RemedyState(remedies=remedies, reread_s=25.0, reread_tokens=12_000))
     assert [choice.text for choice in found.choices] == [
+        "Token drafts off",
         "1 expert layer to CPU",
         "Pictures to CPU, about 85 tok/s",
         "Smaller cache (q8_0)",
