@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from qwendesk.bench.auto_tune import AutoTune
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.compare import CompareService
+from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.published import published_speeds
-from qwendesk.bench.services import BenchServices, build_bench_services
+from qwendesk.bench.services import BenchServices, CompareChoices, build_bench_services
 from qwendesk.chat.chat_services import ChatServices
+from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.chat.service import ChatService
 from qwendesk.core.conversation import Answer
+from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import GIB
@@ -26,14 +33,17 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
+from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.command_preview import CommandService
 from qwendesk.engines.draft_speedups import DraftSpeedups, MeasuredOn
 from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine, package_version
 from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.engine_watch import EngineWatch
 from qwendesk.engines.idle_unload import IdleUnload
 from qwendesk.engines.load_decision import facts_for
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.engines.load_planner import LoadPlanner
+from qwendesk.engines.pc_trial.readings import TrialMeter
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.self_test import AskQuestion, SelfTest
@@ -44,6 +54,7 @@ from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import running_programs, started_programs
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import SpillState
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.header_cache import HeaderCache
@@ -244,12 +255,60 @@ def build_services(
         decide or planner.check,
         find_published,
         decode_tok_s,
-    )
+        partial(
+            build_tune, profiles=profiles, planner=planner, engine=engine,
+            reserve_bytes=lambda: round(settings.options.reserve_gb * GIB), closing=closing,
+        ),
+        lambda runs: CompareService(
+            engine, client, runs, options_for=models.load_options.options_for, read_question=read_question,
+            make_options=answer_options,
+        ),
+        CompareChoices(
+            lambda: model_choices(library),
+            lambda: tuple(PresetChoice(preset.name, preset.values) for preset in chat.presets.all),
+        ),
+    )  # fmt: skip
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
         PrivacyService(), pc_trial, bench,
     )  # fmt: skip
+
+
+def build_tune(
+    runs: BenchRuns,
+    *,
+    profiles: ProfilesService,
+    planner: LoadPlanner,
+    engine: EngineService,
+    reserve_bytes: Callable[[], int],
+    closing: AsyncExitStack,
+) -> AutoTune:
+    """Return auto-tune. What it keeps is loaded at once if a chat has the model loaded."""
+    meters: list[TrialMeter] = []
+
+    def watch(report: LoadReport, devices: Sequence[DeviceInfo], pid: int | None) -> EngineWatch:
+        if not meters:
+            meters.append(TrialMeter(SnapshotReader()))
+            closing.callback(meters[0].close)
+        return EngineWatch(meters[0], report, devices, pid, reserve_bytes())
+
+    def read_header(options: LoadOptions) -> ModelFacts | None:
+        files = engine.read_files(options)
+        return None if isinstance(files, LoadFailure) else files[0]
+
+    async def reload(model: str) -> None:
+        report = engine.state.report
+        if report is not None and report.options.model == model:
+            await engine.reload()
+
+    return AutoTune(runs, profiles, make_plan=planner.plan, read_facts=read_header, make_watch=watch, reload=reload)
+
+
+def model_choices(library: "LibraryService") -> tuple[ModelChoice, ...]:
+    """Return the models on this PC that have no known problem."""
+    models = library.state.value.library.models
+    return tuple(ModelChoice(model.path, model.name) for model in models if not model.problem)
 
 
 def vram_pressure(meters: MeterState) -> VramPressure:

@@ -63,6 +63,21 @@ class ColumnResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.stats.ttft_s + self.stats.decode_s
 
 
+class ModelChoice(msgspec.Struct, frozen=True):
+    """A model file that a column may use."""
+
+    path: str
+    name: str
+
+
+class PresetChoice(msgspec.Struct, frozen=True):
+    """A preset of the user's own that a column may use."""
+
+    name: str
+    values: dict[str, str]
+    """As for `--set`."""
+
+
 class ComparisonState(msgspec.Struct, frozen=True, kw_only=True):
     """The last comparison, which may be running."""
 

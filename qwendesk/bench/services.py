@@ -1,15 +1,25 @@
 """Builds the services of the bench feature."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from qwendesk.bench.auto_tune import AutoTune
 from qwendesk.bench.bench_engine import Decide
 from qwendesk.bench.bench_runs import BenchRuns, ChatEngine
+from qwendesk.bench.compare import CompareService
+from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import FindPublished, SpeedService
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.contract import BenchClient
+
+
+class CompareChoices(msgspec.Struct, frozen=True):
+    """What the columns of a comparison may be chosen from. The functions return what there is now."""
+
+    models: Callable[[], Sequence[ModelChoice]]
+    presets: Callable[[], Sequence[PresetChoice]]
 
 
 class BenchServices(msgspec.Struct):
@@ -20,6 +30,9 @@ class BenchServices(msgspec.Struct):
     speed: SpeedService
     decode_tok_s: Callable[[LoadOptions], float]
     """The speed of a model's answers in tokens per second, measured or estimated; 0 if unknown."""
+    tune: AutoTune
+    compare: CompareService
+    choices: CompareChoices
 
 
 def build_bench_services(
@@ -28,6 +41,10 @@ def build_bench_services(
     decide: Decide,
     find_published: FindPublished,
     decode_tok_s: Callable[[LoadOptions], float],
+    make_tune: Callable[[BenchRuns], AutoTune],
+    make_compare: Callable[[BenchRuns], CompareService],
+    choices: CompareChoices,
 ) -> BenchServices:
     runs = BenchRuns(engine, make_client, decide)
-    return BenchServices(engine, runs, SpeedService(runs, BenchRecords(), find_published), decode_tok_s)
+    speed = SpeedService(runs, BenchRecords(), find_published)
+    return BenchServices(engine, runs, speed, decode_tok_s, make_tune(runs), make_compare(runs), choices)

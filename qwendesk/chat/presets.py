@@ -84,6 +84,11 @@ class PresetsService:
         self._undo: tuple[tuple[SamplingPreset, ...], ChatSettings, str] | None = None
         """Presets, settings and id of the chat before the last change that replaced or deleted a preset."""
 
+    @property
+    def all(self) -> tuple[SamplingPreset, ...]:
+        """The user's own presets, in alphabetical order."""
+        return tuple(sorted(self._presets, key=lambda preset: preset.name.casefold()))
+
     async def close(self) -> None:
         """Return when the last change is written."""
         await self._writer.close()

@@ -1,13 +1,17 @@
-"""Makes the message of a question that isn't part of a chat, with its files."""
+"""Makes the message and the options of a question that isn't part of a chat."""
 
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from qwendesk.chat.chat_settings import check_settings
 from qwendesk.chat.documents.document_reader import is_document, read_document
 from qwendesk.chat.image_parts import image_part, messages_to_send
-from qwendesk.chat.request import question_message
+from qwendesk.chat.request import question_message, request_options
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
+from qwendesk.engine.protocol import LoadReport
 
 
 async def read_question(text: str, files: Sequence[Path]) -> Message:
@@ -23,3 +27,9 @@ async def read_question(text: str, files: Sequence[Path]) -> Message:
 
     (message,) = await messages_to_send([await asyncio.to_thread(read)])
     return message
+
+
+def answer_options(settings: ChatSettings, report: LoadReport) -> GenerationOptions:
+    """Return the options of an answer by this model. Raises BadOption or BadRequest for settings that can't be used."""
+    check_settings(settings)
+    return request_options(settings, report, thinking=settings.thinking is not False)

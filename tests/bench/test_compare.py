@@ -11,11 +11,9 @@ import pytest_asyncio
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import Column, ColumnResult, Comparison, ComparisonState
-from qwendesk.chat.question_files import read_question
-from qwendesk.chat.request import request_options
+from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.core import paths
 from qwendesk.core.chats import ChatSettings
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import LoadReport
@@ -28,10 +26,6 @@ DEMO = str(paths.demo_model())
 QUESTION = "What is a quant?"
 OPTIONS = LoadOptions(model=DEMO, mmproj=str(paths.demo_mmproj()), n_ctx=2048, devices=("none",), n_threads=1)
 HOT = {"temperature": "3.0", "top_k": "0", "top_p": "1.0", "max_tokens": "40"}
-
-
-def make_options(settings: ChatSettings, report: LoadReport) -> GenerationOptions:
-    return request_options(settings, report, thinking=settings.thinking is not False)
 
 
 async def options_for(model: Path) -> LoadOptions:
@@ -55,7 +49,7 @@ class Desk:
             self.runs,
             options_for=options_for,
             read_question=read_question,
-            make_options=make_options,
+            make_options=answer_options,
         )
 
     async def ask(self, *columns: Column, prompt: str = QUESTION, files: tuple[str, ...] = ()) -> ComparisonState:
