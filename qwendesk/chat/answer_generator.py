@@ -8,21 +8,24 @@ from typing import Protocol
 import msgspec
 
 from qwendesk.chat.chat_saver import ChatSaver
-from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
+from qwendesk.chat.chat_state import CallsChanged, ChatEvent, PromptProcessed, TextAdded
 from qwendesk.chat.image_parts import messages_to_send
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.request import model_name, request_messages, request_options
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
+from qwendesk.chat.tool_rounds import CallContext, ChatTools, ToolRounds, holds_untyped_text, without_calls
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import Message
+from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.contract import AnswerStream, EngineClient
-from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, LoadReport, PromptProgress, RequestFailed
 from qwendesk.engine.state import EngineState
 
 Adjust = Callable[[GenerationOptions], GenerationOptions]
@@ -42,6 +45,18 @@ class ModelSource(Protocol):
         """Return when nothing is being loaded or restarted."""
 
 
+class _Asked(msgspec.Struct, frozen=True):
+    """What is the same in every round of an answer."""
+
+    conversation: Conversation
+    settings: ChatSettings
+    messages: tuple[Message, ...]
+    options: GenerationOptions
+    report: LoadReport | None
+    chat: str
+    state_file: str
+
+
 class AnswerGenerator:
     """Generates the text of one PartialAnswer. It can be stopped at any time."""
 
@@ -54,9 +69,12 @@ class AnswerGenerator:
         notify: Callable[[ChatEvent], None],
         incognito_images: IncognitoImages | None = None,
         states: StateFiles | None = None,
+        tools: ChatTools | None = None,
     ) -> None:
         """If `incognito_images` is given, no image of this request is written to disk. Then `states` must be None."""
         self.partial, self._incognito_images = partial, incognito_images
+        self._tools = tools
+        self._rounds = None if tools is None else ToolRounds(tools, partial, self._show_calls)
         self._states = states
         self._client, self._models, self._saver, self._notify = client, models, saver, notify
         self._stream: AnswerStream | None = None
@@ -75,12 +93,17 @@ class AnswerGenerator:
         return self._task
 
     async def stop(self) -> None:
-        if self._stream is not None:
+        if self._rounds is not None and self._rounds.is_running:
+            self._rounds.stop()
+        elif self._stream is not None:
             await self._stream.cancel()
         else:
             self.drop()
 
     async def answer_now(self) -> None:
+        """End the reasoning, and call no tools any more."""
+        if self._rounds is not None:
+            self._rounds.answer_now()
         if self._stream is not None:
             await self._stream.answer_now()
 
@@ -123,20 +146,58 @@ class AnswerGenerator:
             messages = await messages_to_send(messages, self._incognito_images)
         except BadRequest as error:
             return partial.node(error=error.sentence)
-        begun = None if partial.begun.is_empty else partial.begun
         states, chat_id = self._states, partial.chat_id
         chat, state_file = ("", "") if states is None else (chat_id, states.begin_answer(chat_id))
-        n_tokens = 0
+        stats = AnswerStats()
         try:
-            self._stream = self._client.generate(messages, options, begun=begun, chat=chat, state_file=state_file)
-            node, n_tokens = await self._read(self._stream)
+            asked = _Asked(conversation, settings, messages, options, report, chat, state_file)
+            node, stats = await self._answer(asked)
         finally:
             if states is not None:
-                states.end_answer(chat_id, n_tokens)
+                states.end_answer(chat_id, stats.total_tokens)
         return node
 
-    async def _read(self, stream: AnswerStream) -> tuple[ChatNode, int]:
-        """Return the message that the stream's text makes, and how many tokens the chat has then; 0 if unknown."""
+    async def _answer(self, asked: "_Asked") -> tuple[ChatNode, AnswerStats]:
+        """Generate, run the tools that were called, go on, until the model answers. Return as `_read`."""
+        partial, rounds = self.partial, self._rounds
+        tools_json = self._tools.definitions(asked.settings) if self._tools is not None else ()
+        begun = None if partial.begun.is_empty else partial.begun
+        while True:
+            can_call = rounds is None or rounds.may_call
+            self._stream = self._client.generate(
+                (*asked.messages, *partial.step_messages),
+                asked.options if can_call else without_calls(asked.options, asked.report),
+                tools_json,
+                begun=begun,
+                chat=asked.chat,
+                state_file=asked.state_file,
+            )
+            node, stats = await self._read(self._stream)
+            if node.stop_reason != "tool_calls" or rounds is None:
+                return node, stats
+            await rounds.run(self._context(asked))
+            if rounds.was_stopped:
+                return partial.node(stop_reason="cancelled", stats=stats), stats
+            partial.end_round(stats)
+            begun = None
+
+    def _context(self, asked: "_Asked") -> CallContext:
+        assert self._tools is not None, "only with tools is there a call"
+        turns = asked.conversation.turns
+        steps = (*(step for turn in turns for step in turn.answer.steps), *self.partial.steps)
+        return CallContext(
+            chat_id=self.partial.chat_id,
+            settings=asked.settings,
+            is_incognito=self._incognito_images is not None,
+            is_tainted=holds_untyped_text([turn.question for turn in turns], steps, self._tools),
+        )
+
+    def _show_calls(self) -> None:
+        self._saver.save_partial(self.partial.chat_id, self.partial.node_id, self.partial.node)
+        self._notify(CallsChanged(self.partial.turn_id))
+
+    async def _read(self, stream: AnswerStream) -> tuple[ChatNode, AnswerStats]:
+        """Return the message that the stream's text makes, and the statistics of this round, empty if it failed."""
         partial = self.partial
         async for item in stream:
             match item:
@@ -146,10 +207,16 @@ class AnswerGenerator:
                     partial.add(item, asyncio.get_running_loop().time())
                     self._saver.save_partial(partial.chat_id, partial.node_id, partial.node)
                     self._notify(TextAdded(partial.turn_id, kind, piece))
+                case CallDelta():
+                    partial.add_call_text(item)
+                    self._notify(CallsChanged(partial.turn_id))
+                case Called():
+                    partial.end_call(item)
+                    self._show_calls()
                 case Finished(stop_reason=stop_reason, stats=stats):
-                    return partial.node(stop_reason=stop_reason, stats=stats), stats.total_tokens
+                    return partial.node(stop_reason=stop_reason, stats=stats), stats
                 case RequestFailed(sentence=sentence) | EngineExit(sentence=sentence):
-                    return partial.node(error=sentence), 0
+                    return partial.node(error=sentence), AnswerStats()
         raise AssertionError("an answer stream ended without its last item")
 
 

@@ -41,6 +41,12 @@ class TextAdded(msgspec.Struct, frozen=True):
     text: str
 
 
+class CallsChanged(msgspec.Struct, frozen=True):
+    """A tool call of the answer is being written, runs or is done; the conversation contains its state already."""
+
+    turn_id: int
+
+
 class TurnEnded(msgspec.Struct, frozen=True):
     """The answer is final: finished, stopped or failed."""
 
@@ -64,5 +70,12 @@ class MessagesDeleted(msgspec.Struct, frozen=True):
 
 
 ChatEvent = (
-    TurnStarted | PromptProcessed | TextAdded | TurnEnded | ConversationReplaced | TurnsReplaced | MessagesDeleted
+    TurnStarted
+    | PromptProcessed
+    | TextAdded
+    | CallsChanged
+    | TurnEnded
+    | ConversationReplaced
+    | TurnsReplaced
+    | MessagesDeleted
 )

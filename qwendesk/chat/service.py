@@ -25,6 +25,7 @@ from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.state_files import StateFiles
+from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, answer_of
@@ -55,10 +56,11 @@ class ChatService:
         saver: ChatSaver | None = None,
         *,
         states: StateFiles | None = None,
+        tools: ChatTools | None = None,
         think_in_new_chats: Callable[[], bool] = lambda: True,
     ) -> None:
         """Without a `saver` nothing is written to disk. Without `states` the engine keeps no state of a chat."""
-        self._states = states
+        self._states, self._tools = states, tools
         self._client = client
         self._models = models
         self._think_in_new_chats = think_in_new_chats
@@ -323,7 +325,7 @@ class ChatService:
         partial = PartialAnswer(chat.id, chat.turn_id(question.id), node)
         generator = self._generator = AnswerGenerator(
             partial, self._client, self._models, self._saver, self._subscribers.notify, self.active_incognito_images,
-            None if self.is_incognito else self._states,
+            None if self.is_incognito else self._states, self._tools,
         )  # fmt: skip
         self._update_state()
         thinking = self.thinking if partial.begun.is_empty else bool(partial.begun.reasoning)

@@ -43,7 +43,10 @@ def runs_on_battery() -> bool:
 
 
 class Warmer:
-    """Follows the open chat, the files of the next question and the engine. Methods run on the event loop's thread."""
+    """Follows the open chat, the files of the next question, an edited question and the engine.
+
+    Methods run on the event loop's thread.
+    """
 
     def __init__(
         self,
@@ -63,6 +66,8 @@ class Warmer:
         """Whether the engine is processing something ahead."""
         self._images: tuple[ImagePart, ...] = ()
         self._documents: tuple[DocumentPart, ...] = ()
+        self._edited: int | None = None
+        """The turn whose question is being edited."""
         self._phase = models.observed.value.phase
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
@@ -78,6 +83,12 @@ class Warmer:
         files = tuple(images), tuple(documents)
         if files != (self._images, self._documents):
             self._images, self._documents = files
+            self._schedule()
+
+    def show_edit(self, turn_id: int | None) -> None:
+        """Take the turn whose question is being edited, so that what stands before it is processed; None ends that."""
+        if turn_id != self._edited:
+            self._edited = turn_id
             self._schedule()
 
     async def close(self) -> None:
@@ -130,25 +141,34 @@ class Warmer:
             return
         chat = "" if self._chat.is_incognito else self._chat.chat_id
         file = self._states.usable_file(chat) if chat else ""
+        # As of no chat, so that the engine keeps the state of the whole chat: the edit may be cancelled.
+        owner = "" if self._edit_point() is not None else chat
         self.is_preparing.set(True)
         try:
-            await self._client.warm(messages, self._chat.options(), chat=chat, state_file=file)
+            await self._client.warm(messages, self._chat.options(), chat=owner, state_file=file)
         finally:
             self.is_preparing.set(False)
 
     async def _messages(self) -> tuple[Message, ...]:
         """Return the messages that the next request begins with; () if there is nothing to process ahead."""
         chat, conversation = self._chat, self._chat.conversation
-        last = conversation.turns[-1].answer if conversation.turns else None
-        if last is not None and last.stop_reason not in _COMPLETE:
+        report, turns, point = self._models.observed.value.report, conversation.turns, self._edit_point()
+        files = self._images, self._documents
+        if point is not None:
+            turns, question = turns[:point], turns[point].question
+            files = question.images, question.documents
+        elif turns and turns[-1].answer.stop_reason not in _COMPLETE:
             return ()
-        report = self._models.observed.value.report
-        turns = conversation.turns
-        if self._images or self._documents:
-            images = await asyncio.to_thread(lambda: [current_part(part) for part in self._images])
-            turns = (*turns, Turn(0, question_message("", images, self._documents)))
+        if any(files):
+            images = await asyncio.to_thread(lambda: [current_part(part) for part in files[0]])
+            turns = (*turns, Turn(0, question_message("", images, files[1])))
         whole = Conversation(turns, conversation.system_prompt)
         messages = request_messages(whole, chat.settings, today=datetime.date.today(), model=model_name(report))
         if report is None or estimate_if_too_large(messages, report.n_ctx) is not None:
             return ()
         return await messages_to_send(messages, chat.active_incognito_images)
+
+    def _edit_point(self) -> int | None:
+        """Return how many turns stand before the question that is being edited; None if none is, or it isn't shown."""
+        turns = self._chat.conversation.turns
+        return next((index for index, turn in enumerate(turns) if turn.id == self._edited), None)

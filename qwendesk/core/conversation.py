@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
-from qwendesk.core.messages import Message, text_message
+from qwendesk.core.messages import Message, ToolStep, text_message
 from qwendesk.core.stats import AnswerStats, StopReason
 
 
@@ -14,6 +14,8 @@ class Answer(msgspec.Struct, frozen=True):
 
     reasoning: str = ""
     text: str = ""
+    steps: tuple[ToolStep, ...] = ()
+    """What came before the reasoning and the text: the steps in which tools were called."""
     stop_reason: StopReason | None = None
     """Why it ended; None while it streams, and after an error."""
     stats: AnswerStats = AnswerStats()
@@ -28,8 +30,8 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Return True if neither reasoning nor answer text has arrived."""
-        return not self.text and not self.reasoning
+        """Return True if nothing has arrived."""
+        return not self.text and not self.reasoning and not self.steps
 
     @property
     def was_cut_off(self) -> bool:
@@ -78,7 +80,9 @@ class Conversation(msgspec.Struct, frozen=True):
                 continue
             if turn.question.parts:
                 messages.append(turn.question)
-            if not (turn.answer.is_empty and is_last):
+            for step in turn.answer.steps:
+                messages += step.messages
+            if turn.answer.text or turn.answer.reasoning or not is_last:
                 messages.append(text_message("assistant", turn.answer.text, reasoning=turn.answer.reasoning))
         return tuple(messages)
 
@@ -96,6 +100,7 @@ def answer_of(node: ChatNode) -> Answer:
     return Answer(
         reasoning=node.message.reasoning,
         text=node.message.text,
+        steps=node.message.steps,
         stop_reason=node.stop_reason,
         stats=node.stats,
         thought_s=node.thought_s,

@@ -59,6 +59,36 @@ class ToolCall(msgspec.Struct, frozen=True):
     arguments_json: str = "{}"
 
 
+class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call with what came of it. The model reads `result`, or `error` if the call failed or was refused."""
+
+    call: ToolCall
+    is_done: bool = False
+    result: str = ""
+    error: str = ""
+    elapsed_s: float = 0.0
+    """How long the tool took, without the wait for the user's consent."""
+
+
+class ToolStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the assistant wrote before it waited for tools, and the calls that it waited for."""
+
+    calls: tuple[CallRecord, ...]
+    reasoning: str = ""
+    text: str = ""
+
+    @property
+    def messages(self) -> "tuple[Message, ...]":
+        """The assistant's message and the results, as the model reads them.
+
+        A call without a name is one that could not be read: it stands in the text.
+        """
+        calls = tuple(record.call for record in self.calls if record.call.name)
+        written = text_message("assistant", self.text, reasoning=self.reasoning)
+        results = (text_message("tool", record.error or record.result) for record in self.calls)
+        return (msgspec.structs.replace(written, tool_calls=calls), *results)
+
+
 class Message(msgspec.Struct, frozen=True):
     """One message. `reasoning` is the assistant's reasoning, separate from its answer."""
 
@@ -66,6 +96,9 @@ class Message(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...] = ()
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    """Of a message in a request; those of an answer in a chat are in its steps."""
+    steps: tuple[ToolStep, ...] = ()
+    """What the assistant did before `reasoning` and the answer's text."""
 
     @property
     def text(self) -> str:

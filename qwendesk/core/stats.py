@@ -34,11 +34,17 @@ class AnswerStats(msgspec.Struct, frozen=True):
     """How many times faster drafts were since the model was loaded; 0.0 if too few steps are known."""
     dropped_messages: int = 0
     """How many of the oldest messages were left out because the context was full."""
+    tool_rounds: int = 0
+    """How often the answer went on after tools."""
+    after_tools_tokens: int = 0
+    """Prompt tokens that were processed after tools, over all rounds: their results, mostly."""
+    after_tools_s: float = 0.0
+    """Seconds from the results of tools to the next token, over all rounds."""
 
     @property
     def total_tokens(self) -> int:
         """Tokens of the context that are used after the answer."""
-        return self.prompt_tokens + self.reasoning_tokens + self.answer_tokens
+        return self.prompt_tokens + self.after_tools_tokens + self.reasoning_tokens + self.answer_tokens
 
     @property
     def tokens_per_step(self) -> float:

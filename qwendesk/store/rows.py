@@ -7,7 +7,7 @@ import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile
-from qwendesk.core.messages import DocumentPart, Message, Part, TextPart, ToolCall
+from qwendesk.core.messages import DocumentPart, Message, Part, TextPart, ToolCall, ToolStep
 from qwendesk.core.stats import AnswerStats
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -24,6 +24,7 @@ class _More(msgspec.Struct, frozen=True, omit_defaults=True):
 
     parts: tuple[Part, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
+    steps: tuple[ToolStep, ...] = ()
 
 
 _MORE = msgspec.json.Decoder(_More)
@@ -53,9 +54,9 @@ def storable(text: str) -> str:
 def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool) -> tuple[object, ...]:
     """Return the parameters of SAVE_NODE."""
     message = node.message
-    plain = message.parts == ((TextPart(message.text),) if message.text else ())
+    plain = not message.steps and message.parts == ((TextPart(message.text),) if message.text else ())
     parts = tuple(_storable_part(part) for part in message.parts)
-    more = _More(() if plain else parts, message.tool_calls)
+    more = _More(() if plain else parts, message.tool_calls, message.steps)
     return (
         node.id,
         chat_id,
@@ -85,8 +86,12 @@ def _storable_part(part: Part) -> Part:
 
 
 def _searched(message: Message) -> str:
-    """Return the searchable text: the message and the names of its documents, whose text has its own column."""
-    return "\n".join((message.text, *(document.name for document in message.documents)))
+    """Return the searchable text: the message and the names of its documents, whose text has its own column.
+
+    Of an answer with steps, also what was written before tools were called, but not what they gave.
+    """
+    before = (step.text for step in message.steps if step.text)
+    return "\n".join((*before, message.text, *(document.name for document in message.documents)))
 
 
 def node(row: Sequence[Any]) -> ChatNode:
@@ -107,11 +112,11 @@ def node(row: Sequence[Any]) -> ChatNode:
         options,
     ) = row
     more = _decoded(_MORE, more_json, _More())
-    parts = more.parts or ((TextPart(text),) if text else ())
+    parts = more.parts or ((TextPart(text),) if text and not more.steps else ())
     return ChatNode(
         id=id_,
         parent_id=parent_id,
-        message=Message(role, parts, reasoning, more.tool_calls),
+        message=Message(role, parts, reasoning, more.tool_calls, more.steps),
         created_s=created_s,
         stop_reason=stop_reason,
         stats=_decoded(_STATS, stats, _NO_STATS),

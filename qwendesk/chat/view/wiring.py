@@ -116,6 +116,9 @@ class ChatView(QObject):
         attachments.changed.connect(
             lambda: self.services.warmer.show_files(attachments.pictures, attachments.documents)
         )
+        intents, warmer = self.page.thread_view.intents, self.services.warmer
+        intents.edit_begun.connect(warmer.show_edit)
+        intents.edit_ended.connect(lambda: warmer.show_edit(None))
         bind(self, self.services.warmer.is_preparing, self.page.composer.preparing.show_preparing)
         self.page.composer.save_preset_asked.connect(self._name_preset)
         self.page.context_notices.length_asked.connect(self.context_length_asked)

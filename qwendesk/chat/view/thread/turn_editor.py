@@ -204,12 +204,15 @@ def edit_in_place(
         if not intents.is_busy():  # while busy the edit is refused, and the typed text must not be lost
             intents.drop_edit(node_id)
         if question:
+            intents.edit_ended.emit()
             intents.question_edited.emit(turn.id, text)
         else:
             intents.answer_edited.emit(turn.id, text, thought)
 
     editor.done.connect(accept)
     editor.typed.connect(lambda text, thought: intents.keep_edit(node_id, EditDraft(text, thought)))
+    if question:
+        editor.typed.connect(lambda: intents.edit_begun.emit(turn.id))  # restored edits begin when they go on
     shown = [widget for widget in hidden if not widget.isHidden()]
     message, margins = column.parentWidget(), column.contentsMargins()
     assert message is not None, "the column is that of a message"
@@ -217,6 +220,8 @@ def edit_in_place(
 
     def close() -> None:
         intents.drop_edit(node_id)
+        if question:
+            intents.edit_ended.emit()
         message.setProperty(EDITED, False)
         for widget in shown:
             widget.show()
@@ -235,6 +240,8 @@ def edit_in_place(
     column.addWidget(editor)
     editor.show()
     if draft is None:
+        if question:
+            intents.edit_begun.emit(turn.id)
         editor.focus()  # before the pressed button is hidden and loses the focus
     for widget in shown:
         widget.hide()

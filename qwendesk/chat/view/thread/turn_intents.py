@@ -27,6 +27,10 @@ class TurnIntents(QObject):
     """Turn id, and the edited question."""
     answer_edited = Signal(int, str, str)
     """Turn id, edited answer and edited thinking."""
+    edit_begun = Signal(int)
+    """Turn id: the user is editing its question."""
+    edit_ended = Signal()
+    """The edited question was sent or discarded."""
     regenerate = Signal(int)
     regenerate_varied = Signal(int)
     """With other sampling values for this answer, because the shown one repeated itself."""
