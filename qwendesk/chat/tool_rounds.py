@@ -1,0 +1,129 @@
+"""What the chat uses of the tools, and the calls of one round of an answer."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import msgspec
+
+from qwendesk.chat.partial_answer import PartialAnswer
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep
+from qwendesk.engine.protocol import LoadReport
+
+MOST_ROUNDS = 20
+"""How often the model may call tools in one answer; then it must answer."""
+MOST_UNREADABLE = 2
+"""How many rounds in a row may have calls that could not be read."""
+_STOPPED = "The user stopped this call."
+_ANSWER_NOW = "The user wants the answer now, without this call."
+
+
+class CallContext(msgspec.Struct, frozen=True):
+    """Where a call comes from."""
+
+    chat_id: str
+    settings: ChatSettings
+    is_incognito: bool
+    is_tainted: bool
+    """Whether the model has read anything that the user did not type, which may contain instructions."""
+
+
+class ChatTools(Protocol):
+    """The part of the tool service that the chat uses. Methods are called on the event loop's thread."""
+
+    def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
+        """Return the tools that are on in a chat, each as JSON in the form of OpenAI's API."""
+
+    def taints(self, tool: str) -> bool:
+        """Return whether a result of this tool may hold text that the user did not type."""
+
+    async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
+        """Run a call, after the user's consent where it needs that. A failure is in the record's `error`."""
+
+
+class ToolRounds:
+    """Runs the calls of one answer, round by round."""
+
+    def __init__(self, tools: ChatTools, partial: PartialAnswer, show: Callable[[], None]) -> None:
+        """`show` is called when the state of a call has changed."""
+        self._tools, self._partial, self._show = tools, partial, show
+        self._task: asyncio.Task[None] | None = None
+        self._interrupted_by = ""
+        self._n_rounds = self._n_unreadable = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None
+
+    @property
+    def was_stopped(self) -> bool:
+        return self._interrupted_by == _STOPPED
+
+    @property
+    def may_call(self) -> bool:
+        """Whether the next round may call tools."""
+        has_patience = self._n_rounds < MOST_ROUNDS and self._n_unreadable < MOST_UNREADABLE
+        return has_patience and self._interrupted_by != _ANSWER_NOW
+
+    def stop(self) -> None:
+        self._interrupt(_STOPPED)
+
+    def answer_now(self) -> None:
+        self._interrupt(_ANSWER_NOW)
+
+    async def run(self, context: CallContext) -> None:
+        """Run the calls of this round, one after the other. Calls that were interrupted have that as their error."""
+        self._task = asyncio.ensure_future(self._run_all(context))
+        try:
+            await asyncio.wait((self._task,))
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        finally:
+            self._task = None
+        self._n_rounds += 1
+        is_readable = any(record.call.name for record in self._partial.calls)
+        self._n_unreadable = 0 if is_readable else self._n_unreadable + 1
+
+    async def _run_all(self, context: CallContext) -> None:
+        for index, record in enumerate(self._partial.calls):
+            if record.is_done:
+                continue
+            try:
+                done = await self._tools.run(record.call, context)
+            except asyncio.CancelledError:
+                if not self._interrupted_by:
+                    raise
+                self._fail_the_rest(index)
+                return
+            self._partial.set_call(index, done)
+            self._show()
+            if not context.is_tainted and self._tools.taints(record.call.name):
+                context = msgspec.structs.replace(context, is_tainted=True)
+
+    def _interrupt(self, error: str) -> None:
+        self._interrupted_by = error
+        if self._task is not None:
+            self._task.cancel()
+
+    def _fail_the_rest(self, first: int) -> None:
+        for index, record in enumerate(self._partial.calls):
+            if index >= first and not record.is_done:
+                self._partial.set_call(index, msgspec.structs.replace(record, is_done=True, error=self._interrupted_by))
+        self._show()
+
+
+def holds_untyped_text(questions: Iterable[Message], steps: Iterable[ToolStep], tools: ChatTools) -> bool:
+    """Return whether a chat holds more than what its user typed and the model answered: files, pictures, results."""
+    called = (record.call.name for step in steps for record in step.calls)
+    return any(message.images or message.documents for message in questions) or any(map(tools.taints, called))
+
+
+def without_calls(options: GenerationOptions, report: LoadReport | None) -> GenerationOptions:
+    """Return `options` with which the model can't begin a call. The prompt stays the same, and so does its memory."""
+    token = None if report is None else report.special_tokens.get("<tool_call>")
+    if token is None:
+        return options
+    return msgspec.structs.replace(options, logit_bias=(*options.logit_bias, f"{token}=-inf"))
