@@ -6,7 +6,7 @@ from types import TracebackType
 
 import msgspec
 
-from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.benchmarks import BenchResult, BenchTest, SpeedSamples, SpeedTest, TextScore, TextTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import DecidedOptions, LoadOptions
@@ -94,7 +94,17 @@ class BenchEngine:
 
     async def measure(self, test: SpeedTest, show: ShowFraction | None = None) -> SpeedSamples | BenchFailure:
         """Measure the loaded model with one test."""
+        result = await self._bench(test, show)
+        assert isinstance(result, SpeedSamples | BenchFailure), result
+        return result
 
+    async def score(self, test: TextTest, show: ShowFraction | None = None) -> TextScore | BenchFailure:
+        """Find how well the loaded model predicts a text."""
+        result = await self._bench(test, show)
+        assert isinstance(result, TextScore | BenchFailure), result
+        return result
+
+    async def _bench(self, test: BenchTest, show: ShowFraction | None) -> BenchResult | BenchFailure:
         def show_progress(progress: BenchProgress) -> None:
             if show is not None and progress.total:
                 show(progress.done / progress.total)

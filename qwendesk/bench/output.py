@@ -14,6 +14,7 @@ import msgspec
 
 from qwendesk.bench.records import BenchRecord
 from qwendesk.bench.rows import BenchRow
+from qwendesk.core.benchmarks import Divergence, TextScore
 from qwendesk.core.units import GIB, MIB
 
 OutputFormat = Literal["md", "csv", "json", "jsonl"]
@@ -25,7 +26,23 @@ _COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 """llama-bench's short names of columns; the others have the names of the options."""
 _WIDTHS: Mapping[str, int] = MappingProxyType(
-    {"model": 30, "size": 10, "params": 10, "backend": 10, "ngl": 3, "threads": 7, "test": 20, "drafts": 6, "t/s": 20}
+    {
+        "model": 30,
+        "size": 10,
+        "params": 10,
+        "backend": 10,
+        "ngl": 3,
+        "threads": 7,
+        "test": 20,
+        "drafts": 6,
+        "t/s": 20,
+        "chunks": 10,
+        "PPL": 20,
+        "PPL base": 10,
+        "KLD": 21,
+        "KLD 99%": 9,
+        "KLD max": 9,
+    }
 )
 _LEFT = frozenset({"model", "backend", "drafts"})
 
@@ -33,18 +50,18 @@ _LEFT = frozenset({"model", "backend", "drafts"})
 class Output(Protocol):
     """Takes the rows of one or more runs as they are measured."""
 
-    def add(self, record: BenchRecord, row: BenchRow) -> None:
-        """Print a row, or keep it for the end. `record` says what was measured with which options."""
+    def add(self, cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+        """Print a row, or keep it for the end: its cells in a table, or all its fields."""
 
     def end(self) -> None:
         """Print what was kept."""
 
 
-def make_output(kind: OutputFormat, write: Callable[[str], None], swept: Sequence[str] = ()) -> Output:
-    """Return an output that prints with `write`. `swept` are the keys of options that differ between the runs."""
+def make_output(kind: OutputFormat, write: Callable[[str], None]) -> Output:
+    """Return an output that prints with `write`."""
     match kind:
         case "md":
-            return MarkdownOutput(write, swept)
+            return MarkdownOutput(write)
         case "csv":
             return CsvOutput(write)
         case "json":
@@ -54,45 +71,21 @@ def make_output(kind: OutputFormat, write: Callable[[str], None], swept: Sequenc
 
 
 class MarkdownOutput:
-    """The table that llama-bench prints, with the median and the standard deviation of each test."""
+    """A table as llama-bench prints it."""
 
-    def __init__(self, write: Callable[[str], None], swept: Sequence[str]) -> None:
-        self._write, self._swept = write, tuple(swept)
-        self._columns: tuple[str, ...] = ()
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._has_head = False
 
-    def add(self, record: BenchRecord, row: BenchRow) -> None:
-        values = self._values(record, row)
-        if not self._columns:
-            self._columns = tuple(values)
-            self._write(self._line({name: name for name in values}))
-            self._write("".join(f"| {_rule(name)} " for name in values) + "|\n")
-        self._write(self._line(values))
+    def add(self, cells: Mapping[str, str], _fields: Mapping[str, Any]) -> None:
+        if not self._has_head:
+            self._has_head = True
+            self._write(_markdown_line({name: name for name in cells}))
+            self._write("".join(f"| {_rule(name)} " for name in cells) + "|\n")
+        self._write(_markdown_line(cells))
 
     def end(self) -> None:
         """Everything is printed already."""
-
-    def _values(self, record: BenchRecord, row: BenchRow) -> dict[str, str]:
-        options = msgspec.structs.asdict(record.options)
-        shown = ["n_gpu_layers"] if record.backend != "CPU" else ["n_threads"]
-        shown += ["n_cpu_moe"] if record.options.n_cpu_moe else []
-        shown += [key for key in self._swept if key not in shown]
-        return {
-            "model": record.title,
-            "size": size_text(record.size_bytes),
-            "params": params_text(record.n_params),
-            "backend": record.backend,
-            **{_COLUMN_NAMES.get(key, key): _option_text(options[key]) for key in shown},
-            "drafts": row.drafts + (f" {100 * row.acceptance:.0f}%" if row.acceptance is not None else ""),
-            "test": row.name,
-            "t/s": f"{row.median:.2f} ± {row.spread:.2f}" + ("" if row.unit == "tok/s" else f" {row.unit}"),
-        }
-
-    def _line(self, values: Mapping[str, str]) -> str:
-        cells = (
-            text.ljust(_WIDTHS.get(name, 0)) if name in _LEFT else text.rjust(_WIDTHS.get(name, len(name)))
-            for name, text in values.items()
-        )
-        return "".join(f"| {cell} " for cell in cells) + "|\n"
 
 
 class CsvOutput:
@@ -102,13 +95,12 @@ class CsvOutput:
         self._write = write
         self._has_head = False
 
-    def add(self, record: BenchRecord, row: BenchRow) -> None:
-        fields = fields_of(record, row)
-        del fields["samples"]
+    def add(self, _cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+        single = {name: value for name, value in fields.items() if not isinstance(value, list)}
         if not self._has_head:
             self._has_head = True
-            self._write(_csv_line(list(fields)))
-        self._write(_csv_line([str(value) for value in fields.values()]))
+            self._write(_csv_line(list(single)))
+        self._write(_csv_line(["" if value is None else str(value) for value in single.values()]))
 
     def end(self) -> None:
         """Everything is printed already."""
@@ -120,8 +112,8 @@ class JsonLinesOutput:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
 
-    def add(self, record: BenchRecord, row: BenchRow) -> None:
-        self._write(json.dumps(fields_of(record, row), ensure_ascii=False) + "\n")
+    def add(self, _cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+        self._write(json.dumps(fields, ensure_ascii=False) + "\n")
 
     def end(self) -> None:
         """Everything is printed already."""
@@ -132,18 +124,76 @@ class JsonOutput:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[Mapping[str, Any]] = []
 
-    def add(self, record: BenchRecord, row: BenchRow) -> None:
-        self._rows.append(fields_of(record, row))
+    def add(self, _cells: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+        self._rows.append(fields)
 
     def end(self) -> None:
         self._write(json.dumps(self._rows, ensure_ascii=False, indent=2) + "\n")
 
 
-def fields_of(record: BenchRecord, row: BenchRow) -> dict[str, Any]:
+def speed_cells(record: BenchRecord, row: BenchRow, swept: Sequence[str] = ()) -> dict[str, str]:
+    """Return the cells of a speed: the median and the standard deviation. `swept` are options with several values."""
+    return {
+        **_model_cells(record, swept),
+        "drafts": row.drafts + (f" {100 * row.acceptance:.0f}%" if row.acceptance is not None else ""),
+        "test": row.name,
+        "t/s": f"{row.median:.2f} ± {row.spread:.2f}" + ("" if row.unit == "tok/s" else f" {row.unit}"),
+    }
+
+
+def score_cells(record: BenchRecord, score: TextScore, n_ctx: int, swept: Sequence[str] = ()) -> dict[str, str]:
+    """Return the cells of a scored text."""
+    cells = {
+        **_model_cells(record, ("type_k", "type_v", *swept)),
+        "chunks": f"{score.n_chunks} x {n_ctx}",
+        "PPL": f"{score.perplexity:.4f} ± {score.error:.4f}",
+    }
+    found = score.divergence
+    if found is None:
+        return cells
+    return cells | {
+        "PPL base": f"{found.base_perplexity:.4f}",
+        "KLD": f"{found.mean:.6f} ± {found.error:.6f}",
+        "KLD 99%": f"{found.p99:.6f}",
+        "KLD max": f"{found.maximum:.6f}",
+        "same top": f"{100 * found.same_top:.2f}%",
+    }
+
+
+def score_fields(record: BenchRecord, score: TextScore, n_ctx: int) -> dict[str, Any]:
+    """Return what is known of a scored text."""
+    return {
+        **_model_fields(record), "chunk_n_ctx": n_ctx, "n_chunks": score.n_chunks, "n_tokens": score.n_tokens,
+        "ppl": score.perplexity, "ppl_error": score.error,
+        **{f"kld_{name}": getattr(score.divergence, name, None) for name in Divergence.__struct_fields__},
+    }  # fmt: skip
+
+
+def speed_fields(record: BenchRecord, row: BenchRow) -> dict[str, Any]:
     """Return what is known of a row, by llama-bench's names as far as it has them."""
-    options, is_speed = record.options, row.unit == "tok/s"
+    is_speed = row.unit == "tok/s"
+    return {
+        **_model_fields(record),
+        "test": row.name,
+        "n_prompt": row.n_prompt,
+        "n_gen": row.n_gen,
+        "n_depth": row.depth,
+        "drafts": row.drafts,
+        "drafted": row.drafted,
+        "accepted": row.accepted,
+        "unit": row.unit,
+        "median": round(row.median, 6),
+        "stddev": round(row.spread, 6),
+        "avg_ts": round(row.mean, 6) if is_speed else None,
+        "stddev_ts": round(row.spread, 6) if is_speed else None,
+        "samples": [round(value, 6) for value in row.values],
+    }
+
+
+def _model_fields(record: BenchRecord) -> dict[str, Any]:
+    options = record.options
     return {
         "engine": f"llama-cpp-python {record.engine}",
         "pc": record.pc,
@@ -166,21 +216,30 @@ def fields_of(record: BenchRecord, row: BenchRow) -> dict[str, Any]:
         "flash_attn": options.flash_attn,
         "devices": "/".join(options.devices),
         "tensor_split": "/".join(f"{share:g}" for share in options.tensor_split),
-        "test": row.name,
-        "n_prompt": row.n_prompt,
-        "n_gen": row.n_gen,
-        "n_depth": row.depth,
         "test_time": record.at,
-        "drafts": row.drafts,
-        "drafted": row.drafted,
-        "accepted": row.accepted,
-        "unit": row.unit,
-        "median": round(row.median, 6),
-        "stddev": round(row.spread, 6),
-        "avg_ts": round(row.mean, 6) if is_speed else None,
-        "stddev_ts": round(row.spread, 6) if is_speed else None,
-        "samples": [round(value, 6) for value in row.values],
     }
+
+
+def _model_cells(record: BenchRecord, swept: Sequence[str]) -> dict[str, str]:
+    options = msgspec.structs.asdict(record.options)
+    shown = ["n_gpu_layers"] if record.backend != "CPU" else ["n_threads"]
+    shown += ["n_cpu_moe"] if record.options.n_cpu_moe else []
+    shown += [key for key in dict.fromkeys(swept) if key not in shown]
+    return {
+        "model": record.title,
+        "size": size_text(record.size_bytes),
+        "params": params_text(record.n_params),
+        "backend": record.backend,
+        **{_COLUMN_NAMES.get(key, key): _option_text(options[key]) for key in shown},
+    }
+
+
+def _markdown_line(cells: Mapping[str, str]) -> str:
+    texts = (
+        text.ljust(_WIDTHS.get(name, 0)) if name in _LEFT else text.rjust(_WIDTHS.get(name, len(name)))
+        for name, text in cells.items()
+    )
+    return "".join(f"| {text} " for text in texts) + "|\n"
 
 
 def size_text(n_bytes: int) -> str:

@@ -11,23 +11,34 @@ from typing import get_args
 import msgspec
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
-from qwendesk.bench.output import Output, OutputFormat, make_output
+from qwendesk.bench.output import (
+    Output,
+    OutputFormat,
+    make_output,
+    score_cells,
+    score_fields,
+    speed_cells,
+    speed_fields,
+)
+from qwendesk.bench.quality import SCORING_BYTES, measure_quality
 from qwendesk.bench.records import make_record
 from qwendesk.bench.rows import BenchRow
 from qwendesk.bench.speeds import SpeedMeasurement, SpeedPlan, SpeedProgress
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text
+from qwendesk.core.benchmarks import TextTest
 from qwendesk.core.errors import BadOption
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB
 from qwendesk.engine.contract import BenchClient
 from qwendesk.hub.mmproj_pairing import find_mmproj
 
 EXIT_MEASURED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
-_PROMPT, _GEN, _REPEATS = 512, 128, 5
-_ROUND_CONTEXT = 256
+_PROMPT, _GEN, _REPEATS, _CHUNK = 512, 128, 5, 512
+_ROUND_CONTEXT, _SHORTEST_CHUNK = 256, 16
 
 _SWEPT: Mapping[str, tuple[str, tuple[str, ...], str]] = MappingProxyType(
     {
@@ -58,6 +69,8 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     swept: tuple[str, ...]
     """The options that were given on the command line."""
     plan: SpeedPlan
+    text: TextTest | None
+    """A text to score; None to measure speeds."""
     output: OutputFormat
     shows_progress: bool
 
@@ -88,6 +101,14 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         "--turns", action=argparse.BooleanOptionalAction, default=None,
         help="measure second questions about a text and a picture (default: as for --drafts)",
     )  # fmt: skip
+    add("--perplexity", metavar="FILE", type=Path, help="score this text instead, as llama-perplexity does")
+    add("-c", "--ctx-size", metavar="N", type=int, default=_CHUNK, help=f"tokens in a chunk of it (default: {_CHUNK})")
+    add("--chunks", metavar="N", type=int, default=0, help="the most chunks to score (default: all)")
+    base = parser.add_mutually_exclusive_group()
+    base.add_argument(
+        "--save-kld-base", metavar="BASE", type=Path, help="save the distributions, to compare others with them"
+    )
+    base.add_argument("--kld-base", metavar="BASE", type=Path, help="compare the distributions with saved ones (KLD)")
     add("--set", metavar="KEY=VALUE", dest="assignments", action="append", default=[], help="set any load option")
     add(
         "-o", "--output", choices=get_args(OutputFormat), default="md",
@@ -103,8 +124,9 @@ def request_of(options: argparse.Namespace) -> BenchRequest:
     start = _with_context(_start(options), options, plan)
     loads = tuple(parse_load_options(start, dict(zip(given, chosen, strict=True))) for chosen in _products(given))
     return BenchRequest(
-        loads=loads, swept=tuple(given), plan=plan, output=options.output, shows_progress=options.progress
-    )
+        loads=loads, swept=tuple(given), plan=plan, text=_text(options), output=options.output,
+        shows_progress=options.progress,
+    )  # fmt: skip
 
 
 async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
@@ -113,20 +135,21 @@ async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     task = asyncio.current_task()
     if task is not None:
         interrupts.on_request(task.cancel)
-    make_client, decide = await engine_of_this_pc()
-    output = make_output(request.output, terminal.write, request.swept)
+    make_client, decide = await engine_of_this_pc(SCORING_BYTES if request.text is not None else 0)
+    output = make_output(request.output, terminal.write)
     status = EXIT_MEASURED
     async with BenchEngine(make_client, decide) as engine:
         try:
             for load in request.loads:
-                status = max(status, await _measure(engine, load, request, output, terminal))
+                run = _measure if request.text is None else _score
+                status = max(status, await run(engine, load, request, output, terminal))
         finally:
             output.end()
     return status
 
 
-async def engine_of_this_pc() -> tuple[Callable[[], BenchClient], Decide]:
-    """Return what makes clients of this PC's preferred engine, and the planner for it."""
+async def engine_of_this_pc(extra_bytes: int = 0) -> tuple[Callable[[], BenchClient], Decide]:
+    """Return what makes clients of this PC's preferred engine, and the planner, which leaves `extra_bytes` free too."""
     from qwendesk.engines.load_measurements import MeasuredLoads
     from qwendesk.engines.load_planner import LoadPlanner
     from qwendesk.meters.measured_speeds import MeasuredSpeeds
@@ -134,7 +157,7 @@ async def engine_of_this_pc() -> tuple[Callable[[], BenchClient], Decide]:
     from qwendesk.settings.service import SettingsService
 
     engines = await preferred_engine()
-    reserve_gb = SettingsService().options.reserve_gb
+    reserve_gb = SettingsService().options.reserve_gb + extra_bytes / GIB
     loads, gpu_factor = MeasuredLoads(), MeasuredSpeeds().gpu_factor
     planner = LoadPlanner(lambda: reserve_gb, lambda: loads.drift, engines.environment, gpu_factor=lambda: gpu_factor)
     return engines.client, planner.check
@@ -147,7 +170,8 @@ async def _measure(
 
     def add_row(row: BenchRow) -> None:
         assert engine.report is not None, "rows come after the load"
-        output.add(make_record(engine.report, engine.devices, engine.version, (row,)), row)
+        record = make_record(engine.report, engine.devices, engine.version, (row,))
+        output.add(speed_cells(record, row, request.swept), speed_fields(record, row))
 
     def show(progress: SpeedProgress) -> None:
         nonlocal shown
@@ -157,13 +181,46 @@ async def _measure(
 
     measurement = SpeedMeasurement(engine, request.plan, add_row=add_row, add_note=terminal.note, show=show)
     result = await measurement.run(load)
-    if isinstance(result, LoadFailure):
-        terminal.note(f"{result.title}. {result.sentence}")
-        return EXIT_CANNOT_LOAD
-    if isinstance(result, BenchFailure):
-        terminal.note(f"{result.title}. {result.sentence}")
-        return EXIT_ENGINE_FAILED
+    return _failed(result, terminal) if isinstance(result, LoadFailure | BenchFailure) else EXIT_MEASURED
+
+
+async def _score(
+    engine: BenchEngine, load: LoadOptions, request: BenchRequest, output: Output, terminal: Terminal
+) -> int:
+    assert request.text is not None
+    shown = -1
+
+    def show(fraction: float) -> None:
+        nonlocal shown
+        if request.shows_progress and int(100 * fraction) != shown:
+            shown = int(100 * fraction)
+            terminal.note(f"{shown}%")
+
+    result = await measure_quality(engine, load, request.text, None, show)
+    if isinstance(result, LoadFailure | BenchFailure):
+        return _failed(result, terminal)
+    record, n_ctx = make_record(result.report, engine.devices, engine.version, ()), request.text.n_ctx
+    output.add(score_cells(record, result.score, n_ctx, request.swept), score_fields(record, result.score, n_ctx))
     return EXIT_MEASURED
+
+
+def _failed(failure: LoadFailure | BenchFailure, terminal: Terminal) -> int:
+    terminal.note(f"{failure.title}. {failure.sentence}")
+    return EXIT_CANNOT_LOAD if isinstance(failure, LoadFailure) else EXIT_ENGINE_FAILED
+
+
+def _text(options: argparse.Namespace) -> TextTest | None:
+    base, save = options.kld_base, options.save_kld_base
+    if options.perplexity is None:
+        if base or save:
+            raise BadOption(tr("Bad option"), tr("--kld-base and --save-kld-base need --perplexity FILE."))
+        return None
+    if options.ctx_size < _SHORTEST_CHUNK or options.chunks < 0:
+        raise BadOption(tr("Bad option"), tr("-c takes a number from {0}, --chunks one from 0.", _SHORTEST_CHUNK))
+    return TextTest(
+        path=str(options.perplexity.absolute()), n_ctx=options.ctx_size, most_chunks=options.chunks,
+        base=str(base.absolute()) if base else "", save_base=str(save.absolute()) if save else "",
+    )  # fmt: skip
 
 
 def _plan(options: argparse.Namespace) -> SpeedPlan:

@@ -1,4 +1,4 @@
-"""The commands `ask`, `bench`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor`, `trial` of the terminal."""
+"""The commands `ask`, `bench`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor` and `trial`."""
 
 import argparse
 import asyncio

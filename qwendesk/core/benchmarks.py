@@ -1,4 +1,4 @@
-"""What a benchmark measures and what it found, as values: the speed of a test, named as llama-bench names it."""
+"""What a benchmark measures and what it found, as values: the speed of a test, and how well a text is predicted."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 
-class SpeedTest(msgspec.Struct, frozen=True, kw_only=True):
+class SpeedTest(msgspec.Struct, frozen=True, kw_only=True, tag="speed"):
     """Process `n_prompt` tokens or decode `n_gen` tokens, with `depth` tokens in memory before them.
 
     As in llama-bench, the tokens are random ones, nothing is sampled, and each repetition begins with the same memory.
@@ -37,7 +37,7 @@ class SpeedTest(msgspec.Struct, frozen=True, kw_only=True):
         return self.n_gen if self.text else self.n_prompt + self.n_gen
 
 
-class SpeedSamples(msgspec.Struct, frozen=True, kw_only=True):
+class SpeedSamples(msgspec.Struct, frozen=True, kw_only=True, tag="speed"):
     """The speeds of all repetitions of a test, in tokens per second."""
 
     tok_s: tuple[float, ...]
@@ -63,6 +63,55 @@ class SpeedSamples(msgspec.Struct, frozen=True, kw_only=True):
     def acceptance(self) -> float | None:
         """The share of drafted tokens that were accepted; None without drafts."""
         return self.accepted / self.drafted if self.drafted else None
+
+
+class TextTest(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """Predict the second half of each chunk of a text, as llama-perplexity does.
+
+    With `save_base`, the distributions are written to that file. With `base`, they are compared with those in that
+    file, which another quant or cache type of the same model made from the same text.
+    """
+
+    path: str
+    """A UTF-8 text file."""
+    n_ctx: int = 512
+    """Tokens in a chunk."""
+    most_chunks: int = 0
+    """How many chunks are read at most; 0 for all."""
+    base: str = ""
+    save_base: str = ""
+
+
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the distributions of a model are from those of a base: Kullback-Leibler divergences in nats."""
+
+    mean: float
+    error: float
+    """Standard error of the mean."""
+    median: float
+    p99: float
+    """99% of the tokens have less."""
+    maximum: float
+    same_top: float
+    """Share of the tokens for which both find the same token likeliest."""
+    base_perplexity: float
+
+
+class TextScore(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """How well a text is predicted."""
+
+    n_chunks: int
+    n_tokens: int
+    """How many tokens were predicted."""
+    perplexity: float
+    error: float
+    """Standard error of the perplexity, as llama-perplexity gives it."""
+    divergence: Divergence | None = None
+    """None without a base."""
+
+
+BenchTest = SpeedTest | TextTest
+BenchResult = SpeedSamples | TextScore
 
 
 def spread_of(values: Sequence[float]) -> float:

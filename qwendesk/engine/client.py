@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
-from qwendesk.core.benchmarks import SpeedTest
+from qwendesk.core.benchmarks import BenchTest
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
@@ -246,7 +246,7 @@ class WorkerClient:
         return result
 
     async def bench(
-        self, test: SpeedTest, show: Callable[[BenchProgress], None] | None = None
+        self, test: BenchTest, show: Callable[[BenchProgress], None] | None = None
     ) -> Benched | RequestFailed | EngineExit:
         if self._worker is None:
             return _no_model_failure()

@@ -6,7 +6,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
-from qwendesk.core.benchmarks import SpeedTest
+from qwendesk.core.benchmarks import BenchTest
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
@@ -116,6 +116,6 @@ class BenchClient(EngineClient, Protocol):
     """A client that can also measure the loaded model."""
 
     async def bench(
-        self, test: SpeedTest, show: Callable[[BenchProgress], None] | None = None
+        self, test: BenchTest, show: Callable[[BenchProgress], None] | None = None
     ) -> Benched | RequestFailed | EngineExit:
         """Measure the loaded model, and call `show` as it gets further."""

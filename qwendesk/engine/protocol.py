@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.benchmarks import BenchResult, BenchTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, ToolCall
@@ -119,7 +119,7 @@ class SaveState(Request, frozen=True, kw_only=True, tag="save_state"):
 class Bench(Request, frozen=True, kw_only=True, tag="bench"):
     """Measure the loaded model. Answered by BenchProgress events, then Benched or RequestFailed."""
 
-    test: SpeedTest
+    test: BenchTest
 
 
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):
@@ -371,7 +371,7 @@ class BenchProgress(Event, frozen=True, kw_only=True, tag="bench_progress"):
 
 
 class Benched(Event, frozen=True, kw_only=True, tag="benched"):
-    result: SpeedSamples
+    result: BenchResult
 
 
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):

@@ -6,7 +6,16 @@ import json
 
 import pytest
 
-from qwendesk.bench.output import make_output, params_text, size_text
+from qwendesk.bench.output import (
+    make_output,
+    params_text,
+    score_cells,
+    score_fields,
+    size_text,
+    speed_cells,
+    speed_fields,
+)
+from qwendesk.core.benchmarks import Divergence, TextScore
 from tests.bench.samples import record, row
 
 ROWS = (
@@ -19,9 +28,9 @@ ROWS = (
 
 def printed(kind, swept=()) -> str:
     text: list[str] = []
-    output = make_output(kind, text.append, swept)
+    output = make_output(kind, text.append)
     for each in ROWS:
-        output.add(record(), each)
+        output.add(speed_cells(record(), each, swept), speed_fields(record(), each))
     output.end()
     return "".join(text)
 
@@ -74,3 +83,18 @@ def test_sizes_are_written_as_in_llama_bench() -> None:
     assert size_text(3_200_000) == "3.05 MiB"
     assert params_text(35_510_000_000) == "35.51 B"
     assert params_text(2_970_000) == "2.97 M"
+
+
+def test_a_score_has_its_divergence_only_with_a_base() -> None:
+    plain = TextScore(n_chunks=20, n_tokens=5100, perplexity=6.6834, error=0.0412)
+    divergence = Divergence(
+        mean=0.0036, error=0.0004, median=0.0004, p99=0.079, maximum=1.03, same_top=0.98, base_perplexity=6.67
+    )
+    compared = TextScore(n_chunks=20, n_tokens=5100, perplexity=6.6834, error=0.0412, divergence=divergence)
+
+    assert score_cells(record(), plain, 512)["PPL"] == "6.6834 ± 0.0412"
+    assert "KLD" not in score_cells(record(), plain, 512)
+    cells = score_cells(record(), compared, 512, ("type_k",))
+    assert (cells["KLD"], cells["same top"], cells["type_k"]) == ("0.003600 ± 0.000400", "98.00%", "f16")
+    assert score_fields(record(), plain, 512)["kld_mean"] is None
+    assert score_fields(record(), compared, 512)["kld_mean"] == 0.0036

@@ -95,3 +95,35 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
 
     assert status == 130
     assert "pp16" in row
+
+
+def test_perplexity_and_divergence_of_a_text(capsys, tmp_path: Path) -> None:
+    text, base = tmp_path / "text.txt", tmp_path / "base"
+    text.write_text("The driver moves data to slow system RAM and the speed drops a lot. " * 30, encoding="utf-8")
+    quick = ("--perplexity", str(text), "-c", "64", "--chunks", "2", "-o", "json")
+
+    assert cli.main(["bench", *quick, "--save-kld-base", str(base)]) == 0
+    (saved,) = json.loads(capsys.readouterr().out)
+    assert cli.main(["bench", *quick, "--kld-base", str(base), "-ctk", "f16,q8_0"]) == 0
+    same, coarse = json.loads(capsys.readouterr().out)
+
+    assert saved["n_tokens"] == 2 * 31
+    assert (same["ppl"], same["kld_mean"]) == (saved["ppl"], 0.0)
+    assert (coarse["type_k"], coarse["kld_mean"] > 0) == ("q8_0", True)
+
+
+def test_a_base_that_is_none_is_refused_with_a_sentence(capsys, tmp_path: Path) -> None:
+    text, base = tmp_path / "text.txt", tmp_path / "base"
+    text.write_text("Some words. " * 100, encoding="utf-8")
+    base.write_bytes(b"no base")
+
+    assert cli.main(["bench", "--perplexity", str(text), "-c", "64", "--kld-base", str(base)]) == 4
+
+    assert "isn't a base" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [("--kld-base", "x"), ("--perplexity", "x", "-c", "4")])
+def test_options_of_scoring_are_checked(arguments, capsys) -> None:
+    assert cli.main(["bench", *arguments]) == 2
+
+    assert "qwendesk bench: " in capsys.readouterr().err

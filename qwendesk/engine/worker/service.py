@@ -11,6 +11,7 @@ from typing import BinaryIO, Literal
 
 import llama_cpp.llama_cpp as C
 
+from qwendesk.core.benchmarks import TextTest
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.translation import mark
@@ -27,6 +28,7 @@ from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.request_lines import read_requests
 from qwendesk.engine.worker.speed_bench import bench
+from qwendesk.engine.worker.text_score import score
 from qwendesk.engine.worker.warming import warm
 
 _MAX_LOG_LINES = 80
@@ -121,7 +123,8 @@ class Service:
                 self._save_state(request)
             case p.Bench():
                 session = self._require_session()
-                self._channel.send(bench(session, request, self._channel.send, lambda: self._control.cancelled))
+                measured = score if isinstance(request.test, TextTest) else bench
+                self._channel.send(measured(session, request, self._channel.send, lambda: self._control.cancelled))
             case p.Measure():
                 self._channel.send(measure(self._require_session(), request, self._channel.send))
             case p.Generate():
@@ -175,7 +178,9 @@ class Service:
 
     def _save_state(self, request: p.SaveState) -> None:
         """Copy the state of a chat now, and write it on another thread, which sends the last event."""
-        saved = self._require_session().states.copy(request.chat, request.most_bytes)
+        saved = self._require_session().states.copy(
+            request.chat, request.most_bytes, is_idle=self._inbox.is_empty
+        )
         if saved is None:
             self._channel.send(p.StateSaved(id=request.id, n_bytes=0))
         else:

@@ -31,16 +31,22 @@ def bench(session: Session, request: Bench, send: Callable[[Event], None], is_ca
     def show(done: int, total: int) -> None:
         send(BenchProgress(id=request.id, done=done, total=total))
 
+    assert isinstance(request.test, SpeedTest), "texts are scored by text_score.py"
     run = _Run(session, request.test, show, is_cancelled)
     try:
         return Benched(id=request.id, result=run.measure())
-    except (Aborted, _Cancelled):
+    except (Aborted, BenchCancelled):
         session.cache.mark_inconsistent()
-        raise BadRequest(mark("Cancelled"), mark("The measurement was stopped.")) from None
+        raise cancelled() from None
 
 
-class _Cancelled(Exception):
+class BenchCancelled(Exception):
     """The measurement is not wanted any more."""
+
+
+def cancelled() -> BadRequest:
+    """Return the error of a measurement that was stopped."""
+    return BadRequest(mark("Cancelled"), mark("The measurement was stopped."))
 
 
 class _Run:
@@ -161,4 +167,4 @@ class _Run:
 
     def _stop_if_cancelled(self) -> None:
         if self._is_cancelled():
-            raise _Cancelled
+            raise BenchCancelled

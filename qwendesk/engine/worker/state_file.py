@@ -174,15 +174,26 @@ def fingerprint_of(options: DecidedOptions, engine_version: str) -> str:
     OSError.
     """
     digest = hashlib.sha256(engine_version.encode())
-    shard = Shard.parse(options.model)
-    models = (options.model,) if shard is None else shard.siblings
-    for path in (*models, options.mmproj, *(lora_adapter(text)[0] for text in options.lora)):
+    for path in (*_model_files(options), options.mmproj, *(lora_adapter(text)[0] for text in options.lora)):
         if path:
             _add_file(digest, Path(path))
     values = {name: getattr(options, name) for name in _OPTIONS_THAT_MATTER}
     values["lora"] = [lora_adapter(text)[1] for text in options.lora]
     digest.update(msgspec.json.encode(values, order="sorted"))
     return digest.hexdigest()
+
+
+def hash_model_files(options: DecidedOptions) -> str:
+    """Return a hash of the model's files, which covers as much of them as `fingerprint_of`. Raise OSError."""
+    digest = hashlib.sha256()
+    for path in _model_files(options):
+        _add_file(digest, Path(path))
+    return digest.hexdigest()
+
+
+def _model_files(options: DecidedOptions) -> Sequence[str]:
+    shard = Shard.parse(options.model)
+    return (options.model,) if shard is None else shard.siblings
 
 
 def _add_file(digest: "hashlib._Hash", path: Path) -> None:

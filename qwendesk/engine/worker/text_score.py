@@ -1,0 +1,241 @@
+"""Find how well a model predicts a text, and how far its distributions are from those of a base.
+
+Perplexity is counted as llama-perplexity counts it: the text is cut into chunks of n_ctx tokens, each is evaluated in
+an empty memory, and the tokens of its second half are predicted. Logits of many rows are needed for that, so it has a
+context of its own beside the session's.
+"""
+
+import contextlib
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import llama_cpp.llama_cpp as C
+import msgspec
+import numpy as np
+
+from qwendesk.core.benchmarks import Divergence, TextScore, TextTest
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.input_files import read_bounded
+from qwendesk.core.translation import mark
+from qwendesk.engine.protocol import Bench, Benched, BenchProgress, Event
+from qwendesk.engine.worker import params
+from qwendesk.engine.worker.base_file import MOST_KEPT, BaseBlock, BaseHeader, open_base, write_base
+from qwendesk.engine.worker.distributions import (
+    Values,
+    distributions,
+    divergences,
+    joined,
+    likeliest,
+    perplexity_of,
+)
+from qwendesk.engine.worker.engine_calls import Aborted
+from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.model import LoadedModel
+from qwendesk.engine.worker.speed_bench import BenchCancelled, cancelled
+from qwendesk.engine.worker.state_file import hash_model_files
+
+_ROWS = 64
+"""How many rows of logits are computed at once: 64 MB for the vocabulary of Qwen3.5."""
+TokenIds = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+_LONGEST_TEXT = 256 * 1024**2
+_SHORTEST_CHUNK = 16
+
+
+def score(session: Session, request: Bench, send: Callable[[Event], None], is_cancelled: Callable[[], bool]) -> Benched:
+    """Score a text. Raise BadRequest if text or base can't be used, or if it was cancelled."""
+    test = request.test
+    assert isinstance(test, TextTest), "speeds are measured by speed_bench.py"
+
+    def show(done: int, total: int) -> None:
+        if is_cancelled():
+            raise BenchCancelled
+        send(BenchProgress(id=request.id, done=done, total=total))
+
+    try:
+        return Benched(id=request.id, result=_score(session, test, show))
+    except (Aborted, BenchCancelled):
+        raise cancelled() from None
+
+
+def _score(session: Session, test: TextTest, show: Callable[[int, int], None]) -> TextScore:
+    text = _read_text(Path(test.path))
+    tokens = _tokens_of(session.model, text)
+    n_chunks = len(tokens) // test.n_ctx
+    n_chunks = min(n_chunks, test.most_chunks) if test.most_chunks else n_chunks
+    if test.n_ctx < _SHORTEST_CHUNK or not n_chunks:
+        raise BadRequest(
+            mark("Text too short"),
+            mark("The text has {0} tokens, and a chunk needs {1}. Choose a longer text."),
+            len(tokens),
+            max(test.n_ctx, _SHORTEST_CHUNK),
+        )
+    tokens = tokens[: n_chunks * test.n_ctx]
+    header = BaseHeader(
+        model=Path(session.report.options.model).name,
+        model_hash=hash_model_files(session.report.options),
+        text_sha256=hashlib.sha256(text).hexdigest(),
+        tokens_sha256=hashlib.sha256(np.array(tokens, "<i4").tobytes()).hexdigest(),
+        n_vocab=session.model.n_vocab,
+        n_ctx=test.n_ctx,
+        n_chunks=n_chunks,
+        n_kept=min(MOST_KEPT, session.model.n_vocab),
+    )
+    totals = _Totals()
+    with contextlib.ExitStack() as open_files:
+        base = open_files.enter_context(open_base(Path(test.base))) if test.base else None
+        if base is not None:
+            _check_base(base.header, header)
+        writer = open_files.enter_context(write_base(Path(test.save_base), header)) if test.save_base else None
+        with _scoring_context(session, test.n_ctx) as context:
+            for number in range(n_chunks):
+                first = number * test.n_ctx
+                chunk = _with_bos(session.model, tokens[first : first + test.n_ctx])
+                known = base.next() if base is not None else None
+                n_kept = header.n_kept if writer is not None else 0
+
+                def show_chunk(done: int, first: int = first) -> None:
+                    show(first + done, len(tokens))
+
+                block, tops = _score_chunk(context, chunk, known, n_kept, show_chunk)
+                totals.add(block, tops, known)
+                if writer is not None:
+                    writer.add(block)
+    return totals.score(n_chunks)
+
+
+def _score_chunk(
+    context: LoadedModel, chunk: Sequence[int], known: BaseBlock | None, n_kept: int, show: Callable[[int], None]
+) -> tuple[BaseBlock, TokenIds]:
+    """Return the log probabilities of what comes next in a chunk, and of the tokens of `known`, or else of the `n_kept`
+    likeliest ones; and which token is the likeliest in each row.
+    """
+    half, end = len(chunk) // 2, len(chunk) - 1
+    C.llama_memory_clear(context.memory, True)
+    for first in range(0, half, context.n_ubatch):
+        piece = chunk[first : min(first + context.n_ubatch, half)]
+        context.decode(piece, first, rows=0)
+        show(first + len(piece))
+    blocks: list[BaseBlock] = []
+    tops: list[TokenIds] = []
+    n_rows = min(_ROWS, context.n_ubatch)
+    for first in range(half, end, n_rows):
+        piece = chunk[first : min(first + n_rows, end)]
+        context.decode(piece, first, rows=len(piece))
+        logits = np.ctypeslib.as_array(C.llama_get_logits(context.ctx), (len(piece), context.n_vocab))
+        place = slice(first - half, first - half + len(piece))
+        ids = known.ids[place] if known is not None else likeliest(logits, n_kept)
+        blocks.append(distributions(logits, ids, chunk[first + 1 : first + 1 + len(piece)]))
+        tops.append(logits.argmax(axis=1))
+        show(first + len(piece))
+    return joined(blocks), np.concatenate(tops)
+
+
+class _Totals:
+    """Collects what is known of each predicted token."""
+
+    def __init__(self) -> None:
+        self._losses: list[Values] = []
+        self._base_losses: list[Values] = []
+        self._divergences: list[Values] = []
+        self._same_tops: list[Values] = []
+
+    def add(self, block: BaseBlock, tops: TokenIds, known: BaseBlock | None) -> None:
+        self._losses.append(-block.target.astype(np.float64))
+        if known is not None:
+            self._base_losses.append(-known.target.astype(np.float64))
+            self._divergences.append(divergences(known, block))
+            self._same_tops.append((known.ids[:, 0] == tops).astype(np.float64))
+
+    def score(self, n_chunks: int) -> TextScore:
+        losses = np.concatenate(self._losses)
+        perplexity, error = perplexity_of(losses)
+        return TextScore(
+            n_chunks=n_chunks, n_tokens=len(losses), perplexity=perplexity, error=error, divergence=self._divergence()
+        )
+
+    def _divergence(self) -> Divergence | None:
+        if not self._divergences:
+            return None
+        values = np.concatenate(self._divergences)
+        return Divergence(
+            mean=float(values.mean()),
+            error=float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0,
+            median=float(np.median(values)),
+            p99=float(np.quantile(values, 0.99)),
+            maximum=float(values.max()),
+            same_top=float(np.concatenate(self._same_tops).mean()),
+            base_perplexity=perplexity_of(np.concatenate(self._base_losses))[0],
+        )
+
+
+def _check_base(base: BaseHeader, own: BaseHeader) -> None:
+    """Raise BadRequest if a base can't be compared with what is scored now."""
+    if base.text_sha256 != own.text_sha256:
+        raise BadRequest(mark("Another text"), mark("The base was made from another text. Choose the same text file."))
+    if base.n_vocab != own.n_vocab or base.n_ctx != own.n_ctx or base.n_chunks != own.n_chunks:
+        raise BadRequest(
+            mark("Base doesn't fit"),
+            mark(
+                "The base has {0} chunks of {1} tokens and a vocabulary of {2}; here it is {3} chunks of {4} and {5}. "
+                "Choose a base of the same model, and the same chunks."
+            ),
+            base.n_chunks, base.n_ctx, base.n_vocab, own.n_chunks, own.n_ctx, own.n_vocab,
+        )  # fmt: skip
+    if base.tokens_sha256 != own.tokens_sha256:
+        raise BadRequest(
+            mark("Another vocabulary"), mark("The base is of a model with another vocabulary: {0}."), base.model
+        )
+
+
+class _ScoringContext(LoadedModel):
+    """A second context of a session's model. `close` frees only the context."""
+
+    def close(self) -> None:
+        C.llama_batch_free(self._batch)
+        C.llama_free(self.ctx)
+
+
+@contextlib.contextmanager
+def _scoring_context(session: Session, n_ctx: int) -> Iterator[LoadedModel]:
+    model, options = session.model, session.report.options
+    settings = params.context_params(
+        msgspec.structs.replace(options, n_ctx=n_ctx, speculative="off"), session.report.n_ctx_train
+    )
+    settings.n_outputs_max, settings.n_rs_seq = _ROWS, 0
+    ctx = C.llama_init_from_model(model.handle, settings)
+    if not ctx:
+        raise BadRequest(
+            mark("Not enough memory"), mark("There is too little memory to score texts. Choose a smaller context.")
+        )
+    context = _ScoringContext(model.handle, ctx)
+    model.abort.attach(ctx)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+def _read_text(path: Path) -> bytes:
+    try:
+        content = read_bounded(path, _LONGEST_TEXT)
+        content.decode("utf-8")
+    except OSError as error:
+        raise BadRequest(
+            mark("Text not readable"), mark("{0} can't be read: {1}."), path.name, error.strerror or str(error)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(mark("Text not readable"), mark("{0} isn't a UTF-8 text."), path.name) from error
+    return content
+
+
+def _tokens_of(model: LoadedModel, text: bytes) -> list[int]:
+    """Return the tokens of a text, as llama-perplexity has them."""
+    tokens = model.tokenize(text.decode("utf-8"))
+    return [C.llama_vocab_bos(model.vocab), *tokens] if C.llama_vocab_get_add_bos(model.vocab) else tokens
+
+
+def _with_bos(model: LoadedModel, chunk: list[int]) -> list[int]:
+    """Return a chunk that begins as the model expects a text to begin, with its first token replaced if necessary."""
+    return [C.llama_vocab_bos(model.vocab), *chunk[1:]] if C.llama_vocab_get_add_bos(model.vocab) else chunk
