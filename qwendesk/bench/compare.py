@@ -24,6 +24,7 @@ from qwendesk.bench.comparison import (
     ComparisonState,
     check_comparison,
 )
+from qwendesk.bench.text_differences import differences
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
@@ -55,7 +56,8 @@ class LoadedEngine(Protocol):
 
 
 def draw_seed() -> int:
-    return random.SystemRandom().randrange(2**32 - 1)
+    """Return a random seed that is short enough to be typed."""
+    return random.SystemRandom().randrange(1_000_000_000)
 
 
 class CompareService:
@@ -191,7 +193,14 @@ class CompareService:
                 case RequestFailed(sentence=sentence) | EngineExit(sentence=sentence):
                     has_exited = isinstance(item, EngineExit)
                     self._change(index, phase="failed", failure=sentence)
+        await self._find_differences(index)
         return not has_exited
+
+    async def _find_differences(self, index: int) -> None:
+        """Compare the answer of a column with that of the first, which is answered before it."""
+        first, text = self.state.value.results[0].text, self.state.value.results[index].text
+        if index and first and text:
+            self._change(index, differences=await asyncio.to_thread(differences, first, text))
 
     def _change(self, index: int, **changes: Any) -> None:
         results = list(self.state.value.results)

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.bench.text_differences import Differences
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
@@ -52,6 +53,8 @@ class ColumnResult(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: StopReason | None = None
     failure: str = ""
     """Why there is no answer, or only a part of it, in a sentence."""
+    differences: Differences | None = None
+    """From the answer of the first column; None for that one, and before both have ended."""
 
     @property
     def n_tokens(self) -> int:

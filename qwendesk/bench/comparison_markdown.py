@@ -3,14 +3,14 @@
 from pathlib import PurePath
 
 from qwendesk.bench.comparison import Column, ColumnResult, Comparison, ComparisonState, column_letter, joined_changes
-from qwendesk.bench.text_differences import Differences, differences
+from qwendesk.bench.text_differences import Differences
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_duration, show_rate
 
 
 def comparison_markdown(state: ComparisonState) -> str:
-    """Return prompt, settings, figures and answers of a comparison; "" if there was none. May take a second."""
+    """Return prompt, settings, figures and answers of a comparison; "" if there was none."""
     comparison = state.comparison
     if comparison is None:
         return ""
@@ -18,11 +18,10 @@ def comparison_markdown(state: ComparisonState) -> str:
     if comparison.files:
         parts.append(tr("Files: {0}", ", ".join(PurePath(file).name for file in comparison.files)))
     parts.append(_table(comparison, state.results))
-    first = state.results[0].text if state.results else ""
     for index, result in enumerate(state.results):
         parts.append(f"## {column_letter(index)}")
-        if index and result.text and first:
-            parts.append(difference_text(differences(first, result.text)))
+        if result.differences is not None:
+            parts.append(difference_text(result.differences))
         if result.failure:
             parts.append(f"**{result.failure}**")
         if result.reasoning.strip():

@@ -82,6 +82,8 @@ async def test_seeds_are_compared_on_the_loaded_model(desk: Desk) -> None:
     assert first.text == same.text != other.text
     assert all(result.stats.ttft_s > 0 and result.stats.decode_tok_s > 0 for result in state.results)
     assert all(result.stats.reused_tokens == 0 for result in state.results)
+    assert [result.differences is None for result in state.results] == [True, False, False]
+    assert [result.differences.are_none for result in state.results if result.differences] == [False, True]
     assert state.uses_loaded_model
     assert desk.client.worker_pid == pid
     assert not state.is_running

@@ -12,6 +12,7 @@ from qwendesk.bench.comparison import (
     split_changes,
 )
 from qwendesk.bench.comparison_markdown import comparison_markdown
+from qwendesk.bench.text_differences import differences
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.stats import AnswerStats
@@ -26,7 +27,14 @@ COLUMNS = (
 def test_prompt_settings_figures_and_answers_are_written() -> None:
     results = (
         ColumnResult(phase="done", text="It is blue.", stats=STATS, stop_reason="eos"),
-        ColumnResult(phase="done", text="It is grey.", reasoning="Hm.\nGrey?", stats=STATS, stop_reason="max_tokens"),
+        ColumnResult(
+            phase="done",
+            text="It is grey.",
+            reasoning="Hm.\nGrey?",
+            stats=STATS,
+            stop_reason="max_tokens",
+            differences=differences("It is blue.", "It is grey."),
+        ),
     )
     comparison = Comparison(prompt="Which colour?\nSay it.", files=("/home/me/sky.png",), columns=COLUMNS)
 
@@ -47,7 +55,9 @@ def test_prompt_settings_figures_and_answers_are_written() -> None:
 def test_equal_answers_and_failures_are_named() -> None:
     results = (
         ColumnResult(phase="done", text="Yes.", stats=STATS, stop_reason="eos"),
-        ColumnResult(phase="failed", text="Yes.", failure="The engine stopped."),
+        ColumnResult(
+            phase="failed", text="Yes.", failure="The engine stopped.", differences=differences("Yes.", "Yes.")
+        ),
     )
 
     text = comparison_markdown(ComparisonState(comparison=Comparison(prompt="Well?", columns=COLUMNS), results=results))

@@ -1,11 +1,16 @@
 """Builds the Bench page and connects it to the services of the feature."""
 
+from pathlib import Path
+
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
+from qwendesk.bench.comparison_markdown import comparison_markdown
 from qwendesk.bench.services import BenchServices
 from qwendesk.bench.share import share_text
 from qwendesk.bench.view.bench_page import BenchPage
+from qwendesk.bench.view.compare_tab import CompareTab
+from qwendesk.core.files import write_whole
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
@@ -31,6 +36,7 @@ class BenchView(QObject):
     def _build(self) -> BenchPage:
         page = BenchPage()
         self._add_speed_tab(page)
+        self._add_compare_tab(page)
         return page
 
     def _add_speed_tab(self, page: BenchPage) -> None:
@@ -62,6 +68,34 @@ class BenchView(QObject):
         bind(tab, speed.state, tab.show_state, every_ms=30)
         bind_field(tab, self._engine, chosen_model, choose)
         page.add_bench_tab("speed", tr("Speed"), tab, tab.corner)
+
+    def _add_compare_tab(self, page: BenchPage) -> None:
+        compare, choices = self._services.compare, self._services.choices
+        tab = CompareTab()
+        tab.run_asked.connect(lambda comparison: self._tasks.start(compare.run(comparison)))
+        tab.stop_asked.connect(compare.stop)
+
+        def update_choices() -> None:
+            chosen = chosen_model(self._engine.value)
+            tab.set_choices(chosen.model if chosen is not None else "", choices.models(), choices.presets())
+
+        def text() -> str:
+            return comparison_markdown(compare.state.value)
+
+        def save(path: str) -> None:
+            try:
+                write_whole(Path(path), text().encode())
+            except OSError as error:
+                self.failed.emit(tr("Not saved"), tr("{0} couldn't be written: {1}.", path, error.strerror or error))
+
+        tab.copy_asked.connect(lambda: QGuiApplication.clipboard().setText(text()))
+        tab.save_asked.connect(
+            lambda: ask_where_to_save(tab, "compare.save", tr("Save as Markdown"), "comparison.md", save)
+        )
+        tab.shown.connect(update_choices)
+        bind(tab, compare.state, tab.show_state, every_ms=60)
+        bind_field(tab, self._engine, chosen_model, lambda _chosen: update_choices())
+        page.add_bench_tab("compare", tr("Compare"), tab, tab.corner)
 
 
 def chosen_model(state: EngineState) -> LoadOptions | None:

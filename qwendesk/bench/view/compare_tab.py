@@ -1,0 +1,265 @@
+"""The Compare tab: one prompt, and two to four columns that answer it."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from qwendesk.bench.comparison import (
+    FEWEST_COLUMNS,
+    MOST_COLUMNS,
+    ColumnResult,
+    Comparison,
+    ComparisonState,
+    ModelChoice,
+    PresetChoice,
+    column_letter,
+    column_texts,
+)
+from qwendesk.bench.view.compare_answer import ColumnAnswer
+from qwendesk.bench.view.compare_setup import ColumnSetup
+from qwendesk.core.errors import BadOption
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe
+from qwendesk.widgets.equal_columns import EqualColumnsLayout
+from qwendesk.widgets.file_dialogs import ask_for_files
+from qwendesk.widgets.layouts import DensitySpacing, FlowLayout, horizontal_group
+from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.text_labels import WrappingLabel
+
+_LEAST_WIDTH = 300
+_PROMPT_HEIGHT = 84
+
+
+class CompareColumn(QFrame):
+    """The card of one column: its settings, and below them its answer."""
+
+    remove_asked = Signal()
+
+    def __init__(self, letter: str) -> None:
+        super().__init__()
+        self.setProperty("kind", "modelcard")
+        self.setObjectName(f"compare.{letter}")
+        title = QLabel(letter)
+        title.setProperty("kind", "heading")
+        self.remove = IconButton("close", size=16, side=28)
+        describe(self.remove, f"compare.{letter}.remove", tr("Remove column {0}", letter))
+        self.remove.clicked.connect(self.remove_asked)
+        self.setup = ColumnSetup(letter)
+        self.answer = ColumnAnswer(letter)
+        self._used = WrappingLabel()
+        self._used.setObjectName(f"compare.{letter}.used")
+        self._used.setProperty("kind", "small")
+        head = QHBoxLayout()
+        head.addWidget(title)
+        head.addStretch(1)
+        head.addWidget(self.remove)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 10, 16, 14)
+        column.setSpacing(8)
+        DensitySpacing(column)
+        column.addLayout(head)
+        column.addWidget(self.setup)
+        column.addWidget(self._used)
+        column.addWidget(self.answer, 1)
+        self.show_result("", None)
+
+    def show_result(self, used: str, result: ColumnResult | None) -> None:
+        """Show an answer, and with which settings it was given."""
+        self._used.setVisible(bool(used))
+        self._used.setText(used)
+        self.answer.show_result(result)
+
+
+class CompareTab(QWidget):
+    """Asks for a comparison, and shows its state."""
+
+    run_asked = Signal(object)
+    """Carries the Comparison."""
+    stop_asked = Signal()
+    save_asked = Signal()
+    copy_asked = Signal()
+    shown = Signal()
+    """The tab was opened, so there may be other models and presets now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("compare")
+        self._state = ComparisonState()
+        self._choices: tuple[str, tuple[ModelChoice, ...], tuple[PresetChoice, ...]] = ("", (), ())
+        self._files: tuple[str, ...] = ()
+        self._columns: list[CompareColumn] = []
+        self._run = TextButton(kind="primary")
+        self._run.clicked.connect(self._on_run)
+        self._export = ChevronButton(tr("Export"))
+        describe(self._export, "compare.export", tr("Export"), tr("Save or copy the comparison as Markdown"))
+        self._export.setMenu(self._make_menu())
+        self.corner = horizontal_group(self._export, self._run)
+        self._build()
+        for _ in range(FEWEST_COLUMNS):
+            self._add_column()
+        self.show_state(self._state)
+
+    def set_choices(self, chosen: str, models: Sequence[ModelChoice], presets: Sequence[PresetChoice]) -> None:
+        """Offer models and presets. `chosen` is the path of the model at the top of the window, "" if there is none."""
+        self._choices = (chosen, tuple(models), tuple(presets))
+        for column in self._columns:
+            column.setup.set_choices(*self._choices)
+        self._show_run()
+
+    def show_state(self, state: ComparisonState) -> None:
+        self._state = state
+        comparison = state.comparison
+        for index, column in enumerate(self._columns):
+            if comparison is None or index >= len(state.results):
+                column.show_result("", None)
+            else:
+                used = " · ".join(column_texts(comparison.columns[index]))
+                column.show_result(used, state.results[index])
+        self._show_trouble(state.failure)
+        self._show_run()
+
+    def _build(self) -> None:
+        self._words = WrappingLabel(
+            tr(
+                "One prompt, two to four answers. Columns that differ only in sampling use the chosen model as it is "
+                "loaded. If a column needs another file or other load options, the model is unloaded from the chat "
+                "until the comparison has ended, so two models never share the memory."
+            )
+        )
+        self._words.setObjectName("compare.words")
+        self._words.setProperty("kind", "dim")
+        self._prompt = QPlainTextEdit()
+        self._prompt.setProperty("kind", "prompt")
+        self._prompt.setFixedHeight(_PROMPT_HEIGHT)
+        self._prompt.setTabChangesFocus(True)
+        self._prompt.setPlaceholderText(tr("The prompt for all columns"))
+        describe(self._prompt, "compare.prompt", tr("Prompt"), tr("Every column answers this prompt"))
+        self._prompt.textChanged.connect(self._show_run)
+        self._trouble = QFrame()
+        self._trouble.setProperty("kind", "failure")
+        self._trouble_text = WrappingLabel()
+        self._trouble_text.setObjectName("compare.trouble")
+        around = QVBoxLayout(self._trouble)
+        around.setContentsMargins(14, 10, 14, 10)
+        around.addWidget(self._trouble_text)
+        self._add_files = TextButton(tr("Add files…"), icon_name="attach")
+        describe(self._add_files, "compare.files", tr("Add files…"), tr("Pictures and documents for every column"))
+        self._add_files.clicked.connect(self._ask_for_files)
+        self._more = TextButton(tr("Add column"), icon_name="new")
+        describe(self._more, "compare.more", tr("Add column"), tr("Add a column with the settings of the last one"))
+        self._more.clicked.connect(self._on_more)
+        self._file_row = FlowLayout()
+        self._file_row.addWidget(self._add_files)
+        self._file_row.addWidget(self._more)
+        self._chips: list[TextButton] = []
+        self._grid = EqualColumnsLayout(least=_LEAST_WIDTH)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(12)
+        DensitySpacing(whole)
+        whole.addWidget(self._words)
+        whole.addWidget(self._prompt)
+        whole.addLayout(self._file_row)
+        whole.addWidget(self._trouble)
+        whole.addLayout(self._grid)
+        whole.addStretch(1)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
+
+    def _make_menu(self) -> Menu:
+        menu = Menu(self)
+        for name, text, signal in (
+            ("save", tr("Save as Markdown…"), self.save_asked),
+            ("copy", tr("Copy as Markdown"), self.copy_asked),
+        ):
+            action = menu.addAction(text)
+            action.setObjectName(f"compare.export.{name}")
+            action.triggered.connect(signal)
+        return menu
+
+    def _on_run(self) -> None:
+        if self._state.is_running:
+            self._run.setEnabled(False)
+            self.stop_asked.emit()
+            return
+        try:
+            columns = tuple(column.setup.column() for column in self._columns)
+        except BadOption as error:
+            self._show_trouble(error.sentence)
+            return
+        prompt = self._prompt.toPlainText()
+        self.run_asked.emit(Comparison(prompt=prompt, files=self._files, columns=columns))
+
+    def _on_more(self) -> None:
+        self._add_column()
+        self._columns[-1].setup.copy_from(self._columns[-2].setup)
+        self.show_state(self._state)
+
+    def _add_column(self) -> None:
+        column = CompareColumn(column_letter(len(self._columns)))
+        column.setup.set_choices(*self._choices)
+        column.setup.changed.connect(self._show_run)
+        column.remove_asked.connect(lambda: self._remove(column))
+        self._columns.append(column)
+        self._grid.addWidget(column)
+        self._show_run()
+
+    def _remove(self, column: CompareColumn) -> None:
+        """Remove a column. Those after it move up, so that letters stay in order."""
+        at = self._columns.index(column)
+        for left, right in zip(self._columns[at:], self._columns[at + 1 :], strict=False):
+            left.setup.copy_from(right.setup)
+        last = self._columns.pop()
+        self._grid.removeWidget(last)
+        last.hide()
+        last.deleteLater()
+        self.show_state(ComparisonState())  # its answers belong to other columns now
+
+    def _ask_for_files(self) -> None:
+        filters = [tr("All files (*)")]
+        ask_for_files(self, "compare.files.dialog", tr("Files for every column"), filters, self._take_files)
+
+    def _take_files(self, files: Sequence[str]) -> None:
+        self._files = tuple(dict.fromkeys((*self._files, *files)))
+        self._show_files()
+
+    def _drop_file(self, file: str) -> None:
+        self._files = tuple(each for each in self._files if each != file)
+        self._show_files()
+
+    def _show_files(self) -> None:
+        for chip in self._chips:
+            self._file_row.removeWidget(chip)
+            chip.deleteLater()
+        self._chips = []
+        for number, file in enumerate(self._files):
+            name = PurePath(file).name
+            chip = TextButton(name.replace("&", "&&"), kind="document", icon_name="close")
+            describe(chip, f"compare.file.{number}", tr("Remove {0}", name))
+            chip.clicked.connect(lambda _checked=False, file=file: self._drop_file(file))
+            self._chips.append(chip)
+            self._file_row.addWidget(chip)
+
+    def _show_trouble(self, sentence: str) -> None:
+        self._trouble.setVisible(bool(sentence))
+        self._trouble_text.setText(sentence)
+
+    def _show_run(self) -> None:
+        is_running = self._state.is_running
+        has_models = all(column.setup.model for column in self._columns)
+        self._run.setEnabled(is_running or (has_models and bool(self._prompt.toPlainText().strip())))
+        text = tr("Stop") if is_running else tr("Compare")
+        tip = tr("Stop and keep the answers so far") if is_running else tr("Answer the prompt with every column")
+        self._run.setText(text)
+        describe(self._run, "compare.run", text, tip)
+        self._export.setEnabled(bool(self._state.results) and not is_running)
+        self._more.setEnabled(not is_running and len(self._columns) < MOST_COLUMNS)
+        for column in self._columns:
+            column.setup.setEnabled(not is_running)
+            column.remove.setVisible(len(self._columns) > FEWEST_COLUMNS)
+            column.remove.setEnabled(not is_running)
