@@ -162,6 +162,54 @@ async def test_of_an_incognito_chat_no_file_is_named(tmp_path: Path) -> None:
         assert (here.client.warmed[0].chat, here.client.warmed[0].state_file) == ("", "")
 
 
+async def test_what_stands_before_a_question_that_is_edited(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        await here.chat.send("First")
+        await here.chat.send("Second", (picture(tmp_path),))
+        await here.settled()
+        here.client.warmed.clear()
+
+        here.warmer.show_edit(here.chat.conversation.turns[1].id)
+        await here.until(lambda: bool(here.client.warmed))
+        asked = here.client.warmed[-1]
+        assert [message.role for message in asked.messages] == ["user", "assistant", "user"]
+        assert asked.messages[0].text == "First"
+        assert asked.messages[2].images, "the picture of the edited question"
+        assert asked.messages[2].text == ""
+        assert asked.chat == "", "the whole chat is kept, because the edit may be cancelled"
+        assert asked.state_file
+
+        here.warmer.show_edit(None)
+        await here.until(lambda: len(here.client.warmed) == 2)
+        assert here.client.warmed[-1].chat == here.chat.chat_id
+        assert len(here.client.warmed[-1].messages) == 4
+
+
+async def test_the_first_question_is_edited_after_the_system_prompt(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        here.chat.set_system_prompt("Be brief.")
+        await here.chat.send("First")
+        await here.settled()
+        here.client.warmed.clear()
+        here.warmer.show_edit(here.chat.conversation.turns[0].id)
+        await here.until(lambda: bool(here.client.warmed))
+        assert [message.role for message in here.client.warmed[-1].messages] == ["system"]
+
+
+async def test_an_edit_of_a_chat_that_is_left_is_forgotten(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.engine.load(MODEL)
+        await here.chat.send("First")
+        here.warmer.show_edit(here.chat.conversation.turns[0].id)
+        here.chat.new_chat()
+        here.chat.set_system_prompt("Be brief.")
+        here.client.warmed.clear()
+        await here.until(lambda: bool(here.client.warmed))
+        assert here.client.warmed[-1].chat == here.chat.chat_id
+
+
 @pytest.mark.parametrize("why", ["is_on", "on_battery"])
 async def test_switched_off_and_on_battery_nothing_is_asked(tmp_path: Path, why: str) -> None:
     async with desk(tmp_path, is_on=why != "is_on", on_battery=why == "on_battery") as here:

@@ -5,6 +5,7 @@ when a chat comes back, its state is taken from there, or from the file that an 
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +19,13 @@ _logger = logging.getLogger(__name__)
 
 FEWEST_CELLS = 256
 """A state is kept, or taken back, only for this many KV cells: fewer tokens are processed again in no time."""
+
+
+_LONGEST_COPY_S = 0.5
+"""A copy that should take longer isn't made while a request waits."""
+_NEWEST_SHARE = 0.5
+"""The weight of the latest copy in the running mean of their speed."""
+_MIB = 1024**2
 
 
 class SavedChat(msgspec.Struct, frozen=True, eq=False):
@@ -50,11 +58,16 @@ class ChatStates:
         fingerprint: str,
         budget_bytes: int,
         free_bytes: Callable[[], int],
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`fingerprint` identifies the model and the options on which the content of a state depends."""
+        """`fingerprint` identifies the model and the options on which the content of a state depends.
+
+        `clock` returns seconds.
+        """
         self._cache, self._can_cut_anywhere = cache, can_cut_anywhere
         self._fingerprint = fingerprint
-        self._budget_bytes, self._free_bytes = budget_bytes, free_bytes
+        self._budget_bytes, self._free_bytes, self._clock = budget_bytes, free_bytes, clock
+        self._copied_bytes_s: float | None = None
         self._current = ""
         self._kept: dict[str, ChatState] = {}
         """States by chat, the most recently used last."""
@@ -64,11 +77,16 @@ class ChatStates:
         """The chats whose states are in RAM, the least recently used first."""
         return tuple(self._kept)
 
-    def switch_to(self, chat: str, wanted: Sequence[Item], file: str = "") -> None:
+    @property
+    def copied_bytes_s(self) -> float | None:
+        """The speed of copies, a running mean in bytes per second; None before the first."""
+        return self._copied_bytes_s
+
+    def switch_to(self, chat: str, wanted: Sequence[Item], file: str = "", *, is_idle: bool = False) -> None:
         """Make `chat` the current one, with as much of the prompt `wanted` in memory as any state has.
 
-        An empty `chat` is one of which nothing is kept. `file` may hold the state of `chat`; a file that cannot be used
-        is ignored.
+        Unless the engine `is_idle`, an answer waits for this, and no copy is made that takes long. An empty `chat` is
+        one of which nothing is kept. `file` may hold the state of `chat`; a file that cannot be used is ignored.
         """
         in_memory = self._cache.reusable_cells(wanted)
         best, most = "", in_memory + FEWEST_CELLS - 1
@@ -81,21 +99,24 @@ class ChatStates:
         found = (self._read(file, wanted, most) if file and is_elsewhere else None) or found
         self._kept.pop(chat, None)  # it would be a second copy of what the memory holds from now on
         if chat != self._current:
-            self._keep_current()
+            self._keep_current(is_idle=is_idle)
         self._current = chat
         if found is not None and not self._cache.adopt(found):
             _logger.warning("The engine refused the saved state of a chat. The chat is processed again.")
 
-    def copy(self, chat: str, most_bytes: int) -> SavedChat | None:
+    def copy(self, chat: str, most_bytes: int, *, is_idle: bool = True) -> SavedChat | None:
         """Return the state of `chat`, to be written to a file.
 
-        None if there is none that is worth it, if it is larger than `most_bytes`, or if there is no room for a copy.
+        None if there is none that is worth it, if it is larger than `most_bytes`, if there is no room for a copy, or if
+        it would take long although the engine isn't idle.
         """
         if not chat:
             return None
         state = self._kept.get(chat)
-        if chat == self._current and self._cache.n_bytes <= min(most_bytes, self._free_bytes()):
-            state = self._copy_of_memory()
+        if chat == self._current:
+            n_bytes = self._cache.n_bytes
+            is_made = n_bytes <= min(most_bytes, self._free_bytes()) and (is_idle or not self._takes_long(n_bytes))
+            state = self._copy_of_memory() if is_made else None
         if state is None or count_cells(state.items) < FEWEST_CELLS:
             return None
         return SavedChat(state, self._fingerprint)
@@ -118,21 +139,35 @@ class ChatStates:
             return None
 
     def _copy_of_memory(self) -> ChatState | None:
+        began = self._clock()
         try:
-            return self._cache.copy()
+            state = self._cache.copy()
         except (MemoryError, EngineFault) as error:
             _logger.warning("The state of a chat could not be copied: %s", error)
             return None
+        seconds = self._clock() - began
+        if state is not None and seconds > 0:
+            before = self._copied_bytes_s or state.n_bytes / seconds
+            self._copied_bytes_s = before + _NEWEST_SHARE * (state.n_bytes / seconds - before)
+            _logger.info("The state of a chat was copied: %d MiB in %.3f s", state.n_bytes // _MIB, seconds)
+        return state
 
-    def _keep_current(self) -> None:
+    def _takes_long(self, n_bytes: int) -> bool:
+        """Return whether copying `n_bytes` should take too long for a request that waits; False before any copy."""
+        return self._copied_bytes_s is not None and n_bytes > _LONGEST_COPY_S * self._copied_bytes_s
+
+    def _keep_current(self, *, is_idle: bool) -> None:
         """Copy the current chat's state to RAM, if there is room."""
         if not self._current or self._cache.n_cells < FEWEST_CELLS or not self._budget_bytes:
             return
         n_bytes = self._cache.n_bytes
+        if not is_idle and self._takes_long(n_bytes):
+            _logger.info("The state of a chat is not kept in RAM: copying %d MiB takes too long now", n_bytes // _MIB)
+            return
         while self._kept and (self._kept_bytes + n_bytes > self._budget_bytes or self._free_bytes() < n_bytes):
             del self._kept[next(iter(self._kept))]
         if n_bytes > self._budget_bytes or self._free_bytes() < n_bytes:
-            _logger.info("The state of a chat is not kept in RAM: it has %d MiB", n_bytes // 1024**2)
+            _logger.info("The state of a chat is not kept in RAM: it has %d MiB", n_bytes // _MIB)
             return
         state = self._copy_of_memory()
         if state is not None:

@@ -40,7 +40,7 @@ def warm(session: Session, request: Warm, send: Callable[[Event], None], is_want
     if session.model.head is not None:
         session.model.head.is_fed = True
     beginning = layout.items[: certain + 1]  # the item after the certain ones stays to be processed by the request
-    session.states.switch_to(request.chat, beginning, request.state_file)
+    session.states.switch_to(request.chat, beginning, request.state_file, is_idle=True)
     start = cache.roll_back(beginning).start
     before, index = cache.n_cells, start
     for step in layout.steps(start, session.model.n_ubatch):

@@ -58,6 +58,8 @@ class TokenMemory:
 class Desk:
     """A prompt cache on such a memory, with the states of chats."""
 
+    now_s = 0.0
+
     def __init__(self, *, budget_bytes: int = 10**9, free_bytes: int = 10**9, fingerprint: str = FINGERPRINT) -> None:
         self.memory = TokenMemory()
         self.cache = PromptCache(self.memory, can_cut_anywhere=False, budget_bytes=10**6)
@@ -67,6 +69,7 @@ class Desk:
             fingerprint=fingerprint,
             budget_bytes=budget_bytes,
             free_bytes=lambda: free_bytes,
+            clock=lambda: self.now_s,
         )
 
     def ask(self, chat: str, prompt: list[int], file: str = "", saves: tuple[int, ...] = ()) -> int:
@@ -330,3 +333,65 @@ def test_the_fingerprint_is_of_the_content_and_of_what_the_cache_depends_on(tmp_
     }
     assert same not in others
     assert len(others) == 6
+
+
+class SlowDesk(Desk):
+    """A desk on which each copy of the memory takes `copy_s` seconds of a made-up clock."""
+
+    copy_s = 0.6
+
+    def __init__(self) -> None:
+        super().__init__()
+        save_all = self.memory.save_all
+
+        def slow() -> Sized:
+            self.now_s += self.copy_s
+            return save_all()
+
+        self.memory.n_bytes = lambda: len(save_all())  # type: ignore[method-assign]
+        self.memory.save_all = slow  # type: ignore[method-assign]
+
+
+def test_a_copy_that_takes_long_is_not_made_while_an_answer_waits(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    desk = SlowDesk()
+    desk.ask("one", prompt(1))
+    desk.ask("two", prompt(2))
+    assert desk.states.kept == ("one",), "before the first copy, nobody knows how long it takes"
+    assert "in 0.600 s" in caplog.text
+    desk.ask("three", prompt(3))
+    assert desk.states.kept == ("one",)
+    assert "takes too long now" in caplog.text
+    assert desk.states.copy("three", 10**9, is_idle=False) is None
+    assert desk.states.copy("three", 10**9, is_idle=True) is not None
+
+
+def test_a_copy_that_takes_long_is_made_while_the_engine_is_idle() -> None:
+    desk = SlowDesk()
+    desk.ask("one", prompt(1))
+    desk.ask("two", prompt(2))
+    desk.states.switch_to("three", prompt(3), is_idle=True)
+    assert desk.states.kept == ("one", "two")
+
+
+def test_a_short_state_is_copied_while_an_answer_waits() -> None:
+    desk = SlowDesk()
+    desk.ask("one", prompt(1))
+    desk.ask("two", prompt(2, 400))
+    desk.ask("three", prompt(3))
+    assert desk.states.kept == ("one", "two")
+
+
+def test_the_speed_of_copies_follows_what_is_measured() -> None:
+    desk = SlowDesk()
+    desk.ask("one", prompt(1))
+    desk.ask("two", prompt(2))
+    slow = desk.states.copied_bytes_s
+    assert slow is not None
+    desk.copy_s = 0.01
+    for _ in range(3):
+        desk.states.copy("two", 10**9)
+    assert desk.states.copied_bytes_s is not None
+    assert desk.states.copied_bytes_s > 10 * slow
+    desk.ask("three", prompt(3))
+    assert "two" in desk.states.kept, "it is fast enough now"

@@ -121,3 +121,35 @@ def test_a_picture_without_a_vision_file_is_refused_as_in_a_question(picture: Pa
         worker.send(p.Warm, messages=(Message("user", (image_part(picture),)),), options=greedy())
         failed = worker.until(p.RequestFailed, p.Warmed)[-1]
         assert isinstance(failed, p.RequestFailed)
+
+
+def edited_chat(worker: WorkerProcess) -> list[Message]:
+    """A chat of three long turns, in the worker's memory."""
+    chat: list[Message] = [SYSTEM]
+    for number in range(3):
+        chat.append(user(f"{number}. {NOTES}{QUESTION}"))
+        chat.append(worker.ask(chat, greedy(max_tokens=40), chat="one").message)
+    return chat
+
+
+def test_before_an_edited_question_everything_is_ready(worker: WorkerProcess) -> None:
+    chat = edited_chat(worker)
+    before = chat[:3]
+    warmed = warm(worker, *before, chat="")
+    edited = user("What is a quant?")
+    answer = worker.ask([*before, edited], greedy(), chat="one")
+    assert answer.stats.reused_tokens == warmed.done > 1000
+    assert answer.stats.reread_tokens <= 128 + 40, "the edited question, and less than a batch before it"
+    with worker_process() as other:
+        other.load(demo_options(n_ubatch=128, n_ctx=16_384))
+        plain = other.ask([*before, edited], greedy())
+    assert (answer.reasoning, answer.text) == (plain.reasoning, plain.text)
+
+
+def test_a_cancelled_edit_costs_the_chat_nothing(worker: WorkerProcess) -> None:
+    chat = edited_chat(worker)
+    warm(worker, *chat, chat="one")
+    warm(worker, *chat[:3], chat="")
+    back = warm(worker, *chat, chat="one")
+    assert back.done > 3000
+    assert back.reread <= 128

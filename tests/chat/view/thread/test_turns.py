@@ -91,6 +91,19 @@ async def test_escape_cancels_editing(desk: Desk) -> None:
     assert desk.is_shown("thread.question.edit.1")
 
 
+async def test_what_stands_before_an_edited_question_is_prepared_until_the_edit_ends(desk: Desk) -> None:
+    desk.parts.services.chat.warmer._on_battery = lambda: False
+    await say(desk, "One?", ScriptedAnswer(text="Uno."))
+    await say(desk, "Two?", ScriptedAnswer(text="Due."))
+    turn, warmed = last_id(desk), desk.client.warmed
+
+    desk.click(f"thread.question.edit.{turn}")
+    await desk.until(lambda: bool(warmed) and [each.role for each in warmed[-1].messages] == ["user", "assistant"])
+    field = desk.find(f"thread.editor.text.{turn}", QPlainTextEdit)
+    QTest.keyClick(field, Qt.Key.Key_Escape)
+    await desk.until(lambda: [each.text for each in warmed[-1].messages] == ["One?", "Uno.", "Two?", "Due."])
+
+
 async def test_answer_and_reasoning_are_edited_separately(desk: Desk) -> None:
     await say(desk, "One?", ScriptedAnswer(reasoning="Hm.", text="Uno."))
     desk.click("thread.edit.1")
