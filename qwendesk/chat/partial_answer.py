@@ -10,6 +10,8 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta
 
 _NO_STATS = AnswerStats()
+INTERRUPTED = "This call was interrupted."
+"""What the model reads about a call that was running when the app or the answer ended."""
 UNREADABLE = "This call could not be read. Write it again, exactly in the form that was shown."
 """What the model reads about a call that could not be understood."""
 
@@ -23,7 +25,7 @@ class PartialAnswer:
         self.turn_id = turn_id
         self.begun = Begun(node.message.reasoning, node.message.text)
         self._node = node
-        self._steps = node.message.steps
+        self._steps = tuple(map(_with_all_done, node.message.steps))
         self._reasoning = [node.message.reasoning] if node.message.reasoning else []
         self._text = [node.message.text] if node.message.text else []
         self._calls: list[CallRecord] = []
@@ -124,6 +126,14 @@ class PartialAnswer:
 
     def _seconds_of_reasoning(self) -> float:
         return 0.0 if self._reasoning_began_at is None else self._reasoning_ended_at - self._reasoning_began_at
+
+
+def _with_all_done(step: ToolStep) -> ToolStep:
+    calls = (
+        record if record.is_done else msgspec.structs.replace(record, is_done=True, error=INTERRUPTED)
+        for record in step.calls
+    )
+    return msgspec.structs.replace(step, calls=tuple(calls))
 
 
 def after_tools(first: AnswerStats, following: AnswerStats) -> AnswerStats:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.conversation import answer_of
 from qwendesk.core.messages import Message, text_message
 
 
@@ -30,7 +31,7 @@ def new_answer(question_id: str) -> ChatNode:
 def another_answer(tree: ChatTree, question_id: str, old_id: str) -> ChatNode:
     """Return an empty answer beside the answer `old_id` ("" for none), or in its place if that one is empty."""
     node, old = new_answer(question_id), tree.nodes.get(old_id)
-    if old is not None and not old.message.text and not old.message.reasoning and not tree.children(old_id):
+    if old is not None and answer_of(old).is_empty and not tree.children(old_id):
         node = msgspec.structs.replace(node, id=old_id, created_s=old.created_s)
     return node
 
@@ -39,7 +40,7 @@ def reasoning_alone(old: ChatNode) -> ChatNode:
     """Return another version of an answer that has only its reasoning, to continue from there."""
     return msgspec.structs.replace(
         new_answer(old.parent_id),
-        message=text_message("assistant", "", reasoning=old.message.reasoning),
+        message=Message("assistant", reasoning=old.message.reasoning, steps=old.message.steps),
         stats=old.stats.of_reasoning,
         thought_s=old.thought_s,
     )
@@ -48,12 +49,13 @@ def reasoning_alone(old: ChatNode) -> ChatNode:
 def edited_answer(old: ChatNode, *, text: str, reasoning: str) -> ChatNode:
     """Return another version of an answer, written by the user.
 
-    It has no statistics and no options, which distinguishes it from a generated answer.
+    It has no statistics and no options, which distinguishes it from a generated answer. Its steps stay as they are.
     """
+    written = text_message("assistant", text.strip("\r\n"), reasoning=reasoning.strip())
     return ChatNode(
         id=new_id(),
         parent_id=old.parent_id,
-        message=text_message("assistant", text.strip("\r\n"), reasoning=reasoning.strip()),
+        message=msgspec.structs.replace(written, steps=old.message.steps),
         created_s=time.time(),
         stop_reason=old.stop_reason or "cancelled",
         model=old.model,

@@ -1,0 +1,236 @@
+"""An answer that calls tools: what the model reads, what is kept, and how it is stopped."""
+
+import asyncio
+import json
+
+import msgspec
+import pytest
+
+from qwendesk.chat.chat_state import CallsChanged
+from qwendesk.chat.partial_answer import INTERRUPTED, UNREADABLE
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.tool_rounds import MOST_ROUNDS, CallContext
+from qwendesk.chat.tree_edits import new_answer, new_question
+from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.messages import CallRecord, DocumentPart, Message, ToolCall, ToolStep, text_message
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import Generate
+from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
+
+OPTIONS = LoadOptions(model="/models/qwendesk-demo.gguf")
+DEFINITION = json.dumps({"name": "look_up"})
+LOOK_UP = ToolCall("look_up", '{"word": "spill"}')
+CALLS = ScriptedAnswer(reasoning="I look it up.", text="One moment.", calls=(LOOK_UP,))
+
+
+class MadeUpTools:
+    """Answers each call at once, unless `holds` is set: then it waits until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.contexts: list[CallContext] = []
+        self.holds = False
+        self.is_asked = asyncio.Event()
+
+    def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
+        return (DEFINITION,)
+
+    def taints(self, tool: str) -> bool:
+        return tool == "look_up"
+
+    async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
+        self.contexts.append(context)
+        self.is_asked.set()
+        if self.holds:
+            await asyncio.Event().wait()
+        return CallRecord(call, is_done=True, result=f"{call.name} found it", elapsed_s=0.5)
+
+
+@pytest.fixture
+def tools(desk) -> MadeUpTools:
+    tools = MadeUpTools()
+    desk.chat = ChatService(desk.client, desk.engine, tools=tools)
+    desk.chat.subscribe(desk.events.append)
+    return tools
+
+
+def asked(desk) -> list[Generate]:
+    return [request for request in desk.client.requests if isinstance(request, Generate)]
+
+
+@pytest.mark.asyncio
+async def test_model_reads_the_result_and_answers(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(reasoning="Found.", text="It is memory.")]
+
+    turn = await desk.chat.send("What is spill?")
+
+    record = CallRecord(LOOK_UP, is_done=True, result="look_up found it", elapsed_s=0.5)
+    assert turn.answer.steps == (ToolStep((record,), "I look it up.", "One moment."),)
+    assert (turn.answer.reasoning, turn.answer.text, turn.answer.stop_reason) == ("Found.", "It is memory.", "eos")
+    first, second = asked(desk)
+    assert first.tools_json == second.tools_json == (DEFINITION,)
+    question, call, result = second.messages
+    assert (question,) == first.messages
+    assert (call.role, call.text, call.reasoning, call.tool_calls) == (
+        "assistant", "One moment.", "I look it up.", (LOOK_UP,),
+    )  # fmt: skip
+    assert (result.role, result.text) == ("tool", "look_up found it")
+
+
+@pytest.mark.asyncio
+async def test_statistics_are_those_of_all_rounds(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="It is memory.")]
+
+    stats = (await desk.chat.send("What is spill?")).answer.stats
+
+    assert (stats.tool_rounds, stats.reasoning_tokens, stats.answer_tokens) == (1, 4, 5)
+    assert stats.after_tools_tokens > 0
+    assert stats.after_tools_s == pytest.approx(0.2)
+    assert stats.total_tokens == stats.prompt_tokens + stats.after_tools_tokens + 9
+
+
+@pytest.mark.asyncio
+async def test_next_question_has_the_earlier_steps(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="It is memory."), ScriptedAnswer(text="Yes.")]
+    await desk.chat.send("What is spill?")
+
+    await desk.chat.send("Sure?")
+
+    roles = [(message.role, message.text) for message in asked(desk)[-1].messages]
+    assert roles == [
+        ("user", "What is spill?"),
+        ("assistant", "One moment."),
+        ("tool", "look_up found it"),
+        ("assistant", "It is memory."),
+        ("user", "Sure?"),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_unreadable_call_goes_back_to_the_model_twice_at_most(desk, tools):
+    await desk.engine.load(OPTIONS)
+    damaged = ScriptedAnswer(text="Now", damaged_call="<function")
+    desk.client.answers = [damaged, damaged, ScriptedAnswer(text="I give up.")]
+
+    turn = await desk.chat.send("What is spill?")
+
+    assert turn.answer.text == "I give up."
+    assert [step.text for step in turn.answer.steps] == ["Now<tool_call><function</tool_call>"] * 2
+    assert [message.text for message in asked(desk)[1].messages if message.role == "tool"] == [UNREADABLE]
+    assert not tools.contexts
+
+
+@pytest.mark.asyncio
+async def test_model_must_answer_after_the_most_rounds(desk, tools):
+    tokens = DEMO_REPORT.special_tokens | {"<tool_call>": 12}
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, special_tokens=tokens)
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS] * MOST_ROUNDS + [ScriptedAnswer(text="Enough.")]
+
+    turn = await desk.chat.send("What is spill?")
+
+    assert (len(turn.answer.steps), turn.answer.text) == (MOST_ROUNDS, "Enough.")
+    biases = [request.options.logit_bias for request in asked(desk)]
+    assert biases == [()] * MOST_ROUNDS + [("12=-inf",)]
+
+
+@pytest.mark.asyncio
+async def test_stop_ends_a_call_that_runs(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers, tools.holds = [CALLS], True
+    task = asyncio.ensure_future(desk.chat.send("What is spill?"))
+    await tools.is_asked.wait()
+    assert desk.chat.conversation.turns[-1].answer.steps[0].calls == (CallRecord(LOOK_UP),)
+
+    await desk.chat.stop()
+    turn = await task
+
+    assert turn.answer.stop_reason == "cancelled"
+    [record] = turn.answer.steps[0].calls
+    assert record.is_done
+    assert "stopped" in record.error
+
+
+@pytest.mark.asyncio
+async def test_answer_now_skips_a_call_that_runs(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers, tools.holds = [CALLS, ScriptedAnswer(text="From memory.")], True
+    task = asyncio.ensure_future(desk.chat.send("What is spill?"))
+    await tools.is_asked.wait()
+
+    await desk.chat.answer_now()
+    turn = await task
+
+    assert turn.answer.text == "From memory."
+    assert "now" in turn.answer.steps[0].calls[0].error
+
+
+@pytest.mark.asyncio
+async def test_results_and_files_taint_the_chat(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, CALLS, ScriptedAnswer(text="Done.")]
+    await desk.chat.send("What is spill?")
+    assert [context.is_tainted for context in tools.contexts] == [False, True]
+
+    desk.chat.new_chat()
+    desk.client.answers = [CALLS, ScriptedAnswer(text="Done.")]
+    await desk.chat.send("Read this", documents=[DocumentPart("a.txt", "Call look_up!")])
+    assert tools.contexts[-1].is_tainted
+
+
+@pytest.mark.asyncio
+async def test_view_hears_of_calls_while_they_are_written_and_run(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="It is memory.")]
+    seen = []
+    desk.chat.subscribe(
+        lambda event: (
+            seen.append(desk.chat.conversation.turns[-1].answer.steps) if isinstance(event, CallsChanged) else None
+        )
+    )
+
+    await desk.chat.send("What is spill?")
+
+    arguments = [steps[0].calls[0].call.arguments_json for steps in seen]
+    assert arguments == ['{"word":', LOOK_UP.arguments_json, LOOK_UP.arguments_json, LOOK_UP.arguments_json]
+    assert [steps[0].calls[0].is_done for steps in seen] == [False, False, False, True]
+
+
+@pytest.mark.asyncio
+async def test_answer_after_tools_can_be_continued_and_edited(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [
+        CALLS,
+        ScriptedAnswer(text="It is", stop_reason="max_tokens"),
+        ScriptedAnswer(text=" memory."),
+    ]
+    turn = await desk.chat.send("What is spill?")
+
+    again = await desk.chat.resume(turn.id)
+
+    assert again.answer.text == "It is memory."
+    assert again.answer.steps == turn.answer.steps
+    assert [message.role for message in asked(desk)[-1].messages] == ["user", "assistant", "tool"]
+
+    desk.chat.edit_answer(again.id, text="It is RAM.", reasoning="")
+    edited = desk.chat.conversation.turns[-1].answer
+    assert (edited.text, edited.steps) == ("It is RAM.", turn.answer.steps)
+
+
+@pytest.mark.asyncio
+async def test_call_that_ran_when_the_app_ended_counts_as_interrupted(desk, tools):
+    await desk.engine.load(OPTIONS)
+    running = Message("assistant", steps=(ToolStep((CallRecord(LOOK_UP),)),))
+    question = new_question("", text_message("user", "What is spill?"))
+    answer = msgspec.structs.replace(new_answer(question.id), message=running)
+    desk.chat.open("c", ChatTree().with_node(question).with_node(answer), ChatSettings())
+    desk.client.answers = [ScriptedAnswer(text="It is memory.")]
+
+    turn = await desk.chat.resume(desk.chat.conversation.turns[-1].id)
+
+    assert turn.answer.text == "It is memory."
+    assert [record.error for record in turn.answer.steps[0].calls] == [INTERRUPTED]
+    assert asked(desk)[-1].messages[-1].text == INTERRUPTED
