@@ -22,7 +22,7 @@ _CONFIRM_LOOKS, _END_LOOKS = 2, 3
 """How many looks in a row, which are 2 s apart, must agree before the model makes room, and before it comes back."""
 _NEVER = (
     "dwm", "explorer", "xorg", "xwayland", "gnome-shell", "kwin_x11", "kwin_wayland",
-    "qwendesk", "qwendesk-gui", "qwendesk-engine",
+    "qwendesk", "qwendesk-gui", "qwendesk-engine", "qwendeskengine",
 )  # fmt: skip
 """Programs that never count: those that draw the desktop, whose memory is that of others' windows, and our own."""
 

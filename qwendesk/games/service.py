@@ -1,6 +1,7 @@
 """GameMode: looks every two seconds whether another program needs the graphics card, and has the model make room."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
@@ -24,6 +25,8 @@ from qwendesk.games.rules import (
     rule_of,
 )
 from qwendesk.hardware.programs import Program, is_same_program
+
+_logger = logging.getLogger(__name__)
 
 EVERY_S = 2.0
 """Seconds between two looks."""
@@ -115,6 +118,9 @@ class GameMode:
         """Whether the model is being loaded with its experts on the CPU."""
         self._was_loaded = False
         """Whether the user has loaded a model since the last look, beside whatever runs."""
+        self._expects_load = False
+        """Whether the app is about to load the last model, which no user has chosen."""
+        self._has_failed = False
         self._is_in_front = False
         self._phase = engine.state.phase
         self._looking = asyncio.Lock()
@@ -159,6 +165,7 @@ class GameMode:
             seen = await self._observe(self._settings.options)
             cause = next(listed_programs(seen, self._settings.options), None)
             if cause is None or cause.action != "unload":
+                self._expects_load = True
                 return False
             self._track = GameTrack(active=cause)
             await self._follow()
@@ -200,7 +207,12 @@ class GameMode:
     async def _poll(self) -> None:
         while True:
             self._wake.clear()
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                if not self._has_failed:  # as likely every two seconds
+                    _logger.exception("Game mode couldn't look at other programs")
+                self._has_failed = True
             try:
                 await asyncio.wait_for(self._wake.wait(), EVERY_S)
             except TimeoutError:
@@ -313,8 +325,12 @@ class GameMode:
     def _on_engine(self, state: EngineState) -> None:
         was, self._phase = self._phase, state.phase
         is_gone = state.report is None and state.idle_unloaded is None and state.engine_exit is None
-        if state.phase is Phase.LOADING and was is not Phase.LOADING and state.requested != self._moved:
-            self._accept()  # the user loads a model
+        # While a load waits for the worker to start, the phase is STARTING for a moment.
+        begins_load = state.phase is Phase.LOADING and was not in (Phase.LOADING, Phase.STARTING)
+        if begins_load and state.requested != self._moved:
+            if not self._expects_load:
+                self._accept()  # the user loads a model
+            self._expects_load = False
         elif self._done is not None and is_gone and not state.is_loading and not self._is_moving:
             self._forget()  # the user has ejected the model
         elif was is Phase.ANSWERING and state.phase is Phase.READY and self._track.active is not None:

@@ -10,6 +10,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Unload
 from qwendesk.engine.state import Phase
+from qwendesk.hardware.programs import Program
 from tests.fakes.engine import ScriptedAnswer
 from tests.games.conftest import GAME, ON_CPU, OPTIONS, GameDesk, rule
 
@@ -215,6 +216,41 @@ async def test_the_first_load_is_held_while_a_listed_program_runs(desk: GameDesk
     await desk.look(3)
     await desk.chat.send("Hi")
     assert desk.loaded == OPTIONS
+
+
+async def test_the_first_load_is_not_taken_for_a_choice_of_the_user(desk: GameDesk) -> None:
+    await desk.engine.eject()
+    desk.engine.load_with_next_message(OPTIONS)
+    desk.set_options(rule("experts"))
+    desk.running = (GAME,)
+    assert not await desk.game.holds_first_load()
+    await desk.engine.load(OPTIONS)
+    assert await desk.look(2) == "experts Cyberdrome.exe"
+    assert desk.loaded == ON_CPU
+
+
+async def test_an_error_while_looking_is_logged_once_and_the_next_look_counts(
+    desk: GameDesk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.set_options(rule("unload"))
+    desk.running = (GAME,)
+    looks = 0
+
+    def fail_twice() -> tuple[Program, ...]:
+        nonlocal looks
+        looks += 1
+        if looks <= 2:
+            raise PermissionError("/proc can't be read")
+        return desk.running
+
+    desk.game._sources = msgspec.structs.replace(desk.game._sources, running=fail_twice)
+    desk.game.start()
+    for zoom in range(101, 105):  # each change of a setting is followed by a look at once
+        seen = looks
+        desk.settings.change({"zoom_percent": zoom})
+        await desk.until(lambda seen=seen: looks > seen)
+    await desk.until(lambda: desk.loaded is None)
+    assert [record.message for record in caplog.records] == ["Game mode couldn't look at other programs"]
 
 
 async def test_switching_game_mode_off_gives_the_model_back(desk: GameDesk) -> None:
