@@ -17,6 +17,7 @@ from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.published import published_speeds
+from qwendesk.bench.quality import SCORING_BYTES
 from qwendesk.bench.services import BenchServices, CompareChoices, build_bench_services
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.question_files import answer_options, read_question
@@ -253,6 +254,7 @@ def build_services(
         engine,
         make_bench_client or (engines.client if engines is not None else WorkerClient),
         decide or planner.check,
+        decide or partial(planner.check, leave_bytes=SCORING_BYTES),
         find_published,
         decode_tok_s,
         partial(

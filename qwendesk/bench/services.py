@@ -9,6 +9,7 @@ from qwendesk.bench.bench_engine import Decide
 from qwendesk.bench.bench_runs import BenchRuns, ChatEngine
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
+from qwendesk.bench.quality_service import QualityService, guide_text
 from qwendesk.bench.records import BenchRecords
 from qwendesk.bench.speed_service import FindPublished, SpeedService
 from qwendesk.core.options import LoadOptions
@@ -28,6 +29,7 @@ class BenchServices(msgspec.Struct):
     engine: ChatEngine
     runs: BenchRuns
     speed: SpeedService
+    quality: QualityService
     decode_tok_s: Callable[[LoadOptions], float]
     """The speed of a model's answers in tokens per second, measured or estimated; 0 if unknown."""
     tune: AutoTune
@@ -39,12 +41,15 @@ def build_bench_services(
     engine: ChatEngine,
     make_client: Callable[[], BenchClient],
     decide: Decide,
+    decide_scoring: Decide,
     find_published: FindPublished,
     decode_tok_s: Callable[[LoadOptions], float],
     make_tune: Callable[[BenchRuns], AutoTune],
     make_compare: Callable[[BenchRuns], CompareService],
     choices: CompareChoices,
 ) -> BenchServices:
+    """Build the services. `decide_scoring` is the planner for scoring texts, which leaves SCORING_BYTES free."""
     runs = BenchRuns(engine, make_client, decide)
     speed = SpeedService(runs, BenchRecords(), find_published)
-    return BenchServices(engine, runs, speed, decode_tok_s, make_tune(runs), make_compare(runs), choices)
+    quality = QualityService(runs, decide_scoring, guide_text)
+    return BenchServices(engine, runs, speed, quality, decode_tok_s, make_tune(runs), make_compare(runs), choices)

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
@@ -32,7 +33,6 @@ from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
-from qwendesk.core.units import GIB
 from qwendesk.engine.contract import BenchClient
 from qwendesk.hub.mmproj_pairing import find_mmproj
 
@@ -157,10 +157,10 @@ async def engine_of_this_pc(extra_bytes: int = 0) -> tuple[Callable[[], BenchCli
     from qwendesk.settings.service import SettingsService
 
     engines = await preferred_engine()
-    reserve_gb = SettingsService().options.reserve_gb + extra_bytes / GIB
+    reserve_gb = SettingsService().options.reserve_gb
     loads, gpu_factor = MeasuredLoads(), MeasuredSpeeds().gpu_factor
     planner = LoadPlanner(lambda: reserve_gb, lambda: loads.drift, engines.environment, gpu_factor=lambda: gpu_factor)
-    return engines.client, planner.check
+    return engines.client, partial(planner.check, leave_bytes=extra_bytes)
 
 
 async def _measure(

@@ -94,19 +94,22 @@ class LoadPlanner:
         self._latest = plan
         return plan.options
 
-    def check(self, options: LoadOptions, devices: Devices) -> DecidedOptions | LoadFailure:
-        """Return what `decide` would return for a load that isn't made: `latest` stays as it is. Blocks."""
-        plan = self.plan(options, devices)
+    def check(self, options: LoadOptions, devices: Devices, *, leave_bytes: int = 0) -> DecidedOptions | LoadFailure:
+        """Return what `decide` would return for a load that isn't made: `latest` stays as it is. Blocks.
+
+        `leave_bytes` stay free on each GPU beyond the reserve, for what is needed beside the model.
+        """
+        plan = self.plan(options, devices, leave_bytes=leave_bytes)
         return plan if isinstance(plan, LoadFailure) else plan.options
 
-    def plan(self, options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
-        """Return the plan of a load, or why it is impossible. `latest` stays as it is. Blocks."""
+    def plan(self, options: LoadOptions, devices: Devices, *, leave_bytes: int = 0) -> Plan | LoadFailure:
+        """Return the plan of a load, or why it is impossible. `latest` stays as it is. Blocks. See `check`."""
         files = self._read_files(options)
         if isinstance(files, LoadFailure):
             return files
         machine = machine_now(
             devices,
-            reserve_bytes=round(self._reserve_gb() * GIB),
+            reserve_bytes=round(self._reserve_gb() * GIB) + leave_bytes,
             drift=self._drift(),
             gpu_factor=self._gpu_factor(),
             readings=self._readings(),

@@ -35,7 +35,7 @@ KINDS: Final = MappingProxyType(
             "measured_loads.json*",
             "last-model.json*",
             "engine-crashes.json*",
-            "bench-results.json*",
+            "bench-*.json*",
         ),
         "downloads": ("downloads.json*",),
         "catalog": ("catalog*",),

@@ -62,8 +62,8 @@ class DepthChart(pg.PlotWidget):  # type: ignore[misc]
             axis.setPen(pg.mkPen(None))
             axis.setTextPen(theme["text_dim"])
             axis.setStyle(tickFont=theme.font(11), tickLength=0)
-        self.getAxis("left").setGrid(40)
         self.getAxis("left").setTickPen(pg.mkPen(theme["border"]))
+        self.getAxis("left").setGrid(255)
         self.getAxis("bottom").setTicks([[(index, show_tokens(depth)) for index, depth in enumerate(self._depths)]])
         for line in self._lines:
             self._draw_line(line)

@@ -1,4 +1,4 @@
-"""The table of a run on the Bench page."""
+"""Tables of the Bench page: cards with a line for each result."""
 
 from collections.abc import Sequence
 
@@ -9,31 +9,27 @@ from qwendesk.bench.table import TableLine
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import restyle
 
-_COLUMNS = 5
 
+class TextTable(QFrame):
+    """A card with lines of texts below a head. Labels are kept and get new texts, so nothing flickers."""
 
-class ResultTable(QFrame):
-    """A card with a line for each test. Labels are kept and get new texts, so a run in progress does not flicker."""
-
-    def __init__(self) -> None:
+    def __init__(self, name: str, head: Sequence[str]) -> None:
         super().__init__()
         self.setProperty("kind", "modelcard")
-        self.setObjectName("bench.table")
-        self._lines: tuple[TableLine, ...] = ()
+        self.setObjectName(name)
+        self._lines: tuple[tuple[str, ...], ...] = ()
         self._labels: list[list[QLabel]] = []
         self._rules: list[QFrame] = []
+        self._n_columns = len(head)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(18, 10, 18, 10)
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(5)
-        self._grid.setColumnStretch(0, 2)
-        for column in range(1, _COLUMNS):
-            self._grid.setColumnStretch(column, 1)
-        head = (tr("test"), tr("with drafts"), tr("plain"), tr("reported"), tr("gain"))
         for column, text in enumerate(head):
+            self._grid.setColumnStretch(column, 1 if column else 2)
             self._grid.addWidget(_label(text, column, kind="dim"), 0, column)
 
-    def show_lines(self, lines: Sequence[TableLine]) -> None:
+    def show_lines(self, lines: Sequence[tuple[str, ...]]) -> None:
         if tuple(lines) == self._lines:
             return
         self._lines = tuple(lines)
@@ -42,28 +38,37 @@ class ResultTable(QFrame):
         for index, (labels, rule) in enumerate(zip(self._labels, self._rules, strict=True)):
             is_shown = index < len(lines)
             rule.setVisible(is_shown)
-            for label in labels:
+            for column, label in enumerate(labels):
                 label.setVisible(is_shown)
-            if is_shown:
-                self._fill(labels, lines[index])
+                label.setText(lines[index][column] if is_shown else "")
 
-    def _fill(self, labels: list[QLabel], line: TableLine) -> None:
-        texts = (line.test, line.with_drafts, line.plain, line.reported, line.gain)
-        for label, text in zip(labels, texts, strict=True):
-            label.setText(text)
-        restyle(labels[-1], "kind", "good" if line.is_gain else "dim")
+    def set_kind(self, line: int, column: int, kind: str) -> None:
+        """Style one text, as `kind` in the stylesheet."""
+        restyle(self._labels[line][column], "kind", kind)
 
     def _add_line(self) -> None:
         row = 1 + 2 * len(self._labels)
         rule = QFrame()
         rule.setProperty("kind", "rule")
         rule.setFixedHeight(1)
-        self._grid.addWidget(rule, row, 0, 1, _COLUMNS)
-        labels = [_label("", column) for column in range(_COLUMNS)]
+        self._grid.addWidget(rule, row, 0, 1, self._n_columns)
+        labels = [_label("", column) for column in range(self._n_columns)]
         for column, label in enumerate(labels):
             self._grid.addWidget(label, row + 1, column)
         self._rules.append(rule)
         self._labels.append(labels)
+
+
+class ResultTable(TextTable):
+    """The table of a run of the speed tests."""
+
+    def __init__(self) -> None:
+        super().__init__("bench.table", (tr("test"), tr("with drafts"), tr("plain"), tr("reported"), tr("gain")))
+
+    def show_results(self, lines: Sequence[TableLine]) -> None:
+        self.show_lines([(line.test, line.with_drafts, line.plain, line.reported, line.gain) for line in lines])
+        for index, line in enumerate(lines):
+            self.set_kind(index, self._n_columns - 1, "good" if line.is_gain else "dim")
 
 
 def _label(text: str, column: int, kind: str = "") -> QLabel:

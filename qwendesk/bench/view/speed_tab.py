@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.bench.duration import expected_duration_s
@@ -15,6 +15,7 @@ from qwendesk.bench.speeds import DEPTHS, SpeedPlan
 from qwendesk.bench.table import reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
 from qwendesk.bench.view.result_table import ResultTable
+from qwendesk.bench.view.run_status import RunStatus
 from qwendesk.core.number_format import show_date
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
@@ -87,25 +88,7 @@ class SpeedTab(QWidget):
         self._words = WrappingLabel()
         self._words.setObjectName("bench.words")
         self._words.setProperty("kind", "dim")
-        self._trouble = QFrame()
-        self._trouble.setProperty("kind", "failure")
-        self._trouble_text = WrappingLabel()
-        self._trouble_text.setObjectName("bench.trouble")
-        around = QVBoxLayout(self._trouble)
-        around.setContentsMargins(14, 10, 14, 10)
-        around.addWidget(self._trouble_text)
-        self._progress_text = QLabel()
-        self._progress_text.setObjectName("bench.progress.text")
-        self._bar = QProgressBar()
-        self._bar.setObjectName("bench.progress")
-        self._bar.setTextVisible(False)
-        self._bar.setFixedHeight(6)
-        self._bar.setRange(0, 1000)
-        self._running = QWidget()
-        column = QVBoxLayout(self._running)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._progress_text)
-        column.addWidget(self._bar)
+        self._status = RunStatus("bench")
         self._runs = ComboBox()
         describe(self._runs, "bench.runs", tr("Earlier runs"))
         self._runs.activated.connect(self._choose_record)
@@ -144,8 +127,7 @@ class SpeedTab(QWidget):
         whole.setSpacing(12)
         DensitySpacing(whole)
         whole.addLayout(above)
-        whole.addWidget(self._trouble)
-        whole.addWidget(self._running)
+        whole.addWidget(self._status)
         whole.addWidget(self.results)
         whole.addStretch(1)
 
@@ -202,30 +184,28 @@ class SpeedTab(QWidget):
         rows = state.rows if record is None else record.rows
         notes = state.notes if record is None else record.notes
         self._words.setText(_words(state, record))
-        self._trouble.setVisible(state.failure is not None)
-        if state.failure is not None:
-            self._trouble_text.setText(_failure_text(state))
-        self._running.setVisible(state.is_running)
-        self._show_progress()
+        self._show_status()
         self.results.setVisible(bool(rows))
         self._notes.setText("\n".join(notes))
         self._notes.setVisible(bool(notes))
-        self._table.show_lines(table_lines(rows, state.published))
+        self._table.show_results(table_lines(rows, state.published))
         self._show_chart(rows)
         self._show_legend()
 
-    def _show_progress(self) -> None:
-        state = self._state
-        if not state.is_running:
-            return
-        progress = state.progress
-        if progress is None or not progress.n_tests:
-            self._bar.setValue(0)
-            self._progress_text.setText(tr("Loading the model…"))
-            return
-        self._bar.setValue(round(1000 * (state.n_done + progress.fraction) / progress.n_tests))
-        name = tr("Loading the model…") if progress.test == "load" else progress.test
-        self._progress_text.setText(tr("{0} · {1} of {2} tests done", name, state.n_done, progress.n_tests))
+    def _show_status(self) -> None:
+        state, progress = self._state, self._state.progress
+        if state.is_running and progress is not None and progress.n_tests:
+            name = tr("Loading the model…") if progress.test == "load" else progress.test
+            fraction = (state.n_done + progress.fraction) / progress.n_tests
+            done = tr("{0} · {1} of {2} tests done", name, state.n_done, progress.n_tests)
+            self._status.show_progress(done, fraction)
+        elif state.is_running:
+            self._status.show_progress(tr("Loading the model…"), 0)
+        elif state.failure is not None:
+            is_kept = isinstance(state.failure, BenchFailure) and state.n_done > 0
+            self._status.show_failure(state.failure, tr("What was measured before is kept.") if is_kept else "")
+        else:
+            self._status.show_nothing()
 
     def _show_chart(self, rows: tuple[BenchRow, ...]) -> None:
         lines = self._lines(rows)
@@ -287,11 +267,3 @@ def _words(state: SpeedState, record: BenchRecord | None) -> str:
         "the GPU.",
         shown_name(state.options.model),
     )
-
-
-def _failure_text(state: SpeedState) -> str:
-    failure = state.failure
-    assert failure is not None
-    text = f"{failure.title}. {failure.sentence}" if failure.title else failure.sentence
-    kept = tr("What was measured before is kept.")
-    return f"{text} {kept}" if isinstance(failure, BenchFailure) and state.n_done else text

@@ -10,6 +10,7 @@ from qwendesk.bench.services import BenchServices
 from qwendesk.bench.share import share_text
 from qwendesk.bench.view.bench_page import BenchPage
 from qwendesk.bench.view.compare_tab import CompareTab
+from qwendesk.bench.view.quality_tab import QualityTab
 from qwendesk.core.files import write_whole
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
@@ -36,6 +37,7 @@ class BenchView(QObject):
     def _build(self) -> BenchPage:
         page = BenchPage()
         self._add_speed_tab(page)
+        self._add_quality_tab(page)
         self._add_compare_tab(page)
         return page
 
@@ -68,6 +70,16 @@ class BenchView(QObject):
         bind(tab, speed.state, tab.show_state, every_ms=30)
         bind_field(tab, self._engine, chosen_model, choose)
         page.add_bench_tab("speed", tr("Speed"), tab, tab.corner)
+
+    def _add_quality_tab(self, page: BenchPage) -> None:
+        quality = self._services.quality
+        tab = QualityTab()
+        tab.run_asked.connect(lambda plan: self._tasks.start(quality.run(plan)))
+        tab.stop_asked.connect(quality.stop)
+        bind(tab, quality.state, tab.show_state, every_ms=60)
+        bind_field(tab, self._engine, chosen_model, quality.choose)
+        self._tasks.start(quality.read())
+        page.add_bench_tab("quality", tr("Quality"), tab, tab.corner)
 
     def _add_compare_tab(self, page: BenchPage) -> None:
         compare, choices = self._services.compare, self._services.choices

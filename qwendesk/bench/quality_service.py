@@ -1,0 +1,149 @@
+"""The Quality tab: scores a text with the chosen model, and keeps what it gave."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import Literal
+
+import msgspec
+
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.quality import QualityResult, measure_quality
+from qwendesk.bench.records import BenchRecord, make_record
+from qwendesk.core import paths
+from qwendesk.core.benchmarks import TextScore, TextTest
+from qwendesk.core.failures import LoadFailure
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.observed import Observed
+from qwendesk.core.options import CacheType, LoadOptions
+
+_MOST_KEPT = 50
+
+
+class QualityPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to score."""
+
+    text: str = ""
+    """Path of a text file; "" is the user guide, which every PC has."""
+    n_ctx: int = 512
+    most_chunks: int = 20
+    """0 for all."""
+    cache_type: Literal["auto"] | CacheType = "auto"
+    """Of the KV cache; "auto" as the model's options say."""
+    base: str = ""
+    """Path of a base to compare with; "" for none."""
+    save_base: str = ""
+    """Where to save a base; "" for nowhere."""
+
+
+class QualityRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A scored text, without folders."""
+
+    model: BenchRecord
+    """How the model was loaded; it has no rows."""
+    text: str
+    """Name of the text file; "" for the user guide."""
+    n_ctx: int
+    base: str = ""
+    """Name of the base; "" for none."""
+    score: TextScore
+
+
+class _QualityFile(msgspec.Struct, frozen=True):
+    records: tuple[QualityRecord, ...] = ()
+
+
+class QualityState(msgspec.Struct, frozen=True):
+    """What the Quality tab shows."""
+
+    options: LoadOptions | None = None
+    """The model to score; None if none was chosen."""
+    is_running: bool = False
+    fraction: float = 0.0
+    failure: BenchFailure | LoadFailure | None = None
+    saved_base: str = ""
+    """Path of the base that the last run saved; "" for none."""
+    records: tuple[QualityRecord, ...] = ()
+    """All that are kept, of every model, the latest first: they are there to be compared."""
+
+
+class QualityService:
+    """Owns the runs of the Quality tab. Call its methods on the event loop's thread."""
+
+    def __init__(self, runs: BenchRuns, decide: Decide, guide: Callable[[], str], file: Path | None = None) -> None:
+        """`decide` is a planner that leaves SCORING_BYTES free. `guide` returns the text of the guide; it blocks."""
+        self._runs, self._decide, self._guide = runs, decide, guide
+        path = file or paths.data_folder() / "bench-quality.json"
+        self._file = JsonFile(path, _QualityFile, _QualityFile)
+        self.state = Observed(QualityState())
+
+    async def read(self) -> None:
+        """Show what is kept."""
+        kept = await asyncio.to_thread(self._file.read)
+        self.state.update(records=kept.records)
+
+    def choose(self, options: LoadOptions | None) -> None:
+        """Score this model from the next run on."""
+        if not self.state.value.is_running:
+            self.state.update(options=options)
+
+    async def run(self, plan: QualityPlan) -> None:
+        """Score the text with the chosen model."""
+        options = self.state.value.options
+        if options is None or self.state.value.is_running:
+            return
+        self.state.update(is_running=True, fraction=0.0, failure=None, saved_base="")
+        if plan.cache_type != "auto":
+            options = msgspec.structs.replace(options, type_k=plan.cache_type, type_v=plan.cache_type)
+        try:
+            result = await self._runs.run("quality", lambda engine: self._score(engine, options, plan))
+            if isinstance(result, QualityRecord):
+                await self._keep(result)
+                self.state.update(saved_base=plan.save_base)
+            else:
+                self.state.update(failure=result)
+        finally:
+            self.state.update(is_running=False)
+
+    def stop(self) -> None:
+        if self.state.value.is_running:
+            self._runs.stop()
+
+    async def _score(
+        self, engine: BenchEngine, options: LoadOptions, plan: QualityPlan
+    ) -> QualityRecord | LoadFailure | BenchFailure:
+        with tempfile.TemporaryDirectory(prefix="qwendesk-bench-", ignore_cleanup_errors=True) as folder:
+            text = plan.text or await asyncio.to_thread(self._write_guide, Path(folder))
+            test = TextTest(
+                path=text, n_ctx=plan.n_ctx, most_chunks=plan.most_chunks, base=plan.base, save_base=plan.save_base
+            )
+            result = await measure_quality(
+                engine, options, test, self._decide, lambda fraction: self.state.update(fraction=fraction)
+            )
+        if not isinstance(result, QualityResult):
+            return result
+        return QualityRecord(
+            model=make_record(result.report, engine.devices, engine.version, ()),
+            text=PurePath(plan.text).name,
+            n_ctx=plan.n_ctx,
+            base=PurePath(plan.base).name,
+            score=result.score,
+        )
+
+    async def _keep(self, record: QualityRecord) -> None:
+        records = (record, *self.state.value.records)[:_MOST_KEPT]
+        self.state.update(records=records)
+        await asyncio.to_thread(self._file.try_write, _QualityFile(records))
+
+    def _write_guide(self, folder: Path) -> str:
+        path = folder / "guide.txt"
+        path.write_text(self._guide(), encoding="utf-8")
+        return str(path)
+
+
+def guide_text() -> str:
+    """Return all pages of the English guide. Blocks."""
+    pages = sorted(paths.guide_folder().glob("*.md"))
+    return "\n\n".join(page.read_text(encoding="utf-8") for page in pages)
