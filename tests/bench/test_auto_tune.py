@@ -11,16 +11,16 @@ import pytest_asyncio
 from qwendesk.bench.auto_tune import AutoTune, TuneState
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.core import paths
-from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
+from qwendesk.core.benchmarks import SpeedTest
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.units import GIB
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient
-from qwendesk.engine.protocol import Allocation, Benched, BenchProgress, Devices, LoadReport, RequestFailed
+from qwendesk.engine.protocol import Allocation, Devices, LoadReport, RequestFailed
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.load_decision import decide, facts_for
 from qwendesk.engines.load_planner import LoadPlanner
@@ -59,29 +59,6 @@ class Watch:
 
     async def look(self) -> None:
         self.looks += 1
-
-
-class SpeedyClient(FakeBenchClient):
-    """An engine that is as fast as `speed` says for the options it was loaded with."""
-
-    def __init__(self, speed: Callable[[LoadOptions, SpeedTest], float]) -> None:
-        super().__init__()
-        self.speed = speed
-        self.loaded: list[LoadOptions] = []
-
-    async def load(self, options):
-        result = await super().load(options)
-        self.loaded.append(options)
-        return result
-
-    async def bench(
-        self, test: SpeedTest, show: Callable[[BenchProgress], None] | None = None
-    ) -> Benched | RequestFailed | EngineExit:
-        answer = await super().bench(test, show)
-        if isinstance(answer, Benched):
-            tok_s = self.speed(self.loaded[-1], test)
-            return msgspec.structs.replace(answer, result=SpeedSamples(tok_s=(tok_s,) * test.repeats))
-        return answer
 
 
 def by_threads(options: LoadOptions, _test: SpeedTest) -> float:
@@ -147,12 +124,14 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 @pytest.fixture
-def speedy() -> SpeedyClient:
-    return SpeedyClient(by_threads)
+def speedy() -> FakeBenchClient:
+    client = FakeBenchClient()
+    client.speed = by_threads
+    return client
 
 
 @pytest_asyncio.fixture
-async def made_up(tmp_path: Path, speedy: SpeedyClient) -> AsyncIterator[Desk]:
+async def made_up(tmp_path: Path, speedy: FakeBenchClient) -> AsyncIterator[Desk]:
     made = Desk(tmp_path, lambda: speedy)
     yield made
     await made.close()
@@ -187,7 +166,7 @@ async def test_the_fastest_number_of_threads_is_found_saved_and_used(made_up: De
     assert made_up.profiles.changes(DEMO.model) == {"n_ubatch": 256}
 
 
-async def test_nothing_is_kept_where_nothing_is_faster(made_up: Desk, speedy: SpeedyClient) -> None:
+async def test_nothing_is_kept_where_nothing_is_faster(made_up: Desk, speedy: FakeBenchClient) -> None:
     speedy.speed = lambda _options, _test: 1000.0
 
     state = await made_up.run()
@@ -198,7 +177,7 @@ async def test_nothing_is_kept_where_nothing_is_faster(made_up: Desk, speedy: Sp
     assert made_up.reloaded == []
 
 
-async def test_what_the_planner_refuses_is_never_loaded(made_up: Desk, speedy: SpeedyClient) -> None:
+async def test_what_the_planner_refuses_is_never_loaded(made_up: Desk, speedy: FakeBenchClient) -> None:
     def plan(options: LoadOptions, devices: Devices) -> Plan | LoadFailure:
         made = made_up.planner.plan(options, devices)
         assert not isinstance(made, LoadFailure)
@@ -213,7 +192,7 @@ async def test_what_the_planner_refuses_is_never_loaded(made_up: Desk, speedy: S
     assert state.found is None
 
 
-async def test_a_run_that_spills_does_not_count(made_up: Desk, speedy: SpeedyClient) -> None:
+async def test_a_run_that_spills_does_not_count(made_up: Desk, speedy: FakeBenchClient) -> None:
     speedy.devices = (*speedy.devices, CARD)
     speedy.report = msgspec.structs.replace(speedy.report, allocations=(Allocation("CUDA0", weights_bytes=GIB),))
     made_up.spills = lambda report: report.options.n_threads == 2
@@ -235,7 +214,7 @@ async def test_the_search_ends_with_its_time(made_up: Desk) -> None:
     assert sum(trial.seconds for trial in state.trials) <= 60.0
 
 
-async def test_the_deadline_ends_a_measurement_that_takes_too_long(made_up: Desk, speedy: SpeedyClient) -> None:
+async def test_the_deadline_ends_a_measurement_that_takes_too_long(made_up: Desk, speedy: FakeBenchClient) -> None:
     speedy.blocks_at = "text16"
     running = asyncio.create_task(made_up.run())
     await speedy.is_blocked.wait()
@@ -271,7 +250,7 @@ async def test_a_model_that_cannot_be_loaded_is_named_in_a_sentence(made_up: Des
 
 
 async def test_an_engine_that_fails_with_the_users_settings_ends_the_search(
-    made_up: Desk, speedy: SpeedyClient
+    made_up: Desk, speedy: FakeBenchClient
 ) -> None:
     speedy.failure = RequestFailed(id=0, title="Bad", sentence="The engine can't measure.")
 

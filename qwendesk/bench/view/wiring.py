@@ -37,6 +37,7 @@ class BenchView(QObject):
     def _build(self) -> BenchPage:
         page = BenchPage()
         self._add_speed_tab(page)
+        self._add_tune_tab(page)
         self._add_quality_tab(page)
         self._add_compare_tab(page)
         return page
@@ -70,6 +71,25 @@ class BenchView(QObject):
         bind(tab, speed.state, tab.show_state, every_ms=30)
         bind_field(tab, self._engine, chosen_model, choose)
         page.add_bench_tab("speed", tr("Speed"), tab, tab.corner)
+
+    def _add_tune_tab(self, page: BenchPage) -> None:
+        # Imported only now, because pyqtgraph takes a quarter of a second.
+        from qwendesk.bench.view.tune_tab import TuneTab  # noqa: PLC0415
+
+        tune = self._services.tune
+        tab = TuneTab()
+
+        def run(may_change_answers: bool) -> None:
+            chosen = chosen_model(self._engine.value)
+            if chosen is not None:
+                self._tasks.start(tune.run(chosen, may_change_answers=may_change_answers))
+
+        tab.run_asked.connect(run)
+        tab.stop_asked.connect(tune.stop)
+        tab.use_asked.connect(lambda: self._tasks.start(tune.use()))
+        bind(tab, tune.state, tab.show_state, every_ms=60)
+        bind_field(tab, self._engine, chosen_model, tab.set_model)
+        page.add_bench_tab("tune", tr("Auto-tune"), tab, tab.corner)
 
     def _add_quality_tab(self, page: BenchPage) -> None:
         quality = self._services.quality
