@@ -15,7 +15,7 @@ from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.request import model_name, request_messages, request_options
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
-from qwendesk.chat.tool_rounds import CallContext, ChatTools, ToolRounds, holds_untyped_text, without_calls
+from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, without_calls
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation
@@ -24,6 +24,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats
+from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.contract import AnswerStream, EngineClient
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, LoadReport, PromptProgress, RequestFailed
 from qwendesk.engine.state import EngineState

@@ -10,6 +10,7 @@ from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep
+from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import LoadReport
 
 MOST_ROUNDS = 20
@@ -18,16 +19,6 @@ MOST_UNREADABLE = 2
 """How many rounds in a row may have calls that could not be read."""
 _STOPPED = "The user stopped this call."
 _ANSWER_NOW = "The user wants the answer now, without this call."
-
-
-class CallContext(msgspec.Struct, frozen=True):
-    """Where a call comes from."""
-
-    chat_id: str
-    settings: ChatSettings
-    is_incognito: bool
-    is_tainted: bool
-    """Whether the model has read anything that the user did not type, which may contain instructions."""
 
 
 class ChatTools(Protocol):

@@ -32,6 +32,10 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the chat that this one is a branch of."""
     branched_at: str = ""
     """Id of the last message of that chat that was copied; "" if unknown, as in older branches."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that the model may call."""
+    tool_folders: tuple[str, ...] = ()
+    """Paths of the folders in which tools may read."""
     leave_out_reasoning: bool = msgspec.field(default=False, name="leave_out_thoughts")
     """Do not send earlier reasoning, even if the generation options would."""
 

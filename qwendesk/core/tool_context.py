@@ -1,0 +1,34 @@
+"""Where a tool call comes from, and what the user must be asked before it runs."""
+
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.messages import ToolCall
+
+
+class CallContext(msgspec.Struct, frozen=True):
+    """The chat that a call comes from."""
+
+    chat_id: str
+    settings: ChatSettings
+    is_incognito: bool = False
+    is_tainted: bool = False
+    """Whether the model has read anything that the user did not type, which may contain instructions."""
+
+
+Decision = Literal["once", "chat", "always", "refuse"]
+"""The user's answer: yes for this call, for this tool in this chat, for this tool in this folder, or no."""
+
+
+class ConsentRequest(msgspec.Struct, frozen=True):
+    """A call that waits for the user."""
+
+    chat_id: str
+    call: ToolCall
+    sentence: str
+    """What the call would do."""
+    details: str = ""
+    """All of it: the change as a diff, the address, or the arguments."""
+    choices: tuple[Decision, ...] = ("once", "refuse")

@@ -1,0 +1,40 @@
+"""The tool that tells date and time."""
+
+import datetime
+from collections.abc import Callable
+
+from qwendesk.core.tool_context import CallContext
+from qwendesk.core.translation import mark
+from qwendesk.toolbox.tool import Arguments, Tool
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now().astimezone()
+
+
+def clock(now: Callable[[], datetime.datetime] = _now) -> Tool:
+    """Return the tool; `now` gives the time with its zone."""
+
+    async def run(_arguments: Arguments, _context: CallContext) -> str:
+        return told(now())
+
+    return Tool(
+        name="current_time",
+        title=mark("Clock"),
+        promise=mark("Tells the model the date, the time and the time zone of this PC."),
+        description="The current date and time, with weekday and time zone.",
+        parameters={"type": "object", "properties": {}},
+        effect="nothing",
+        run=run,
+        is_trusted=True,
+    )
+
+
+def told(moment: datetime.datetime) -> str:
+    """Return a moment as the model reads it, such as "Thursday, 2026-11-26, 15:04 (UTC+01:00)"."""
+    zone = moment.strftime("%z")
+    return f"{_DAYS[moment.weekday()]}, {moment:%Y-%m-%d, %H:%M} (UTC{zone[:3]}:{zone[3:5]})"
+
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""In English whatever the system's language is: the model reads them."""

@@ -1,0 +1,78 @@
+"""Listing and reading files of the folders that the user picked, as far as tools may see them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from qwendesk.core.units import KIB, MIB
+from qwendesk.toolbox.folder_access import FolderAccess
+from qwendesk.toolbox.tool import ToolError
+
+MOST_LINES = 400
+"""Of one call of read_file."""
+MOST_LISTED = 300
+_LARGEST_BYTES = 8 * MIB
+
+
+def list_files(access: FolderAccess, name: str) -> str:
+    """Return one line for each entry of a folder, folders with a slash. Raise ToolError."""
+    if name.strip() in ("", ".", "/") and len(access.folders) > 1:
+        return "\n".join(f"{folder.name}/" for folder in access.folders)
+    folder = access.find(name)
+    if not folder.is_dir():
+        raise ToolError(f"{name} is a file. Read it with read_file.")
+    try:
+        entries = sorted(folder.iterdir(), key=lambda path: (not path.is_dir(), path.name.lower()))
+    except OSError as error:
+        raise ToolError(f"{name} can't be listed: {error.strerror}.") from None
+    lines = [f"{path.name}/" if path.is_dir() else path.name for path in entries if access.may_see(path)]
+    more = len(lines) - MOST_LISTED
+    return "\n".join([*lines[:MOST_LISTED], *([f"({more} more)"] if more > 0 else [])]) or "(empty)"
+
+
+def read_file(access: FolderAccess, name: str, first: int = 1, last: int | None = None) -> str:
+    """Return lines `first` to `last` of a text file, counted from 1, and say so if that is not all. Raise ToolError."""
+    path = access.find(name)
+    lines = read_text(path, access.shown(path)).splitlines()
+    last = min(last or len(lines), len(lines), first + MOST_LINES - 1)
+    if first > max(1, len(lines)) or first < 1 or last < first - 1:
+        raise ToolError(f"{name} has {len(lines)} lines.")
+    text = "\n".join(lines[first - 1 : last])
+    is_all = first == 1 and last == len(lines)
+    return text if is_all else f"{text}\n(lines {first} to {last} of {len(lines)})"
+
+
+def read_text(path: Path, name: str) -> str:
+    """Return the text of a file. Raise ToolError if it can't be read, is too large, or is no text."""
+    if path.is_dir():
+        raise ToolError(f"{name} is a folder. List it with list_files.")
+    if not path.is_file():  # a pipe or a device would block for ever
+        raise ToolError(f"{name} is not an ordinary file.")
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise ToolError(f"{name} can't be read: {error.strerror}.") from None
+    if len(data) > _LARGEST_BYTES:
+        raise ToolError(f"{name} is larger than {_LARGEST_BYTES // MIB} MB. Search it with search_files.")
+    if b"\0" in data[: 8 * KIB]:
+        raise ToolError(f"{name} is not a text file.")
+    return data.decode("utf-8-sig", "replace")
+
+
+def text_files(access: FolderAccess, most: int) -> Iterator[Path]:
+    """Return up to `most` files of all folders that may be seen, without following links to folders."""
+    for root in access.folders:
+        waiting = [root]
+        while waiting and most > 0:
+            try:
+                entries = sorted(waiting.pop().iterdir())
+            except OSError:
+                continue
+            for path in entries:
+                if not access.may_see(path):
+                    continue
+                if path.is_dir() and not path.is_symlink():
+                    waiting.append(path)
+                elif path.is_file() and most > 0:
+                    most -= 1
+                    yield path

@@ -1,0 +1,143 @@
+"""ToolService: which tools a chat has, and running a call: checked, allowed by the user, limited and recorded."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.observed import Observed
+from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision
+from qwendesk.core.translation import tr
+from qwendesk.toolbox.gate import Grant, choices, grant_for, may_run
+from qwendesk.toolbox.tool import Arguments, Tool, ToolError
+
+_logger = logging.getLogger(__name__)
+
+LIMIT_S = 60.0
+"""How long a tool may run."""
+MOST_CHARACTERS = 24_000
+"""Of a result; about 6,000 tokens. The rest is cut off, and the model is told."""
+_REFUSED = "The user did not allow this call. Do not try it again unless they ask for it."
+
+
+class Grants(msgspec.Struct, frozen=True):
+    """What the user has allowed for longer than one call, as it is saved."""
+
+    always: tuple[Grant, ...] = ()
+
+
+class ToolService:
+    """Methods are called on the event loop's thread."""
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        file: JsonFile[Grants] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        limit_s: float = LIMIT_S,
+    ) -> None:
+        """Without a `file`, what is always allowed is forgotten at the end of the app."""
+        self.tools = {tool.name: tool for tool in tools}
+        """All tools there are, by name, in the order in which they are shown."""
+        self.waiting: Observed[ConsentRequest | None] = Observed(None)
+        """The call that waits for the user's decision."""
+        self._file, self._clock, self._limit_s = file, clock, limit_s
+        self._always = () if file is None else file.load().value.always
+        self._of_chats: tuple[Grant, ...] = ()
+        self._decision: asyncio.Future[Decision] | None = None
+
+    def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
+        """Return the tools that are on in a chat, as JSON. Always in the same order, so that the prompt stays."""
+        on = [tool for name, tool in self.tools.items() if name in settings.tools]
+        return tuple(json.dumps(tool.definition, ensure_ascii=False) for tool in on)
+
+    def taints(self, tool: str) -> bool:
+        """Return whether a result of this tool may hold text that the user did not type."""
+        found = self.tools.get(tool)
+        return found is None or not found.is_trusted
+
+    def decide(self, decision: Decision) -> None:
+        """Answer the request in `waiting`."""
+        if self._decision is not None and not self._decision.done():
+            self._decision.set_result(decision)
+
+    async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
+        """Run a call, after the user's consent where it needs that. A failure is in the record's `error`."""
+        record, elapsed_s = CallRecord(call, is_done=True), 0.0
+        try:
+            tool = self._tool(call.name, context)
+            arguments = _arguments(call, tool)
+            if not may_run(tool, context, (*self._always, *self._of_chats)):
+                await self._ask(tool, call, arguments, context)
+            began = self._clock()
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    result = await tool.run(arguments, context)
+            finally:
+                elapsed_s = self._clock() - began
+        except ToolError as error:
+            return msgspec.structs.replace(record, error=str(error), elapsed_s=elapsed_s)
+        except TimeoutError:
+            error_text = f"The tool took longer than {self._limit_s:g} s and was stopped."
+            return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
+        except Exception as error:  # a tool is code of others too: one that fails must not end the answer
+            _logger.exception("The tool %s failed", call.name)
+            return msgspec.structs.replace(record, error=f"The tool failed: {error}", elapsed_s=elapsed_s)
+        return msgspec.structs.replace(record, result=_limited(result), elapsed_s=elapsed_s)
+
+    def _tool(self, name: str, context: CallContext) -> Tool:
+        if name not in self.tools or name not in context.settings.tools:
+            known = ", ".join(each for each in self.tools if each in context.settings.tools)
+            raise ToolError(f"There is no tool {name}. You can call: {known}.")
+        return self.tools[name]
+
+    async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> None:
+        """Wait for the user's decision. Raise ToolError if it is no."""
+        details = call.arguments_json if tool.preview is None else await tool.preview(arguments, context)
+        sentence = tr("{0} asks to run.", tr(tool.title))
+        self._decision = asyncio.get_running_loop().create_future()
+        self.waiting.set(ConsentRequest(context.chat_id, call, sentence, details, choices(tool, context)))
+        try:
+            decision = await self._decision
+        finally:
+            self._decision = None
+            self.waiting.set(None)
+        if decision == "refuse":
+            raise ToolError(_REFUSED)
+        grant = grant_for(decision, tool, context)
+        if grant is None:
+            return
+        if grant.chat_id:
+            self._of_chats = (*self._of_chats, grant)
+        else:
+            self._always = (*self._always, grant)
+            if self._file is not None:
+                await asyncio.to_thread(self._file.try_write, Grants(self._always))
+
+
+def _arguments(call: ToolCall, tool: Tool) -> dict[str, Any]:
+    """Return the arguments, checked against the schema. Raise ToolError."""
+    # Imported when a tool is called for the first time: it takes a tenth of a second.
+    from jsonschema import Draft202012Validator  # noqa: PLC0415
+
+    arguments = json.loads(call.arguments_json)
+    for error in Draft202012Validator(dict(tool.parameters)).iter_errors(arguments):
+        where = ".".join(map(str, error.absolute_path))
+        raise ToolError(f"{where}: {error.message}" if where else f"{error.message}")
+    return dict(arguments)
+
+
+def _limited(text: str) -> str:
+    """Return a result that fits, without characters that no text holds."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]}\n(cut off: {len(text):,} characters in all)"

@@ -1,0 +1,45 @@
+"""Tool: one thing that the model can do, with what it promises never to do."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from qwendesk.core.tool_context import CallContext
+
+Effect = Literal["nothing", "reads", "writes", "sends", "runs"]
+"""What a call may do besides answering: nothing, read in folders that the user picked for the chat, write there, send
+something out, or run a program."""
+
+Arguments = Mapping[str, Any]
+"""Checked against the tool's schema."""
+
+
+class ToolError(Exception):
+    """A call that failed. The text is a sentence that the model reads, so it says what to do instead."""
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    """As the model calls it."""
+    title: str
+    """As the user sees it."""
+    promise: str
+    """One sentence for the user: what it may do."""
+    description: str
+    """For the model, in English."""
+    parameters: Mapping[str, Any]
+    """JSON schema of the arguments."""
+    effect: Effect
+    run: Callable[[Arguments, CallContext], Awaitable[str]]
+    """Returns the result as text. Raises ToolError."""
+    preview: Callable[[Arguments, CallContext], Awaitable[str]] | None = None
+    """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
+    is_trusted: bool = False
+    """Whether its results never hold text of others."""
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The tool in the form of OpenAI's API."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
