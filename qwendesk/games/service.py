@@ -21,6 +21,7 @@ from qwendesk.games.rules import (
     accept,
     bytes_when_over,
     listed_programs,
+    may_count,
     next_track,
     rule_of,
 )
@@ -202,7 +203,8 @@ class GameMode:
 
     async def started_names(self) -> tuple[str, ...]:
         """Return the names of programs that the user has started, the latest first."""
-        return tuple(program.name for program in await asyncio.to_thread(self._sources.started))
+        started = await asyncio.to_thread(self._sources.started)
+        return tuple(program.name for program in started if may_count(program.name))
 
     async def _poll(self) -> None:
         while True:

@@ -343,5 +343,5 @@ async def test_rules_are_added_changed_and_deleted(desk: GameDesk) -> None:
     assert desk.settings.options.game_programs == (rule("keep", "cyberdrome"), rule("experts", "blender"))
     desk.game.set_rule("Blender.exe", None)
     assert desk.settings.options.game_programs == (rule("keep", "cyberdrome"),)
-    desk.running = (GAME,)
+    desk.running = (GAME, Program(5, "qwendesk-engine"))
     assert await desk.game.started_names() == ("Cyberdrome.exe",)
