@@ -1,7 +1,7 @@
 """What the chat uses of the tools, and the calls of one round of an answer."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -24,7 +24,7 @@ _ANSWER_NOW = "The user wants the answer now, without this call."
 class ChatTools(Protocol):
     """The part of the tool service that the chat uses. Methods are called on the event loop's thread."""
 
-    def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
+    def definitions(self, settings: ChatSettings) -> Sequence[str]:
         """Return the tools that are on in a chat, each as JSON in the form of OpenAI's API."""
 
     def taints(self, tool: str) -> bool:

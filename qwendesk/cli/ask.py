@@ -9,14 +9,16 @@ from typing import Any
 import msgspec
 
 from qwendesk.chat.chat_settings import check_settings
-from qwendesk.chat.chat_state import ChatEvent, TextAdded
+from qwendesk.chat.chat_state import CallsChanged, ChatEvent, TextAdded
 from qwendesk.chat.service import ChatService
+from qwendesk.cli.ask_tools import AskTools, CommandLineTools, read_tools, typed_answer
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import CallRecord
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
@@ -47,6 +49,7 @@ class AskRequest(msgspec.Struct, frozen=True, kw_only=True):
     overrides: Mapping[str, str] = {}
     """Generation options that override the presets, by name."""
     as_json: bool = False
+    tools: AskTools = AskTools()
 
 
 def add_ask_options(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +78,13 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", metavar="N", type=int, help="the same seed gives the same answer")
     add("--max-tokens", metavar="N", type=int, help="the most tokens of thinking and answer together")
+    add(
+        "--tools",
+        metavar="LIST",
+        default="",
+        help="what the model may call: calculator, clock, files:FOLDER (reads there), separated by commas",
+    )
+    add("--yes", action="store_true", help="run what --tools names without asking")
     add("--json", action="store_true", help="print one JSON object instead of streaming")
 
 
@@ -106,6 +116,7 @@ def request_of(options: argparse.Namespace) -> AskRequest:
         thinking=options.think,
         overrides=overrides,
         as_json=options.json,
+        tools=read_tools(options.tools, yes=options.yes),
     )
 
 
@@ -149,7 +160,7 @@ async def ask(
     """Load the model, send every prompt, print the answers and return the exit status."""
     client = client or await preferred_client()
     engine = EngineService(client)
-    chat = ChatService(client, engine)
+    chat = ChatService(client, engine, tools=CommandLineTools(request.tools, terminal, typed_answer()))
     conversation = _Conversation(request, terminal, engine, chat)
     interrupts.on_request(conversation.stop)
     try:
@@ -167,6 +178,7 @@ class _Conversation:
         self._has_crashed = self._is_stopped = False
         self._stopping: list[asyncio.Future[None]] = []
         self._last_kind = ""
+        self._n_calls_shown = 0
 
     async def run(self) -> int:
         request = self._request
@@ -179,6 +191,9 @@ class _Conversation:
         self._chat.set_thinking(request.thinking)
         self._chat.set_overrides(request.overrides)
         self._chat.set_system_prompt(request.system)
+        self._chat.change_settings(request.tools.applied(self._chat.settings))
+        if request.tools.names and not loaded.template.call_dialect:
+            self._terminal.note(tr("This model's chat template has no tool calls, so --tools has no effect."))
         if not request.as_json:
             self._chat.subscribe(self._show)
         turns = await self._ask_all()
@@ -200,7 +215,7 @@ class _Conversation:
                 break
             if not self._request.as_json and len(self._request.prompts) > 1:
                 self._terminal.write(f"> {prompt}\n\n", dimmed=True)
-            self._last_kind = ""
+            self._last_kind, self._n_calls_shown = "", 0
             turn = await self._chat.send(prompt, self._request.images if number == 0 else ())
             turns.append(turn)
             if self._last_kind:
@@ -213,6 +228,8 @@ class _Conversation:
         return turns
 
     def _show(self, event: ChatEvent) -> None:
+        if isinstance(event, CallsChanged):
+            self._show_calls()
         if not isinstance(event, TextAdded):
             return
         if self._last_kind == "reasoning" and event.kind == "answer":
@@ -221,6 +238,17 @@ class _Conversation:
         self._terminal.write(event.text, dimmed=event.kind == "reasoning")
         if self._terminal.is_closed and not self._is_stopped:
             self.stop()
+
+    def _show_calls(self) -> None:
+        """Print the calls that are done since the last time."""
+        steps = self._chat.conversation.turns[-1].answer.steps
+        done = [record for step in steps for record in step.calls if record.is_done]
+        for record in done[self._n_calls_shown :]:
+            outcome = record.error or record.result
+            line = f"[{record.call.name} {record.call.arguments_json}: {shortened(outcome)}]"
+            self._terminal.write(f"{'' if not self._last_kind else chr(10)}{line}\n", dimmed=True)
+            self._last_kind = "call"
+        self._n_calls_shown = len(done)
 
     async def _report_failure(self, failure: LoadFailure) -> int:
         self._terminal.note(f"{failure.title}. {failure.sentence}")
@@ -268,5 +296,17 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
         "prefill_s": stats.prefill_s,
         "decode_tok_s": stats.decode_tok_s,
         "cache_note": stats.cache_note,
+        "tool_calls": [_call_result(record) for step in answer.steps for record in step.calls],
     }
     return result | ({"error": answer.error} if answer.error else {})
+
+
+def _call_result(record: CallRecord) -> dict[str, Any]:
+    arguments = msgspec.json.decode(record.call.arguments_json)
+    return {"name": record.call.name, "arguments": arguments, "result": record.result, "error": record.error}
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"

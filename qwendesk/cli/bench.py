@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
@@ -35,6 +35,9 @@ from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.hub.mmproj_pairing import find_mmproj
+
+if TYPE_CHECKING:
+    from qwendesk.engines.load_planner import LoadPlanner
 
 EXIT_MEASURED, EXIT_CANNOT_LOAD, EXIT_ENGINE_FAILED = 0, 3, 4
 _PROMPT, _GEN, _REPEATS, _CHUNK = 512, 128, 5, 512
@@ -115,6 +118,9 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         help="output format (default: md, the table of llama-bench)",
     )  # fmt: skip
     add("--progress", action="store_true", help="say which test runs")
+    add("--tune", action="store_true", help="find faster load options instead, in three minutes at most")
+    add("--tune-cache", action="store_true", help="with --tune: also try a smaller KV cache, which changes answers")
+    add("--save-profile", action="store_true", help="with --tune: load the model with what was found from now on")
 
 
 def request_of(options: argparse.Namespace) -> BenchRequest:
@@ -131,6 +137,10 @@ def request_of(options: argparse.Namespace) -> BenchRequest:
 
 async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Interrupts) -> int:
     """Measure, print each row when it is known, and return the exit status. Raises QwenDeskError for bad options."""
+    if options.tune:
+        from qwendesk.cli.tune import tune
+
+        return await tune(options, _start(options), terminal, interrupts)
     request = request_of(options)
     task = asyncio.current_task()
     if task is not None:
@@ -150,6 +160,12 @@ async def bench(options: argparse.Namespace, terminal: Terminal, interrupts: Int
 
 async def engine_of_this_pc(extra_bytes: int = 0) -> tuple[Callable[[], BenchClient], Decide]:
     """Return what makes clients of this PC's preferred engine, and the planner, which leaves `extra_bytes` free too."""
+    make_client, planner = await planner_of_this_pc()
+    return make_client, partial(planner.check, leave_bytes=extra_bytes)
+
+
+async def planner_of_this_pc() -> tuple[Callable[[], BenchClient], "LoadPlanner"]:
+    """Return what makes clients of this PC's preferred engine, and its planner."""
     from qwendesk.engines.load_measurements import MeasuredLoads
     from qwendesk.engines.load_planner import LoadPlanner
     from qwendesk.meters.measured_speeds import MeasuredSpeeds
@@ -160,7 +176,7 @@ async def engine_of_this_pc(extra_bytes: int = 0) -> tuple[Callable[[], BenchCli
     reserve_gb = SettingsService().options.reserve_gb
     loads, gpu_factor = MeasuredLoads(), MeasuredSpeeds().gpu_factor
     planner = LoadPlanner(lambda: reserve_gb, lambda: loads.drift, engines.environment, gpu_factor=lambda: gpu_factor)
-    return engines.client, partial(planner.check, leave_bytes=extra_bytes)
+    return engines.client, planner
 
 
 async def _measure(

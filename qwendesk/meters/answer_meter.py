@@ -12,7 +12,7 @@ from qwendesk.core.failures import EngineExit
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
-from qwendesk.engine.protocol import Delta, Finished, PromptProgress, RequestFailed
+from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress, RequestFailed
 
 _WINDOW_S = 2.0
 """The current decode speed is the average over this time."""
@@ -79,7 +79,7 @@ class AnswerMeter:
     def note(self, item: AnswerItem, written: int) -> None:
         """Update the measurements with an item of an answer that has `written` tokens so far."""
         match item:
-            case Delta():
+            case Delta() | CallDelta():
                 self._ticks.append((self._clock(), written))
             case PromptProgress(done=done):
                 self.context_tokens = done
@@ -151,6 +151,8 @@ class _Written(msgspec.Struct, frozen=True):
         return self.reasoning + self.answer
 
     def plus(self, item: AnswerItem) -> "_Written":
+        if isinstance(item, CallDelta):
+            return msgspec.structs.replace(self, answer=item.tokens)
         if not isinstance(item, Delta):
             return self
         return msgspec.structs.replace(self, **{item.kind: item.tokens})

@@ -1,0 +1,90 @@
+"""The tools of `qwendesk ask`: which are on, and which calls run."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.cli.terminal import Terminal, check_text
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.errors import BadOption
+from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.tool_context import CallContext
+from qwendesk.core.translation import tr
+from qwendesk.toolbox.builtin import FILES, builtin_tools
+from qwendesk.toolbox.service import ToolService
+
+_BY_OPTION = {"clock": ("current_time",), "calculator": ("calculate",), "files": FILES}
+"""The tools by what `--tools` calls them."""
+_NOT_ALLOWED = "This call needs the user's consent, which was not given."
+
+
+class AskTools(msgspec.Struct, frozen=True):
+    """What `--tools` names."""
+
+    names: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    yes: bool = False
+    """Run calls without asking."""
+
+    def applied(self, settings: ChatSettings) -> ChatSettings:
+        return msgspec.structs.replace(settings, tools=self.names, tool_folders=self.folders)
+
+
+def read_tools(text: str, *, yes: bool) -> AskTools:
+    """Read the value of `--tools`, such as "files:FOLDER,calculator,clock". Raise BadOption."""
+    names: list[str] = []
+    folders: list[str] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        kind, _, folder = item.partition(":")
+        if kind not in _BY_OPTION:
+            known = ", ".join(("files:FOLDER", "calculator", "clock"))
+            raise BadOption(tr("Unknown tool"), tr('There is no tool "{0}". Known tools: {1}.', kind, known))
+        if kind == "files":
+            check_text(folder, tr("A folder's path"))
+            if not folder or not Path(folder).is_dir():
+                raise BadOption(tr("Folder not found"), tr('"{0}" is not a folder. Write files:FOLDER.', folder))
+            folders.append(str(Path(folder).absolute()))
+        names += [name for name in _BY_OPTION[kind] if name not in names]
+    return AskTools(tuple(names), tuple(folders), yes)
+
+
+class CommandLineTools:
+    """The chat's tools on the command line, where every call is shown and needs `--yes` or a typed answer."""
+
+    def __init__(self, chosen: AskTools, terminal: Terminal, ask: Callable[[str], str] | None = None) -> None:
+        """`ask` shows a question and returns what was typed; None if nobody can type."""
+        self._service, self._chosen, self._terminal = ToolService(builtin_tools()), chosen, terminal
+        self._ask = ask
+
+    def definitions(self, settings: ChatSettings) -> Sequence[str]:
+        return self._service.definitions(settings)
+
+    def taints(self, tool: str) -> bool:
+        return self._service.taints(tool)
+
+    async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
+        is_allowed = self._chosen.yes or self._is_allowed_by_hand(call)
+        if not is_allowed:
+            return CallRecord(call, is_done=True, error=_NOT_ALLOWED)
+        return await self._service.run(call, context)
+
+    def _is_allowed_by_hand(self, call: ToolCall) -> bool:
+        if self._ask is None:
+            self._terminal.note(tr("{0} was not run. Add --yes to allow the tools that --tools names.", call.name))
+            return False
+        answer = self._ask(tr("Run {0} {1}? [y/N]", call.name, call.arguments_json))
+        return answer.strip().lower() in ("y", "yes")
+
+
+def typed_answer() -> Callable[[str], str] | None:
+    """Return what asks on the terminal, or None if the input isn't one."""
+    if not sys.stdin or not sys.stdin.isatty():
+        return None
+
+    def ask(question: str) -> str:
+        print(question, end=" ", file=sys.stderr, flush=True)
+        return sys.stdin.readline()
+
+    return ask

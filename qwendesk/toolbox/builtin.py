@@ -1,0 +1,15 @@
+"""The tools that come with the app."""
+
+from qwendesk.toolbox.calculator import CALCULATOR
+from qwendesk.toolbox.clock import clock
+from qwendesk.toolbox.file_tools import file_tools
+from qwendesk.toolbox.text_search import TextSearch
+from qwendesk.toolbox.tool import Tool
+
+FILES = ("list_files", "search_files", "read_file")
+"""The tools that read in the folders of the user, which are on or off together."""
+
+
+def builtin_tools(search: TextSearch | None = None) -> tuple[Tool, ...]:
+    """Return all of them, in the order in which they are shown."""
+    return (clock(), CALCULATOR, *file_tools(search or TextSearch()))

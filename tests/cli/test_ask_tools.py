@@ -1,0 +1,106 @@
+"""`qwendesk ask --tools`: what the model may call, who must allow it, and what is printed."""
+
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qwendesk.cli import ask as cli_ask
+from qwendesk.cli import main as cli
+from qwendesk.cli.ask_tools import CommandLineTools, read_tools
+from qwendesk.cli.terminal import Terminal
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.errors import BadOption
+from qwendesk.core.messages import ToolCall
+from qwendesk.core.tool_context import CallContext
+from qwendesk.engine.protocol import Generate
+from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer, ready
+
+CALCULATE = ToolCall("calculate", '{"expression": "6 * 7"}')
+
+
+@pytest.fixture
+def engine(monkeypatch) -> FakeEngineClient:
+    template = msgspec.structs.replace(DEMO_REPORT.template, tools=True, call_dialect="xml")
+    fake = FakeEngineClient(msgspec.structs.replace(DEMO_REPORT, template=template))
+    monkeypatch.setattr(cli_ask, "preferred_client", lambda: ready(fake))
+    return fake
+
+
+def offered(engine: FakeEngineClient) -> list[str]:
+    asked = next(request for request in engine.requests if isinstance(request, Generate))
+    return [json.loads(text)["function"]["name"] for text in asked.tools_json]
+
+
+def test_json_lists_the_calls(engine, capsys):
+    engine.answers = [ScriptedAnswer(calls=(CALCULATE,)), ScriptedAnswer(text="42")]
+    assert cli.main(["ask", "--tools", "calculator", "--yes", "--json", "6 * 7?"]) == 0
+    (turn,) = json.loads(capsys.readouterr().out)["turns"]
+    assert turn["answer"] == "42"
+    assert turn["tool_calls"] == [
+        {"name": "calculate", "arguments": {"expression": "6 * 7"}, "result": "42", "error": ""}
+    ]
+    assert offered(engine) == ["calculate"]
+
+
+def test_calls_are_printed_between_the_texts(engine, capsys):
+    engine.answers = [ScriptedAnswer(text="Let me see.", calls=(CALCULATE,)), ScriptedAnswer(text="It is 42.")]
+    assert cli.main(["ask", "--no-think", "--tools", "calculator", "--yes", "6 * 7?"]) == 0
+    assert capsys.readouterr().out == 'Let me see.\n[calculate {"expression": "6 * 7"}: 42]\nIt is 42.\n'
+
+
+def test_folder_can_be_read(engine, capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("buy milk")
+    engine.answers = [
+        ScriptedAnswer(calls=(ToolCall("read_file", '{"path": "notes.txt"}'),)),
+        ScriptedAnswer(text="Milk."),
+    ]
+    assert cli.main(["ask", "--tools", f"files:{tmp_path},clock", "--yes", "--json", "What?"]) == 0
+    (turn,) = json.loads(capsys.readouterr().out)["turns"]
+    assert turn["tool_calls"][0]["result"] == "buy milk"
+    assert offered(engine) == ["current_time", "list_files", "search_files", "read_file"]
+
+
+def test_without_yes_nothing_runs_where_nobody_can_type(engine, capsys):
+    engine.answers = [ScriptedAnswer(calls=(CALCULATE,)), ScriptedAnswer(text="I can't.")]
+    assert cli.main(["ask", "--tools", "calculator", "--json", "6 * 7?"]) == 0
+    out, err = capsys.readouterr()
+    assert "consent" in json.loads(out)["turns"][0]["tool_calls"][0]["error"]
+    assert "--yes" in err
+
+
+@pytest.mark.parametrize(("typed", "result"), [("y\n", "42"), ("\n", ""), ("no\n", "")])
+@pytest.mark.asyncio
+async def test_typed_answer_decides(typed, result):
+    questions = []
+
+    def ask(question: str) -> str:
+        questions.append(question)
+        return typed
+
+    tools = CommandLineTools(read_tools("calculator", yes=False), Terminal(io.StringIO(), io.StringIO()), ask)
+    record = await tools.run(CALCULATE, CallContext("", ChatSettings(tools=("calculate",))))
+    assert record.result == result
+    assert "calculate" in questions[0]
+
+
+def test_a_model_without_calls_is_said(engine, capsys):
+    engine.report = DEMO_REPORT
+    engine.answers = [ScriptedAnswer(text="Hm.")]
+    assert cli.main(["ask", "--tools", "clock", "Time?"]) == 0
+    assert "no tool calls" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["fly", "files", "files:", "files:/no/such/folder", "files:\udcff"])
+def test_unknown_tools_and_folders_are_refused(text):
+    with pytest.raises(BadOption):
+        read_tools(text, yes=True)
+
+
+def test_names_are_taken_once(tmp_path: Path):
+    chosen = read_tools(f" clock , clock, files:{tmp_path} ,", yes=True)
+    assert chosen.names == ("current_time", "list_files", "search_files", "read_file")
+    assert chosen.folders == (str(tmp_path),)
+    assert read_tools("", yes=False).names == ()
