@@ -4,7 +4,7 @@ When a service is built, it registers on an exit stack how it is closed. The ser
 of them close even if one raises.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path, PurePath
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from qwendesk.bench.auto_tune import AutoTune
-from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.auto_tune import AutoTune, TuneRuns
 from qwendesk.bench.compare import CompareService
 from qwendesk.bench.comparison import ModelChoice, PresetChoice
 from qwendesk.bench.published import published_speeds
@@ -22,10 +21,12 @@ from qwendesk.bench.services import BenchServices, CompareChoices, build_bench_s
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.chat.service import ChatService
+from qwendesk.core import paths
 from qwendesk.core.conversation import Answer
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats
@@ -41,7 +42,7 @@ from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, ch
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.engine_watch import EngineWatch
 from qwendesk.engines.idle_unload import IdleUnload
-from qwendesk.engines.load_decision import facts_for
+from qwendesk.engines.load_decision import ReadFiles, facts_for
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.pc_trial.readings import TrialMeter
@@ -67,6 +68,9 @@ from qwendesk.meters.services import build_services as build_meter_services
 from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
+from qwendesk.toolbox.builtin import builtin_tools
+from qwendesk.toolbox.service import Grants, ToolService
+from qwendesk.toolbox.text_search import TextSearch
 
 if TYPE_CHECKING:
     from qwendesk.models.library_service import LibraryService
@@ -93,6 +97,7 @@ class Services(msgspec.Struct):
     privacy: PrivacyService
     pc_trial: PcTrial
     bench: BenchServices
+    toolbox: ToolService
 
 
 def build_services(
@@ -158,12 +163,17 @@ def build_services(
             draft_speedups.note(report.options, stats.draft_speedup)
 
     closing.callback(answers.subscribe(note_speedup))
+    search = TextSearch()
+    closing.callback(search.close)
+    consents = JsonFile(paths.config_folder() / "tool_consents.json", Grants, Grants)
+    toolbox = ToolService(builtin_tools(search), consents)
     chat = ChatServices(
         client,
         engine,
         prepares_ahead=lambda: settings.options.prepare_ahead,
         state_bytes=lambda: settings.options.chat_states_gb * GIB,
         think_in_new_chats=lambda: settings.options.think_in_new_chats,
+        tools=toolbox,
     )
     engine.before_unload = chat.states.save_before_unload
     closing.push_async_callback(chat.close)
@@ -250,6 +260,11 @@ def build_services(
             return measured_here or 0.0
         return sum(plan.speed.start) / 2
 
+    async def reload_if_loaded(model: str) -> None:
+        report = engine.state.report
+        if report is not None and report.options.model == model:
+            await engine.reload()
+
     bench = build_bench_services(
         engine,
         make_bench_client or (engines.client if engines is not None else WorkerClient),
@@ -258,7 +273,7 @@ def build_services(
         find_published,
         decode_tok_s,
         partial(
-            build_tune, profiles=profiles, planner=planner, engine=engine,
+            build_tune, profiles=profiles, planner=planner, read_files=read_files, reload=reload_if_loaded,
             reserve_bytes=lambda: round(settings.options.reserve_gb * GIB), closing=closing,
         ),
         lambda runs: CompareService(
@@ -273,20 +288,21 @@ def build_services(
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench,
+        PrivacyService(), pc_trial, bench, toolbox,
     )  # fmt: skip
 
 
 def build_tune(
-    runs: BenchRuns,
+    runs: TuneRuns,
     *,
     profiles: ProfilesService,
     planner: LoadPlanner,
-    engine: EngineService,
+    read_files: ReadFiles,
+    reload: Callable[[str], Awaitable[None]],
     reserve_bytes: Callable[[], int],
     closing: AsyncExitStack,
 ) -> AutoTune:
-    """Return auto-tune. What it keeps is loaded at once if a chat has the model loaded."""
+    """Return auto-tune. `reload` loads a model again if a chat has it loaded; it takes the path."""
     meters: list[TrialMeter] = []
 
     def watch(report: LoadReport, devices: Sequence[DeviceInfo], pid: int | None) -> EngineWatch:
@@ -296,13 +312,8 @@ def build_tune(
         return EngineWatch(meters[0], report, devices, pid, reserve_bytes())
 
     def read_header(options: LoadOptions) -> ModelFacts | None:
-        files = engine.read_files(options)
+        files = read_files(options)
         return None if isinstance(files, LoadFailure) else files[0]
-
-    async def reload(model: str) -> None:
-        report = engine.state.report
-        if report is not None and report.options.model == model:
-            await engine.reload()
 
     return AutoTune(runs, profiles, make_plan=planner.plan, read_facts=read_header, make_watch=watch, reload=reload)
 

@@ -9,13 +9,12 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import psutil
 
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
-from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.bench.questions import TEXTS
 from qwendesk.bench.tune_rules import Speed, Trial, best_confirmed, measured, next_candidate
 from qwendesk.bench.tune_space import TuneInput, dimensions, pinned
@@ -29,9 +28,12 @@ from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import Devices, LoadReport
 
+ResultT = TypeVar("ResultT")
 LONGEST_S = 180.0
 """How long auto-tune takes at most."""
 _REPEATS = 3
+_PATIENCE, _LEAST_LIMIT_S = 4.0, 3.0
+"""A test is stopped if it takes this many times as long as with the user's settings, and at least these seconds."""
 _SAMPLE_S = 1.0
 """Time between two looks at the memory of the GPU."""
 _PROMPTS, _ANSWERS = (128, 256, 512, 1024, 2048), (16, 32, 64, 128)
@@ -62,6 +64,14 @@ class MemoryWatch(Protocol):
 
 MakeWatch = Callable[[LoadReport, Sequence[DeviceInfo], int | None], MemoryWatch]
 """Returns the watch of a model that was just loaded by the process with this id."""
+
+
+class TuneRuns(Protocol):
+    """Runs the measurements with an engine of their own; BenchRuns in the window."""
+
+    async def run(self, name: str, work: Callable[[BenchEngine], Awaitable[ResultT]]) -> ResultT | BenchFailure: ...
+
+    def stop(self) -> None: ...
 
 
 class TuneProfiles(Protocol):
@@ -114,7 +124,7 @@ class AutoTune:
 
     def __init__(
         self,
-        runs: BenchRuns,
+        runs: TuneRuns,
         profiles: TuneProfiles,
         *,
         make_plan: MakePlan,
@@ -140,12 +150,15 @@ class AutoTune:
         """Whether it was stopped by the user or by the time, so that what was found counts."""
         self._loaded: LoadOptions | None = None
         self._latest_plan: Plan | None = None
+        self._test_times_s: dict[SpeedTest, float] = {}
+        """How long each test took with the user's settings."""
 
     async def run(self, options: LoadOptions, *, may_change_answers: bool = False) -> None:
         """Tune a model with the user's `options`. The state says what came of it; a run in progress goes on."""
         if self.state.value.is_running:
             return
         self._deadline, self._is_ending, self._loaded = self._clock() + self._longest_s, False, None
+        self._test_times_s = {}
         self.state.set(TuneState(options=options, is_running=True, left_s=self._longest_s))
         call_later = self._call_later or asyncio.get_running_loop().call_later
         timer = call_later(self._longest_s, self.stop)
@@ -223,7 +236,11 @@ class AutoTune:
                 return Trial(changes=changes, why_not=loaded.sentence, seconds=self._clock() - started_s)
             report = loaded
         async with self._watching(engine, report) as watch:
-            results = [await self._measure(engine, test) for test in tests]
+            results: list[SpeedSamples | BenchFailure] = []
+            for test in tests:
+                results.append(await self._measure_in_time(engine, test))
+                if isinstance(results[-1], BenchFailure):
+                    break
         seconds = self._clock() - started_s
         failure = next((result for result in results if isinstance(result, BenchFailure)), None)
         if failure is not None:
@@ -268,6 +285,19 @@ class AutoTune:
             SpeedTest(n_prompt=n_prompt, repeats=_REPEATS),
             SpeedTest(text=TEXTS["text"], n_gen=n_gen, repeats=_REPEATS),
         )
+
+    async def _measure_in_time(self, engine: BenchEngine, test: SpeedTest) -> SpeedSamples | BenchFailure:
+        """Measure a test. The first time takes as long as it takes; later ones are stopped if they are much slower."""
+        loop = asyncio.get_running_loop()
+        known_s, started_s = self._test_times_s.get(test), loop.time()
+        limit_s = max(_LEAST_LIMIT_S, _PATIENCE * known_s) if known_s is not None else None
+        try:
+            async with asyncio.timeout(limit_s):
+                result = await self._measure(engine, test)
+        except TimeoutError:
+            return BenchFailure("", tr("Much slower, so it was stopped."))
+        self._test_times_s.setdefault(test, loop.time() - started_s)
+        return result
 
     async def _measure(self, engine: BenchEngine, test: SpeedTest) -> SpeedSamples | BenchFailure:
         return await engine.measure(test, lambda _fraction: self.state.update(left_s=self._left_s()))

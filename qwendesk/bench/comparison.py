@@ -136,6 +136,12 @@ def joined_changes(column: Column) -> str:
     return "; ".join(f"{key}={value}" for key, value in changes.items())
 
 
+def preset_text(settings: ChatSettings) -> str:
+    """Return the name of the preset, as in the window."""
+    styles = {"precise": tr("Precise"), "custom": ""}
+    return settings.preset_name or styles.get(settings.preset, tr("General"))
+
+
 def column_texts(column: Column) -> tuple[str, ...]:
     """Return what makes up a column, for people: file, preset, thinking, seed and its own options."""
     settings = column.settings
@@ -143,7 +149,7 @@ def column_texts(column: Column) -> tuple[str, ...]:
         text
         for text in (
             PurePath(column.model).name,
-            settings.preset_name or settings.preset,
+            preset_text(settings),
             tr("Thinking") if settings.thinking is not False else tr("No thinking"),
             tr("Seed {0}", column.seed) if column.seed != RANDOM_SEED else "",
             joined_changes(column),

@@ -2,7 +2,15 @@
 
 from pathlib import PurePath
 
-from qwendesk.bench.comparison import Column, ColumnResult, Comparison, ComparisonState, column_letter, joined_changes
+from qwendesk.bench.comparison import (
+    Column,
+    ColumnResult,
+    Comparison,
+    ComparisonState,
+    column_letter,
+    joined_changes,
+    preset_text,
+)
 from qwendesk.bench.text_differences import Differences
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
@@ -50,9 +58,9 @@ def figures(result: ColumnResult) -> tuple[str, ...]:
         return ()
     return (
         tr_n("{0} token", "{0} tokens", result.n_tokens),
-        tr("first after {0}", show_duration(stats.ttft_s)),
+        tr("first after {0}", _duration(stats.ttft_s)),
         tr("{0} tok/s", show_rate(stats.decode_tok_s)) if stats.decode_tok_s else "",
-        tr("{0} in all", show_duration(result.total_s)),
+        tr("{0} in all", _duration(result.total_s)),
     )
 
 
@@ -72,18 +80,23 @@ def _cells(column: Column, result: ColumnResult) -> tuple[str, ...]:
     settings, stats = column.settings, result.stats
     chosen = (
         PurePath(column.model).name,
-        settings.preset_name or settings.preset or "general",
+        preset_text(settings),
         tr("off") if settings.thinking is False else tr("on"),
         str(column.seed),
         joined_changes(column),
     )
     measured = (
         show_count(result.n_tokens),
-        show_duration(stats.ttft_s),
+        _duration(stats.ttft_s),
         show_rate(stats.decode_tok_s) if stats.decode_tok_s else "",
-        show_duration(result.total_s),
+        _duration(result.total_s),
     )
     return (*chosen, *(measured if result.n_tokens else ("",) * len(measured)), result.stop_reason or result.phase)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration, as "<0.1 s" instead of "0.0 s"."""
+    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
 
 
 def _escaped(cell: str) -> str:

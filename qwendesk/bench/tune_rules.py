@@ -91,7 +91,7 @@ def next_candidate(dimensions: Sequence[Dimension], trials: Sequence[Trial], lef
     """
     if not trials:
         return {}
-    longest_s = max(trial.seconds for trial in trials)
+    longest_s = max((trial.seconds for trial in trials if trial.speed is not None), default=0.0)
     # Two more are for measuring once more what gained, and the user's own settings.
     if left_s >= 3 * longest_s:
         wanted = _next_new(dimensions, trials)

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from qwendesk.bench import auto_tune
 from qwendesk.bench.auto_tune import AutoTune, TuneState
 from qwendesk.bench.bench_runs import BenchRuns
 from qwendesk.core import paths
@@ -226,6 +227,27 @@ async def test_the_deadline_ends_a_measurement_that_takes_too_long(made_up: Desk
     assert not state.is_running
     assert state.failure == ""
     assert state.trials == ()
+
+
+async def test_a_candidate_that_is_much_slower_is_stopped(
+    made_up: Desk, speedy: FakeBenchClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads never end here."""
+    monkeypatch.setattr(auto_tune, "_LEAST_LIMIT_S", 0.05)
+    measure = speedy.bench
+
+    async def bench(test: SpeedTest, show: object = None) -> object:
+        if speedy.loaded[-1].n_threads == 2:
+            await asyncio.Event().wait()
+        return await measure(test)
+
+    monkeypatch.setattr(speedy, "bench", bench)
+
+    state = await made_up.run()
+
+    slow = [trial for trial in state.trials if trial.changes == {"n_threads": 2}]
+    assert [trial.why_not for trial in slow] == ["Much slower, so it was stopped."]
+    assert len(state.trials) > 3
 
 
 async def test_stop_keeps_what_was_measured(made_up: Desk) -> None:

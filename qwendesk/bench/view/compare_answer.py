@@ -1,5 +1,6 @@
 """The answer of a column, as it arrives, and what differs from the first column's."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -90,8 +91,11 @@ class ColumnAnswer(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        for widget in (self._status, self._difference, self._failure, self._toggle, self._thinking, self._text):
-            column.addWidget(widget)
+        for label in (self._status, self._difference, self._failure):
+            column.addWidget(label)
+        column.addWidget(self._toggle, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._thinking)
+        column.addWidget(self._text)
         column.addStretch(1)
         self.show_result(None)
 

@@ -14,6 +14,8 @@ pg.setConfigOption("exitCleanup", False)  # Qt deletes the charts with the windo
 _HEIGHT = 180
 _LEAST_SPAN = 5.0
 """Per cent that the axis shows at least in each direction, so that small differences don't look large."""
+_MOST_LOSS = 20.0
+"""What is slower by more per cent than this, and than the best gain, goes beyond the chart: gains are what matters."""
 
 
 class TuneChart(pg.PlotWidget):  # type: ignore[misc]
@@ -51,6 +53,7 @@ class TuneChart(pg.PlotWidget):  # type: ignore[misc]
             axis.setStyle(tickFont=theme.font(11), tickLength=0)
         self.getAxis("left").setTickPen(pg.mkPen(theme["border"]))
         self.getAxis("left").setGrid(255)
+        self.getAxis("left").setZValue(-1)  # the grid is behind the bars
         self.getAxis("bottom").setTicks([[(number, str(number)) for number in range(1, len(self._lines) + 1)]])
         gains = [line.gain_percent or 0.0 for line in self._lines]
         brushes = [theme.color("accent" if line.is_found else "text_off") for line in self._lines]
@@ -58,5 +61,7 @@ class TuneChart(pg.PlotWidget):  # type: ignore[misc]
             numbers = list(range(1, len(gains) + 1))
             self.addItem(pg.BarGraphItem(x=numbers, height=gains, width=0.6, brushes=brushes, pen=pg.mkPen(None)))
         self.addItem(pg.InfiniteLine(pos=0, angle=0, pen=pg.mkPen(theme["text_dim"])))
-        self.setYRange(min(-_LEAST_SPAN, *gains, 0) * 1.1, max(_LEAST_SPAN, *gains, 0) * 1.1, padding=0)
+        highest = max(_LEAST_SPAN, *gains, 0.0)
+        lowest = max(min(-_LEAST_SPAN, *gains, 0.0), -max(highest, _MOST_LOSS))
+        self.setYRange(lowest * 1.1, highest * 1.1, padding=0)
         self.setXRange(0.4, max(len(gains), 8) + 0.6, padding=0)

@@ -1,0 +1,105 @@
+"""`qwendesk bench --tune`: finds faster load options for a model, and prints what was tried and what it gained."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import msgspec
+
+from qwendesk.bench.auto_tune import TuneState
+from qwendesk.bench.bench_engine import BenchEngine, BenchFailure, Decide
+from qwendesk.bench.tune_text import TuneLine, result_sentence, tune_lines
+from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import tr
+from qwendesk.core.units import GIB
+from qwendesk.engine.contract import BenchClient
+
+EXIT_TUNED, EXIT_NOT_MEASURED = 0, 4
+ResultT = TypeVar("ResultT")
+
+
+class DirectRuns:
+    """Runs measurements where no chat has a model loaded."""
+
+    def __init__(self, make_client: Callable[[], BenchClient], decide: Decide) -> None:
+        self._make_client, self._decide = make_client, decide
+        self._task: asyncio.Task[object] | None = None
+        self._is_stopped = False
+
+    async def run(self, _name: str, work: Callable[[BenchEngine], Awaitable[ResultT]]) -> ResultT | BenchFailure:
+        self._is_stopped = False
+        async with BenchEngine(self._make_client, self._decide) as engine:
+            task = asyncio.ensure_future(work(engine))
+            self._task = task
+            try:
+                return await task
+            except asyncio.CancelledError:
+                if not self._is_stopped:
+                    raise
+                return BenchFailure(tr("Stopped"), tr("You stopped the measurement."))
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._is_stopped = True
+            self._task.cancel()
+
+
+async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Terminal, interrupts: Interrupts) -> int:
+    """Tune the model, print each set of options once it was tried, and return the exit status."""
+    from qwendesk.cli.bench import planner_of_this_pc
+    from qwendesk.engines.load_decision import facts_for
+    from qwendesk.services import build_tune
+    from qwendesk.settings.profiles import ProfilesService
+    from qwendesk.settings.service import SettingsService
+
+    async def no_chat(_model: str) -> None:
+        """There is no chat that would have to load the model again."""
+
+    reserve_bytes = round(SettingsService().options.reserve_gb * GIB)
+    make_client, planner = await planner_of_this_pc()
+    async with AsyncExitStack() as closing:
+        profiles = ProfilesService()
+        closing.push_async_callback(profiles.close)
+        service = build_tune(
+            DirectRuns(make_client, planner.check), profiles=profiles, planner=planner, read_files=facts_for,
+            reload=no_chat, reserve_bytes=lambda: reserve_bytes, closing=closing,
+        )  # fmt: skip
+        interrupts.on_request(service.stop)
+        printed = 0
+
+        def show(state: TuneState) -> None:
+            nonlocal printed
+            lines = tune_lines(state)
+            for line in lines[printed:]:
+                terminal.write(f"{_line_text(line)}\n")
+            printed = len(lines)
+
+        service.state.subscribe(show)
+        await service.run(profiles.applied(load), may_change_answers=options.tune_cache)
+        state = service.state.value
+        if state.failure:
+            terminal.note(state.failure)
+            return EXIT_NOT_MEASURED
+        terminal.write(f"\n{result_sentence(state)}\n")
+        if state.found is not None:
+            changes = {**state.found.changes, **state.also_kept}
+            terminal.write(" ".join(f"--set {key}={_value_text(value)}" for key, value in changes.items()) + "\n")
+            if options.save_profile:
+                await service.use()
+                terminal.write(tr("Saved as the profile “Auto-tuned”.") + "\n")
+    return EXIT_TUNED
+
+
+def _line_text(line: TuneLine) -> str:
+    speeds = tr("{0} tok/s, prompts {1} tok/s", line.answer, line.prompt) if line.answer else ""
+    return "  ".join(part for part in (line.name, speeds, line.remark) if part)
+
+
+def _value_text(value: object) -> str:
+    """Return a value as `--set` takes it."""
+    if isinstance(value, tuple | list):
+        return ",".join(str(each) for each in value)
+    return msgspec.json.encode(value).decode().strip('"')
