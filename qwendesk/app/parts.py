@@ -144,6 +144,7 @@ def build(
     tasks = Tasks()
     engine, chat, meters = services.engine, services.chat.chat, services.meters
     chats = ChatView(services.chat)
+    chats.page.tool_picker.show_choices(services.toolbox.choices, services.toolbox.titles)
     window = MainWindow(engine, chats)
     # The window closes among the last, because widgets still show changes while the services close.
     closing.callback(window.deleteLater)

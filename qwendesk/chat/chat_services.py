@@ -17,6 +17,7 @@ from qwendesk.chat.prompt_library import PromptLibrary
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
+from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.chat.warmer import Models, Warmer
 from qwendesk.core import paths
 from qwendesk.engine.contract import EngineClient
@@ -40,6 +41,7 @@ class ChatServices:
         prepares_ahead: Callable[[], bool] = lambda: False,
         state_bytes: Callable[[], int] = lambda: 0,
         think_in_new_chats: Callable[[], bool] = lambda: True,
+        tools: ChatTools | None = None,
     ) -> None:
         """`state_bytes` returns how much disk space the engine's states of chats may take.
 
@@ -47,7 +49,9 @@ class ChatServices:
         """
         saver = StoreChatSaver()
         self.states = StateFiles(client, state_bytes)
-        self.chat = ChatService(client, models, saver, states=self.states, think_in_new_chats=think_in_new_chats)
+        self.chat = ChatService(
+            client, models, saver, states=self.states, tools=tools, think_in_new_chats=think_in_new_chats
+        )
         self.chat_list = ChatListService(saver, Drafts(), self.chat.chat_id, on_deleted=self.states.forget)
         self.presets = PresetsService(self.chat)
         self.prompts = PromptLibrary()

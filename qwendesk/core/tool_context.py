@@ -32,3 +32,15 @@ class ConsentRequest(msgspec.Struct, frozen=True):
     details: str = ""
     """All of it: the change as a diff, the address, or the arguments."""
     choices: tuple[Decision, ...] = ("once", "refuse")
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """Tools that are on or off together in a chat, as the user sees them."""
+
+    title: str
+    promise: str
+    """What they may do."""
+    names: tuple[str, ...]
+    n_tokens: int
+    """About how many tokens of the prompt they take."""
+    needs_folder: bool = False

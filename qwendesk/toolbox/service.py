@@ -13,7 +13,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.observed import Observed
-from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision
+from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision, ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.gate import Grant, choices, grant_for, may_run
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError
@@ -24,6 +24,8 @@ LIMIT_S = 60.0
 """How long a tool may run."""
 MOST_CHARACTERS = 24_000
 """Of a result; about 6,000 tokens. The rest is cut off, and the model is told."""
+_CHARACTERS_PER_TOKEN = 4
+"""Of a definition, about."""
 _REFUSED = "The user did not allow this call. Do not try it again unless they ask for it."
 
 
@@ -55,9 +57,23 @@ class ToolService:
         self._decision: asyncio.Future[Decision] | None = None
 
     def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
-        """Return the tools that are on in a chat, as JSON. Always in the same order, so that the prompt stays."""
-        on = [tool for name, tool in self.tools.items() if name in settings.tools]
-        return tuple(json.dumps(tool.definition, ensure_ascii=False) for tool in on)
+        """Return the tools that are on in a chat, as JSON. Always in the same order, so that the prompt stays.
+
+        Those that read in folders are off while the chat has none.
+        """
+        return tuple(_definition(tool) for tool in self.tools.values() if _is_on(tool, settings))
+
+    @property
+    def choices(self) -> tuple[ToolChoice, ...]:
+        """All tools as the user chooses them: those that read in folders are one choice."""
+        groups: dict[str, list[Tool]] = {}
+        for tool in self.tools.values():
+            groups.setdefault("reads" if tool.effect == "reads" else tool.name, []).append(tool)
+        return tuple(_choice(group) for group in groups.values())
+
+    @property
+    def titles(self) -> dict[str, str]:
+        return {name: tr(tool.title) for name, tool in self.tools.items()}
 
     def taints(self, tool: str) -> bool:
         """Return whether a result of this tool may hold text that the user did not type."""
@@ -94,8 +110,8 @@ class ToolService:
         return msgspec.structs.replace(record, result=_limited(result), elapsed_s=elapsed_s)
 
     def _tool(self, name: str, context: CallContext) -> Tool:
-        if name not in self.tools or name not in context.settings.tools:
-            known = ", ".join(each for each in self.tools if each in context.settings.tools)
+        if name not in self.tools or not _is_on(self.tools[name], context.settings):
+            known = ", ".join(each for each, tool in self.tools.items() if _is_on(tool, context.settings))
             raise ToolError(f"There is no tool {name}. You can call: {known}.")
         return self.tools[name]
 
@@ -121,6 +137,26 @@ class ToolService:
             self._always = (*self._always, grant)
             if self._file is not None:
                 await asyncio.to_thread(self._file.try_write, Grants(self._always))
+
+
+def _definition(tool: Tool) -> str:
+    return json.dumps(tool.definition, ensure_ascii=False)
+
+
+def _is_on(tool: Tool, settings: ChatSettings) -> bool:
+    has_place = bool(settings.tool_folders) or tool.effect not in ("reads", "writes")
+    return tool.name in settings.tools and has_place
+
+
+def _choice(group: Sequence[Tool]) -> ToolChoice:
+    first, needs_folder = group[0], group[0].effect == "reads"
+    return ToolChoice(
+        title=tr("Read files") if needs_folder else tr(first.title),
+        promise=tr(first.promise),
+        names=tuple(tool.name for tool in group),
+        n_tokens=sum(len(_definition(tool)) for tool in group) // _CHARACTERS_PER_TOKEN,
+        needs_folder=needs_folder,
+    )
 
 
 def _arguments(call: ToolCall, tool: Tool) -> dict[str, Any]:

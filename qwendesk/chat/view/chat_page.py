@@ -21,6 +21,7 @@ from qwendesk.chat.view.thread.picture_viewer import PictureViewer
 from qwendesk.chat.view.thread.thread_view import ThreadView
 from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.chat.view.thread_controller import ThreadController, UndoBar
+from qwendesk.chat.view.tool_picker import ToolPicker
 from qwendesk.chat.view.welcome import WelcomePage
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart
@@ -85,6 +86,7 @@ class ChatPage(QWidget):
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
+        self.tool_picker = ToolPicker(self.composer, self.thread_view.intents, chat)
         self._connect()
         self.show_engine(self._engine)
         bind_field(self, chat.state, lambda state: state.settings, self._show_settings)
@@ -99,6 +101,7 @@ class ChatPage(QWidget):
         self._engine = state
         self.attachments.show_report(state.report)
         self.context_notices.show_report(state.report)
+        self.tool_picker.show_report(state.report)
         banner = next_banner(self._banner_state, state, retry)
         if banner.content != self._banner_state.content:
             self.banner.show_content(banner.content)

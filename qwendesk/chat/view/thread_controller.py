@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QHBoxLayout, QLabel, QWidget
 
 from qwendesk.chat.chat_state import (
+    CallsChanged,
     ChatEvent,
     ConversationReplaced,
     MessagesDeleted,
@@ -131,6 +132,8 @@ class ThreadController(QObject):
                 answer = self._thread.answer(turn_id)
                 if answer is not None:
                     answer.show_prompt_progress(done, total)
+            case CallsChanged(turn_id=turn_id):
+                self._show_calls(turn_id)
             case TurnEnded(turn_id=turn_id):
                 self._on_turn_ended(turn_id)
             case TurnsReplaced(kept=kept):
@@ -153,6 +156,12 @@ class ThreadController(QObject):
             if answer is not None:
                 answer.write(kind, "".join(texts))
                 self._composer.show_answer_now(visible=answer.is_thinking)
+
+    def _show_calls(self, turn_id: int) -> None:
+        answer, turn = self._thread.answer(turn_id), self._chat.turn(turn_id)
+        if answer is not None and turn is not None:
+            answer.show_steps(turn.answer.steps)
+            self._composer.show_answer_now(visible=True)
 
     def _on_turn_started(self, turn_id: int) -> None:
         self._thread.intents.busy_changed.emit()

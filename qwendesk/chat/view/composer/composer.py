@@ -14,8 +14,11 @@ from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
 from qwendesk.chat.view.composer.pasted_strip import PastedStrip
 from qwendesk.chat.view.composer.preparing_note import PreparingNote
+from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
+from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.widgets.actions import COMMANDS
@@ -53,6 +56,11 @@ class Composer(QFrame):
     """Tokens of thinking, -1 for no limit, CUSTOM_BUDGET to ask for a number."""
     effort_chosen = Signal(str)
     """A value of the reasoning effort, "auto" for the chat template's default."""
+    tools_chosen = Signal(tuple)
+    """The names of the tools that the model may call."""
+    tool_folder_asked = Signal()
+    """The user wants to pick a folder in which tools may read."""
+    tool_folder_removed = Signal(str)
     attach_asked = Signal()
     pasted = Signal(object)
     """A PastedContent to attach."""
@@ -91,6 +99,7 @@ class Composer(QFrame):
         self.set_busy(busy=False)
         self.show_thinking(on=True, report=None)
         self.show_style("general", thinking=True)
+        self.show_tools((), ChatSettings(), None)
 
     def set_busy(self, *, busy: bool) -> None:
         """Set whether an answer is being generated. If so, the send button stops it."""
@@ -155,6 +164,20 @@ class Composer(QFrame):
         self._efforts.menuAction().setVisible(bool(efforts))
         if abilities is not None and efforts:
             self._efforts.show_values(efforts, abilities.default_effort, chosen)
+
+    def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings, report: LoadReport | None) -> None:
+        """Show which tools the model may call; none if its chat template has no calls that are understood."""
+        can = report is None or bool(report.template.call_dialect)
+        self._tools_menu.show_tools(choices, settings)
+        n_active = len(self._tools_menu.active) if can else 0
+        self._tools.setVisible(bool(choices))
+        self._tools.setEnabled(can)
+        self._tools.setText(" " + (tr("Tools: {0}", n_active) if n_active else tr("Tools")))
+        self._tools.themed.show("tool", "text" if n_active else "text_dim")
+        tip = tr("What the model may do in this chat, such as calculating or reading your files")
+        if not can:
+            tip = tr("This model's chat template has no tool calls.")
+        describe(self._tools, "composer.tools", tr("Tools"), tip)
 
     def show_presets(self, names: Sequence[str]) -> None:
         """Show the user's presets in the style menu."""
@@ -294,6 +317,12 @@ class Composer(QFrame):
             tr("Sampling values for this kind of question"),
         )
         self._preset.setMenu(self._style_menu())
+        self._tools_menu = ToolsMenu(self)
+        self._tools_menu.chosen.connect(self.tools_chosen)
+        self._tools_menu.folder_asked.connect(self.tool_folder_asked)
+        self._tools_menu.folder_removed.connect(self.tool_folder_removed)
+        self._tools = TextButton(kind="pill", icon_name="tool", role="text_dim", size=16)
+        self._tools.setMenu(self._tools_menu)
         self._answer_now = TextButton(" " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
         describe(
             self._answer_now,
@@ -307,7 +336,7 @@ class Composer(QFrame):
         self._send.setFixedSize(_SEND_WIDTH, 34)
         self._send.clicked.connect(self._on_send_clicked)
         self.preparing = PreparingNote()
-        for pill in (self._thinking, self._budget, self._preset, self._answer_now):
+        for pill in (self._thinking, self._budget, self._tools, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -318,6 +347,7 @@ class Composer(QFrame):
         thinking.addWidget(self._budget)
         row.addWidget(attach)
         row.addLayout(thinking)
+        row.addWidget(self._tools)
         row.addWidget(self._preset)
         row.addStretch(1)
         row.addWidget(self.preparing)

@@ -1,11 +1,15 @@
 """An answer: its thinking, its text and its statistics, or an error."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.thread.answer_footer import StatsChip, answer_notes
 from qwendesk.chat.view.thread.answer_view import AnswerView
 from qwendesk.chat.view.thread.branch_links import BranchLinks
+from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.message_actions import MessageActions
@@ -13,6 +17,7 @@ from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.core.conversation import Answer, Turn
+from qwendesk.core.messages import CallRecord, ToolStep
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.step_budget import StepBudget
@@ -24,9 +29,18 @@ _BOTTOM_MARGIN = 14
 
 
 class AssistantMessage(QWidget):
-    """An answer, while it streams and when it is complete. `try_again` requests a failed one again."""
+    """An answer, while it streams and when it is complete. `try_again` requests a failed one again.
+
+    What it consists of stands in the order in which it happened: for each step the thinking, the text and the calls,
+    then the thinking and the text that follow the last call.
+    """
 
     try_again = Signal()
+    code_saved = Signal(str, str)
+    dragged = Signal(AnswerView, QPoint)
+    parsed = Signal()
+    jumped = Signal(int)
+    """As in AnswerView, of the last text."""
 
     def __init__(
         self,
@@ -34,16 +48,21 @@ class AssistantMessage(QWidget):
         formulas: FormulaCache | None = None,
         highlighter: Highlighter | None = None,
         budget: StepBudget | None = None,
+        tool_titles: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__()
-        self._turn_id = turn_id
+        self._turn_id, self._tool_titles = turn_id, tool_titles
+        self._formulas, self._highlighter, self._budget = formulas, highlighter, budget
         self._think_block: ThinkBlock | None = None
+        self._rows: list[list[CallRow]] = []
+        """The calls of each step."""
+        self._n_above = 0
+        """How many widgets of steps are above the current thinking and text."""
         self._footer: QHBoxLayout | None = None
         self._status = QLabel()
         self._status.setProperty("kind", "dim")
         self._status.setObjectName(f"thread.status.{turn_id}")
-        self._answer = AnswerView(formulas=formulas, highlighter=highlighter, budget=budget)
-        self._answer.hide()
+        self._answer = self._new_view()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, _BOTTOM_MARGIN)
         self._column.setSpacing(10)
@@ -65,7 +84,7 @@ class AssistantMessage(QWidget):
     @property
     def has_text(self) -> bool:
         """Whether any thinking or answer text has arrived."""
-        return self._think_block is not None or bool(self._answer.markdown)
+        return self._think_block is not None or bool(self._answer.markdown) or bool(self._rows)
 
     def show_status(self, text: str) -> None:
         """Show a status text until the first text arrives."""
@@ -87,8 +106,61 @@ class AssistantMessage(QWidget):
         self._answer.show()
         self._answer.add(text)
 
+    def show_steps(self, steps: Sequence[ToolStep]) -> None:
+        """Show the steps in which tools were called. A new step takes over the thinking and the text shown so far."""
+        for number, step in enumerate(steps):
+            if number == len(self._rows):
+                self._begin_step(step)
+            rows = self._rows[number]
+            for row in rows[len(step.calls) :]:  # a call that the model did not finish
+                row.deleteLater()
+                self._n_above -= 1
+            del rows[len(step.calls) :]
+            for index, record in enumerate(step.calls):
+                if index == len(rows):
+                    rows.append(self._add_call(record))
+                rows[index].show_record(record)
+
+    def _begin_step(self, step: ToolStep) -> None:
+        self.show_status("")
+        if self._think_block is None and step.reasoning:
+            self._require_think_block().append(step.reasoning)
+        if self._think_block is not None:
+            self._think_block.end_thinking()
+            self._n_above += 1
+            self._think_block = None
+        if step.text:
+            view = self._answer
+            if view.markdown:
+                view.finish()
+            else:
+                view.show_whole(step.text)
+            self._column.removeWidget(view)
+            self._add(view, at=self._n_above)
+            self._n_above += 1
+            self._answer = self._new_view()
+            self._column.insertWidget(self._column.indexOf(self._status) + 1, self._answer)
+        self._rows.append([])
+
+    def _add_call(self, record: CallRecord) -> CallRow:
+        number = sum(map(len, self._rows))
+        row = CallRow(self._turn_id, number, self._tool_titles.get(record.call.name, ""))
+        self._add(row, at=self._n_above)
+        self._n_above += 1
+        return row
+
+    def _new_view(self) -> AnswerView:
+        view = AnswerView(formulas=self._formulas, highlighter=self._highlighter, budget=self._budget)
+        view.hide()
+        view.code_saved.connect(self.code_saved)
+        view.dragged.connect(lambda place: self.dragged.emit(view, place))
+        view.parsed.connect(self.parsed)
+        view.jumped.connect(self.jumped)
+        return view
+
     def resume(self, answer: Answer) -> None:
         """Show the partial answer that is being continued."""
+        self.show_steps(answer.steps)
         if answer.reasoning:
             self.write("reasoning", answer.reasoning)
         if answer.text:
@@ -97,6 +169,7 @@ class AssistantMessage(QWidget):
     def end(self, answer: Answer) -> None:
         """Show the final answer, including text that was not streamed to this widget."""
         self.show_status("")
+        self.show_steps(answer.steps)
         if answer.reasoning and self._think_block is None:
             self._require_think_block().append(answer.reasoning)
         if self._think_block is not None:
@@ -110,7 +183,7 @@ class AssistantMessage(QWidget):
             self._add(self._failure_box(answer.error))
         elif answer.ended_without_text:
             self._add(self._failure_box(tr("The model ended without an answer. Try again, or limit its thinking.")))
-        elif not answer.text and not answer.was_cut_off:
+        elif not answer.text and not answer.was_cut_off and not answer.steps:
             self.show_status(tr("Stopped before the answer started."))
         if answer.text or answer.stats.prompt_tokens:
             self._show_statistics(answer)
@@ -130,7 +203,7 @@ class AssistantMessage(QWidget):
     def _require_think_block(self) -> ThinkBlock:
         if self._think_block is None:
             self._think_block = ThinkBlock(self._turn_id)
-            self._add(self._think_block, at=0)
+            self._add(self._think_block, at=self._n_above)
         return self._think_block
 
     def add_actions(self, turn: Turn, intents: TurnIntents) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from PIL import Image
 from PySide6.QtGui import QImage
 
 from qwendesk.chat.incognito_images import IncognitoImages
@@ -81,6 +80,8 @@ def store_image_data(data: bytes, incognito_images: IncognitoImages | None = Non
 
 
 def _png(image: QImage) -> bytes:
+    from PIL import Image
+
     opaque = image.convertToFormat(QImage.Format.Format_RGBA8888)
     data = io.BytesIO()
     size = (opaque.width(), opaque.height())

@@ -180,16 +180,15 @@ class RowFactory(QObject):
     def answer(self, row: Row, width: int, height: int) -> AssistantMessage:
         """Return the widget of an answer, `width` pixels wide, with the first `height` pixels drawn."""
         turn = row.turn
-        answer = AssistantMessage(turn.id, self._formulas, self.highlighter, self._budget)
+        answer = AssistantMessage(turn.id, self._formulas, self.highlighter, self._budget, self._intents.tool_titles)
         answer.setObjectName(f"thread.message.{turn.id}")
         answer.resize(width, 1)
         answer.try_again.connect(lambda: self.try_again.emit(turn.id))
-        view = answer.answer_view
-        view.show_range(0, height)
-        view.code_saved.connect(lambda text, language: ask_to_save_code(self._thread, text, language))
-        view.dragged.connect(lambda place: self.dragged.emit(view, place))
-        view.parsed.connect(lambda: self.parsed.emit(row))
-        view.jumped.connect(lambda y: self.jumped.emit(row, y))
+        answer.answer_view.show_range(0, height)
+        answer.code_saved.connect(lambda text, language: ask_to_save_code(self._thread, text, language))
+        answer.dragged.connect(self.dragged)
+        answer.parsed.connect(lambda: self.parsed.emit(row))
+        answer.jumped.connect(lambda y: self.jumped.emit(row, y))
         if row.is_generating:
             answer.resume(turn.answer)
             return answer

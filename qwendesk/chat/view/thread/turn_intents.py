@@ -63,6 +63,8 @@ class TurnIntents(QObject):
         """Returns True while an answer is generated and nothing can be changed."""
         self.edits: dict[str, EditDraft] = {}
         """Unfinished edits by message id."""
+        self.tool_titles: Mapping[str, str] = {}
+        """What the tools are called, by the names by which the model calls them."""
         self.branches: Mapping[str, tuple[BranchLink, ...]] = {}
         """The branches made at a message, by message id."""
 

@@ -1,0 +1,70 @@
+"""The composer's menu of tools: which the model may call in this chat, and in which folders they may read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.number_format import show_count
+from qwendesk.core.tool_context import ToolChoice
+from qwendesk.core.translation import tr
+from qwendesk.widgets.popups import Menu
+
+
+class ToolsMenu(Menu):
+    chosen = Signal(tuple)
+    """The names of the tools that are on."""
+    folder_asked = Signal()
+    """The user wants to pick a folder."""
+    folder_removed = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer.menu.tools")
+        self.setToolTipsVisible(True)
+        self._choices: tuple[ToolChoice, ...] = ()
+        self._settings = ChatSettings()
+
+    def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings) -> None:
+        """Show all tools, with those that are on checked."""
+        self._choices, self._settings = tuple(choices), settings
+        self.clear()
+        for choice in self._choices:
+            self._add_choice(choice)
+        self.addSeparator()
+        for folder in settings.tool_folders:
+            action = QAction(tr("Remove {0}", Path(folder).name or folder).replace("&", "&&"), self)
+            action.setObjectName(f"composer.tools.folder.{folder}")
+            action.setToolTip(folder)
+            action.triggered.connect(lambda _checked=False, folder=folder: self.folder_removed.emit(folder))
+            self.addAction(action)
+        pick = QAction(tr("Pick a folder to read in…"), self)
+        pick.setObjectName("composer.tools.pick")
+        pick.triggered.connect(self.folder_asked)
+        self.addAction(pick)
+
+    @property
+    def active(self) -> tuple[ToolChoice, ...]:
+        """The tools that are on."""
+        settings = self._settings
+        is_on = {choice: set(choice.names) <= set(settings.tools) for choice in self._choices}
+        return tuple(each for each in self._choices if is_on[each] and (settings.tool_folders or not each.needs_folder))
+
+    def _add_choice(self, choice: ToolChoice) -> None:
+        action = QAction(choice.title, self)
+        action.setObjectName(f"composer.tools.{choice.names[0]}")
+        action.setCheckable(True)
+        action.setChecked(choice in self.active)
+        cost = tr("Takes about {0} tokens of each prompt.", show_count(choice.n_tokens))
+        action.setToolTip(f"{choice.promise} {cost}")
+        action.triggered.connect(lambda checked=False: self._toggle(choice, on=checked))
+        self.addAction(action)
+
+    def _toggle(self, choice: ToolChoice, *, on: bool) -> None:
+        others = tuple(name for name in self._settings.tools if name not in choice.names)
+        self.chosen.emit((*others, *choice.names) if on else others)
+        if on and choice.needs_folder and not self._settings.tool_folders:
+            self.folder_asked.emit()

@@ -1,0 +1,135 @@
+"""A tool call in an answer: its tool, its arguments in short, and what came of it; all of it when it is opened."""
+
+import json
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from qwendesk.core.messages import CallRecord
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.units import show_duration
+from qwendesk.widgets.buttons import ChevronButton, describe, restyle
+from qwendesk.widgets.text_pane import TextPane
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
+
+_INSET = 14
+_MOST_SHORT = 60
+"""Characters of the arguments in the header."""
+_MOST_RESULT = 32
+"""Characters of a result that is shown in the header as it is."""
+_MOST_OPENED = 20_000
+"""Characters of a result that is opened."""
+
+
+class CallRow(QFrame):
+    """One call, from the first word of it that the model writes."""
+
+    def __init__(self, turn_id: int, number: int, title: str) -> None:
+        """`title` is what the tool is called; "" shows the name by which the model calls it."""
+        super().__init__()
+        self._title = title
+        self._record: CallRecord | None = None
+        self.setProperty("kind", "thought")
+        self.setObjectName(f"thread.call.{turn_id}.{number}")
+        self._header = ChevronButton(kind="thought", icon_name="tool", size=18)
+        self._header.setCheckable(True)
+        self._header.setCursor(Qt.CursorShape.PointingHandCursor)
+        describe(self._header, f"thread.call.open.{turn_id}.{number}", tr("Tool call"), tr("Show or hide the call"))
+        self._header.toggled.connect(self._arrange)
+        self._outcome = QLabel()
+        self._outcome.setObjectName(f"thread.call.outcome.{turn_id}.{number}")
+        self._outcome.setProperty("kind", "dim")
+        self._outcome.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._body = TextPane()
+        self._body.setObjectName(f"thread.call.text.{turn_id}.{number}")
+        self._body.setAccessibleName(tr("Call and result"))
+        self._body_box = QWidget()
+        box = QVBoxLayout(self._body_box)
+        box.setContentsMargins(_INSET, 0, _INSET, 14)
+        box.addWidget(self._body)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._header)
+        column.addWidget(self._body_box)
+        inside = QHBoxLayout(self._header)
+        inside.setContentsMargins(0, 0, 34, 0)
+        inside.addStretch(1)
+        inside.addWidget(self._outcome)
+        app_theme().changed.connect(self._arrange)
+        self._arrange()
+
+    @property
+    def record(self) -> CallRecord | None:
+        return self._record
+
+    def set_open(self, *, opened: bool) -> None:
+        self._header.setChecked(opened)
+
+    def show_record(self, record: CallRecord) -> None:
+        """Show the call as it is now."""
+        if record == self._record:
+            return
+        self._record = record
+        title = self._title or record.call.name or tr("Unreadable call")
+        short = short_arguments(record.call.arguments_json)
+        outcome = outcome_text(record)
+        self._header.setText(f" {title}{'   ' if short else ''}{short}".replace("&", "&&"))
+        self._outcome.setText(outcome)
+        restyle(self._outcome, "tone", "bad" if record.error else "")
+        self._header.setAccessibleName(f"{title} {short}: {outcome}")
+        self._arrange()
+
+    def _arrange(self) -> None:
+        is_open = self._header.isChecked()
+        self._header.show_chevron("down" if is_open else "right")
+        self._body_box.setVisible(is_open)
+        if is_open and self._record is not None:
+            theme = current_theme()
+            self._body.document().setDefaultFont(theme.font(13))
+            self._body.setTextColor(theme.color("text_dim"))
+            self._body.setPlainText(opened_text(self._record))
+            self._body.fit_height()
+
+
+def short_arguments(arguments_json: str) -> str:
+    """Return the values of the arguments on one line. The JSON may be incomplete."""
+    arguments = _decoded(arguments_json)
+    values = [value if isinstance(value, str) else json.dumps(value) for value in arguments.values()]
+    line = " ".join(", ".join(values).split())
+    return line if len(line) <= _MOST_SHORT else f"{line[:_MOST_SHORT]}…"
+
+
+def outcome_text(record: CallRecord) -> str:
+    """Return what came of a call in a few words, with how long it took."""
+    if not record.is_done:
+        return tr("Running…")
+    if record.error:
+        return tr("Failed")
+    lines = record.result.splitlines()
+    is_short = len(lines) == 1 and len(lines[0]) <= _MOST_RESULT
+    text = lines[0] if is_short else tr_n("{0} line", "{0} lines", len(lines))
+    return f"{text}   {_seconds(record.elapsed_s)}"
+
+
+def opened_text(record: CallRecord) -> str:
+    """Return the arguments, each on its line, then the result or the error."""
+    arguments = _decoded(record.call.arguments_json)
+    lines = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in arguments.items()]
+    outcome = record.error or record.result
+    if len(outcome) > _MOST_OPENED:
+        outcome = f"{outcome[:_MOST_OPENED]}…"
+    return "\n".join(lines) + ("\n\n" if lines and outcome else "") + outcome
+
+
+def _seconds(seconds: float) -> str:
+    return show_duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def _decoded(arguments_json: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(arguments_json or "{}")
+    except (ValueError, RecursionError):
+        return {"": arguments_json}
+    return arguments if isinstance(arguments, dict) else {"": arguments}

@@ -1,0 +1,60 @@
+"""Lets the user choose which tools the model may call in the open chat, and in which folders they may read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject
+
+from qwendesk.chat.service import ChatService
+from qwendesk.chat.view.composer.composer import Composer
+from qwendesk.chat.view.thread.turn_intents import TurnIntents
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.tool_context import ToolChoice
+from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.widgets.bind import bind_field
+from qwendesk.widgets.file_dialogs import ask_for_folder
+
+
+class ToolPicker(QObject):
+    """Connects the composer's menu of tools with the settings of the chat."""
+
+    def __init__(self, composer: Composer, intents: TurnIntents, chat: ChatService) -> None:
+        super().__init__(composer)
+        self._composer, self._intents, self._chat = composer, intents, chat
+        self._choices: Sequence[ToolChoice] = ()
+        self._report: LoadReport | None = None
+        composer.tools_chosen.connect(lambda names: self._change(tools=tuple(names)))
+        composer.tool_folder_asked.connect(self._ask_for_folder)
+        composer.tool_folder_removed.connect(self._remove_folder)
+        bind_field(self, chat.state, lambda state: state.settings, self._show)
+
+    def show_choices(self, choices: Sequence[ToolChoice], titles: Mapping[str, str]) -> None:
+        """Offer these tools; `titles` are their names for the user, by those for the model."""
+        self._choices, self._intents.tool_titles = choices, titles
+        self._show()
+
+    def show_report(self, report: LoadReport | None) -> None:
+        self._report = report
+        self._show()
+
+    def _show(self, _settings: ChatSettings | None = None) -> None:
+        self._composer.show_tools(self._choices, self._chat.settings, self._report)
+
+    def _change(self, **changes: Any) -> None:
+        self._chat.change_settings(msgspec.structs.replace(self._chat.settings, **changes))
+
+    def _ask_for_folder(self) -> None:
+        title = tr("Pick a folder in which the model may read")
+        ask_for_folder(self._composer, "composer.tools.dialog", title, self._add_folder)
+
+    def _add_folder(self, folder: str) -> None:
+        """Take a folder, and switch on the tools that read in it."""
+        settings = self._chat.settings
+        reading = tuple(name for choice in self._choices if choice.needs_folder for name in choice.names)
+        tools = (*settings.tools, *(name for name in reading if name not in settings.tools))
+        self._change(tools=tools, tool_folders=tuple(dict.fromkeys((*settings.tool_folders, folder))))
+
+    def _remove_folder(self, folder: str) -> None:
+        self._change(tool_folders=tuple(each for each in self._chat.settings.tool_folders if each != folder))
