@@ -59,6 +59,7 @@ bench: environment-test
 	@$(VENV_PYTHON) -m bench.ui_markdown
 	@$(VENV_PYTHON) -m bench.verify
 	@$(VENV_PYTHON) -m bench.store
+	@$(VENV_PYTHON) -m bench.startup
 
 soak: environment-test
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600 -o faulthandler_timeout=4000

@@ -1,5 +1,6 @@
 """Entry point of the window, the commands and the two helper processes. Each is imported only when it is needed."""
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from qwendesk.cli.main import main as run_command
 
         return run_command(given)
+    gc.disable()  # until the window is drawn (app/collector.py): importing and building it makes no garbage
     from qwendesk.app.main import main as open_window
 
     return open_window(given)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from PIL import Image
 
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.core.errors import BadRequest
@@ -116,6 +115,8 @@ def _with_bytes(part: ImagePart, in_memory: IncognitoImages) -> ImagePart:
 
 def _scaled_png(part: ImagePart, data: bytes | None = None) -> bytes:
     """Return the image as PNG, scaled to `longest_side`. Raises BadRequest."""
+    from PIL import Image
+
     decoded = decode_image(Path(part.path), data, longest_side=part.longest_side)
     facts = decoded.facts
     png = io.BytesIO()

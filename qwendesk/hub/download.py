@@ -1,12 +1,13 @@
 """Downloads one file from the Hub: resumes, retries, verifies, and gives it its final name only if it is correct."""
 
+from __future__ import annotations
+
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-import httpx2
 import msgspec
 
 from qwendesk.core.file_lock import locked
@@ -26,6 +27,9 @@ from qwendesk.hub.download_part import (
 )
 from qwendesk.hub.network import HubError, Network, bad_answer_error, no_connection_error, status_error
 from qwendesk.hub.remote import Location, RemoteFile
+
+if TYPE_CHECKING:
+    import httpx2
 
 _SPACE_CHECK_BYTES = 64 * 1024**2
 _FRESH_STARTS = 2
@@ -176,6 +180,8 @@ class _Download:
 
     def _fetch_some(self, part: PartFile, client: httpx2.Client) -> None:
         """Fetch over one connection. Raises _Retry if it breaks before the file is complete."""
+        import httpx2
+
         try:
             self._stream(part, client, self._locate(client))
         except httpx2.TransportError as error:

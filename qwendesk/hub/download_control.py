@@ -1,16 +1,21 @@
 """Stops running downloads, limits their speed and decides how often they are tried again."""
 
+from __future__ import annotations
+
 import socket
 import sys
 import threading
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import httpx2
 import msgspec
 
 from qwendesk.core.translation import tr
 from qwendesk.hub.network import HubError
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from qwendesk.core.translation import tr
-from qwendesk.hub.network import CONNECT_S, Network, offline_error
+from qwendesk.hub.network import CONNECT_S, Network, never_cut, offline_error
 
 # Must be imported after network.py, which sets environment variables that the library reads at import.
 from huggingface_hub import close_session, constants, set_client_factory  # isort: skip
@@ -18,11 +18,6 @@ _LONGEST_ANSWER_S = 120.0
 """Limit against servers that keep sending small pieces forever."""
 _MAX_REDIRECTS = 5
 _CHANGED_HEADERS = ("content-encoding", "content-length", "link", "transfer-encoding")
-
-
-def never_cut() -> bool:
-    """Return False: the default `is_cut`, for a network whose settings don't change."""
-    return False
 
 
 def new_client(

@@ -1,20 +1,23 @@
-"""The class Hub, which looks up repositories and files on the Hub with huggingface_hub."""
+"""The class Hub, which looks up repositories and files on the Hub with huggingface_hub.
+
+The library and its HTTP client are imported when the first Hub is made: that takes a tenth of a second of the start.
+"""
+
+from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import httpx2
 import msgspec
 
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr
-from qwendesk.hub.http_client import never_cut, new_client, use_in_library
-from qwendesk.hub.network import HubError, Network, bad_answer_error, hub_errors, offline_error, status_error
+from qwendesk.hub.network import HubError, Network, bad_answer_error, hub_errors, never_cut, offline_error, status_error
 
-# Must be imported after network.py, which sets environment variables that the library reads at import.
-from huggingface_hub import HfApi, ModelInfo, hf_hub_url  # isort: skip
-from huggingface_hub.hf_api import RepoFile  # isort: skip
+if TYPE_CHECKING:
+    import httpx2
+    from huggingface_hub import ModelInfo
 
 _PATHS_AT_ONCE = 100
 _MAX_FILES = 2000
@@ -67,6 +70,10 @@ class Hub:
 
     def __init__(self, network: Network | None = None, is_cut: Callable[[], bool] = never_cut) -> None:
         """`is_cut` returns True once no more requests are allowed; answers to running requests are then dropped."""
+        from huggingface_hub import HfApi
+
+        from qwendesk.hub.http_client import use_in_library
+
         self.network = network or Network()
         self._is_cut = is_cut
         use_in_library(self.network, is_cut)
@@ -84,6 +91,8 @@ class Hub:
 
     def file(self, repo: str, path: str, revision: str = "main") -> RemoteFile:
         """Return one file of `repo`, of any kind."""
+        import httpx2
+
         info = self._info(repo, revision)
         found = self._paths(info, repo, [path])
         if not found:
@@ -102,6 +111,8 @@ class Hub:
 
     def locate(self, file: RemoteFile, client: httpx2.Client) -> Location:
         """Return where the bytes of `file` are. Follows redirects only within the endpoint, which gets the token."""
+        from huggingface_hub import hf_hub_url
+
         url = hf_hub_url(file.repo, file.path, revision=file.revision, endpoint=self.network.endpoint)
         for _ in range(5):
             answer = client.head(url, headers=self.headers_for(url), follow_redirects=False)
@@ -139,6 +150,8 @@ class Hub:
 
     def client(self) -> httpx2.Client:
         """Return a client to fetch bytes with; the caller closes it."""
+        from qwendesk.hub.http_client import new_client
+
         return new_client(self.network, self._is_cut)
 
     def _info(self, repo: str, revision: str) -> ModelInfo:
@@ -184,6 +197,8 @@ class FixedAddresses:
         self._address_of = dict(address_of)
 
     def client(self) -> httpx2.Client:
+        from qwendesk.hub.http_client import new_client
+
         return new_client(self.network, self._is_cut)
 
     def locate(self, file: RemoteFile, client: httpx2.Client) -> Location:
@@ -206,6 +221,8 @@ def size_in(answer: httpx2.Response, *names: str) -> int | None:
 
 def _remote_files(repo: str, info: ModelInfo, asked: Sequence[str], answers: Iterable[object]) -> list[RemoteFile]:
     """Return the answers that are files in `asked`. Raises for values of a wrong type."""
+    from huggingface_hub.hf_api import RepoFile
+
     found = [
         {
             "repo": repo,

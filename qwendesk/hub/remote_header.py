@@ -1,12 +1,17 @@
 """Reads the header of a GGUF file on the Hub by range requests, before any download."""
 
-import httpx2
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.translation import tr
 from qwendesk.hub.gguf import facts_of
 from qwendesk.hub.network import HubError, bad_answer_error, no_connection_error, status_error
 from qwendesk.hub.remote import Hub, Location, RemoteFile
+
+if TYPE_CHECKING:
+    import httpx2
 
 _LIMIT_BYTES = 80 * 1024**2
 """Limit of all reads together, whatever the header claims: no header is longer than 64 MiB."""
@@ -33,6 +38,8 @@ class RangeSource:
         self.size = file.n_bytes
 
     def read(self, offset: int, length: int) -> bytes:
+        import httpx2
+
         length = min(length, self.size - offset)
         if length <= 0:
             return b""

@@ -11,7 +11,6 @@ from qwendesk.core.observed import Observed, Unsubscribe
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import TokenPlace, delete_token, load_token, save_token, token_place
-from qwendesk.hub.http_client import drop_connections
 from qwendesk.hub.network import HubError, Network, endpoint_from_environment
 from qwendesk.hub.remote import Hub
 from qwendesk.models.protocols import AppOptionsSource
@@ -101,6 +100,8 @@ class NetworkService:
 
     def _set(self, connection: Connection) -> None:
         if connection.is_offline and connection != self.connection:
+            from qwendesk.hub.http_client import drop_connections
+
             drop_connections()
         # Not under the lock, because its holder may be waiting for the keyring.
         self.connections.set(connection)

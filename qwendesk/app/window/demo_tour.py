@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from PIL import Image, ImageDraw
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.chat_state import ChatEvent, TextAdded, TurnEnded
@@ -103,6 +102,8 @@ class DemoTour:
 
 def draw_picture(path: Path) -> Path:
     """Draw a red circle on white, which the demo model can name, save it as PNG, and return `path`."""
+    from PIL import Image, ImageDraw
+
     image = Image.new("RGB", (_PICTURE_SIDE, _PICTURE_SIDE), _WHITE)
     margin = _PICTURE_SIDE // 7
     ImageDraw.Draw(image).ellipse((margin, margin, _PICTURE_SIDE - margin, _PICTURE_SIDE - margin), fill=_RED)
