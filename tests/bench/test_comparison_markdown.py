@@ -36,13 +36,13 @@ def test_prompt_settings_figures_and_answers_are_written() -> None:
             differences=differences("It is blue.", "It is grey."),
         ),
     )
-    comparison = Comparison(prompt="Which colour?\nSay it.", files=("/home/me/sky.png",), columns=COLUMNS)
+    comparison = Comparison(prompt="Which colour?\nSay it.", files=("/pictures/sky.png",), columns=COLUMNS)
 
     text = comparison_markdown(ComparisonState(comparison=comparison, results=results))
 
     assert "> Which colour?\n> Say it." in text
     assert "sky.png" in text
-    assert "/home/me" not in text
+    assert "/pictures" not in text
     assert "| Model | a-Q4_K_M.gguf | b\\|c.gguf |" in text
     assert "| Options |  | temperature=0.2 |" in text
     assert "| tok/s | 20 | 20 |" in text

@@ -171,7 +171,7 @@ class TuneTab(QWidget):
     def _show_run(self) -> None:
         is_running = self._state.is_running
         self._run.setEnabled(is_running or self._chosen is not None)
-        text = tr("Stop") if is_running else tr("Tune, at most {0} min", round(LONGEST_S / 60))
+        text = tr("Stop") if is_running else tr("Tune, at most 3 min")
         tip = tr("Stop and keep what was found") if is_running else tr("Find faster load options for the chosen model")
         self._run.setText(text)
         describe(self._run, "tune.run", text, tip)
