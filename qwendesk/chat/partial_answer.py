@@ -19,11 +19,14 @@ UNREADABLE = "This call could not be read. Write it again, exactly in the form t
 class PartialAnswer:
     """An answer that is generated from its beginning, or continued where it was cut off."""
 
-    def __init__(self, chat_id: str, turn_id: int, node: ChatNode) -> None:
-        """`node` is the answer in the tree; its id, parent, model and options are kept."""
+    def __init__(self, chat_id: str, turn_id: int, node: ChatNode, *, keeps_thinking: bool = False) -> None:
+        """`node` is the answer in the tree; its id, parent, model and options are kept.
+
+        With `keeps_thinking`, its reasoning goes on even if it had ended.
+        """
         self.chat_id = chat_id
         self.turn_id = turn_id
-        self.begun = Begun(node.message.reasoning, node.message.text)
+        self.begun = Begun(node.message.reasoning, node.message.text, keeps_thinking)
         self._node = node
         self._steps = tuple(map(_with_all_done, node.message.steps))
         self._reasoning = [node.message.reasoning] if node.message.reasoning else []
@@ -119,7 +122,8 @@ class PartialAnswer:
         )
 
     def _open_step(self) -> ToolStep:
-        return ToolStep(tuple(self._calls), "".join(self._reasoning), "".join(self._text))
+        seconds = self._seconds_of_reasoning()
+        return ToolStep(tuple(self._calls), "".join(self._reasoning), "".join(self._text), seconds)
 
     def _with_round(self, stats: AnswerStats) -> AnswerStats:
         return after_tools(self._round_stats, stats) if self._round_stats.prompt_tokens else stats

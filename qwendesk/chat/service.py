@@ -224,7 +224,9 @@ class ChatService:
         index, turn = self._find(turn_id)
         question = self._chat.node_of(turn, "question")
         node = tree_edits.reasoning_alone(self._chat.node_of(turn, "answer"))
-        return await self._answer(question, node, kept=index, adjust=request.without_breaking_loops)
+        return await self._answer(
+            question, node, kept=index, adjust=request.without_breaking_loops, keeps_thinking=True
+        )
 
     async def resume(self, turn_id: int) -> Turn:
         """Continue the last answer where it was stopped or cut off, even inside its reasoning."""
@@ -311,7 +313,9 @@ class ChatService:
         question = tree_edits.new_question(parent_id, message)
         return await self._answer(question, tree_edits.new_answer(question.id), kept=kept)
 
-    async def _answer(self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None) -> Turn:
+    async def _answer(
+        self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None, **partial_options: bool
+    ) -> Turn:
         """Generate the answer `node`, or the rest of it.
 
         The turns after the first `kept` were replaced; None if no turn was.
@@ -322,7 +326,7 @@ class ChatService:
             chat.settings = msgspec.structs.replace(chat.settings, model=report.options.model)
         chat.put(question, save=False)
         chat.put(node, save=False)
-        partial = PartialAnswer(chat.id, chat.turn_id(question.id), node)
+        partial = PartialAnswer(chat.id, chat.turn_id(question.id), node, keeps_thinking=keeps_thinking)
         generator = self._generator = AnswerGenerator(
             partial, self._client, self._models, self._saver, self._subscribers.notify, self.active_incognito_images,
             None if self.is_incognito else self._states, self._tools,

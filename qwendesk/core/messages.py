@@ -76,6 +76,8 @@ class ToolStep(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: tuple[CallRecord, ...]
     reasoning: str = ""
     text: str = ""
+    thought_s: float = 0.0
+    """Seconds of reasoning; they are part of the answer's."""
 
     @property
     def messages(self) -> "tuple[Message, ...]":

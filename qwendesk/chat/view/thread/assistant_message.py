@@ -126,7 +126,7 @@ class AssistantMessage(QWidget):
         if self._think_block is None and step.reasoning:
             self._require_think_block().append(step.reasoning)
         if self._think_block is not None:
-            self._think_block.end_thinking()
+            self._think_block.end_thinking(step.thought_s)
             self._n_above += 1
             self._think_block = None
         if step.text:
@@ -173,7 +173,9 @@ class AssistantMessage(QWidget):
         if answer.reasoning and self._think_block is None:
             self._require_think_block().append(answer.reasoning)
         if self._think_block is not None:
-            self._think_block.end_thinking(answer.thought_s, answer.stats.reasoning_tokens)
+            before_s = sum(step.thought_s for step in answer.steps)
+            n_tokens = 0 if answer.steps else answer.stats.reasoning_tokens  # of all thinking together
+            self._think_block.end_thinking(max(0.0, answer.thought_s - before_s), n_tokens)
         if answer.text and not self._answer.markdown:
             self._answer.show()
             self._answer.show_whole(answer.text)

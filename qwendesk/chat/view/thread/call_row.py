@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.messages import CallRecord
 from qwendesk.core.translation import tr, tr_n
@@ -14,9 +14,11 @@ from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _INSET = 14
+_BESIDE_ICON, _BESIDE_CHEVRON = 40, 34
+"""Pixels that the header's icon and chevron take at its two ends."""
 _MOST_SHORT = 60
 """Characters of the arguments in the header."""
-_MOST_RESULT = 32
+_MOST_RESULT = 48
 """Characters of a result that is shown in the header as it is."""
 _MOST_OPENED = 20_000
 """Characters of a result that is opened."""
@@ -37,10 +39,10 @@ class CallRow(QFrame):
         self._header.setCursor(Qt.CursorShape.PointingHandCursor)
         describe(self._header, f"thread.call.open.{turn_id}.{number}", tr("Tool call"), tr("Show or hide the call"))
         self._header.toggled.connect(self._arrange)
-        self._outcome = QLabel()
+        self._name, self._arguments, self._outcome = QLabel(), QLabel(), QLabel()
+        self._arguments.setProperty("kind", "dim")
         self._outcome.setObjectName(f"thread.call.outcome.{turn_id}.{number}")
         self._outcome.setProperty("kind", "dim")
-        self._outcome.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._body = TextPane()
         self._body.setObjectName(f"thread.call.text.{turn_id}.{number}")
         self._body.setAccessibleName(tr("Call and result"))
@@ -54,9 +56,13 @@ class CallRow(QFrame):
         column.addWidget(self._header)
         column.addWidget(self._body_box)
         inside = QHBoxLayout(self._header)
-        inside.setContentsMargins(0, 0, 34, 0)
-        inside.addStretch(1)
-        inside.addWidget(self._outcome)
+        inside.setContentsMargins(_BESIDE_ICON, 0, _BESIDE_CHEVRON, 0)
+        inside.setSpacing(10)
+        for label, stretch in ((self._name, 0), (self._arguments, 1), (self._outcome, 0)):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            inside.addWidget(label, stretch)
+        self._arguments.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         app_theme().changed.connect(self._arrange)
         self._arrange()
 
@@ -75,7 +81,8 @@ class CallRow(QFrame):
         title = self._title or record.call.name or tr("Unreadable call")
         short = short_arguments(record.call.arguments_json)
         outcome = outcome_text(record)
-        self._header.setText(f" {title}{'   ' if short else ''}{short}".replace("&", "&&"))
+        self._name.setText(title)
+        self._arguments.setText(short)
         self._outcome.setText(outcome)
         restyle(self._outcome, "tone", "bad" if record.error else "")
         self._header.setAccessibleName(f"{title} {short}: {outcome}")
@@ -83,6 +90,9 @@ class CallRow(QFrame):
 
     def _arrange(self) -> None:
         is_open = self._header.isChecked()
+        font = current_theme().font(13)
+        font.setBold(True)
+        self._name.setFont(font)
         self._header.show_chevron("down" if is_open else "right")
         self._body_box.setVisible(is_open)
         if is_open and self._record is not None:

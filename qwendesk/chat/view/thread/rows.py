@@ -186,7 +186,7 @@ class RowFactory(QObject):
         answer.try_again.connect(lambda: self.try_again.emit(turn.id))
         answer.answer_view.show_range(0, height)
         answer.code_saved.connect(lambda text, language: ask_to_save_code(self._thread, text, language))
-        answer.dragged.connect(self.dragged)
+        answer.dragged.connect(self.dragged.emit)
         answer.parsed.connect(lambda: self.parsed.emit(row))
         answer.jumped.connect(lambda y: self.jumped.emit(row, y))
         if row.is_generating:

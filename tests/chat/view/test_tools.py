@@ -1,0 +1,134 @@
+"""Tools in the window: chosen in the message field, their calls rows in the answer."""
+
+import msgspec
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.chat.view.thread.call_row import CallRow, opened_text, outcome_text, short_arguments
+from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import Generate, LoadReport
+from qwendesk.widgets.text_pane import TextPane
+from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
+from tests.window_desk import Desk
+
+CALCULATE = ToolCall("calculate", '{"expression": "6 * 7"}')
+TEMPLATE = msgspec.structs.replace(DEMO_REPORT.template, tools=True, call_dialect="xml")
+
+
+async def load(desk: Desk) -> None:
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=TEMPLATE)
+    assert isinstance(await desk.parts.engine.load(LoadOptions(model="/models/with-tools.gguf")), LoadReport)
+
+
+def choose(desk: Desk, tool: str) -> None:
+    """Click an entry of the menu of tools."""
+    menu = desk.window.findChild(ToolsMenu)
+    action = menu.findChild(QAction, f"composer.tools.{tool}")
+    assert action is not None
+    action.trigger()
+
+
+def button(desk: Desk) -> QPushButton:
+    return desk.find("composer.tools", QPushButton)
+
+
+def rows(desk: Desk) -> list[CallRow]:
+    return desk.message(1).findChildren(CallRow)
+
+
+async def test_chosen_tools_are_offered_to_the_model(desk: Desk) -> None:
+    await load(desk)
+    assert button(desk).text().strip() == "Tools"
+    choose(desk, "calculate")
+    choose(desk, "current_time")
+    assert button(desk).text().strip() == "Tools: 2"
+    choose(desk, "calculate")
+    assert button(desk).text().strip() == "Tools: 1"
+    desk.client.answers = [ScriptedAnswer(text="Late.")]
+
+    await desk.ask("How late is it?")
+
+    [request] = [each for each in desk.client.requests if isinstance(each, Generate)]
+    assert len(request.tools_json) == 1
+    assert "current_time" in request.tools_json[0]
+
+
+async def test_model_without_calls_says_so(desk: Desk) -> None:
+    await desk.load_demo()
+    assert not button(desk).isEnabled()
+    assert "no tool calls" in button(desk).toolTip()
+
+
+async def test_folder_switches_reading_on_and_off(desk: Desk, tmp_path) -> None:
+    await load(desk)
+    picker = desk.window.chat_page.tool_picker
+    picker._add_folder(str(tmp_path))
+    assert button(desk).text().strip() == "Tools: 1"
+    assert desk.parts.chat.settings.tools == ("list_files", "search_files", "read_file")
+    menu = desk.window.findChild(ToolsMenu)
+    remove = menu.findChild(QAction, f"composer.tools.folder.{tmp_path}")
+    assert remove is not None
+    assert remove.text() == f"Remove {tmp_path.name}"
+    remove.trigger()
+    assert button(desk).text().strip() == "Tools", "without a folder there is nothing to read"
+
+
+async def test_answer_shows_thinking_calls_and_text_in_order(desk: Desk) -> None:
+    await load(desk)
+    choose(desk, "calculate")
+    desk.client.answers = [
+        ScriptedAnswer(reasoning="I calculate.", text="One moment.", calls=(CALCULATE,)),
+        ScriptedAnswer(reasoning="There it is.", text="It is **42**."),
+    ]
+    await desk.ask("6 * 7?")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == "It is **42**.")
+
+    def order() -> list[str]:
+        message = desk.message(1)
+        widgets = [each for each in message.children() if isinstance(each, QWidget) and each.isVisible()]
+        widgets.sort(key=lambda widget: widget.y())
+        return [type(widget).__name__ for widget in widgets]
+
+    expected = ["ThinkBlock", "AnswerView", "CallRow", "ThinkBlock", "AnswerView"]
+    await desk.until(lambda: order()[:5] == expected)
+    [row] = rows(desk)
+    assert desk.text_of("thread.call.outcome.1.0").startswith("42")
+    assert [label.text() for label in row.findChildren(QLabel)][:2] == ["Calculator", "6 * 7"]
+
+    closed = row.height()
+    desk.click("thread.call.open.1.0")
+    await desk.until(lambda: row.height() > closed)
+    assert desk.find("thread.call.text.1.0", TextPane).toPlainText() == "expression: 6 * 7\n\n42"
+
+
+async def test_stored_answer_shows_the_same(desk: Desk) -> None:
+    await load(desk)
+    choose(desk, "calculate")
+    desk.client.answers = [ScriptedAnswer(text="Hm.", calls=(CALCULATE,)), ScriptedAnswer(text="42.")]
+    await desk.ask("6 * 7?")
+    tree, settings, chat_id = desk.parts.chat.tree, desk.parts.chat.settings, desk.parts.chat.chat_id
+    desk.parts.chat.new_chat()
+    desk.parts.chat.open(chat_id, tree, settings)
+    await desk.until(lambda: desk.has("thread.call.1.0"))
+    assert desk.message(1).answer_view.markdown == "42."
+    assert [row.record.result for row in rows(desk) if row.record] == ["42"]
+
+
+def test_outcomes_are_said_in_a_few_words() -> None:
+    done = CallRecord(CALCULATE, is_done=True, result="42", elapsed_s=0.04)
+    assert outcome_text(CallRecord(CALCULATE)) == "Running…"
+    assert outcome_text(done) == "42   0.0 s"
+    assert outcome_text(msgspec.structs.replace(done, result="a\nb", elapsed_s=75)) == "2 lines   1 min 15 s"
+    assert outcome_text(msgspec.structs.replace(done, result="", error="No.")) == "Failed"
+    assert opened_text(done) == "expression: 6 * 7\n\n42"
+    assert opened_text(msgspec.structs.replace(done, result="", error="No.")) == "expression: 6 * 7\n\nNo."
+
+
+def test_arguments_are_short_also_while_they_are_written() -> None:
+    assert short_arguments('{"path": "a/b.txt", "line": 3}') == "a/b.txt, 3"
+    assert short_arguments('{"path": "a/b') == '{"path": "a/b'
+    assert short_arguments("") == ""
+    assert short_arguments("[1]") == "[1]"
+    assert len(short_arguments('{"text": "' + "long " * 50 + '"}')) == 61
