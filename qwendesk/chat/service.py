@@ -224,9 +224,7 @@ class ChatService:
         index, turn = self._find(turn_id)
         question = self._chat.node_of(turn, "question")
         node = tree_edits.reasoning_alone(self._chat.node_of(turn, "answer"))
-        return await self._answer(
-            question, node, kept=index, adjust=request.without_breaking_loops, keeps_thinking=True
-        )
+        return await self._answer(question, node, index, request.without_breaking_loops, keeps_thinking=True)
 
     async def resume(self, turn_id: int) -> Turn:
         """Continue the last answer where it was stopped or cut off, even inside its reasoning."""
@@ -314,8 +312,9 @@ class ChatService:
         return await self._answer(question, tree_edits.new_answer(question.id), kept=kept)
 
     async def _answer(
-        self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None, **partial_options: bool
-    ) -> Turn:
+        self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None, *,
+        keeps_thinking: bool = False,
+    ) -> Turn:  # fmt: skip
         """Generate the answer `node`, or the rest of it.
 
         The turns after the first `kept` were replaced; None if no turn was.

@@ -57,6 +57,8 @@ class Begun(msgspec.Struct, frozen=True):
 
     reasoning: str = ""
     text: str = ""
+    keeps_thinking: bool = False
+    """Whether the reasoning goes on even if it had ended. The engine then goes by the text, not by its tokens."""
 
     @property
     def is_empty(self) -> bool:

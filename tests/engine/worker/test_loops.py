@@ -112,6 +112,25 @@ def test_continued_thinking_gets_the_reasoning_alone(monkeypatch: pytest.MonkeyP
     session.close()
 
 
+def test_thinking_continues_after_a_stop_right_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine knows the tokens of that answer, with the end of the thinking. The text goes before them."""
+    session = loaded(speculative="lookup")
+    whole = ask(session, [user(QUESTION)], greedy())
+    alarm_at(monkeypatch, 6, "reasoning")
+    # After this closing text, the answer begins with white space, which isn't sent before a word follows.
+    stopped = ask(session, [user(QUESTION)], greedy(thinking_close="\n</think>", max_tokens=7))
+    assert stopped.stats.reasoning_looped
+    assert not stopped.text
+    begun = p.Begun(reasoning=stopped.reasoning)
+    answered = ask(session, [user(QUESTION)], greedy(break_loops=False), begun=begun)
+    assert answered.text
+    assert not answered.reasoning, "Continue goes on with the answer"
+    begun = p.Begun(reasoning=stopped.reasoning, keeps_thinking=True)
+    rest = ask(session, [user(QUESTION)], greedy(break_loops=False), begun=begun)
+    assert (stopped.reasoning + rest.reasoning, rest.text) == (whole.reasoning, whole.text)
+    session.close()
+
+
 def test_an_answer_ends_with_the_token_that_completes_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     session = loaded(speculative="lookup")
     whole = ask(session, [user(QUESTION)], greedy())
