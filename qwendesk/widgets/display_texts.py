@@ -103,6 +103,14 @@ def stats_tooltip(answer: Answer) -> str:
             stats.prompt_tokens,
             show_count(stats.reread_tokens),
         ),
+        tr_n(
+            "After tools: read {0} token in {1}",
+            "After tools: read {0} tokens in {1}",
+            stats.after_tools_tokens,
+            _duration(stats.after_tools_s),
+        )
+        if stats.tool_rounds
+        else "",
         _drafts_line(stats),
         tr_n("Pictures: {0} token", "Pictures: {0} tokens", stats.image_tokens) if stats.image_tokens else "",
         stop_text(answer.stop_reason),

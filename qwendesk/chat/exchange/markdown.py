@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.messages import CallRecord, DocumentPart, ToolStep
 from qwendesk.core.units import show_duration
 
 
@@ -22,6 +23,8 @@ def export_markdown(chat: ExchangedChat, *, with_reasoning: bool) -> str:
 
 def _message(node: ChatNode, *, with_reasoning: bool) -> list[str]:
     parts = [f"## {speaker(node)}"]
+    for step in node.message.steps:
+        parts += _step(step, with_reasoning=with_reasoning)
     if with_reasoning and node.message.reasoning.strip():
         lines = (reasoning_heading(node), "", *node.message.reasoning.strip().splitlines())
         parts.append("\n".join(f"> {line}".rstrip() for line in lines))
@@ -32,6 +35,23 @@ def _message(node: ChatNode, *, with_reasoning: bool) -> list[str]:
     if node.error:
         parts.append(f"*({_one_line(node.error)})*")
     return parts
+
+
+def _step(step: ToolStep, *, with_reasoning: bool) -> list[str]:
+    parts = []
+    if with_reasoning and step.reasoning.strip():
+        parts.append("\n".join(f"> {line}".rstrip() for line in ("Thought", "", *step.reasoning.strip().splitlines())))
+    if step.text.strip():
+        parts.append(step.text.strip())
+    for record in step.calls:
+        outcome = DocumentPart(call_heading(record), record.error or record.result)
+        parts.append(outcome.quoted().strip())
+    return parts
+
+
+def call_heading(record: CallRecord) -> str:
+    """Return a tool call on one line."""
+    return f"Tool {record.call.name} {_one_line(record.call.arguments_json)}"
 
 
 def speaker(node: ChatNode) -> str:

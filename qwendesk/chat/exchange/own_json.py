@@ -168,8 +168,8 @@ def _clean(summary: ChatSummary) -> ChatSummary:
         title=" ".join(summary.title.split())[:500],
         created_s=_time(summary.created_s),
         changed_s=_time(summary.changed_s),
-        # The path of a model on another PC must not be loaded here.
-        settings=msgspec.structs.replace(summary.settings, model=""),
+        # A file from outside must not choose the model that is loaded here, nor what tools may do and read.
+        settings=msgspec.structs.replace(summary.settings, model="", tools=(), tool_folders=()),
     )
 
 

@@ -9,10 +9,11 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
-from qwendesk.chat.exchange.markdown import reasoning_heading, speaker
+from qwendesk.chat.exchange.markdown import call_heading, reasoning_heading, speaker
 from qwendesk.chat.exchange.pictures import data_url, picture_bytes
 from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.messages import ToolStep
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
@@ -53,7 +54,7 @@ def export_web_page(chat: ExchangedChat) -> str:
 
 
 def _message(node: ChatNode) -> str:
-    parts = [f"<header>{html.escape(speaker(node))}</header>"]
+    parts = [f"<header>{html.escape(speaker(node))}</header>", *map(_step, node.message.steps)]
     if node.message.reasoning.strip():
         thought = html.escape(node.message.reasoning.strip()).replace("\n", "<br>\n")
         parts.append(f"<details><summary>{html.escape(reasoning_heading(node))}</summary>{thought}</details>")
@@ -69,6 +70,18 @@ def _message(node: ChatNode) -> str:
     if node.error:
         parts.append(f"<p><em>{html.escape(node.error)}</em></p>")
     return f'<article class="{"answer" if node.is_answer else "you"}">{"".join(parts)}</article>'
+
+
+def _step(step: ToolStep) -> str:
+    parts = []
+    if step.reasoning.strip():
+        parts.append(f"<details><summary>Thought</summary>{_plain(step.reasoning.strip())}</details>")
+    if step.text.strip():
+        parts.append(_markdown().render(step.text))
+    for record in step.calls:
+        heading, outcome = html.escape(call_heading(record)), html.escape(record.error or record.result)
+        parts.append(f"<details><summary>{heading}</summary><pre>{outcome}</pre></details>")
+    return "".join(parts)
 
 
 def _plain(text: str) -> str:
