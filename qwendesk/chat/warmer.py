@@ -14,6 +14,7 @@ from qwendesk.chat.request import model_name, question_message, request_messages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large
+from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.messages import DocumentPart, ImagePart, Message
@@ -56,10 +57,12 @@ class Warmer:
         states: StateFiles,
         is_on: Callable[[], bool],
         *,
+        tools: ChatTools | None = None,
         on_battery: Callable[[], bool] = runs_on_battery,
         delay_s: float = _DELAY_S,
     ) -> None:
-        """`is_on` returns whether the user allows it."""
+        """`is_on` returns whether the user allows it; `tools` are those of the chat."""
+        self._tools = tools
         self._client, self._models, self._chat, self._states = client, models, chat, states
         self._is_on, self._on_battery, self._delay_s = is_on, on_battery, delay_s
         self.is_preparing = Observed(False)
@@ -145,7 +148,8 @@ class Warmer:
         owner = "" if self._edit_point() is not None else chat
         self.is_preparing.set(True)
         try:
-            await self._client.warm(messages, self._chat.options(), chat=owner, state_file=file)
+            tools = () if self._tools is None else self._tools.definitions(self._chat.settings)
+            await self._client.warm(messages, self._chat.options(), tools, chat=owner, state_file=file)
         finally:
             self.is_preparing.set(False)
 

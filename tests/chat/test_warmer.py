@@ -12,9 +12,12 @@ from qwendesk.chat.chat_saver import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.warmer import Warmer
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart, TextPart
 from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.toolbox.calculator import CALCULATOR
+from qwendesk.toolbox.service import ToolService
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer
 
 pytestmark = pytest.mark.asyncio
@@ -22,14 +25,17 @@ MODEL = LoadOptions(model=DEMO_REPORT.options.model)
 
 
 class Desk:
-    def __init__(self, folder: Path, saver: NoChatSaver, *, is_on: bool, on_battery: bool) -> None:
+    def __init__(
+        self, folder: Path, saver: NoChatSaver, *, is_on: bool, on_battery: bool, tools: ToolService | None
+    ) -> None:
         self.client = FakeEngineClient()
         self.engine = EngineService(self.client, decide=lambda options, _devices: decided_options(options))
         self.files = StateFiles(self.client, lambda: 10**9, folder)
         self.chat = ChatService(self.client, self.engine, saver, states=self.files)
         self.warmer = Warmer(
-            self.client, self.engine, self.chat, self.files, lambda: is_on, on_battery=lambda: on_battery, delay_s=0.0
-        )
+            self.client, self.engine, self.chat, self.files, lambda: is_on, tools=tools,
+            on_battery=lambda: on_battery, delay_s=0.0,
+        )  # fmt: skip
 
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():  # noqa: ASYNC110 - the state of another object
@@ -51,9 +57,14 @@ class Incognito(NoChatSaver):
 
 @contextlib.asynccontextmanager
 async def desk(
-    folder: Path, saver: NoChatSaver | None = None, *, is_on: bool = True, on_battery: bool = False
+    folder: Path,
+    saver: NoChatSaver | None = None,
+    *,
+    is_on: bool = True,
+    on_battery: bool = False,
+    tools: ToolService | None = None,
 ) -> AsyncIterator[Desk]:
-    made = Desk(folder, saver or NoChatSaver(), is_on=is_on, on_battery=on_battery)
+    made = Desk(folder, saver or NoChatSaver(), is_on=is_on, on_battery=on_battery, tools=tools)
     try:
         yield made
     finally:
@@ -75,6 +86,15 @@ async def test_the_system_prompt_after_a_load(tmp_path: Path) -> None:
         assert (message.role, message.text) == ("system", "Be brief.")
         assert here.client.warmed[0].chat == here.chat.chat_id
         assert here.client.warmed[0].state_file == str(here.files.file_of(here.chat.chat_id))
+
+
+async def test_tools_of_the_chat_stand_in_the_prompt_too(tmp_path: Path) -> None:
+    async with desk(tmp_path, tools=ToolService([CALCULATOR])) as here:
+        here.chat.change_settings(ChatSettings(system_prompt="Be brief.", tools=("calculate",)))
+        await here.engine.load(MODEL)
+        await here.until(lambda: bool(here.client.warmed))
+        [definition] = here.client.warmed[-1].tools_json
+        assert "calculate" in definition
 
 
 async def test_an_empty_chat_without_a_system_prompt_has_nothing_to_process(tmp_path: Path) -> None:
