@@ -17,7 +17,7 @@ import psutil
 from qwendesk.bench.bench_engine import BenchEngine, BenchFailure
 from qwendesk.bench.questions import TEXTS
 from qwendesk.bench.tune_rules import Speed, Trial, best_confirmed, measured, next_candidate
-from qwendesk.bench.tune_space import TuneInput, dimensions, pinned
+from qwendesk.bench.tune_space import PINNED, TuneInput, dimensions, pinned
 from qwendesk.core.benchmarks import SpeedSamples, SpeedTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
@@ -185,7 +185,7 @@ class AutoTune:
         before = self._profiles.changes(model)
         if before:
             self._profiles.save_as(model, tr("Before auto-tune"))
-        self._profiles.save_changes(model, {**before, **found.changes, **state.also_kept})
+        self._profiles.save_changes(model, {**before, **state.also_kept, **found.changes})
         self._profiles.save_as(model, tr("Auto-tuned"))
         self.state.update(is_saved=True)
         await self._reload(model)
@@ -197,7 +197,7 @@ class AutoTune:
         plan = self._latest_plan
         if isinstance(report, LoadFailure) or plan is None:
             return report if isinstance(report, LoadFailure) else None
-        self.state.update(plan=plan)
+        self.state.update(plan=plan, also_kept={key: getattr(plan.options, key) for key in PINNED})
         tests = await self._tests(engine, report.n_ctx)
         if isinstance(tests, BenchFailure):
             return tests
@@ -218,8 +218,9 @@ class AutoTune:
             trial = await self._try(engine, base, changes, tests)
             self.state.update(trials=(*self.state.value.trials, trial), current=None, left_s=self._left_s())
             if not changes and trial.speed is None:
-                return BenchFailure("", trial.why_not)
-        await self._keep_context(engine, options, plan)
+                spills = tr("The model spills with your settings, so their speed means little. End the spill first.")
+                return BenchFailure("", spills if trial.spilled else trial.why_not)
+        await self._keep_context(engine, options)
         return None
 
     async def _try(
@@ -325,8 +326,8 @@ class AutoTune:
             await asyncio.gather(looking, return_exceptions=True)
         await watch.look()
 
-    async def _keep_context(self, engine: BenchEngine, options: LoadOptions, plan: Plan) -> None:
-        """Note which options must be saved with the best ones, so that a load with them has the same context."""
+    async def _keep_context(self, engine: BenchEngine, options: LoadOptions) -> None:
+        """Note which options really must be saved with the best ones: those that the planner would change for them."""
         found = self.state.value.found
         if found is None:
             return
@@ -337,10 +338,9 @@ class AutoTune:
             return
         changed = msgspec.structs.replace(options, **found.changes)
         other = await asyncio.to_thread(self._make_plan, changed, devices)
-        wanted = {key: getattr(plan.options, key) for key in ("n_ctx", "type_k", "type_v", "vision")}
         kept = {
             key: value
-            for key, value in wanted.items()
+            for key, value in self.state.value.also_kept.items()
             if key not in found.changes and (isinstance(other, LoadFailure) or getattr(other.options, key) != value)
         }
         self.state.update(also_kept=kept)

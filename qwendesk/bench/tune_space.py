@@ -10,6 +10,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
 from qwendesk.core.translation import tr, tr_n
 
+PINNED = ("n_ctx", "type_k", "type_v", "vision")
+"""Options that stay as the plan of the user's settings has them, because answers would be worse otherwise."""
 _UBATCHES = (128, 256, 512, 1024, 2048, 4096)
 _EXPERT_STEPS = (-4, -2, -1, 0, 1, 2, 4)
 """Expert layers on the CPU, beyond those of the plan. Fewer need free memory, which the planner may not count on."""
@@ -35,14 +37,8 @@ class TuneInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pinned(requested: LoadOptions, plan: Plan) -> LoadOptions:
-    """Return the user's options with everything decided that would make answers worse if it changed.
-
-    So what is tried has the same context, the same cache and the same place of pictures; the planner decides the rest.
-    """
-    decided = plan.options
-    return msgspec.structs.replace(
-        requested, n_ctx=decided.n_ctx, type_k=decided.type_k, type_v=decided.type_v, vision=decided.vision
-    )
+    """Return the user's options with `PINNED` as in the plan; the planner decides the rest for each candidate."""
+    return msgspec.structs.replace(requested, **{key: getattr(plan.options, key) for key in PINNED})
 
 
 def dimensions(found: TuneInput) -> tuple[Dimension, ...]:

@@ -85,7 +85,7 @@ async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Termina
             return EXIT_NOT_MEASURED
         terminal.write(f"\n{result_sentence(state)}\n")
         if state.found is not None:
-            changes = {**state.found.changes, **state.also_kept}
+            changes = {**state.also_kept, **state.found.changes}
             terminal.write(" ".join(f"--set {key}={_value_text(value)}" for key, value in changes.items()) + "\n")
             if options.save_profile:
                 await service.use()

@@ -193,6 +193,34 @@ async def test_what_the_planner_refuses_is_never_loaded(made_up: Desk, speedy: F
     assert state.found is None
 
 
+async def test_after_a_stop_the_context_is_saved_with_what_was_found(made_up: Desk) -> None:
+    """Whether the planner would shorten it was not asked any more."""
+
+    def stop_when_found(state: TuneState) -> None:
+        if state.found is not None:
+            made_up.tune.stop()
+
+    made_up.tune.state.subscribe(stop_when_found)
+
+    state = await made_up.run(msgspec.structs.replace(DEMO, n_ctx=0))
+    await made_up.tune.use()
+
+    assert state.plan is not None
+    assert made_up.profiles.applied(DEMO).n_threads == 2
+    assert made_up.profiles.changes(DEMO.model)["n_ctx"] == state.plan.options.n_ctx
+
+
+async def test_settings_that_spill_are_not_tuned(made_up: Desk, speedy: FakeBenchClient) -> None:
+    speedy.devices = (*speedy.devices, CARD)
+    speedy.report = msgspec.structs.replace(speedy.report, allocations=(Allocation("CUDA0", weights_bytes=GIB),))
+    made_up.spills = lambda _report: True
+
+    state = await made_up.run()
+
+    assert "spills with your settings" in state.failure
+    assert len(state.trials) == 1
+
+
 async def test_a_run_that_spills_does_not_count(made_up: Desk, speedy: FakeBenchClient) -> None:
     speedy.devices = (*speedy.devices, CARD)
     speedy.report = msgspec.structs.replace(speedy.report, allocations=(Allocation("CUDA0", weights_bytes=GIB),))

@@ -81,7 +81,7 @@ class ColumnAnswer(QWidget):
         self._status = _label(f"{name}.status", "small")
         self._difference = _label(f"{name}.difference", "small")
         self._failure = _label(f"{name}.failure", "error")
-        self._toggle = ChevronButton(kind="quiet")
+        self._toggle = ChevronButton(kind="link")
         self._toggle.clicked.connect(self._on_toggle)
         self._thinking, self._text = AnswerPane(), AnswerPane()
         self._thinking.setAccessibleName(tr("Thinking of column {0}", letter))
