@@ -91,7 +91,7 @@ def _values(body: str) -> Iterator[tuple[str, str]]:
         if end and following and following.start() < end.start():
             # The end belongs to a later parameter: this one's own is missing.
             end = _END_WITHOUT_TAG.search(body, begin.end()) or end
-        yield begin[1], body[begin.end() : end.start() if end else len(body)]
+        yield begin[1], body[begin.end() : end.start()] if end else body[begin.end() :].removesuffix("\n")
         begin = _PARAMETER.search(body, end.end()) if end else None
 
 
