@@ -65,6 +65,7 @@ class GamesView(QObject):
         if self._notice is not None:
             self._notice.destroyed.disconnect(self._forget_notice)
             self._notice.end()
+            self._notice.setParent(None)  # it is deleted later, and there should never be two
             self._notice = None
         if texts is not None:
             self._notice = self._make_notice(texts, state.program)
