@@ -126,7 +126,7 @@ class CompareService:
         state = self._engine.state
         if state.report is not None and all(load == state.requested for load in loads):
             self.state.update(uses_loaded_model=True)
-            await self._answer_with_loaded(question)
+            await self._answer_with_loaded(loads[0], question)
             return
         self._has_own_engine = True
         ended = await self._runs.run(tr("Compare"), lambda engine: self._answer_all(engine, loads, question))
@@ -139,11 +139,12 @@ class CompareService:
         base = requested if as_loaded and requested is not None else await self._options_for(Path(column.model))
         return apply_assignments(base, column.load_changes)
 
-    async def _answer_with_loaded(self, question: Message) -> None:
+    async def _answer_with_loaded(self, load: LoadOptions, question: Message) -> None:
+        """Answer with the chat's engine, as long as it has this model loaded."""
         for index in range(len(self.state.value.results)):
             await self._engine.wait_until_settled()  # it is restarted if it crashed with the column before
             report = self._engine.state.report
-            if report is None:
+            if report is None or self._engine.state.requested != load:
                 self._change(index, phase="failed", failure=tr("The model isn't loaded any more."))
             else:
                 await self._answer(index, self._client, report, question)

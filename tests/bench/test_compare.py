@@ -162,6 +162,23 @@ async def test_what_cannot_be_asked_is_said_in_a_sentence(desk: Desk, comparison
     assert {result.phase for result in state.results} == {"stopped"}
 
 
+async def test_no_other_model_answers_for_the_one_that_was_loaded(desk: Desk) -> None:
+    loads: list[asyncio.Task[object]] = []
+
+    def load_another(state: ComparisonState) -> None:
+        if state.is_running and state.results[0].text and not loads:
+            loads.append(asyncio.ensure_future(desk.engine.load(msgspec.structs.replace(OPTIONS, n_ctx=1024))))
+
+    desk.compare.state.subscribe(load_another)
+
+    state = await desk.ask(column(**HOT | {"max_tokens": "400"}), column())
+
+    assert state.results[0].phase in ("failed", "stopped")
+    assert state.results[1].phase == "failed"
+    assert "isn't loaded any more" in state.results[1].failure
+    await loads[0]
+
+
 async def test_stop_keeps_what_has_arrived_and_leaves_out_the_rest(desk: Desk) -> None:
     def stop_at_first_text(state: ComparisonState) -> None:
         if state.is_running and state.results[0].text:

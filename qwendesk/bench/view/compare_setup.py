@@ -69,6 +69,7 @@ class ColumnSetup(QWidget):
     def column(self) -> Column:
         """Return the column. Raises BadOption for options that don't exist or values that aren't accepted."""
         loading, sampling = split_changes(self._changes.text())
+        seed = int(sampling.pop("seed", self._seed.text() or RANDOM_SEED))
         preset = self._preset.currentData()
         settings = ChatSettings(
             preset=preset if isinstance(preset, str) else "custom",
@@ -77,7 +78,6 @@ class ColumnSetup(QWidget):
             thinking=self._thinking.currentData(),
             overrides=sampling,
         )
-        seed = int(self._seed.text()) if self._seed.text() else RANDOM_SEED
         return Column(model=self.model, load_changes=loading, settings=settings, seed=seed)
 
     def set_choices(self, chosen: str, models: Sequence[ModelChoice], presets: Sequence[PresetChoice]) -> None:

@@ -89,6 +89,7 @@ async def test_columns_are_added_with_the_settings_of_the_last_and_removed(desk:
 
 async def test_the_settings_of_a_column_are_sent(desk: BenchDesk) -> None:
     await open_tab(desk)
+    desk.find("compare.A.options", QLineEdit).setText("seed=9")
     desk.find("compare.B.seed", QLineEdit).setText("7")
     desk.find("compare.B.options", QLineEdit).setText("temperature=0.3; top_k=5")
     thinking = desk.find("compare.B.thinking", QComboBox)
@@ -98,6 +99,7 @@ async def test_the_settings_of_a_column_are_sent(desk: BenchDesk) -> None:
 
     first, second = (each for each in desk.client.requests if isinstance(each, Generate))
     assert first.options.enable_thinking
+    assert first.options.seed == 9
     assert (second.options.seed, second.options.temperature, second.options.top_k) == (7, 0.3, 5)
     assert not second.options.enable_thinking
     assert not first.options.cache_prompt
