@@ -8,7 +8,7 @@ import msgspec
 
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
-from qwendesk.core.units import show_bytes, show_rate, show_tokens
+from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
 from qwendesk.models.purposes import COMFORTABLE_TOK_S, REASONING, SLOWEST_TOK_S, Choice, Purpose, dense_equivalent_b
 from qwendesk.models.ranking import COARSE, Offer
 
@@ -24,6 +24,7 @@ PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
 _THINKING_TOKENS = 2_000
 """Tokens of thinking before a short answer, for the time that it takes."""
 _SLOW_TOK_S = 20.0
+_NO_RAM_BYTES = 512 * MIB
 _SHORT_CONTEXT, _LONG_CHAT, _ADVISED_CONTEXT = 32_768, 100_000, 131_072
 _COARSE = COARSE | {"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"}
 _REPORTED_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
@@ -129,8 +130,10 @@ def _why_quality(choice: Choice, _is_first: bool) -> str:
 def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:
     """Yield what speaks against a choice, what weighs most first. There is always something."""
     fit, quant = choice.quant.fit, choice.quant
-    if fit.is_tight:
-        yield tr("Leaves only {0} of RAM for other programs.", show_bytes(max(fit.free_ram_bytes, 0)))
+    if fit.is_tight and fit.free_ram_bytes < _NO_RAM_BYTES:
+        yield tr("Leaves almost no RAM for other programs. Close them first.")
+    elif fit.is_tight:
+        yield tr("Leaves only {0} of RAM for other programs.", show_bytes(fit.free_ram_bytes))
     if quant.likely_tok_s and quant.likely_tok_s < _SLOW_TOK_S and (fit.kind != "vram" or choice.purpose != "long"):
         minutes = max(round(_THINKING_TOKENS / quant.likely_tok_s / 60), 1)
         yield tr_n(

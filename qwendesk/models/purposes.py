@@ -4,7 +4,8 @@ Pure rules over the offers. Each model gets the quant that serves the purpose be
 
 - Fast: the model with 3B active weights, or the largest small one that fits (default_model.py).
 - Deep: the highest published figure for reasoning, of the models that generate at least 10 tok/s here.
-- Long: the longest context, wholly in video memory if possible, of the models with good figures.
+- Long: the longest context, wholly in video memory if possible, of the models with good figures; where none of them
+  fits, the best figure of those with a long context.
 - Quality: the model that holds most, in a quant that loses next to nothing, with experts in RAM if it must be.
 """
 
@@ -188,11 +189,19 @@ def _with_long_context(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> 
 
 
 def _order_for_length(choice: Choice) -> tuple[float, ...]:
-    """Sort by the length, then by how much a token costs in a long chat, then measured quants first."""
+    """Sort by the length, then by how much a token costs in a long chat, then measured quants first.
+
+    Where no good model fits, the small ones differ more in what they make of a long text than in its length: the best
+    one comes first that is readable and has a long context.
+    """
     fit, model = choice.quant.fit, choice.offer.model
     is_short = fit.n_ctx < _THINKING_CONTEXT
-    is_good = choice.score >= GOOD_SCORE
-    return is_short, not is_good, -fit.n_ctx, fit.rank, model.active_params_b, not choice.quant.quality, -choice.score
+    is_readable = choice.quant.likely_tok_s >= SLOWEST_TOK_S
+    figure = 0.0 if choice.is_good or is_short else -choice.score if is_readable else 1.0
+    return (
+        is_short, not choice.is_good, figure, -fit.n_ctx, fit.rank, model.active_params_b, not choice.quant.quality,
+        -choice.score,
+    )  # fmt: skip
 
 
 def _quality(offer: Offer) -> Choice | None:

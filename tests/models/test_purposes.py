@@ -27,7 +27,7 @@ from tests.models.advice import ADVICE, AdvicePc, AdviceRow, pc_of
 
 PURPOSE_ROWS = [row for row in ADVICE.rows if row.purpose != "plan"]
 PLAN_ROWS = [row for row in ADVICE.rows if row.purpose == "plan"]
-MODELS = {row.model for row in ADVICE.rows} | {"Qwen3.5-27B", "Qwen3.5-9B", "Qwen3.5-4B"}
+MODELS = {row.model for row in ADVICE.rows} | {"Qwen3.5-27B", "Qwen3.5-9B", "Qwen3.5-4B", "Qwen3.5-2B", "Qwen3.5-0.8B"}
 
 
 @functools.cache
@@ -171,6 +171,21 @@ def test_a_card_too_small_for_a_full_context_puts_experts_in_ram() -> None:
     balanced = next(each for each in offers_on(one_card(12, 32)) if each.id == first.offer.id).recommended
     assert balanced is not None
     assert first.quant.fit.on_cpu > balanced.fit.on_cpu
+
+
+@pytest.mark.parametrize("ram_gib", [16, 24])
+def test_on_a_small_cpu_pc_a_long_context_is_for_a_model_that_understands_it(ram_gib: int) -> None:
+    """Every small model has a long context there. The smallest would be the fastest to misread a book."""
+    first, *others = choices_on(Pc(gpus=(), ram_bytes=ram_gib * GIB), "long")
+    assert first.offer.id == "Qwen3.5-4B"
+    assert first.quant.fit.n_ctx >= 131_072
+    assert first.quant.likely_tok_s >= SLOWEST_TOK_S
+    assert {"Qwen3.5-2B", "Qwen3.5-0.8B"} <= {each.offer.id for each in others}
+
+
+def test_a_few_megabytes_of_ram_are_called_almost_none() -> None:
+    drawbacks = [each.drawback for each in choices_on(Pc(gpus=(), ram_bytes=8 * GIB), "long")]
+    assert "Leaves almost no RAM for other programs. Close them first." in drawbacks
 
 
 def test_without_pictures_no_vision_file_is_counted() -> None:
