@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QGridLayout,
@@ -45,8 +45,8 @@ class TabbedPage(QWidget):
         self._name, self._order = name, tuple(order)
         self._keys: list[str] = []
         self._buttons: dict[str, QPushButton] = {}
-        self._is_below = False
-        """Whether the tabs are below the title."""
+        self._places = (False, False)
+        """Whether the tabs are below the title, and whether the corner is below the tabs."""
         self._margins: list[tuple[QLayout, int]] = []
         """Layouts with the margins of the page, and the width added to the right margin of each."""
         self._title = QLabel(title)
@@ -66,6 +66,7 @@ class TabbedPage(QWidget):
         self._head.addWidget(self._tabs_holder, 0, 1)
         self._head.addWidget(corner, 0, 2)
         self._corner = corner
+        corner.installEventFilter(self)
         self._alerts = QVBoxLayout()
         self._alerts.setContentsMargins(0, 0, 0, 0)
         head_row = _centred(holder)
@@ -120,6 +121,12 @@ class TabbedPage(QWidget):
         """Put `widget` above all tabs."""
         self._alerts.addWidget(widget)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Place the tabs again when the corner needs another width."""
+        if watched is self._corner and event.type() == QEvent.Type.LayoutRequest:
+            self._place_tabs()
+        return super().eventFilter(watched, event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._set_margins()
@@ -127,15 +134,17 @@ class TabbedPage(QWidget):
         self.height_changed.emit(self.height())
 
     def _place_tabs(self) -> None:
-        """Place the tabs beside the title, or below it if they would wrap there."""
+        """Place the tabs beside the title, or below it if they would wrap there, and the corner where it has room."""
         tabs, margins = self._tabs_holder, self._margins[0][0].contentsMargins()
-        room = min(self.width() - margins.left() - margins.right(), _WIDEST)
-        needed = self._title.sizeHint().width() + tabs.sizeHint().width() + self._corner_width()
-        is_below = needed + 2 * _HEAD_GAP > room
-        row, column, columns = (1, 0, 3) if is_below else (0, 1, 1)
-        if self._is_below != is_below:
-            self._is_below = is_below
-            self._head.addWidget(tabs, row, column, 1, columns)
+        room = min(self.width() - margins.left() - margins.right(), _WIDEST) - 2 * _HEAD_GAP
+        title, corner = self._title.sizeHint().width(), self._corner_width()
+        places = (title + tabs.sizeHint().width() + corner > room, title + corner > room)
+        if self._places == places:
+            return
+        self._places = places
+        tabs_below, corner_below = places
+        self._head.addWidget(tabs, *((1, 0, 1, 3) if tabs_below else (0, 1, 1, 1)))
+        self._head.addWidget(self._corner, *((2, 0, 1, 3) if corner_below else (0, 2, 1, 1)))
 
     def _corner_width(self) -> int:
         """Return the width that the corner needs. One that is shortened where there is no room needs none."""

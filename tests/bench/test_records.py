@@ -52,14 +52,14 @@ def test_a_damaged_file_is_put_aside_and_a_new_one_begins(tmp_path: Path) -> Non
 
 def test_a_record_names_no_folder(tmp_path: Path) -> None:
     options = DecidedOptions(
-        model="/home/anna/models/one.gguf", mmproj="/home/anna/models/mmproj.gguf", lora=("/home/anna/x.gguf=0.5",),
-        chat_template_file="/home/anna/t.jinja", n_ctx=0,
+        model=str(tmp_path / "one.gguf"), mmproj=str(tmp_path / "mmproj.gguf"), lora=(f"{tmp_path / 'x.gguf'}=0.5",),
+        chat_template_file=str(tmp_path / "t.jinja"), n_ctx=0,
     )  # fmt: skip
     report = msgspec.structs.replace(DEMO_REPORT, options=options, n_ctx=4096)
 
     made = make_record(report, (CPU, CARD), "0.3.36", (row("pp512"),), now=datetime.datetime(2026, 11, 26, 15, 30, 12))
 
-    assert "anna" not in msgspec.json.encode(made).decode()
+    assert tmp_path.name not in msgspec.json.encode(made).decode()
     assert made.at == "2026-11-26T15:30"
     assert made.pc.startswith("RTX 3090 · ")
     assert (made.backend, made.options.n_ctx) == ("CUDA", 4096)

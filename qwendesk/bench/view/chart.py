@@ -61,6 +61,7 @@ class DepthChart(pg.PlotWidget):  # type: ignore[misc]
             axis = self.getAxis(side)
             axis.setPen(pg.mkPen(None))
             axis.setTextPen(theme["text_dim"])
+            axis.setZValue(-1)  # the grid is behind the lines
             axis.setStyle(tickFont=theme.font(11), tickLength=0)
         self.getAxis("left").setTickPen(pg.mkPen(theme["border"]))
         self.getAxis("left").setGrid(255)

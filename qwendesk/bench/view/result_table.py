@@ -1,5 +1,6 @@
 """Tables of the Bench page: cards with a line for each result."""
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
@@ -9,25 +10,34 @@ from qwendesk.bench.table import TableLine
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import restyle
 
+_SPACES = re.compile(r" (?=[±@%])|(?<=[±@]) ")
+"""Where a text wraps, a value is not parted from its spread, nor a test from its depth."""
+
 
 class TextTable(QFrame):
-    """A card with lines of texts below a head. Labels are kept and get new texts, so nothing flickers."""
+    """A card with lines of texts below a head. A column without any text is hidden.
+
+    Labels are kept and get new texts, so nothing flickers.
+    """
 
     def __init__(self, name: str, head: Sequence[str]) -> None:
         super().__init__()
         self.setProperty("kind", "modelcard")
         self.setObjectName(name)
         self._lines: tuple[tuple[str, ...], ...] = ()
+        self._head: list[QLabel] = []
         self._labels: list[list[QLabel]] = []
         self._rules: list[QFrame] = []
         self._n_columns = len(head)
         self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(18, 10, 18, 10)
-        self._grid.setHorizontalSpacing(16)
+        self._grid.setContentsMargins(16, 10, 16, 10)
+        self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(5)
         for column, text in enumerate(head):
             self._grid.setColumnStretch(column, 1 if column else 2)
-            self._grid.addWidget(_label(text, column, kind="dim"), 0, column)
+            label = _label(text, column, kind="dim")
+            self._grid.addWidget(label, 0, column)
+            self._head.append(label)
 
     def show_lines(self, lines: Sequence[tuple[str, ...]]) -> None:
         if tuple(lines) == self._lines:
@@ -35,12 +45,15 @@ class TextTable(QFrame):
         self._lines = tuple(lines)
         while len(self._labels) < len(lines):
             self._add_line()
+        is_used = [any(line[column] for line in lines) for column in range(self._n_columns)]
+        for label, is_shown in zip(self._head, is_used, strict=True):
+            label.setVisible(is_shown)
         for index, (labels, rule) in enumerate(zip(self._labels, self._rules, strict=True)):
-            is_shown = index < len(lines)
-            rule.setVisible(is_shown)
+            is_line = index < len(lines)
+            rule.setVisible(is_line)
             for column, label in enumerate(labels):
-                label.setVisible(is_shown)
-                label.setText(lines[index][column] if is_shown else "")
+                label.setVisible(is_line and is_used[column])
+                label.setText(_unbroken(lines[index][column]) if is_line else "")
 
     def set_kind(self, line: int, column: int, kind: str) -> None:
         """Style one text, as `kind` in the stylesheet."""
@@ -71,9 +84,14 @@ class ResultTable(TextTable):
             self.set_kind(index, self._n_columns - 1, "good" if line.is_gain else "dim")
 
 
+def _unbroken(text: str) -> str:
+    return _SPACES.sub("\N{NO-BREAK SPACE}", text)
+
+
 def _label(text: str, column: int, kind: str = "") -> QLabel:
     label = QLabel(text)
     label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     if column:
         label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

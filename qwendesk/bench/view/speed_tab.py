@@ -94,6 +94,9 @@ class SpeedTab(QWidget):
         self._runs.activated.connect(self._choose_record)
         title = QLabel(tr("Tokens per second by depth"))
         title.setProperty("kind", "heading")
+        self._caption = WrappingLabel()
+        self._caption.setObjectName("bench.caption")
+        self._caption.setProperty("kind", "small")
         self._legend = QLabel()
         self._legend.setObjectName("bench.legend")
         self._legend.setTextFormat(Qt.TextFormat.RichText)
@@ -108,6 +111,7 @@ class SpeedTab(QWidget):
         card = QVBoxLayout(self._chart_card)
         card.setContentsMargins(18, 12, 18, 8)
         card.addLayout(head)
+        card.addWidget(self._caption)
         card.addWidget(self._chart)
         self._table = ResultTable()
         self._notes = WrappingLabel()
@@ -120,7 +124,8 @@ class SpeedTab(QWidget):
         for widget in (self._chart_card, self._table, self._notes):
             shown.addWidget(widget)
         above = QHBoxLayout()
-        above.addWidget(self._words, 1)
+        above.addWidget(self._words, 1000)
+        above.addStretch(1)
         above.addWidget(self._runs)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
@@ -183,7 +188,10 @@ class SpeedTab(QWidget):
         state, record = self._state, self.record
         rows = state.rows if record is None else record.rows
         notes = state.notes if record is None else record.notes
-        self._words.setText(_words(state, record))
+        self._words.setText(_words(state))
+        self._words.setVisible(record is None)
+        self._caption.setText(_caption(record))
+        self._caption.setVisible(record is not None)
         self._show_status()
         self.results.setVisible(bool(rows))
         self._notes.setText("\n".join(notes))
@@ -222,7 +230,9 @@ class SpeedTab(QWidget):
     def _lines(self, rows: tuple[BenchRow, ...]) -> list[ChartLine]:
         """Return the lines of answers with drafts, of plain decoding, and of what was reported."""
         drafted = tuple((row.depth, row.median) for row in rows if row.test.startswith("text") and row.drafts != "off")
-        plain = tuple((row.depth, row.median) for row in rows if row.test.startswith("tg"))
+        # The same test as with drafts if it was measured, so that the lines can be compared.
+        test = "text" if any(row.test.startswith("text") for row in rows) else "tg"
+        plain = tuple((row.depth, row.median) for row in rows if row.test.startswith(test) and row.drafts == "off")
         published = self._state.published
         reported = tuple((report.depth, reported_speed(report)) for report in published)
         cards = ", ".join(dict.fromkeys(name for report in published for name in report.gpus)) or tr("CPU")
@@ -252,11 +262,14 @@ def _run_text(seconds: float | None) -> str:
     return tr("Run, about {0} min", max(1, round(seconds / 60)))
 
 
-def _words(state: SpeedState, record: BenchRecord | None) -> str:
+def _caption(record: BenchRecord | None) -> str:
+    """Return what the chart is of, which an exported picture must say too."""
+    return f"{record.title} · {record.pc} · {options_text(record)}" if record is not None else ""
+
+
+def _words(state: SpeedState) -> str:
     if state.options is None:
         return tr("Choose a model at the top of the window. Its speed on this PC is measured here.")
-    if record is not None:
-        return f"{record.title} · {record.pc} · {options_text(record)}"
     if state.is_running:
         return tr(
             "Measuring {0}. Other programs, and questions in chats, would disturb it.", shown_name(state.options.model)

@@ -15,7 +15,9 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 def texts_of(desk: BenchDesk) -> list[str]:
     table = desk.find("bench.table", QLabel.__mro__[1])
-    return [label.text() for label in table.findChildren(QLabel) if label.isVisible()]
+    return [
+        label.text().replace("\N{NO-BREAK SPACE}", " ") for label in table.findChildren(QLabel) if label.isVisible()
+    ]
 
 
 async def test_ctrl_4_opens_the_page_which_says_that_a_model_is_missing(desk: BenchDesk) -> None:

@@ -16,7 +16,11 @@ DIVERGENCE = Divergence(
 
 def cells(desk: BenchDesk) -> list[str]:
     table = desk.find("quality.table", QWidget)
-    return [label.text() for label in table.findChildren(QLabel) if label.isVisible() and label.text()]
+    return [
+        label.text().replace("\N{NO-BREAK SPACE}", " ")
+        for label in table.findChildren(QLabel)
+        if label.isVisible() and label.text()
+    ]
 
 
 def choose(desk: BenchDesk, button: str, dialog: str, path: Path) -> None:
