@@ -246,6 +246,7 @@ def _drafts_of(options: LoadOptions) -> Drafts:
     if options.speculative == "off":
         return "off"
     try:
-        return "mtp" if read_facts(Path(options.model)).nextn_layers else "lookup"
+        has_head = options.draft_model or read_facts(Path(options.model)).nextn_layers
+        return "mtp" if has_head else "lookup"
     except BadModelFile:
         return "off"  # the load will say what is wrong
