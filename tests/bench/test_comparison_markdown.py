@@ -86,4 +86,4 @@ def test_what_is_no_change_is_refused(text: str) -> None:
 
 
 def test_a_column_is_described() -> None:
-    assert column_texts(COLUMNS[1]) == ("b|c.gguf", "Thinking", "Seed 8", "temperature=0.2")
+    assert column_texts(COLUMNS[1]) == ("b|c.gguf", "General", "Thinking", "Seed 8", "temperature=0.2")

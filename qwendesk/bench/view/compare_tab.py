@@ -102,6 +102,11 @@ class CompareTab(QWidget):
             self._add_column()
         self.show_state(self._state)
 
+    @property
+    def state(self) -> ComparisonState:
+        """The state that is shown."""
+        return self._state
+
     def set_choices(self, chosen: str, models: Sequence[ModelChoice], presets: Sequence[PresetChoice]) -> None:
         """Offer models and presets. `chosen` is the path of the model at the top of the window, "" if there is none."""
         self._choices = (chosen, tuple(models), tuple(presets))

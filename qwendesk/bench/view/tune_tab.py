@@ -76,6 +76,11 @@ class TuneTab(QWidget):
         self._build()
         self.show_state(self._state)
 
+    @property
+    def state(self) -> TuneState:
+        """The state that is shown."""
+        return self._state
+
     def set_model(self, chosen: LoadOptions | None) -> None:
         """Show which model the next run tunes; None if none is chosen."""
         self._chosen = chosen

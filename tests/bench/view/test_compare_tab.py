@@ -6,6 +6,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLineEdit, QPlainTextEdit
 
 from qwendesk.bench.view.compare_answer import AnswerPane
+from qwendesk.bench.view.compare_tab import CompareTab
 from qwendesk.core.failures import LoadFailure
 from qwendesk.engine.protocol import Generate
 from qwendesk.widgets.theme_keeper import app_theme
@@ -27,7 +28,7 @@ async def compare(desk: BenchDesk, *answers: str) -> None:
     state = desk.parts.services.bench.compare.state
     await desk.until(lambda: state.value.is_running)
     await desk.until(lambda: not state.value.is_running)
-    await desk.until(lambda: desk.text_of("compare.run") == "Compare")
+    await desk.until(lambda: desk.find("compare", CompareTab).state is state.value)
 
 
 def pane(desk: BenchDesk, name: str) -> AnswerPane:

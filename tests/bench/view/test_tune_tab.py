@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
+from qwendesk.bench.view.tune_tab import TuneTab
 from qwendesk.core.benchmarks import SpeedTest
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_model
@@ -36,7 +37,7 @@ async def tune(desk: BenchDesk) -> None:
     await desk.until(lambda: state.value.is_running)
     await desk.until(lambda: not state.value.is_running)
     await desk.parts.engine.wait_until_settled()
-    await desk.until(lambda: desk.text_of("tune.run").startswith("Tune"))
+    await desk.until(lambda: desk.find("tune", TuneTab).state is state.value)
 
 
 def texts_of(desk: BenchDesk) -> list[str]:
