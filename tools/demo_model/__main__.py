@@ -1,7 +1,8 @@
 """Makes the demo model and measures it: about an hour and a half on two otherwise idle cores.
 
 python -m tools.demo_model            train, export and measure, in .work/demo-model; goes on where it stopped
-python -m tools.demo_model --from MODEL MMPROJ      the same, but train these files further: about an hour
+python -m tools.demo_model --from MODEL MMPROJ      the same, but train these files further: about an hour; with
+    --missed FILE, what `measure` wrote there, those wordings are asked more often, and --steps 1000 is enough
 python -m tools.demo_model --install  put what was made there into resources/demo and tests/data
 python -m tools.demo_model --measure MODEL MMPROJ   measure other files, those of resources/demo for instance
 """
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".work/demo-model"
 SAMPLE = ROOT / "tests/data/demo_sample.json"
 MADE_FROM, TOKENIZER, CHECKPOINT = WORK / "made-from.txt", WORK / "tokenizer.json", WORK / "checkpoint.pt"
+MISSED = WORK / "missed-wordings.txt"
 MODEL, MMPROJ = WORK / demo_model().name, WORK / demo_mmproj().name
 
 say = partial(print, flush=True)
@@ -35,6 +37,8 @@ def main() -> None:
     parser.add_argument(
         "--from", dest="begin_with", nargs=2, type=Path, metavar=("MODEL", "MMPROJ"), help="train these files further"
     )
+    parser.add_argument("--steps", type=int, default=3000, help="how many, with --from")
+    parser.add_argument("--missed", type=Path, metavar="FILE", help="wordings to ask more often, one on each line")
     given = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     if given.install:
@@ -42,11 +46,11 @@ def main() -> None:
     elif given.measure:
         measure(*given.measure)
     else:
-        make(given.begin_with)
+        make(given.begin_with, given.steps, given.missed)
         measure(MODEL, MMPROJ)
 
 
-def make(begin_with: Sequence[Path] | None) -> None:
+def make(begin_with: Sequence[Path] | None, steps: int, missed: Path | None) -> None:
     """Tokenizer, weights, files. Raises ImportError where the demo-model group is not installed, SystemExit when what
     was begun was begun with other topics or another trainer."""
     from tools.demo_model.exporting import export  # noqa: PLC0415
@@ -62,7 +66,8 @@ def make(begin_with: Sequence[Path] | None) -> None:
             train_tokenizer(TOKENIZER)
         MADE_FROM.write_text(trainer_digest(), encoding="utf-8")
     _refuse_another_trainer()
-    train(TOKENIZER, CHECKPOINT, begin_with=files, say=say)
+    wordings = missed.read_text(encoding="utf-8").splitlines() if missed else []
+    train(TOKENIZER, CHECKPOINT, begin_with=files, n_further=steps, missed=wordings, say=say)
     export(CHECKPOINT, TOKENIZER, MODEL, MMPROJ)
 
 
@@ -90,6 +95,7 @@ def measure(model: Path, mmproj: Path) -> None:
     say("\n| what | right |\n|---|---|")
     for name, row in measured.rows.items():
         say(f"| {name} | {row} |")
+    MISSED.write_text("".join(f"{wording}\n" for wording in dict.fromkeys(measured.missed_wordings)), encoding="utf-8")
     misses = WORK / "misses.txt"
     misses.write_text("\n".join(measured.misses) + "\n", encoding="utf-8")
     say(f"\n{len(measured.misses)} misses are in {misses.relative_to(ROOT)}.")

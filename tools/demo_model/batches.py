@@ -1,7 +1,7 @@
 """Batches for training, made in a process of their own while the step before is computed."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -51,9 +51,9 @@ class Batch(NamedTuple):
 class BatchMaker:
     """Draws batches; the same seed gives the same ones."""
 
-    def __init__(self, tokens: Tokens, knowledge: Knowledge, seed: str) -> None:
+    def __init__(self, tokens: Tokens, knowledge: Knowledge, seed: str, missed: Collection[str] = ()) -> None:
         self._tokens, self._rng = tokens, random.Random(seed)
-        self._chats = ChatMaker(knowledge, self._rng)
+        self._chats = ChatMaker(knowledge, self._rng, missed)
         self._waiting: list[tuple[list[int], list[bool]]] = []
         """Encoded chats by length, so that a batch holds chats of about one length."""
 

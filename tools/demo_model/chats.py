@@ -3,7 +3,7 @@
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -49,6 +49,8 @@ _NEED_A_TOOL = ("time", "weather")
 """Topics that are answered otherwise when there is a tool."""
 _COMMON_SHARE = 0.12
 """Of the topics' questions, those with which people begin."""
+_MISSED_SHARE = 0.3
+"""Of the topics' questions, those that were missed before, if there are any."""
 
 with (Path(__file__).parent / "pictures.toml").open("rb") as _file:
     PICTURE_QUESTIONS: dict[PictureQuestion, dict[str, list[str]]] = tomllib.load(_file)  # type: ignore[assignment]
@@ -125,11 +127,15 @@ def _a(noun: str) -> str:
 class ChatMaker:
     """Draws chats of all kinds from what is known; none holds a wording that only measures."""
 
-    def __init__(self, knowledge: Knowledge, rng: random.Random) -> None:
+    def __init__(self, knowledge: Knowledge, rng: random.Random, missed: Collection[str] = ()) -> None:
+        """`missed` are trained wordings that are asked more often."""
         self._known, self._rng = knowledge, rng
         self._never = knowledge.never_trained()
         self._topics = list(knowledge.topics)
         self._common = [(name, text) for name, topic in knowledge.topics.items() for text in topic.common]
+        self._missed = [
+            (name, text) for name, topic in knowledge.topics.items() for text in topic.questions if text in missed
+        ]
         self._near = knowledge.near()
 
     def chat(self, max_turns: int = 8) -> Chat:
@@ -196,9 +202,13 @@ class ChatMaker:
     def topic(self) -> tuple[str, str, str]:
         """Question, thought and answer of one topic, worded anew."""
         rng = self._rng
-        if rng.random() < _COMMON_SHARE:
+        draw = rng.random()
+        if draw < _COMMON_SHARE:
             name, wording = rng.choice(self._common)
             question = rng.choice(variants(wording))
+        elif self._missed and draw < _COMMON_SHARE + _MISSED_SHARE:
+            name, wording = rng.choice(self._missed)
+            question = self._worded(lambda: wording)
         else:
             name = rng.choice(self._topics)
             if name in _LONG and rng.random() < 0.6:

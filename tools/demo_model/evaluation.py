@@ -61,6 +61,8 @@ class Row(msgspec.Struct):
 class Measured(msgspec.Struct):
     rows: dict[str, Row]
     misses: list[str]
+    missed_wordings: list[str]
+    """Trained wordings that were not answered right."""
 
 
 async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[Asked]) -> Measured:
@@ -73,7 +75,7 @@ async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[A
         report = await client.load(options)
         if isinstance(report, LoadFailure):
             raise SystemExit(f"{report.title}: {report.sentence}")
-        measured = Measured({}, [])
+        measured = Measured({}, [], [])
         for each in questions:
             thought, answer, ended = await _answered(client, each, folder)
             wanted = each.chat.messages[-1]
@@ -86,6 +88,8 @@ async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[A
             if not right:
                 question = next(m.text for m in reversed(each.chat.messages) if m.role == "user")
                 measured.misses.append(f"{each.rows[0]}: {question!r} -> {thought!r} {answer!r}")
+                if each.rows[0].startswith("trained questions"):
+                    measured.missed_wordings.append(question)
         return measured
     finally:
         await client.close()

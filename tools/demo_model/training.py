@@ -3,7 +3,7 @@
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -69,12 +69,20 @@ class DemoModel(nn.Module):
 
 
 def train(
-    tokenizer: Path, checkpoint: Path, *, begin_with: tuple[Path, Path] | None = None, seed: int = 0, say: Say = print
+    tokenizer: Path,
+    checkpoint: Path,
+    *,
+    begin_with: tuple[Path, Path] | None = None,
+    n_further: int = FURTHER_STEPS,
+    missed: Collection[str] = (),
+    seed: int = 0,
+    say: Say = print,
 ) -> None:
     """Writes the trained weights to `checkpoint`; goes on from its last save when it is there.
 
-    `begin_with` are finished files, model and mmproj, whose weights are trained further; None: from nothing. The same
-    seed gives the same batches, unless it was interrupted; sums of floats differ a little between machines.
+    `begin_with` are finished files, model and mmproj, whose weights are trained for `n_further` steps; None: from
+    nothing. The wordings in `missed` are asked more often. The same seed gives the same batches, unless it was
+    interrupted; sums of floats differ a little between machines.
     """
     torch.manual_seed(seed)
     torch.set_num_threads(2)
@@ -85,13 +93,13 @@ def train(
         model.load_state_dict(state["model"])
     else:
         if begin_with:
-            say(f"The files lack {', '.join(read_weights(*begin_with, model))}.")
+            say(f"These begin anew: {', '.join(read_weights(*begin_with, model))}.")
         else:
             _warm_up(model, BatchMaker(tokens, knowledge, f"{seed}, pictures"), say)
         state = {"model": model.state_dict(), "step": 0}
         _save(state, checkpoint)
-    maker = BatchMaker(tokens, knowledge, f"{seed}, from step {state['step']}")
-    plan = _joint_plan(random.Random(seed), FURTHER_STEPS if begin_with else JOINT_STEPS, is_new=not begin_with)
+    maker = BatchMaker(tokens, knowledge, f"{seed}, from step {state['step']}", missed)
+    plan = _joint_plan(random.Random(seed), n_further if begin_with else JOINT_STEPS, is_new=not begin_with)
     _learn_together(model, maker, plan, _FURTHER_RATE if begin_with else _JOINT_RATE, state, checkpoint, say)
 
 
