@@ -3,7 +3,7 @@
 import msgspec
 
 from qwendesk.bench.auto_tune import TuneState
-from qwendesk.bench.tune_rules import Speed, Trial, measured
+from qwendesk.bench.tune_rules import Speed, Trial, gains, measured
 from qwendesk.bench.tune_space import change_texts
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import tr, tr_n
@@ -32,7 +32,8 @@ def tune_lines(state: TuneState) -> tuple[TuneLine, ...]:
     lines: dict[str, TuneLine] = {}
     for trial in state.trials:
         key, is_found = str(trial.changes), found is not None and trial.changes == found.changes
-        lines.setdefault(key, _line(joined.get(key, trial), own, is_found=is_found))
+        is_repeated = sum(each.changes == trial.changes for each in state.trials) > 1
+        lines.setdefault(key, _line(joined.get(key, trial), own, is_repeated=is_repeated, is_found=is_found))
     return tuple(lines.values())
 
 
@@ -70,26 +71,29 @@ def _name(changes: dict[str, object]) -> str:
     return ", ".join(change_texts(changes)) or tr("Your settings")
 
 
-def _line(trial: Trial, own: Trial | None, *, is_found: bool) -> TuneLine:
+def _line(trial: Trial, own: Trial | None, *, is_repeated: bool, is_found: bool) -> TuneLine:
     name, speed = _name(trial.changes), trial.speed
     if speed is None or own is None or own.speed is None:
         return TuneLine(name=name, remark=trial.why_not)
     percent = 100 * (own.speed.turn_s / speed.turn_s - 1)
+    is_certain = is_repeated and gains(speed, own.speed)
     return TuneLine(
         name=name,
         prompt=show_rate(speed.prompt.median),
         answer=show_rate(speed.decode.median),
         gain_percent=percent,
-        remark=_gain_text(percent) if trial.changes else "",
+        remark=_gain_text(percent, is_certain=is_certain) if trial.changes else "",
         is_found=is_found,
     )
 
 
-def _gain_text(percent: float) -> str:
+def _gain_text(percent: float, *, is_certain: bool) -> str:
     rounded = round(percent)
     if not rounded:
         return tr("no difference")
-    return f"+{show_decimal(rounded, 0)}%" if rounded > 0 else f"−{show_decimal(-rounded, 0)}%"
+    if rounded < 0:
+        return f"−{show_decimal(-rounded, 0)}%"
+    return f"+{show_decimal(rounded, 0)}%" if is_certain else tr("+{0}%, within the scatter", show_decimal(rounded, 0))
 
 
 def _speed_text(speed: Speed) -> str:

@@ -50,5 +50,11 @@ def test_each_set_of_options_has_one_line_with_its_gain_or_why_there_is_none() -
     assert (lines[0].prompt, lines[0].answer) == ("500", "41")
 
 
+def test_a_gain_that_did_not_show_twice_is_not_called_one() -> None:
+    (_own, once) = tune_lines(state(trial(500, 41), trial(700, 47, n_ubatch=1024)))
+
+    assert once.remark == "+21%, within the scatter"
+
+
 def test_progress_names_what_is_measured_and_the_time_left() -> None:
     assert progress_text(state(is_running=True)) == "Loading the model…"
