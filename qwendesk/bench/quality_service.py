@@ -15,6 +15,7 @@ from qwendesk.bench.records import BenchRecord, make_record
 from qwendesk.core import paths
 from qwendesk.core.benchmarks import TextScore, TextTest
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.files import write_whole
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import CacheType, LoadOptions
@@ -139,7 +140,7 @@ class QualityService:
 
     def _write_guide(self, folder: Path) -> str:
         path = folder / "guide.txt"
-        path.write_text(self._guide(), encoding="utf-8")
+        write_whole(path, self._guide().encode())
         return str(path)
 
 
