@@ -28,6 +28,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.hub.draft_head_pairing import find_draft_head
 from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.services import preferred_client
 
@@ -151,7 +152,8 @@ def _load_options(options: argparse.Namespace) -> LoadOptions:
         mmproj = Path(options.mmproj).absolute() if options.mmproj else None
     else:
         mmproj = find_mmproj(model) if options.model else demo_mmproj()
-    return LoadOptions(model=str(model), mmproj=str(mmproj or ""))
+    head = find_draft_head(model) if options.model else None
+    return LoadOptions(model=str(model), mmproj=str(mmproj or ""), draft_model=str(head or ""))
 
 
 async def ask(

@@ -38,6 +38,7 @@ from qwendesk.hardware.gpu_links import gpu_links, link_reports
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import load_catalog
+from qwendesk.hub.draft_head_pairing import find_draft_head
 from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.hub.model_folders import read_folders
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
@@ -88,6 +89,8 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
         raise QwenDeskError(files.title, files.sentence)
     if files[1] is not None and not asked.mmproj:
         asked = msgspec.structs.replace(asked, mmproj=files[1].path)
+    if files[0].draft_head is not None and not asked.draft_model:
+        asked = msgspec.structs.replace(asked, draft_model=files[0].draft_head.path)
     gpus = () if is_made_up(options) else await asyncio.to_thread(read_gpus)
     machine = await _machine(options, gpus, terminal)
     made = await _plan(options, asked, files, machine)
@@ -206,6 +209,9 @@ def _read_headers(asked: LoadOptions) -> Files | LoadFailure:
     if not asked.mmproj and asked.vision != "off":
         mmproj = find_mmproj(Path(asked.model))
         asked = msgspec.structs.replace(asked, mmproj=str(mmproj or ""))
+    if not asked.draft_model:
+        head = find_draft_head(Path(asked.model))
+        asked = msgspec.structs.replace(asked, draft_model=str(head or ""))
     return facts_for(asked)
 
 
