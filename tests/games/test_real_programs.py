@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -83,13 +84,16 @@ async def test_a_process_of_a_listed_name_unloads_the_model_until_it_ends(real: 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Xvfb is for Linux")
 @pytest.mark.skipif(shutil.which("openbox") is None, reason="needs openbox, which puts a window into full screen")
 async def test_a_full_screen_window_of_another_process_counts_once_memory_is_short(
-    real: GameDesk, monkeypatch: pytest.MonkeyPatch
+    real: GameDesk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    module = ("-m", "tests.games.full_screen_window")
+    module, ready = ("-m", "tests.games.full_screen_window"), tmp_path / "ready"
     with contextlib.ExitStack() as stack:
         display = stack.enter_context(running_xvfb(800, 600))
         stack.enter_context(XWindows(display))  # the server starts anew whenever its last client has gone
-        stack.enter_context(running("openbox", "--sm-disable", DISPLAY=display))
+        command = ("openbox", "--sm-disable", "--startup", f"touch {shlex.quote(str(ready))}")
+        manager = stack.enter_context(running(*command, DISPLAY=display))
+        while not ready.exists():  # a window that is there before it may not become the active one
+            assert manager.poll() is None
         window = stack.enter_context(running(sys.executable, *module, DISPLAY=display, QT_QPA_PLATFORM="xcb"))
         monkeypatch.setenv("DISPLAY", display)
         while (program := full_screen_program()) is None:
