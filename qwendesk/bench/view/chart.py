@@ -1,5 +1,6 @@
 """The chart of speed by depth. Only the Bench page imports it, because pyqtgraph takes a quarter of a second."""
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -8,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QSizePolicy
 
+from qwendesk.core.number_format import show_number
 from qwendesk.core.units import show_tokens
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -24,6 +26,12 @@ class ChartLine(msgspec.Struct, frozen=True):
     """Theme role of its colour."""
     points: tuple[tuple[int, float], ...]
     is_dashed: bool = False
+
+
+def tick_step(highest: float) -> float:
+    """Return a round step, with which an axis up to `highest` has two to five ticks above 0."""
+    power = 10.0 ** math.floor(math.log10(highest / 4))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power * 5 >= highest)
 
 
 class DepthChart(pg.PlotWidget):  # type: ignore[misc]
@@ -69,6 +77,9 @@ class DepthChart(pg.PlotWidget):  # type: ignore[misc]
         for line in self._lines:
             self._draw_line(line)
         highest = max((speed for line in self._lines for _, speed in line.points), default=1.0)
+        step = tick_step(1.1 * highest)
+        ticks = [step * number for number in range(int(1.1 * highest / step) + 1)]
+        self.getAxis("left").setTicks([[(tick, show_number(tick)) for tick in ticks]])
         self.setYRange(0, highest * 1.1, padding=0)
         self.setXRange(-0.2, max(len(self._depths) - 1, 0) + 0.2, padding=0)
 

@@ -252,6 +252,8 @@ class SpeedTab(QWidget):
             for line in self._lines(rows)
         ]
         self._legend.setText("&nbsp;&nbsp; ".join(parts))
+        sources = dict.fromkeys(f"{report.source}, {report.date}".strip(", ") for report in self._state.published)
+        self._legend.setToolTip("\n".join(sources))
 
 
 def _run_text(seconds: float | None) -> str:

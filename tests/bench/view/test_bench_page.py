@@ -1,5 +1,7 @@
 """The Bench page as a user sees it: empty, running, stopped, failed and full."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -94,3 +96,9 @@ async def test_a_run_is_exported_as_text_and_as_picture_without_folders(desk: Be
     picture = QImage(str(tmp_path / "speed.png"))
     assert picture.width() > 300
     assert picture.height() > 300
+
+
+def test_the_chart_s_library_is_not_imported_at_start() -> None:
+    code = "import sys, qwendesk.app.parts; sys.exit('pyqtgraph' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
