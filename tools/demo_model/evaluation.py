@@ -14,7 +14,7 @@ from qwendesk.core.messages import ImagePart, Part, TextPart, ToolCall
 from qwendesk.core.messages import Message as AppMessage
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.client import WorkerClient
-from qwendesk.engine.protocol import Delta, Finished
+from qwendesk.engine.protocol import Called, Delta, Finished
 from tools.demo_model import words
 from tools.demo_model.chats import (
     UNKNOWN_ANSWER,
@@ -27,8 +27,8 @@ from tools.demo_model.chats import (
     picture_exchange,
 )
 from tools.demo_model.drawing import draw_no_shape, draw_shape, random_shown
-from tools.demo_model.rendering import call_text, tool_definition
-from tools.demo_model.tool_use import CALLED
+from tools.demo_model.rendering import tool_definition
+from tools.demo_model.tool_use import CALLED, Call
 from tools.demo_model.topics import Knowledge, read_knowledge
 from tools.demo_model.wording import variants
 
@@ -79,7 +79,7 @@ async def measure(model: Path, mmproj: Path, folder: Path, questions: Sequence[A
         for each in questions:
             thought, answer, ended = await _answered(client, each, folder)
             wanted = each.chat.messages[-1]
-            right = ended and (each.enough in answer if each.enough else answer == (wanted.text or call_text(wanted)))
+            right = ended and (each.enough in answer if each.enough else answer == (wanted.text or str(wanted.call)))
             if right and each.thinking and each.checks_thought:
                 right = thought == wanted.thought
             for name in each.rows:
@@ -105,8 +105,10 @@ async def _answered(client: WorkerClient, asked: Asked, folder: Path) -> tuple[s
     async for event in client.generate(messages, options, tools):
         if isinstance(event, Delta):
             texts[event.kind] += event.text
+        elif isinstance(event, Called) and event.call:
+            texts["answer"] += str(Call(event.call.name, msgspec.json.decode(event.call.arguments_json)))
         elif isinstance(event, Finished):
-            return texts["reasoning"].strip(), texts["answer"].strip(), event.stop_reason == "eos"
+            return texts["reasoning"].strip(), texts["answer"].strip(), event.stop_reason in ("eos", "tool_calls")
     raise SystemExit(f"The engine did not answer {asked.chat.messages[-2].text!r}.")
 
 
