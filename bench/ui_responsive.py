@@ -22,7 +22,8 @@ from qwendesk.app.collector import keep_collector_quick
 from qwendesk.app.parts import Parts, build
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.answer_stream import ScriptedAnswer
+from tests.fakes.engine import FakeEngineClient, decide_by_default
 
 TARGET_MS = 50.0
 _BEAT_S = 0.002

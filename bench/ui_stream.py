@@ -37,7 +37,8 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.tasks import Tasks
 from qwendesk.widgets.theme_keeper import ThemeKeeper
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.answer_stream import ScriptedAnswer
+from tests.fakes.engine import FakeEngineClient, decide_by_default
 
 _BEAT_S = 0.002
 _TOKENS_PER_S = 200.0

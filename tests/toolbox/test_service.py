@@ -95,12 +95,12 @@ async def test_consent_for_a_chat_counts_there_alone() -> None:
 @pytest.mark.asyncio
 async def test_what_is_always_allowed_is_saved_for_its_folder(tmp_path: Path) -> None:
     file = JsonFile(tmp_path / "consents.json", Grants, Grants)
-    here = context(folders=("/home/me/game",))
+    here = context(folders=("/folders/me/game",))
     await asked(ToolService([tool("writes")], file), SEND, here, "always")
 
     later = ToolService([tool("writes")], file)
-    assert (await later.run(SEND, context(folders=("/home/me/game",), chat_id="b"))).result == "sent hello"
-    await asked(later, SEND, context(folders=("/home/me",)), "refuse")
+    assert (await later.run(SEND, context(folders=("/folders/me/game",), chat_id="b"))).result == "sent hello"
+    await asked(later, SEND, context(folders=("/folders/me",)), "refuse")
 
 
 @pytest.mark.asyncio

@@ -24,7 +24,8 @@ from qwendesk.engines.engine_choice import installed_engines
 from qwendesk.hub.model_folders import ModelFolders
 from qwendesk.meters.services import MeterSource
 from qwendesk.widgets.theme_keeper import ThemeChoice, ThemeKeeper, current_theme
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.answer_stream import ScriptedAnswer
+from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
 from tools.hollow_model import write_hollow
 from tools.screenshots.made_up_files import write_models

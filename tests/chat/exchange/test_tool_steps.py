@@ -25,7 +25,7 @@ async def a_chat_with_a_step(kit: Kit) -> None:
     chat_id = kit.chat_list.current_id
     question = new_question("", text_message("user", "What is it?"))
     await kit.say(chat_id, question)
-    kit.saver.save_settings(chat_id, ChatSettings(tools=("read_file",), tool_folders=("/home/me",)))
+    kit.saver.save_settings(chat_id, ChatSettings(tools=("read_file",), tool_folders=("/folders/me",)))
     written = msgspec.structs.replace(text_message("assistant", "It is 42."), steps=(STEP,))
     await kit.say(chat_id, msgspec.structs.replace(new_answer(question.id), message=written))
 

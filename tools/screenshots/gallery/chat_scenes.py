@@ -8,7 +8,7 @@ import msgspec
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.chat.view.thread.picture_viewer import PictureViewer
 from qwendesk.core.messages import DocumentPart, ImagePart
-from tests.fakes.engine import ScriptedAnswer
+from tests.fakes.answer_stream import ScriptedAnswer
 from tools.screenshots.gallery import texts
 from tools.screenshots.gallery.made_up_chats import asks, picture, says, tree
 from tools.screenshots.gallery.room import Room

@@ -10,7 +10,7 @@ from qwendesk.engine.protocol import RequestFailed
 from qwendesk.help.crash_reports import CrashReports
 from qwendesk.help.view.crash_notices import CrashNotices
 from qwendesk.widgets.notice import Notice
-from tests.fakes.engine import ScriptedAnswer
+from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS
 from tools.screenshots.gallery.made_up_chats import picture
 from tools.screenshots.gallery.room import Room

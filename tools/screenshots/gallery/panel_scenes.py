@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPlainTextEdit, QPushButton, QToolButton
 
 from qwendesk.core.options import LoadOptions
-from tests.fakes.engine import ScriptedAnswer
+from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.gaming_pc import OPTIONS, REPORT
 from tools.hollow_model import write_hollow
 from tools.screenshots.gallery import texts

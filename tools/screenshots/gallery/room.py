@@ -19,7 +19,8 @@ from qwendesk.engine.protocol import Allocation
 from qwendesk.engine.state import Phase
 from qwendesk.meters.services import MeterSource
 from qwendesk.widgets.actions import ActionId, installed
-from tests.fakes.engine import FakeEngineClient, ScriptedAnswer, decide_by_default
+from tests.fakes.answer_stream import ScriptedAnswer
+from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import CARD, ENGINE, OPTIONS, REPORT, GamingPc, estimated, reader_of
 from tools.screenshots.gallery.looks import Look
 from tools.screenshots.gallery.made_up_chats import earlier_chats
