@@ -168,8 +168,8 @@ def _set_lowest_priority(process: psutil.Process) -> None:
 def row_setup(row: Row, text_model: Path, n_threads: int) -> Setup:
     """Return how both sides load the model of a row."""
     n_threads = 1 if row.on_one_thread else n_threads
-    if row.model == "picture":
-        return Setup(paths.demo_model(), n_threads, paths.demo_mmproj())
+    if row.model == "demo":
+        return Setup(paths.demo_model(), n_threads, paths.demo_mmproj(), speculation=row.speculation)
     return Setup(text_model, n_threads, speculation=row.speculation)
 
 
