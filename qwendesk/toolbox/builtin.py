@@ -2,6 +2,7 @@
 
 from qwendesk.toolbox.calculator import CALCULATOR
 from qwendesk.toolbox.clock import clock
+from qwendesk.toolbox.edit_file import EDIT_FILE
 from qwendesk.toolbox.file_tools import file_tools
 from qwendesk.toolbox.text_search import TextSearch
 from qwendesk.toolbox.tool import Tool
@@ -12,4 +13,4 @@ FILES = ("list_files", "search_files", "read_file")
 
 def builtin_tools(search: TextSearch | None = None) -> tuple[Tool, ...]:
     """Return all of them, in the order in which they are shown."""
-    return (clock(), CALCULATOR, *file_tools(search or TextSearch()))
+    return (clock(), CALCULATOR, *file_tools(search or TextSearch()), EDIT_FILE)

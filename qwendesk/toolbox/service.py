@@ -118,7 +118,7 @@ class ToolService:
     async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> None:
         """Wait for the user's decision. Raise ToolError if it is no."""
         details = call.arguments_json if tool.preview is None else await tool.preview(arguments, context)
-        sentence = tr("{0} asks to run.", tr(tool.title))
+        sentence = tr("{0} asks for your consent.", tr(tool.title))
         self._decision = asyncio.get_running_loop().create_future()
         self.waiting.set(ConsentRequest(context.chat_id, call, sentence, details, choices(tool, context)))
         try:
@@ -149,13 +149,13 @@ def _is_on(tool: Tool, settings: ChatSettings) -> bool:
 
 
 def _choice(group: Sequence[Tool]) -> ToolChoice:
-    first, needs_folder = group[0], group[0].effect == "reads"
+    first, is_reading = group[0], group[0].effect == "reads"
     return ToolChoice(
-        title=tr("Read files") if needs_folder else tr(first.title),
+        title=tr("Read files") if is_reading else tr(first.title),
         promise=tr(first.promise),
         names=tuple(tool.name for tool in group),
         n_tokens=sum(len(_definition(tool)) for tool in group) // _CHARACTERS_PER_TOKEN,
-        needs_folder=needs_folder,
+        needs_folder=first.effect in ("reads", "writes"),
     )
 
 

@@ -39,6 +39,8 @@ QLabel[kind="dim"] { color: @text_dim; }
 QLabel[kind="lead"] { color: @text_dim; font-size: @14; }
 QLabel[kind="filename"] { font-size: @12; font-weight: 600; }
 QLabel[kind="small"] { color: @text_dim; font-size: @12; }
+QLabel[kind="dim"][tone="warn"] { color: @text_warn; }
+QLabel[kind="dim"][tone="bad"] { color: @text_bad; }
 QLabel[kind="small"][tone="warn"] { color: @text_warn; font-weight: 600; }
 QLabel[kind="small"][tone="bad"] { color: @text_bad; font-weight: 600; }
 QLabel[kind="number"] { font-size: @12; }

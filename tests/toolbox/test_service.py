@@ -40,7 +40,7 @@ def tool(effect: Effect = "sends", description: str = "Send a text.") -> Tool:
 
 
 def context(
-    *, folders: tuple[str, ...] = (), tainted: bool = False, chat_id: str = "a", incognito: bool = False
+    *, folders: tuple[str, ...] = ("/f",), tainted: bool = False, chat_id: str = "a", incognito: bool = False
 ) -> CallContext:
     settings = ChatSettings(tools=("send", "calculate", "current_time"), tool_folders=folders)
     return CallContext(chat_id, settings, is_tainted=tainted, is_incognito=incognito)

@@ -50,9 +50,9 @@ class ToolPicker(QObject):
         ask_for_folder(self._composer, "composer.tools.dialog", title, self._add_folder)
 
     def _add_folder(self, folder: str) -> None:
-        """Take a folder, and switch on the tools that read in it."""
+        """Take a folder, and switch on the tools that read in it, which come first among those that need one."""
         settings = self._chat.settings
-        reading = tuple(name for choice in self._choices if choice.needs_folder for name in choice.names)
+        reading = next((choice.names for choice in self._choices if choice.needs_folder), ())
         tools = (*settings.tools, *(name for name in reading if name not in settings.tools))
         self._change(tools=tools, tool_folders=tuple(dict.fromkeys((*settings.tool_folders, folder))))
 

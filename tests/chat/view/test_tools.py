@@ -1,5 +1,7 @@
 """Tools in the window: chosen in the message field, their calls rows in the answer."""
 
+from pathlib import Path
+
 import msgspec
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
@@ -61,7 +63,7 @@ async def test_model_without_calls_says_so(desk: Desk) -> None:
     assert "no tool calls" in button(desk).toolTip()
 
 
-async def test_folder_switches_reading_on_and_off(desk: Desk, tmp_path) -> None:
+async def test_folder_switches_reading_on_and_off(desk: Desk, tmp_path: Path) -> None:
     await load(desk)
     picker = desk.window.chat_page.tool_picker
     picker._add_folder(str(tmp_path))
@@ -114,6 +116,52 @@ async def test_stored_answer_shows_the_same(desk: Desk) -> None:
     await desk.until(lambda: desk.has("thread.call.1.0"))
     assert desk.message(1).answer_view.markdown == "42."
     assert [row.record.result for row in rows(desk) if row.record] == ["42"]
+
+
+async def asks_to_edit(desk: Desk, folder: Path) -> Path:
+    """Have the model ask to change a file, and return it."""
+    path = folder / "loop.py"
+    path.write_text("draw()\n")
+    await load(desk)
+    desk.window.chat_page.tool_picker._add_folder(str(folder))
+    choose(desk, "edit_file")
+    edit = ToolCall("edit_file", '{"path": "loop.py", "old": "draw()", "new": "draw(1)"}')
+    desk.client.answers = [ScriptedAnswer(calls=(edit,)), ScriptedAnswer(text="Done.")]
+    desk.send("Fix it")
+    await desk.until(lambda: desk.is_shown("thread.call.1.0.once"))
+    return path
+
+
+async def test_call_with_an_effect_waits_for_the_user(desk: Desk, tmp_path: Path) -> None:
+    path = await asks_to_edit(desk, tmp_path)
+    assert desk.text_of("thread.call.outcome.1.0") == "waits for you"
+    assert "-draw()\n+draw(1)" in desk.find("thread.call.text.1.0", TextPane).toPlainText()
+    assert [desk.text_of(f"thread.call.1.0.{each}") for each in ("once", "chat", "always", "refuse")] == [
+        "Allow", "Allow in this chat", "Always in this folder", "Refuse",
+    ]  # fmt: skip
+    assert path.read_text() == "draw()\n"
+
+    desk.click("thread.call.1.0.once")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == "Done.")
+    assert path.read_text() == "draw(1)\n"
+    await desk.until(lambda: not desk.is_shown("thread.call.1.0.once"))
+    assert desk.text_of("thread.call.outcome.1.0").startswith("loop.py was changed.")
+
+
+async def test_refused_call_changes_nothing(desk: Desk, tmp_path: Path) -> None:
+    path = await asks_to_edit(desk, tmp_path)
+    desk.click("thread.call.1.0.refuse")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == "Done.")
+    assert path.read_text() == "draw()\n"
+    assert desk.text_of("thread.call.outcome.1.0") == "Failed"
+
+
+async def test_stop_ends_a_call_that_waits(desk: Desk, tmp_path: Path) -> None:
+    path = await asks_to_edit(desk, tmp_path)
+    desk.window.chat_page.stop()
+    await desk.until(lambda: not desk.parts.chat.busy)
+    await desk.until(lambda: not desk.is_shown("thread.call.1.0.once"))
+    assert path.read_text() == "draw()\n"
 
 
 def test_outcomes_are_said_in_a_few_words() -> None:

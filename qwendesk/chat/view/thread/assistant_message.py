@@ -17,7 +17,7 @@ from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.core.conversation import Answer, Turn
-from qwendesk.core.messages import CallRecord, ToolStep
+from qwendesk.core.messages import CallRecord, ToolCall, ToolStep
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.step_budget import StepBudget
@@ -148,6 +148,11 @@ class AssistantMessage(QWidget):
         self._add(row, at=self._n_above)
         self._n_above += 1
         return row
+
+    def row_of(self, call: ToolCall) -> CallRow | None:
+        """Return the row of a call that is not done."""
+        rows = (row for step in self._rows for row in step)
+        return next((row for row in rows if row.record and row.record.call == call and not row.record.is_done), None)
 
     def _new_view(self) -> AnswerView:
         view = AnswerView(formulas=self._formulas, highlighter=self._highlighter, budget=self._budget)

@@ -3,13 +3,14 @@
 import json
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.messages import CallRecord
+from qwendesk.core.tool_context import ConsentRequest, Decision
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_duration
-from qwendesk.widgets.buttons import ChevronButton, describe, restyle
+from qwendesk.widgets.buttons import ChevronButton, TextButton, describe, restyle
 from qwendesk.widgets.text_pane import TextPane
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
@@ -27,11 +28,16 @@ _MOST_OPENED = 20_000
 class CallRow(QFrame):
     """One call, from the first word of it that the model writes."""
 
+    decided = Signal(str)
+    """The user's Decision about a call that asks."""
+
     def __init__(self, turn_id: int, number: int, title: str) -> None:
         """`title` is what the tool is called; "" shows the name by which the model calls it."""
         super().__init__()
         self._title = title
         self._record: CallRecord | None = None
+        self._request: ConsentRequest | None = None
+        self._question: QWidget | None = None
         self.setProperty("kind", "thought")
         self.setObjectName(f"thread.call.{turn_id}.{number}")
         self._header = ChevronButton(kind="thought", icon_name="tool", size=18)
@@ -50,7 +56,7 @@ class CallRow(QFrame):
         box = QVBoxLayout(self._body_box)
         box.setContentsMargins(_INSET, 0, _INSET, 14)
         box.addWidget(self._body)
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._header)
@@ -73,6 +79,43 @@ class CallRow(QFrame):
     def set_open(self, *, opened: bool) -> None:
         self._header.setChecked(opened)
 
+    def show_request(self, request: ConsentRequest | None) -> None:
+        """Show what the call would do and what the user may decide; None: the call asks no more."""
+        if self._question is not None:
+            self._question.hide()
+            self._question.deleteLater()
+            self._question = None
+        self._request = request
+        if request is not None:
+            self._question = self._make_question(request)
+            self._column.addWidget(self._question)
+            self._header.setChecked(True)
+        self._show_outcome()
+        self._arrange()
+
+    def _make_question(self, request: ConsentRequest) -> QWidget:
+        question = QWidget()
+        row = QHBoxLayout(question)
+        row.setContentsMargins(_INSET, 0, _INSET, 14)
+        row.setSpacing(8)
+        for decision in request.choices:
+            kind = "primary" if decision == "once" else "text" if decision == "refuse" else ""
+            button = TextButton(decision_text(decision), kind=kind)
+            describe(button, f"{self.objectName()}.{decision}", decision_text(decision), request.sentence)
+            button.clicked.connect(lambda _checked=False, decision=decision: self.decided.emit(decision))
+            row.addWidget(button)
+        row.addStretch(1)
+        return question
+
+    def _show_outcome(self) -> None:
+        if self._record is None:
+            return
+        waits = self._request is not None
+        outcome = tr("waits for you") if waits else outcome_text(self._record)
+        self._outcome.setText(outcome)
+        restyle(self._outcome, "tone", "bad" if self._record.error else "warn" if waits else "")
+        self._header.setAccessibleName(f"{self._name.text()} {self._arguments.text()}: {outcome}")
+
     def show_record(self, record: CallRecord) -> None:
         """Show the call as it is now."""
         if record == self._record:
@@ -80,12 +123,9 @@ class CallRow(QFrame):
         self._record = record
         title = self._title or record.call.name or tr("Unreadable call")
         short = short_arguments(record.call.arguments_json)
-        outcome = outcome_text(record)
         self._name.setText(title)
         self._arguments.setText(short)
-        self._outcome.setText(outcome)
-        restyle(self._outcome, "tone", "bad" if record.error else "")
-        self._header.setAccessibleName(f"{title} {short}: {outcome}")
+        self._show_outcome()
         self._arrange()
 
     def _arrange(self) -> None:
@@ -99,8 +139,21 @@ class CallRow(QFrame):
             theme = current_theme()
             self._body.document().setDefaultFont(theme.font(13))
             self._body.setTextColor(theme.color("text_dim"))
-            self._body.setPlainText(opened_text(self._record))
+            self._body.setPlainText(self._request.details if self._request else opened_text(self._record))
             self._body.fit_height()
+
+
+def decision_text(decision: Decision) -> str:
+    """Return the words of a button."""
+    match decision:
+        case "once":
+            return tr("Allow")
+        case "chat":
+            return tr("Allow in this chat")
+        case "always":
+            return tr("Always in this folder")
+        case "refuse":
+            return tr("Refuse")
 
 
 def short_arguments(arguments_json: str) -> str:

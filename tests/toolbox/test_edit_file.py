@@ -1,0 +1,109 @@
+"""A file is changed as the user has seen it, or not at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.messages import ToolCall
+from qwendesk.core.tool_context import CallContext
+from qwendesk.toolbox.edit_file import EDIT_FILE, apply, planned
+from qwendesk.toolbox.folder_access import FolderAccess
+from qwendesk.toolbox.service import ToolService
+from qwendesk.toolbox.tool import ToolError
+from tests.toolbox.test_service import asked
+
+TEXT = "def step():\n    move(1/60)\n    draw()\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "loop.py").write_bytes(TEXT.encode())
+    return tmp_path
+
+
+def change(folder: Path, old: str, new: str, path: str = "loop.py") -> str:
+    made = planned({"path": path, "old": old, "new": new}, FolderAccess([str(folder)]))
+    apply(made)
+    return made.diff
+
+
+def test_one_passage_is_replaced_and_shown_as_a_difference(folder: Path) -> None:
+    diff = change(folder, "move(1/60)", "move(dt)")
+    assert (folder / "loop.py").read_bytes() == TEXT.replace("1/60", "dt").encode()
+    assert (
+        diff == "--- loop.py\n+++ loop.py\n@@ -1,3 +1,3 @@\n def step():\n-    move(1/60)\n+    move(dt)\n     draw()"
+    )
+
+
+def test_line_ends_and_permissions_stay(folder: Path) -> None:
+    path = folder / "loop.py"
+    path.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    path.chmod(0o750)
+    before = stat.S_IMODE(path.stat().st_mode)
+    change(folder, "    move(1/60)\n    draw()", "    draw()\n    move(dt)")
+    assert path.read_bytes() == b"def step():\r\n    draw()\r\n    move(dt)\r\n"
+    assert stat.S_IMODE(path.stat().st_mode) == before
+
+
+def test_new_files_are_made_where_nothing_is(folder: Path) -> None:
+    assert "+hello" in change(folder, "", "hello", "new.txt")
+    assert (folder / "new.txt").read_text() == "hello"
+    for path in ("loop.py", "no/folder/x.txt", "../outside.txt", ".hidden"):
+        with pytest.raises(ToolError):
+            change(folder, "", "hello", path)
+
+
+@pytest.mark.parametrize(("old", "new"), [("absent", "x"), ("\n", "x"), ("draw()", "draw()"), ("(", "[")])
+def test_unclear_changes_are_refused(folder: Path, old: str, new: str) -> None:
+    with pytest.raises(ToolError):
+        change(folder, old, new)
+    assert (folder / "loop.py").read_bytes() == TEXT.encode()
+
+
+def test_other_encodings_are_not_damaged(folder: Path) -> None:
+    (folder / "old.txt").write_bytes("Grüße".encode("latin-1"))
+    with pytest.raises(ToolError, match="UTF-8"):
+        change(folder, "Gr", "gr", "old.txt")
+    assert (folder / "old.txt").read_bytes() == "Grüße".encode("latin-1")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_file_that_cannot_be_written_is_said(folder: Path) -> None:
+    folder.chmod(0o500)
+    try:
+        with pytest.raises(ToolError, match="can't be written"):
+            change(folder, "draw()", "draw(1)")
+    finally:
+        folder.chmod(0o700)
+
+
+def call(folder: Path) -> tuple[ToolCall, CallContext]:
+    settings = ChatSettings(tools=("edit_file",), tool_folders=(str(folder),))
+    return ToolCall("edit_file", '{"path": "loop.py", "old": "draw()", "new": "draw(1)"}'), CallContext("a", settings)
+
+
+@pytest.mark.asyncio
+async def test_user_sees_the_difference_and_decides(folder: Path) -> None:
+    service = ToolService([EDIT_FILE])
+    seen = []
+    service.waiting.subscribe(lambda request: seen.append(request.details) if request else None)
+
+    refused = await asked(service, *call(folder), "refuse")
+    assert "did not allow" in refused.error
+    assert (folder / "loop.py").read_bytes() == TEXT.encode()
+
+    allowed = await asked(service, *call(folder), "always")
+    assert allowed.result == "loop.py was changed."
+    assert "-    draw()\n+    draw(1)" in seen[0]
+    assert b"draw(1)" in (folder / "loop.py").read_bytes()
+
+
+@pytest.mark.asyncio
+async def test_call_that_cannot_work_asks_nobody(folder: Path) -> None:
+    settings = ChatSettings(tools=("edit_file",), tool_folders=(str(folder),))
+    absent = ToolCall("edit_file", '{"path": "loop.py", "old": "absent", "new": "x"}')
+    record = await ToolService([EDIT_FILE]).run(absent, CallContext("a", settings))
+    assert "does not occur" in record.error
