@@ -25,9 +25,10 @@ class ToolPicker(QObject):
         self._composer, self._intents, self._chat = composer, intents, chat
         self._choices: Sequence[ToolChoice] = ()
         self._report: LoadReport | None = None
-        composer.tools_chosen.connect(lambda names: self._change(tools=tuple(names)))
-        composer.tool_folder_asked.connect(self._ask_for_folder)
-        composer.tool_folder_removed.connect(self._remove_folder)
+        choice = composer.tools.choice
+        choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
+        choice.folder_asked.connect(self._ask_for_folder)
+        choice.folder_removed.connect(self._remove_folder)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 
     def show_choices(self, choices: Sequence[ToolChoice], titles: Mapping[str, str]) -> None:
@@ -40,7 +41,7 @@ class ToolPicker(QObject):
         self._show()
 
     def _show(self, _settings: ChatSettings | None = None) -> None:
-        self._composer.show_tools(self._choices, self._chat.settings, self._report)
+        self._composer.tools.show_tools(self._choices, self._chat.settings, self._report)
 
     def _change(self, **changes: Any) -> None:
         self._chat.change_settings(msgspec.structs.replace(self._chat.settings, **changes))

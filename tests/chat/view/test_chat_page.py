@@ -361,7 +361,7 @@ async def test_page_up_and_down_in_a_message_of_one_line_scroll_the_conversation
 
 
 async def test_page_shortcuts_move_the_focus_to_the_page(desk: Desk) -> None:
-    for page, key in (("models", Qt.Key.Key_2), ("engine", Qt.Key.Key_3), ("settings", Qt.Key.Key_4)):
+    for page, key in (("models", Qt.Key.Key_2), ("engine", Qt.Key.Key_3), ("bench", Qt.Key.Key_4)):
         desk.press(key, Qt.KeyboardModifier.ControlModifier)
         focus = desk.window.focusWidget()
         assert desk.window.page == page

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QIcon
+from PySide6.QtGui import QAction, QIcon, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
@@ -14,11 +14,9 @@ from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
 from qwendesk.chat.view.composer.pasted_strip import PastedStrip
 from qwendesk.chat.view.composer.preparing_note import PreparingNote
-from qwendesk.chat.view.composer.tools_menu import ToolsMenu
-from qwendesk.core.chats import ChatSettings
+from qwendesk.chat.view.composer.tools_button import ToolsButton
 from qwendesk.core.number_format import show_count
 from qwendesk.core.presets import Style
-from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport, TemplateAbilities
 from qwendesk.widgets.actions import COMMANDS
@@ -30,6 +28,8 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 _TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")
 """The switches that Qwen3 read in a message."""
 _SEND_WIDTH = 36
+_WIDTH_FOR_WORDS = 600
+"""Logical pixels of the composer from which all its buttons have words."""
 _REMARK_MS = 4000
 _MAX_STYLE_WIDTH = 150
 """Maximum width of a preset's name in logical pixels; a longer one is elided."""
@@ -56,11 +56,6 @@ class Composer(QFrame):
     """Tokens of thinking, -1 for no limit, CUSTOM_BUDGET to ask for a number."""
     effort_chosen = Signal(str)
     """A value of the reasoning effort, "auto" for the chat template's default."""
-    tools_chosen = Signal(tuple)
-    """The names of the tools that the model may call."""
-    tool_folder_asked = Signal()
-    """The user wants to pick a folder in which tools may read."""
-    tool_folder_removed = Signal(str)
     attach_asked = Signal()
     pasted = Signal(object)
     """A PastedContent to attach."""
@@ -68,6 +63,8 @@ class Composer(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self._busy = self._sending = self._is_stopping = False
+        self._thinking_texts = ("", "")
+        """Long and short."""
         self._preset_actions: list[QAction] = []
         self._chosen_preset = ""
         self._remark = ""
@@ -99,7 +96,6 @@ class Composer(QFrame):
         self.set_busy(busy=False)
         self.show_thinking(on=True, report=None)
         self.show_style("general", thinking=True)
-        self.show_tools((), ChatSettings(), None)
 
     def set_busy(self, *, busy: bool) -> None:
         """Set whether an answer is being generated. If so, the send button stops it."""
@@ -146,7 +142,8 @@ class Composer(QFrame):
         can = report is None or report.can_think
         self._thinking.setEnabled(can)
         self._thinking.setChecked(on and can)
-        self._thinking.setText(" " + (_thinking_on(budget) if on and can else tr("Thinking: Off")))
+        self._thinking_texts = _thinking_texts(budget if on and can else None)
+        self._show_words()
         self._budget.setEnabled(can)
         self._budgets.show_budget(budget)
         tip = tr("Thinks before answering. Better on hard questions, but slower.")
@@ -165,19 +162,15 @@ class Composer(QFrame):
         if abilities is not None and efforts:
             self._efforts.show_values(efforts, abilities.default_effort, chosen)
 
-    def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings, report: LoadReport | None) -> None:
-        """Show which tools the model may call; none if its chat template has no calls that are understood."""
-        can = report is None or bool(report.template.call_dialect)
-        self._tools_menu.show_tools(choices, settings)
-        n_active = len(self._tools_menu.active) if can else 0
-        self._tools.setVisible(bool(choices))
-        self._tools.setEnabled(can)
-        self._tools.setText(" " + (tr("Tools: {0}", n_active) if n_active else tr("Tools")))
-        self._tools.themed.show("tool", "text" if n_active else "text_dim")
-        tip = tr("What the model may do in this chat, such as calculating or reading your files")
-        if not can:
-            tip = tr("This model's chat template has no tool calls.")
-        describe(self._tools, "composer.tools", tr("Tools"), tip)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_words()
+
+    def _show_words(self) -> None:
+        """Leave out the words of buttons whose icons say the same, where there is no room for all."""
+        is_narrow = self.width() < current_theme().px(_WIDTH_FOR_WORDS)
+        self._thinking.setText(f" {self._thinking_texts[is_narrow]}")
+        self.tools.set_short(short=is_narrow)
 
     def show_presets(self, names: Sequence[str]) -> None:
         """Show the user's presets in the style menu."""
@@ -317,12 +310,7 @@ class Composer(QFrame):
             tr("Sampling values for this kind of question"),
         )
         self._preset.setMenu(self._style_menu())
-        self._tools_menu = ToolsMenu(self)
-        self._tools_menu.chosen.connect(self.tools_chosen)
-        self._tools_menu.folder_asked.connect(self.tool_folder_asked)
-        self._tools_menu.folder_removed.connect(self.tool_folder_removed)
-        self._tools = TextButton(kind="pill", icon_name="tool", role="text_dim", size=16)
-        self._tools.setMenu(self._tools_menu)
+        self.tools = ToolsButton()
         self._answer_now = TextButton(" " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
         describe(
             self._answer_now,
@@ -336,7 +324,7 @@ class Composer(QFrame):
         self._send.setFixedSize(_SEND_WIDTH, 34)
         self._send.clicked.connect(self._on_send_clicked)
         self.preparing = PreparingNote()
-        for pill in (self._thinking, self._budget, self._tools, self._preset, self._answer_now):
+        for pill in (self._thinking, self._budget, self.tools, self._preset, self._answer_now):
             pill.setFixedHeight(34)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -347,7 +335,7 @@ class Composer(QFrame):
         thinking.addWidget(self._budget)
         row.addWidget(attach)
         row.addLayout(thinking)
-        row.addWidget(self._tools)
+        row.addWidget(self.tools)
         row.addWidget(self._preset)
         row.addStretch(1)
         row.addWidget(self.preparing)
@@ -391,5 +379,10 @@ def _busy_notice() -> str:
     return tr("An answer is still being generated. Wait for it, or press Esc to stop it.")
 
 
-def _thinking_on(budget: int) -> str:
-    return tr("Thinking: On") if budget < 0 else tr("Thinking: {0}", show_count(budget))
+def _thinking_texts(budget: int | None) -> tuple[str, str]:
+    """Return a long and a short text of the thinking button; `budget` is None if thinking is off."""
+    if budget is None:
+        return tr("Thinking: Off"), tr("Off")
+    return (
+        (tr("Thinking: On"), tr("On")) if budget < 0 else (tr("Thinking: {0}", show_count(budget)), show_count(budget))
+    )

@@ -1,0 +1,48 @@
+"""The composer's button for tools: how many are on, with the menu that chooses them."""
+
+from collections.abc import Sequence
+
+from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.tool_context import ToolChoice
+from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport
+from qwendesk.widgets.buttons import TextButton, describe
+
+
+class ToolsButton(TextButton):
+    """Hidden until there are tools to choose from. `choice` is its menu, which has the signals."""
+
+    def __init__(self) -> None:
+        super().__init__(kind="pill", icon_name="tool", role="text_dim", size=16)
+        self._is_short = False
+        self.choice = ToolsMenu(self)
+        self.setMenu(self.choice)
+        self.show_tools((), ChatSettings(), None)
+
+    def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings, report: LoadReport | None) -> None:
+        """Show which tools the model may call; none if its chat template has no calls that are understood."""
+        can = report is None or bool(report.template.call_dialect)
+        self.choice.show_tools(choices, settings)
+        self.setVisible(bool(choices))
+        self.setEnabled(can)
+        self._show_text()
+        tip = tr("What the model may do in this chat, such as calculating or reading your files")
+        if not can:
+            tip = tr("This model's chat template has no tool calls.")
+        describe(self, "composer.tools", tr("Tools"), tip)
+
+    def set_short(self, *, short: bool) -> None:
+        """Show the number of tools alone, where there is no room for the word."""
+        if short != self._is_short:
+            self._is_short = short
+            self._show_text()
+
+    def _show_text(self) -> None:
+        n_active = len(self.choice.active) if self.isEnabled() else 0
+        if self._is_short:
+            text = str(n_active) if n_active else ""
+        else:
+            text = tr("Tools: {0}", n_active) if n_active else tr("Tools")
+        self.setText(f" {text}".rstrip())
+        self.themed.show("tool", "text" if n_active else "text_dim")
