@@ -20,7 +20,6 @@ from qwendesk.bench.view.wiring import BenchView
 from qwendesk.chat.chat_state import ChatEvent, PromptProcessed, TextAdded
 from qwendesk.chat.reopen_guard import MayReopen, always
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.consent import ConsentView
 from qwendesk.chat.view.inspector.pasted_options import set_options
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.engine_manifest import EnginePack
@@ -146,7 +145,7 @@ def build(
     engine, chat, meters = services.engine, services.chat.chat, services.meters
     chats = ChatView(services.chat)
     chats.page.tool_picker.show_choices(services.toolbox.choices, services.toolbox.titles)
-    ConsentView(chats.page.thread_view, chat, services.toolbox.waiting, services.toolbox.decide)
+    chats.page.ask_for_consent(services.toolbox.waiting, services.toolbox.decide)
     window = MainWindow(engine, chats)
     # The window closes among the last, because widgets still show changes while the services close.
     closing.callback(window.deleteLater)

@@ -169,12 +169,15 @@ class AnswerGenerator:
                 (*asked.messages, *partial.step_messages),
                 asked.options if can_call else without_calls(asked.options, asked.report),
                 tools_json,
+                may_call=can_call,
                 begun=begun,
                 chat=asked.chat,
                 state_file=asked.state_file,
             )
+            if rounds is not None and rounds.wants_answer:
+                await self._stream.answer_now()
             node, stats = await self._read(self._stream)
-            if node.stop_reason != "tool_calls" or rounds is None:
+            if node.stop_reason != "tool_calls" or rounds is None or not can_call:
                 return node, stats
             await rounds.run(self._context(asked))
             if rounds.was_stopped:
@@ -190,7 +193,9 @@ class AnswerGenerator:
             chat_id=self.partial.chat_id,
             settings=asked.settings,
             is_incognito=self._incognito_images is not None,
-            is_tainted=holds_untyped_text([turn.question for turn in turns], steps, self._tools),
+            is_tainted=asked.settings.is_imported
+            or holds_untyped_text([turn.question for turn in turns], steps, self._tools),
+            n_ctx=asked.report.n_ctx if asked.report is not None else 0,
         )
 
     def _show_calls(self) -> None:

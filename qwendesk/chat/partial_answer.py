@@ -33,6 +33,8 @@ class PartialAnswer:
         self._text = [node.message.text] if node.message.text else []
         self._calls: list[CallRecord] = []
         """The calls of this round, while they are written and while they run."""
+        self._n_written = 0
+        """How many of them are whole."""
         self._round_stats = _NO_STATS
         """The statistics of the rounds before this one."""
         self._reasoning_began_at: float | None = None
@@ -83,12 +85,13 @@ class PartialAnswer:
 
     def end_call(self, called: Called) -> None:
         """Take a call as a whole. One that the model did not finish is dropped."""
-        del self._calls[called.index :]
+        del self._calls[self._n_written :]
         if called.call is not None:
             self._calls.append(CallRecord(called.call))
         elif called.is_finished:
             self._text.append(f"<tool_call>{called.text}</tool_call>")
             self._calls.append(CallRecord(ToolCall(""), is_done=True, error=UNREADABLE))
+        self._n_written = len(self._calls)
 
     def set_call(self, index: int, record: CallRecord) -> None:
         """Replace a call of this round, with what came of it."""
@@ -99,14 +102,16 @@ class PartialAnswer:
         self._steps = (*self._steps, self._open_step())
         self._round_stats = self._with_round(stats)
         self._thought_s += self._seconds_of_reasoning()
-        self._reasoning, self._text, self._calls = [], [], []
+        self._reasoning, self._text, self._calls, self._n_written = [], [], [], 0
         self._reasoning_began_at, self._reasoning_ended_at = None, 0.0
 
     def node(
         self, *, stop_reason: StopReason | None = None, stats: AnswerStats = _NO_STATS, error: str = ""
     ) -> ChatNode:
-        """Return the answer so far; the arguments say how it ended, if it has."""
+        """Return the answer so far; the arguments say how it ended, if it has. Then a half call is left out."""
         stats = self._with_round(stats)
+        if stop_reason is not None or error:
+            del self._calls[self._n_written :]
         if self._calls:
             message = Message("assistant", steps=(*self._steps, self._open_step()))
         else:
@@ -133,11 +138,20 @@ class PartialAnswer:
 
 
 def _with_all_done(step: ToolStep) -> ToolStep:
+    """Return the step with its calls ended. One that was still being written is left out."""
     calls = (
         record if record.is_done else msgspec.structs.replace(record, is_done=True, error=INTERRUPTED)
         for record in step.calls
+        if record.is_done or _is_whole(record.call)
     )
     return msgspec.structs.replace(step, calls=tuple(calls))
+
+
+def _is_whole(call: ToolCall) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(call.arguments_json), dict)
+    except msgspec.DecodeError:
+        return False
 
 
 def after_tools(first: AnswerStats, following: AnswerStats) -> AnswerStats:

@@ -53,6 +53,11 @@ class ToolRounds:
         return self._interrupted_by == _STOPPED
 
     @property
+    def wants_answer(self) -> bool:
+        """Whether the user asked for the answer, so that the model should not think either."""
+        return self._interrupted_by == _ANSWER_NOW
+
+    @property
     def may_call(self) -> bool:
         """Whether the next round may call tools."""
         has_patience = self._n_rounds < MOST_ROUNDS and self._n_unreadable < MOST_UNREADABLE
@@ -82,10 +87,13 @@ class ToolRounds:
         for index, record in enumerate(self._partial.calls):
             if record.is_done:
                 continue
+            if self._is_interrupted():
+                self._fail_the_rest(index)
+                return
             try:
                 done = await self._tools.run(record.call, context)
             except asyncio.CancelledError:
-                if not self._interrupted_by:
+                if not self._is_interrupted():
                     raise
                 self._fail_the_rest(index)
                 return
@@ -93,6 +101,9 @@ class ToolRounds:
             self._show()
             if not context.is_tainted and self._tools.taints(record.call.name):
                 context = msgspec.structs.replace(context, is_tainted=True)
+
+    def _is_interrupted(self) -> bool:
+        return bool(self._interrupted_by)
 
     def _interrupt(self, error: str) -> None:
         self._interrupted_by = error

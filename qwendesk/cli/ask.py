@@ -304,7 +304,10 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
 
 
 def _call_result(record: CallRecord) -> dict[str, Any]:
-    arguments = msgspec.json.decode(record.call.arguments_json)
+    try:
+        arguments = msgspec.json.decode(record.call.arguments_json)
+    except msgspec.DecodeError:  # damaged, or with a number that JSON has not, such as NaN
+        arguments = record.call.arguments_json
     return {"name": record.call.name, "arguments": arguments, "result": record.result, "error": record.error}
 
 

@@ -32,6 +32,8 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the chat that this one is a branch of."""
     branched_at: str = ""
     """Id of the last message of that chat that was copied; "" if unknown, as in older branches."""
+    is_imported: bool = False
+    """The chat came from a file, so others may have written its questions and answers."""
     tools: tuple[str, ...] = ()
     """Names of the tools that the model may call."""
     tool_folders: tuple[str, ...] = ()

@@ -82,7 +82,7 @@ class Conversation(msgspec.Struct, frozen=True):
                 messages.append(turn.question)
             for step in turn.answer.steps:
                 messages += step.messages
-            if turn.answer.text or turn.answer.reasoning or not is_last:
+            if turn.answer.text or turn.answer.reasoning or not (is_last or turn.answer.steps):
                 messages.append(text_message("assistant", turn.answer.text, reasoning=turn.answer.reasoning))
         return tuple(messages)
 

@@ -83,11 +83,15 @@ class ToolStep(msgspec.Struct, frozen=True, omit_defaults=True):
     def messages(self) -> "tuple[Message, ...]":
         """The assistant's message and the results, as the model reads them.
 
-        A call without a name is one that could not be read: it stands in the text.
+        A call without a name is one that could not be read: it stands in the text. One that is not done, because the
+        app or the answer ended, is left out.
         """
-        calls = tuple(record.call for record in self.calls if record.call.name)
+        done = [record for record in self.calls if record.is_done]
+        if not done and not self.text and not self.reasoning:
+            return ()
+        calls = tuple(record.call for record in done if record.call.name)
         written = text_message("assistant", self.text, reasoning=self.reasoning)
-        results = (text_message("tool", record.error or record.result) for record in self.calls)
+        results = (text_message("tool", record.error or record.result) for record in done)
         return (msgspec.structs.replace(written, tool_calls=calls), *results)
 
 

@@ -7,6 +7,9 @@ import msgspec
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ToolCall
 
+MOST_CHARACTERS = 24_000
+"""Of a tool's result: about 6,000 tokens of English."""
+
 
 class CallContext(msgspec.Struct, frozen=True):
     """The chat that a call comes from."""
@@ -16,6 +19,15 @@ class CallContext(msgspec.Struct, frozen=True):
     is_incognito: bool = False
     is_tainted: bool = False
     """Whether the model has read anything that the user did not type, which may contain instructions."""
+    n_ctx: int = 0
+    """The model's context in tokens; 0 if unknown."""
+    confirmed: str = ""
+    """What the user saw before they allowed the call; "" if they were not asked."""
+
+    @property
+    def most_characters(self) -> int:
+        """How long a result may be: at most half of the context, if each character took a token."""
+        return min(MOST_CHARACTERS, self.n_ctx // 2) if self.n_ctx else MOST_CHARACTERS
 
 
 Decision = Literal["once", "chat", "always", "refuse"]

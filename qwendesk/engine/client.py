@@ -201,6 +201,8 @@ class WorkerClient:
         begun: Begun | None = None,
         chat: str = "",
         state_file: str = "",
+        *,
+        may_call: bool = True,
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
@@ -209,7 +211,7 @@ class WorkerClient:
             reply = self._send_request(
                 lambda request_id: Generate(
                     id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json),
-                    begun=begun, chat=chat, state_file=state_file,
+                    begun=begun, chat=chat, state_file=state_file, may_call=may_call,
                 )
             )  # fmt: skip
         return WorkerAnswer(reply, self._cancel, self._answer_now)

@@ -86,8 +86,10 @@ class EngineClient(Protocol):
         begun: Begun | None = None,
         chat: str = "",
         state_file: str = "",
+        *,
+        may_call: bool = True,
     ) -> AnswerStream:
-        """Generate an answer, or continue the partial answer `begun`.
+        """Generate an answer, or continue the partial answer `begun`. Tools are only called if it `may_call`.
 
         `chat` and `state_file` are those of the Generate request: with them, going back to a chat is instant.
         """

@@ -82,6 +82,8 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     options: GenerationOptions
     tools_json: tuple[str, ...] = ()
     """The tool definitions, each as JSON."""
+    may_call: bool = True
+    """Whether a tool may be called. If not, what looks like a call is text; the prompt is the same."""
     begun: Begun | None = None
     """The answer continues after this, with thinking on or off as it was then. Deltas and token counts are only of new
     text; the prompt's tokens include the partial answer.

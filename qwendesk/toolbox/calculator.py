@@ -66,7 +66,9 @@ def calculate(expression: str) -> str:
     """Return the value of an expression as text. Raise ToolError for anything that is no such expression."""
     if len(expression) > MOST_CHARACTERS:
         raise ToolError(f"The expression has more than {MOST_CHARACTERS} characters. Split it.")
-    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", expression.strip().rstrip("=").translate(_AS_PYTHON))
+    plain = expression.strip().rstrip("=").translate(_AS_PYTHON)
+    if not re.search(r"[a-z]\w*\s*\(", plain, re.IGNORECASE):  # there, a comma separates values
+        plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", plain)
     plain = re.sub(r"(\d(?:[\d.]*)) ?%(?!\s*[\d(])", r"(\1 / 100)", plain)
     plain = re.sub(r"sqrt (\d[\d.]*)", r"sqrt(\1)", plain)
     try:

@@ -3,6 +3,7 @@
 import asyncio
 import difflib
 import stat
+import unicodedata
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,8 @@ from qwendesk.toolbox.tool import Arguments, Tool, ToolError
 
 _CONTEXT_LINES = 3
 """Of unchanged text around a change in the difference."""
+_INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
+"""Categories of Unicode that don't show, or that change the order in which others do."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -28,23 +31,41 @@ class Change(msgspec.Struct, frozen=True):
     after: str
 
     @property
-    def diff(self) -> str:
-        """The change in the form of `diff -u`, without the times."""
+    def shown(self) -> str:
+        """The change as the user reads it: a difference, in which every character can be seen."""
+        before, after = self.before, self.after
+        if "\n" not in (before + after).replace("\r\n", ""):  # lines that all end in the way of Windows
+            before, after = before.replace("\r\n", "\n"), after.replace("\r\n", "\n")
         lines = difflib.unified_diff(
-            self.before.splitlines(), self.after.splitlines(), self.name, self.name, n=_CONTEXT_LINES, lineterm=""
+            before.splitlines(keepends=True), after.splitlines(keepends=True), self.name, self.name, n=_CONTEXT_LINES
         )
-        return "\n".join(lines)
+        return "".join(map(_visible, lines)).rstrip("\n") or f"{self.name}: a new, empty file"
+
+
+def _visible(line: str) -> str:
+    """Return a line of a difference with its invisible characters as codes, and with a note where no line ends."""
+    end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
+    seen = (c if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE else f"<U+{ord(c):04X}>" for c in line)
+    return "".join(seen) + end
 
 
 async def _preview(arguments: Arguments, context: CallContext) -> str:
-    return (await asyncio.to_thread(planned, arguments, FolderAccess(context.settings.tool_folders))).diff
+    def shown() -> str:
+        return planned(arguments, FolderAccess(context.settings.tool_folders)).shown
+
+    return await asyncio.to_thread(shown)
 
 
 async def _run(arguments: Arguments, context: CallContext) -> str:
-    # Planned again: the file may have changed while the user looked at the difference.
-    change = await asyncio.to_thread(planned, arguments, FolderAccess(context.settings.tool_folders))
-    await asyncio.to_thread(apply, change)
-    return f"{change.name} was changed."
+    def change() -> str:
+        # Planned again: the file may have changed while the user looked at the difference.
+        made = planned(arguments, FolderAccess(context.settings.tool_folders))
+        if context.confirmed and made.shown != context.confirmed:
+            raise ToolError(f"{made.name} has changed meanwhile, so nothing was done. Read it again.")
+        apply(made)
+        return f"{made.name} was changed."
+
+    return await asyncio.to_thread(change)
 
 
 EDIT_FILE = Tool(
@@ -67,6 +88,7 @@ EDIT_FILE = Tool(
     effect="writes",
     run=_run,
     preview=_preview,
+    is_trusted=True,
 )
 
 
@@ -81,11 +103,11 @@ def planned(arguments: Arguments, access: FolderAccess) -> Change:
         if not path.parent.is_dir():
             raise ToolError(f"There is no folder for {name}.")
         return Change(path, name, "", new)
-    before = read_text(path, name)
+    before = read_text(path, name, keeps_mark=True)
     if "\ufffd" in before:
         raise ToolError(f"{name} is not in UTF-8, so it can't be changed without damage.")
-    if "\r\n" in before and "\r\n" not in old:
-        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+    if "\r\n" in before:
+        old, new = (text.replace("\r\n", "\n").replace("\n", "\r\n") for text in (old, new))
     count = before.count(old)
     if count != 1:
         found = "does not occur" if not count else f"occurs {count} times"

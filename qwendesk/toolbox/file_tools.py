@@ -21,8 +21,9 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
     async def run_read(arguments: Arguments, context: CallContext) -> str:
         first, last = int(arguments.get("first_line", 1)), arguments.get("last_line")
         return await asyncio.to_thread(
-            read_file, _access(context), str(arguments["path"]), first, None if last is None else int(last)
-        )
+            read_file, _access(context), str(arguments["path"]), first, None if last is None else int(last),
+            context.most_characters,
+        )  # fmt: skip
 
     async def run_search(arguments: Arguments, context: CallContext) -> str:
         return await asyncio.to_thread(search.find, _access(context), str(arguments["query"]))

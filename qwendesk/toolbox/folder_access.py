@@ -1,22 +1,32 @@
 """Which files of the user's folders tools may touch."""
 
+import os
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from qwendesk.toolbox.tool import ToolError
 
-_SECRET = re.compile(
+_HIDDEN_OR_KEY = re.compile(
     r"""(?ix)
-    ^\.                                     # hidden: .env, .ssh, .git
-    | ^id_(rsa|dsa|ecdsa|ed25519)           # keys of SSH
-    | \.(pem|key|p12|pfx|kdbx?|keystore|jks|ppk|asc|gpg|ovpn)$
-    | ^(credentials?|secrets?|passwords?|passwd|shadow|tokens?|wallet)(\.(txt|json|ya?ml|ini|cfg|conf|toml|csv|xml))?$
-    | ^(known_hosts|authorized_keys|htpasswd|netrc|_netrc|pgpass|npmrc|pypirc)$
+    ^\.                                    # hidden: .env, .ssh, .git
+    | ^id_(rsa|dsa|ecdsa|ed25519)          # keys of SSH
+    | \.(pem|key|p12|pfx|kdbx?|keystore|jks|ppk|asc|gpg|ovpn|env)(\.|$)
+    | ^(known_hosts|authorized_keys|htpasswd|netrc|_netrc|pgpass|npmrc|pypirc|wp-config\.php)$
     | ^(logins\.json|key[34]\.db|cookies(\.sqlite)?)$
     """
 )
-"""Names of files and folders that hidden and secret things have. Such files are refused, not only asked about."""
+_SECRET_WORD = re.compile(
+    r"(?i)(?:^|[^a-z])(?:secrets?|credentials?|passwords?|passwd|shadow|wallet|service[-_ ]account|private[-_ ]?key)"
+    r"(?:[^a-z]|$)|^tokens?\."
+)
+_CODE = (
+    ".py", ".js", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cpp", ".hpp", ".cs", ".rb", ".php",
+    ".swift", ".html", ".css", ".sql",
+)  # fmt: skip
+"""In code, such a word names what the code is about."""
+_HIDDEN_ATTRIBUTES = getattr(stat, "FILE_ATTRIBUTE_HIDDEN", 0) | getattr(stat, "FILE_ATTRIBUTE_SYSTEM", 0)
 
 
 class FolderAccess:
@@ -35,19 +45,14 @@ class FolderAccess:
     def find(self, name: str, *, must_exist: bool = True) -> Path:
         """Return the file or folder that a path names, with all symbolic links resolved.
 
-        A path is absolute, or relative to one of the folders, or begins with the name of one. Raise ToolError for what
+        A path is relative to one of the folders, begins with the name of one, or is absolute. Raise ToolError for what
         lies outside of the folders, is hidden, or looks like a secret.
         """
-        wanted = Path(name.strip() or ".").expanduser()
-        candidates = [wanted] if wanted.is_absolute() else [folder / wanted for folder in self.folders]
-        if not wanted.is_absolute() and wanted.parts:
-            named = [folder for folder in self.folders if folder.name == wanted.parts[0]]
-            candidates += [folder.joinpath(*wanted.parts[1:]) for folder in named]
-        allowed = [path for each in candidates if (path := self._allowed(each)) is not None]
+        allowed = [path for each in self._candidates(name.strip() or ".") if (path := self._allowed(each)) is not None]
         if not allowed:
             raise ToolError(f"{name} is not in a folder that the user picked, or it is hidden or looks like a secret.")
         for path in allowed:
-            if path.exists():
+            if _exists(path):
                 return path
         if must_exist:
             raise ToolError(f"There is no {name}. List the files to see what there is.")
@@ -66,15 +71,62 @@ class FolderAccess:
         """Return whether a file or folder that was found in a folder may be listed."""
         return self._allowed(path) is not None
 
+    def _candidates(self, name: str) -> list[Path]:
+        """Return where a path may lead, without touching the disk.
+
+        Resolving \\\\server\\share on Windows would tell the server who the user is, so a path that does not begin with
+        one of the folders, or has a drive or a stream of its own, is none.
+        """
+        wanted = Path(name)
+        if wanted.is_absolute():
+            inside = Path(os.path.normpath(wanted))
+            return [inside] if any(inside.is_relative_to(os.path.normpath(folder)) for folder in self.folders) else []
+        if wanted.drive or wanted.root or (os.name == "nt" and ":" in name) or "\0" in name:
+            return []
+        named = [each.joinpath(*wanted.parts[1:]) for each in self.folders if each.name == (wanted.parts or ("",))[0]]
+        below = [folder / wanted for folder in self.folders]
+        return [*named, *below] if len(self.folders) > 1 else [*below, *named]
+
     def _allowed(self, path: Path) -> Path | None:
         resolved = _resolved(path)
         for folder in self.folders:
             root = _resolved(folder)
-            if resolved is None or root is None or not resolved.is_relative_to(root):
-                continue
-            if not any(_SECRET.search(part) for part in resolved.relative_to(root).parts):
-                return resolved
+            if resolved is not None and root is not None and resolved.is_relative_to(root):
+                parts = resolved.relative_to(root).parts
+                if not any(map(_is_secret, parts)) and not _is_hidden(root, parts):
+                    return resolved
         return None
+
+
+def _is_secret(name: str) -> bool:
+    """Return whether a name is hidden on Unix, or is one that keys, passwords and the like have.
+
+    Such files are refused, not only asked about.
+    """
+    return bool(_HIDDEN_OR_KEY.search(name) or (Path(name).suffix.lower() not in _CODE and _SECRET_WORD.search(name)))
+
+
+def _is_hidden(root: Path, parts: Sequence[str]) -> bool:
+    """Return whether one of the `parts` below `root` is hidden by an attribute, as on Windows and macOS."""
+    if not _HIDDEN_ATTRIBUTES and not hasattr(stat, "UF_HIDDEN"):
+        return False
+    for part in parts:
+        root /= part
+        try:
+            state = root.lstat()
+        except (OSError, ValueError):
+            return False  # nothing that exists
+        flags = getattr(state, "st_flags", 0) & getattr(stat, "UF_HIDDEN", 0)
+        if flags or getattr(state, "st_file_attributes", 0) & _HIDDEN_ATTRIBUTES:
+            return True
+    return False
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # such as a name that is too long
+        return False
 
 
 def _resolved(path: Path) -> Path | None:

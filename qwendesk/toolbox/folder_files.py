@@ -1,8 +1,11 @@
 """Listing and reading files of the folders that the user picked, as far as tools may see them."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
+from qwendesk.core.tool_context import MOST_CHARACTERS
 from qwendesk.core.units import KIB, MIB
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.tool import ToolError
@@ -11,13 +14,16 @@ MOST_LINES = 400
 """Of one call of read_file."""
 MOST_LISTED = 300
 _LARGEST_BYTES = 8 * MIB
+_ROOM_FOR_NOTE = 100
+"""Characters that are kept free for the note on which lines these are."""
 
 
 def list_files(access: FolderAccess, name: str) -> str:
     """Return one line for each entry of a folder, folders with a slash. Raise ToolError."""
-    if name.strip() in ("", ".", "/") and len(access.folders) > 1:
+    is_top = name.strip() in ("", ".", "/")
+    if is_top and len(access.folders) > 1:
         return "\n".join(f"{folder.name}/" for folder in access.folders)
-    folder = access.find(name)
+    folder = access.find("." if is_top else name)
     if not folder.is_dir():
         raise ToolError(f"{name} is a file. Read it with read_file.")
     try:
@@ -29,20 +35,31 @@ def list_files(access: FolderAccess, name: str) -> str:
     return "\n".join([*lines[:MOST_LISTED], *([f"({more} more)"] if more > 0 else [])]) or "(empty)"
 
 
-def read_file(access: FolderAccess, name: str, first: int = 1, last: int | None = None) -> str:
-    """Return lines `first` to `last` of a text file, counted from 1, and say so if that is not all. Raise ToolError."""
+def read_file(
+    access: FolderAccess, name: str, first: int = 1, last: int | None = None, most_characters: int = MOST_CHARACTERS
+) -> str:
+    """Return lines `first` to `last` of a text file, counted from 1, and say so if that is not all. Raise ToolError.
+
+    It ends with the last line that fits into `most_characters`; a line that is longer by itself is cut off.
+    """
     path = access.find(name)
     lines = read_text(path, access.shown(path)).splitlines()
     last = min(last or len(lines), len(lines), first + MOST_LINES - 1)
     if first > max(1, len(lines)) or first < 1 or last < first - 1:
         raise ToolError(f"{name} has {len(lines)} lines.")
-    text = "\n".join(lines[first - 1 : last])
-    is_all = first == 1 and last == len(lines)
+    room = most_characters - _ROOM_FOR_NOTE
+    ends = list(accumulate(len(line) + 1 for line in lines[first - 1 : last]))
+    last = min(last, first - 1 + max(1, bisect_right(ends, room)))
+    text = "\n".join(lines[first - 1 : last])[:room]
+    is_all = first == 1 and last == len(lines) and len(text) < room
     return text if is_all else f"{text}\n(lines {first} to {last} of {len(lines)})"
 
 
-def read_text(path: Path, name: str) -> str:
-    """Return the text of a file. Raise ToolError if it can't be read, is too large, or is no text."""
+def read_text(path: Path, name: str, *, keeps_mark: bool = False) -> str:
+    """Return the text of a file. Raise ToolError if it can't be read, is too large, or is no text.
+
+    A byte order mark is part of it only if `keeps_mark`.
+    """
     if path.is_dir():
         raise ToolError(f"{name} is a folder. List it with list_files.")
     if not path.is_file():  # a pipe or a device would block for ever
@@ -53,16 +70,16 @@ def read_text(path: Path, name: str) -> str:
     except OSError as error:
         raise ToolError(f"{name} can't be read: {error.strerror}.") from None
     if len(data) > _LARGEST_BYTES:
-        raise ToolError(f"{name} is larger than {_LARGEST_BYTES // MIB} MB. Search it with search_files.")
+        raise ToolError(f"{name} is larger than {_LARGEST_BYTES // MIB} MB, which is more than can be read.")
     if b"\0" in data[: 8 * KIB]:
         raise ToolError(f"{name} is not a text file.")
-    return data.decode("utf-8-sig", "replace")
+    return data.decode("utf-8" if keeps_mark else "utf-8-sig", "replace")
 
 
 def text_files(access: FolderAccess, most: int) -> Iterator[Path]:
     """Return up to `most` files of all folders that may be seen, without following links to folders."""
     for root in access.folders:
-        waiting = [root]
+        waiting = [root.resolve()]
         while waiting and most > 0:
             try:
                 entries = sorted(waiting.pop().iterdir())

@@ -22,8 +22,8 @@ _logger = logging.getLogger(__name__)
 
 LIMIT_S = 60.0
 """How long a tool may run."""
-MOST_CHARACTERS = 24_000
-"""Of a result; about 6,000 tokens. The rest is cut off, and the model is told."""
+_MOST_SHOWN = 20_000
+"""Characters of what the user sees before consent."""
 _CHARACTERS_PER_TOKEN = 4
 """Of a definition, about."""
 _REFUSED = "The user did not allow this call. Do not try it again unless they ask for it."
@@ -59,8 +59,10 @@ class ToolService:
     def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
         """Return the tools that are on in a chat, as JSON. Always in the same order, so that the prompt stays.
 
-        Those that read in folders are off while the chat has none.
+        Those that read in folders are off while the chat has none, and all are while answers have a prescribed form.
         """
+        if settings.json_schema.strip() or settings.overrides.get("grammar", "").strip():
+            return ()
         return tuple(_definition(tool) for tool in self.tools.values() if _is_on(tool, settings))
 
     @property
@@ -80,9 +82,11 @@ class ToolService:
         found = self.tools.get(tool)
         return found is None or not found.is_trusted
 
-    def decide(self, decision: Decision) -> None:
-        """Answer the request in `waiting`."""
-        if self._decision is not None and not self._decision.done():
+    def decide(self, request: ConsentRequest, decision: Decision) -> None:
+        """Answer the request that waits. Ignore an answer to another one, or one that it does not offer."""
+        is_asked = self._decision is not None and not self._decision.done()
+        if is_asked and request is self.waiting.value and decision in request.choices:
+            assert self._decision is not None
             self._decision.set_result(decision)
 
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
@@ -92,7 +96,7 @@ class ToolService:
             tool = self._tool(call.name, context)
             arguments = _arguments(call, tool)
             if not may_run(tool, context, (*self._always, *self._of_chats)):
-                await self._ask(tool, call, arguments, context)
+                context = await self._ask(tool, call, arguments, context)
             began = self._clock()
             try:
                 async with asyncio.timeout(self._limit_s):
@@ -100,14 +104,15 @@ class ToolService:
             finally:
                 elapsed_s = self._clock() - began
         except ToolError as error:
-            return msgspec.structs.replace(record, error=str(error), elapsed_s=elapsed_s)
+            return msgspec.structs.replace(record, error=_limited(str(error), context), elapsed_s=elapsed_s)
         except TimeoutError:
             error_text = f"The tool took longer than {self._limit_s:g} s and was stopped."
             return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
         except Exception as error:  # a tool is code of others too: one that fails must not end the answer
             _logger.exception("The tool %s failed", call.name)
-            return msgspec.structs.replace(record, error=f"The tool failed: {error}", elapsed_s=elapsed_s)
-        return msgspec.structs.replace(record, result=_limited(result), elapsed_s=elapsed_s)
+            error_text = _limited(f"The tool failed: {error}", context)
+            return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
+        return msgspec.structs.replace(record, result=_limited(result, context), elapsed_s=elapsed_s)
 
     def _tool(self, name: str, context: CallContext) -> Tool:
         if name not in self.tools or not _is_on(self.tools[name], context.settings):
@@ -115,12 +120,13 @@ class ToolService:
             raise ToolError(f"There is no tool {name}. You can call: {known}.")
         return self.tools[name]
 
-    async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> None:
-        """Wait for the user's decision. Raise ToolError if it is no."""
+    async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> CallContext:
+        """Wait for the user's decision, and return the context with what they saw. Raise ToolError if it is no."""
         details = call.arguments_json if tool.preview is None else await tool.preview(arguments, context)
         sentence = tr("{0} asks for your consent.", tr(tool.title))
+        shown = details if len(details) <= _MOST_SHOWN else f"{details[:_MOST_SHOWN]}…"
         self._decision = asyncio.get_running_loop().create_future()
-        self.waiting.set(ConsentRequest(context.chat_id, call, sentence, details, choices(tool, context)))
+        self.waiting.set(ConsentRequest(context.chat_id, call, sentence, shown, choices(tool, context)))
         try:
             decision = await self._decision
         finally:
@@ -129,14 +135,13 @@ class ToolService:
         if decision == "refuse":
             raise ToolError(_REFUSED)
         grant = grant_for(decision, tool, context)
-        if grant is None:
-            return
-        if grant.chat_id:
+        if grant is not None and grant.chat_id:
             self._of_chats = (*self._of_chats, grant)
-        else:
+        elif grant is not None:
             self._always = (*self._always, grant)
             if self._file is not None:
                 await asyncio.to_thread(self._file.try_write, Grants(self._always))
+        return msgspec.structs.replace(context, confirmed=details)
 
 
 def _definition(tool: Tool) -> str:
@@ -171,9 +176,7 @@ def _arguments(call: ToolCall, tool: Tool) -> dict[str, Any]:
     return dict(arguments)
 
 
-def _limited(text: str) -> str:
-    """Return a result that fits, without characters that no text holds."""
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    return f"{text[:MOST_CHARACTERS]}\n(cut off: {len(text):,} characters in all)"
+def _limited(text: str, context: CallContext) -> str:
+    """Return a result that fits into the context, without characters that no text holds."""
+    text, most = text.encode("utf-8", "replace").decode("utf-8"), context.most_characters
+    return text if len(text) <= most else f"{text[:most]}\n(cut off: {len(text):,} characters in all)"

@@ -2,15 +2,19 @@
 
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
+from qwendesk.core.units import MIB
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.folder_files import read_text, text_files
 from qwendesk.toolbox.tool import ToolError
 
 MOST_FILES = 5000
+MOST_BYTES = 32 * MIB
+"""Of all files together, because the index is in memory."""
 MOST_PLACES = 20
 _LINES = 20
 """A place is this many lines of a file, so that words on neighbouring lines are found together."""
@@ -39,13 +43,29 @@ class TextSearch:
         if not words:
             raise ToolError("Give at least one word to look for.")
         with self._lock:
-            files = list(text_files(access, MOST_FILES))
+            files, is_all = self._files(access)
             database = self._updated(files)
             found = self._places(database, words, files)
         lines = [line for path, first, text in found for line in _matching(access.shown(path), first, text, words)]
+        note = [] if is_all else [f"(There are too many files: only the first {len(files)} were searched.)"]
         if not lines:
-            raise ToolError(f"Nothing in {len(files)} files contains all of: {' '.join(words)}")
-        return "\n".join(lines[: 3 * MOST_PLACES])
+            raise ToolError("\n".join([f"Nothing in {len(files)} files contains all of: {' '.join(words)}", *note]))
+        return "\n".join([*lines[: 3 * MOST_PLACES], *note])
+
+    def _files(self, access: FolderAccess) -> tuple[list[Path], bool]:
+        """Return the files to search, and whether these are all."""
+        files: list[Path] = []
+        n_bytes = 0
+        for path in text_files(access, MOST_FILES + 1):
+            try:
+                n_bytes += path.stat().st_size
+                str(path).encode()
+            except (OSError, UnicodeEncodeError):
+                continue  # a file that is gone, or whose name is no text
+            if len(files) == MOST_FILES or n_bytes > MOST_BYTES:
+                return files, False
+            files.append(path)
+        return files, True
 
     def _updated(self, files: Sequence[Path]) -> sqlite3.Connection:
         """Return the index, with all `files` as they are now."""
@@ -92,10 +112,15 @@ class TextSearch:
 
 def _matching(name: str, first: int, text: str, words: Sequence[str]) -> list[str]:
     """Return up to three lines of a place that contain one of `words`."""
-    wanted = [word.lower() for word in words]
+    wanted = [_folded(word) for word in words]
     lines = (
         f"{name}:{first + index}: {line.strip()[:_MOST_CHARACTERS]}"
         for index, line in enumerate(text.split("\n"))
-        if any(word in line.lower() for word in wanted)
+        if any(word in _folded(line) for word in wanted)
     )
     return list(lines)[:3]
+
+
+def _folded(text: str) -> str:
+    """Return a text without case and accents, as the index has it."""
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c)).lower()

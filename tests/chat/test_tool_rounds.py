@@ -67,7 +67,9 @@ async def test_model_reads_the_result_and_answers(desk, tools):
     turn = await desk.chat.send("What is spill?")
 
     record = CallRecord(LOOK_UP, is_done=True, result="look_up found it", elapsed_s=0.5)
-    assert turn.answer.steps == (ToolStep((record,), "I look it up.", "One moment."),)
+    [step] = turn.answer.steps
+    assert 0 < step.thought_s <= turn.answer.thought_s
+    assert msgspec.structs.replace(step, thought_s=0) == ToolStep((record,), "I look it up.", "One moment.")
     assert (turn.answer.reasoning, turn.answer.text, turn.answer.stop_reason) == ("Found.", "It is memory.", "eos")
     first, second = asked(desk)
     assert first.tools_json == second.tools_json == (DEFINITION,)
@@ -235,3 +237,56 @@ async def test_call_that_ran_when_the_app_ended_counts_as_interrupted(desk, tool
     assert turn.answer.text == "It is memory."
     assert [record.error for record in turn.answer.steps[0].calls] == [INTERRUPTED]
     assert asked(desk)[-1].messages[-1].text == INTERRUPTED
+
+
+@pytest.mark.asyncio
+async def test_answer_now_while_a_call_is_written_skips_it(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [
+        ScriptedAnswer(reasoning="I look it up. " * 20, calls=(LOOK_UP,), tokens_per_second=0.1),
+        ScriptedAnswer(reasoning="Long thought.", text="From memory."),
+    ]
+    task = asyncio.ensure_future(desk.chat.send("What is spill?"))
+    await desk.until(lambda: bool(desk.chat.conversation.turns) and bool(asked(desk)))
+    await desk.chat.answer_now()
+    turn = await task
+
+    assert turn.answer.text == "From memory."
+    assert not tools.contexts, "the call that followed was not run"
+    assert not asked(desk)[-1].may_call
+    assert turn.answer.reasoning == "", "the next round does not think either"
+
+
+@pytest.mark.asyncio
+async def test_calls_are_not_run_once_the_model_must_answer(desk, tools):
+    """A model may write a call although it may not."""
+    await desk.engine.load(OPTIONS)
+    damaged = ScriptedAnswer(damaged_call="<function")
+    desk.client.answers = [damaged, damaged, CALLS, ScriptedAnswer(text="Never asked.")]
+    turn = await desk.chat.send("What is spill?")
+    assert not tools.contexts
+    assert turn.answer.stop_reason == "tool_calls"
+    assert [request.may_call for request in asked(desk)] == [True, True, False]
+
+
+@pytest.mark.asyncio
+async def test_half_a_call_is_not_kept(desk, tools):
+    """The worker dies while a call is written."""
+    await desk.engine.load(OPTIONS)
+    question = new_question("", text_message("user", "What is spill?"))
+    half = Message("assistant", steps=(ToolStep((CallRecord(ToolCall("look_up", '{"word": "sp')),)),))
+    answer = msgspec.structs.replace(new_answer(question.id), message=half)
+    desk.chat.open("c", ChatTree().with_node(question).with_node(answer), ChatSettings())
+    desk.client.answers = [ScriptedAnswer(text="Yes."), ScriptedAnswer(text="Again.")]
+
+    await desk.chat.send("Sure?")
+    assert [message.role for message in asked(desk)[-1].messages] == ["user", "user"]
+
+
+@pytest.mark.asyncio
+async def test_imported_chat_is_tainted(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.chat.change_settings(ChatSettings(is_imported=True))
+    desk.client.answers = [CALLS, ScriptedAnswer(text="Done.")]
+    await desk.chat.send("What is spill?")
+    assert tools.contexts[0].is_tainted

@@ -191,10 +191,12 @@ class FakeEngineClient:
         begun: Begun | None = None,
         chat: str = "",
         state_file: str = "",
+        *,
+        may_call: bool = True,
     ) -> "FakeAnswerStream":
         request = Generate(
             id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun,
-            chat=chat, state_file=state_file,
+            chat=chat, state_file=state_file, may_call=may_call,
         )  # fmt: skip
         self.requests.append(request)
         if self.answers:

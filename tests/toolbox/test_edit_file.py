@@ -1,5 +1,6 @@
 """A file is changed as the user has seen it, or not at all."""
 
+import asyncio
 import os
 import stat
 from pathlib import Path
@@ -13,7 +14,7 @@ from qwendesk.toolbox.edit_file import EDIT_FILE, apply, planned
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError
-from tests.toolbox.test_service import asked
+from tests.toolbox.test_service import asked, request_of
 
 TEXT = "def step():\n    move(1/60)\n    draw()\n"
 
@@ -27,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 def change(folder: Path, old: str, new: str, path: str = "loop.py") -> str:
     made = planned({"path": path, "old": old, "new": new}, FolderAccess([str(folder)]))
     apply(made)
-    return made.diff
+    return made.shown
 
 
 def test_one_passage_is_replaced_and_shown_as_a_difference(folder: Path) -> None:
@@ -46,6 +47,20 @@ def test_line_ends_and_permissions_stay(folder: Path) -> None:
     change(folder, "    move(1/60)\n    draw()", "    draw()\n    move(dt)")
     assert path.read_bytes() == b"def step():\r\n    draw()\r\n    move(dt)\r\n"
     assert stat.S_IMODE(path.stat().st_mode) == before
+
+
+def test_windows_line_ends_of_the_model_are_not_doubled(folder: Path) -> None:
+    path = folder / "loop.py"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert "\r" not in change(folder, "two", "2\r\n3")
+    assert path.read_bytes() == b"\xef\xbb\xbfone\r\n2\r\n3\r\n", "the byte order mark stays"
+
+
+def test_difference_shows_what_cannot_be_seen(folder: Path) -> None:
+    (folder / "end.txt").write_bytes(b"one\n")
+    assert "\\ No newline at end of file" in change(folder, "one\n", "one", "end.txt")
+    assert "<U+202E>" in change(folder, "draw()", "draw(\u202e)")
+    assert change(folder, "", "", "empty.txt") == "empty.txt: a new, empty file"
 
 
 def test_new_files_are_made_where_nothing_is(folder: Path) -> None:
@@ -99,6 +114,27 @@ async def test_user_sees_the_difference_and_decides(folder: Path) -> None:
     assert allowed.result == "loop.py was changed."
     assert "-    draw()\n+    draw(1)" in seen[0]
     assert b"draw(1)" in (folder / "loop.py").read_bytes()
+
+
+@pytest.mark.asyncio
+async def test_nothing_else_than_what_was_seen_is_changed(folder: Path) -> None:
+    service = ToolService([EDIT_FILE])
+    task = asyncio.ensure_future(service.run(*call(folder)))
+    request = await request_of(service)
+    (folder / "loop.py").write_text("# production\ndraw()\n")
+    service.decide(request, "once")
+    assert "changed meanwhile" in (await task).error
+    assert (folder / "loop.py").read_text() == "# production\ndraw()\n"
+
+
+@pytest.mark.asyncio
+async def test_allowed_in_this_chat_counts_for_the_next_change_too(folder: Path) -> None:
+    service = ToolService([EDIT_FILE])
+    await asked(service, *call(folder), "chat")
+    again = ToolCall("edit_file", '{"path": "loop.py", "old": "draw(1)", "new": "draw(2)"}')
+    _, context = call(folder)
+    assert not service.taints("edit_file")
+    assert (await service.run(again, context)).result == "loop.py was changed."
 
 
 @pytest.mark.asyncio

@@ -1,6 +1,7 @@
 """Tools see the folders that the user picked, and nothing else."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,6 @@ def test_paths_may_be_relative_named_or_absolute(access: FolderAccess, folder: P
         "../outside.txt",
         "src/../../outside.txt",
         "/etc/passwd",
-        "~/x",
         ".env",
         ".git/config",
         "server.pem",
@@ -106,6 +106,62 @@ def test_no_folder_is_said(folder: Path) -> None:
         list_files(FolderAccess([]), ".")
 
 
+def test_long_lines_end_a_part_where_they_fit(access: FolderAccess, folder: Path) -> None:
+    (folder / "wide.txt").write_text("".join(f"{number:04} {'x' * 95}\n" for number in range(1, 401)))
+    text = read_file(access, "wide.txt", most_characters=5000)
+    *lines, note = text.splitlines()
+    assert note == f"(lines 1 to {len(lines)} of 400)"
+    assert lines[-1].startswith(f"{len(lines):04}")
+    assert len(text) <= 5000
+    rest = read_file(access, "wide.txt", len(lines) + 1, most_characters=5000)
+    assert rest.startswith(f"{len(lines) + 1:04}")
+    (folder / "one.txt").write_text("y" * 9000)
+    assert read_file(access, "one.txt", most_characters=5000).endswith("(lines 1 to 1 of 1)")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["prod.env", "server.pem.bak", "passwords.md", "passwords (1).txt", "client_secret.json", "service-account.json"],
+)
+def test_names_of_secrets_are_refused(access: FolderAccess, folder: Path, name: str) -> None:
+    (folder / name).write_text("boat key")
+    with pytest.raises(ToolError):
+        read_file(access, name)
+    assert name not in list_files(access, ".")
+    assert name not in TextSearch().find(access, "boat")
+
+
+@pytest.mark.parametrize(
+    "name", ["password_reset.py", "tokenizer.md", "environment.txt", "keyboard.txt", "secretary.md"]
+)
+def test_names_that_only_sound_like_secrets_are_read(access: FolderAccess, folder: Path, name: str) -> None:
+    (folder / name).write_text("ordinary")
+    assert read_file(access, name) == "ordinary"
+
+
+def test_paths_with_a_server_or_a_drive_never_reach_the_disk(
+    access: FolderAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved: list[Path] = []
+    plain = Path.resolve
+    monkeypatch.setattr(Path, "resolve", lambda path, *_: resolved.append(path) or plain(path))
+    for name in ("//evil.example/share/secret", "/etc/hostname", "~/notes.txt", "\0"):
+        with pytest.raises(ToolError):
+            access.find(name)
+    assert not [path for path in resolved if "evil" in str(path) or str(path).startswith("/etc")]
+
+
+def test_accents_do_not_hide_a_line(access: FolderAccess, folder: Path) -> None:
+    (folder / "notes.txt").write_text("Großer Ärger\n")
+    assert TextSearch().find(access, "arger") == "notes.txt:1: Großer Ärger"
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names are Unicode there")
+def test_file_whose_name_is_no_text_does_not_end_the_search(access: FolderAccess, folder: Path) -> None:
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text("boat")
+    assert TextSearch().find(access, "boat") == "notes.txt:2: fix the boat"
+
+
 def test_search_names_file_and_line(access: FolderAccess) -> None:
     search = TextSearch()
     assert search.find(access, "BOAT fix") == "notes.txt:2: fix the boat"
@@ -144,3 +200,4 @@ def test_several_folders_have_their_names(tmp_path: Path, folder: Path) -> None:
     }
     with pytest.raises(ToolError):
         TextSearch().find(FolderAccess([str(other)]), "milk")
+    assert both.find("other/new.txt", must_exist=False) == other / "new.txt"

@@ -10,11 +10,11 @@ import pytest
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.messages import CallRecord, ToolCall
-from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision
+from qwendesk.core.tool_context import MOST_CHARACTERS, CallContext, ConsentRequest, Decision
 from qwendesk.toolbox.calculator import CALCULATOR
 from qwendesk.toolbox.clock import clock
 from qwendesk.toolbox.gate import choices
-from qwendesk.toolbox.service import MOST_CHARACTERS, Grants, ToolService
+from qwendesk.toolbox.service import Grants, ToolService
 from qwendesk.toolbox.tool import Arguments, Effect, Tool, ToolError
 
 SEND = ToolCall("send", '{"text": "hello"}')
@@ -62,7 +62,7 @@ async def asked(service: ToolService, call: ToolCall, where: CallContext, decisi
     request = await request_of(service)
     assert (request.chat_id, request.call) == (where.chat_id, call)
     assert decision in request.choices
-    service.decide(decision)
+    service.decide(request, decision)
     record = await task
     assert service.waiting.value is None
     return record
@@ -158,6 +158,8 @@ async def test_results_fit_and_are_text() -> None:
     long = (await service.run(ToolCall("send", '{"text": "long"}'), context())).result
     assert long.endswith(f"x\n(cut off: {MOST_CHARACTERS + 1:,} characters in all)")
     assert (await service.run(ToolCall("send", '{"text": "odd"}'), context())).result == "a?b"
+    error = (await service.run(ToolCall("send", '{"text": "\\ud800", "more": 1}'), context())).error
+    assert error.encode()
 
 
 @pytest.mark.asyncio
@@ -171,11 +173,33 @@ async def test_time_is_counted_without_the_wait_for_consent() -> None:
 async def test_cancelling_a_call_that_asks_ends_the_question() -> None:
     service = ToolService([tool()])
     task = asyncio.ensure_future(service.run(SEND, context()))
-    await request_of(service)
+    request = await request_of(service)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert service.waiting.value is None
-    service.decide("once")  # too late: nothing happens
+    service.decide(request, "once")  # too late: nothing happens
+
+
+@pytest.mark.asyncio
+async def test_only_what_a_request_offers_can_be_decided() -> None:
+    service = ToolService([tool("writes")])
+    tainted = context(folders=("/f",), tainted=True)
+    task = asyncio.ensure_future(service.run(SEND, tainted))
+    request = await request_of(service)
+    service.decide(request, "always")
+    service.decide(msgspec.structs.replace(request, sentence="another"), "once")
+    assert service.waiting.value is request
+    service.decide(request, "refuse")
+    assert (await task).error
+    await asked(service, SEND, context(folders=("/f",)), "refuse")
+
+
+@pytest.mark.asyncio
+async def test_results_fit_into_a_small_context() -> None:
+    record = await ToolService([tool("nothing")]).run(
+        ToolCall("send", '{"text": "long"}'), msgspec.structs.replace(context(), n_ctx=4096)
+    )
+    assert len(record.result) < 2200
 
 
 def test_definitions_are_those_that_are_on_in_a_fixed_order() -> None:
@@ -185,6 +209,14 @@ def test_definitions_are_those_that_are_on_in_a_fixed_order() -> None:
     assert names == ["calculate", "current_time"]
     other_order = msgspec.structs.replace(settings, tools=("calculate", "current_time"))
     assert service.definitions(other_order) == service.definitions(settings)
+
+
+def test_no_tools_are_offered_where_the_answer_has_a_prescribed_form() -> None:
+    service = ToolService([CALCULATOR])
+    settings = ChatSettings(tools=("calculate",))
+    assert service.definitions(settings)
+    assert not service.definitions(msgspec.structs.replace(settings, json_schema="{}"))
+    assert not service.definitions(msgspec.structs.replace(settings, overrides={"grammar": 'root ::= "a"'}))
 
 
 def test_own_tools_do_not_taint() -> None:

@@ -169,7 +169,7 @@ def _clean(summary: ChatSummary) -> ChatSummary:
         created_s=_time(summary.created_s),
         changed_s=_time(summary.changed_s),
         # A file from outside must not choose the model that is loaded here, nor what tools may do and read.
-        settings=msgspec.structs.replace(summary.settings, model="", tools=(), tool_folders=()),
+        settings=msgspec.structs.replace(summary.settings, model="", tools=(), tool_folders=(), is_imported=True),
     )
 
 

@@ -1,6 +1,6 @@
 """The chat page: banner, thread or welcome page, and composer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -16,6 +16,7 @@ from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refu
 from qwendesk.chat.view.composer.budget_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.sampling_popover import SamplingPopover
+from qwendesk.chat.view.consent import ConsentView
 from qwendesk.chat.view.context_notices import ContextNotices
 from qwendesk.chat.view.thread.picture_viewer import PictureViewer
 from qwendesk.chat.view.thread.thread_view import ThreadView
@@ -25,7 +26,9 @@ from qwendesk.chat.view.tool_picker import ToolPicker
 from qwendesk.chat.view.welcome import WelcomePage
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart
+from qwendesk.core.observed import Observed
 from qwendesk.core.presets import Style
+from qwendesk.core.tool_context import ConsentRequest, Decision
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
@@ -91,6 +94,12 @@ class ChatPage(QWidget):
         self.show_engine(self._engine)
         bind_field(self, chat.state, lambda state: state.settings, self._show_settings)
         bind(self, presets.state, lambda state: self.composer.show_presets(state.names))
+
+    def ask_for_consent(
+        self, waiting: Observed[ConsentRequest | None], decide: Callable[[ConsentRequest, Decision], None]
+    ) -> None:
+        """Show in its row the tool call that waits for the user, and pass the decision to `decide`."""
+        ConsentView(self.thread_view, self._chat, waiting, decide, self._thread_controller.show_pending)
 
     def add_above(self, widget: QWidget) -> None:
         """Put `widget` above everything else on this page."""

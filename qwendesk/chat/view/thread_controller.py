@@ -89,8 +89,10 @@ class ThreadController(QObject):
         self._tasks = window_tasks()
         self._engine = EngineState()
         self._pending_text: list[TextAdded] = []
+        self._pending_calls: int | None = None
+        """The turn whose calls have changed since they were shown."""
         self._timer = QTimer(self, singleShot=True, interval=REPAINT_EVERY_MS)
-        self._timer.timeout.connect(self._show_pending_text)
+        self._timer.timeout.connect(self.show_pending)
         intents = thread.intents
         intents.is_last = self._is_last
         intents.is_busy = lambda: chat.busy
@@ -117,14 +119,20 @@ class ThreadController(QObject):
             self._show_load_progress(answer)
 
     def _on_event(self, event: ChatEvent) -> None:
-        if isinstance(event, TextAdded):
-            self._pending_text.append(event)
+        if isinstance(event, TextAdded | CallsChanged):
+            if isinstance(event, CallsChanged):
+                self._show_pending_text()  # it came before the call
+                self._pending_calls = event.turn_id
+            else:
+                self._show_pending_calls()
+                self._pending_text.append(event)
             if not self._timer.isActive():
                 self._timer.start()
             return
         if isinstance(event, ConversationReplaced):
             self._pending_text.clear()
-        self._show_pending_text()
+            self._pending_calls = None
+        self.show_pending()
         match event:
             case TurnStarted(turn_id=turn_id):
                 self._on_turn_started(turn_id)
@@ -132,8 +140,6 @@ class ThreadController(QObject):
                 answer = self._thread.answer(turn_id)
                 if answer is not None:
                     answer.show_prompt_progress(done, total)
-            case CallsChanged(turn_id=turn_id):
-                self._show_calls(turn_id)
             case TurnEnded(turn_id=turn_id):
                 self._on_turn_ended(turn_id)
             case TurnsReplaced(kept=kept):
@@ -157,7 +163,15 @@ class ThreadController(QObject):
                 answer.write(kind, "".join(texts))
                 self._composer.show_answer_now(visible=answer.is_thinking)
 
-    def _show_calls(self, turn_id: int) -> None:
+    def show_pending(self) -> None:
+        """Show at once what has arrived."""
+        self._show_pending_text()
+        self._show_pending_calls()
+
+    def _show_pending_calls(self) -> None:
+        turn_id, self._pending_calls = self._pending_calls, None
+        if turn_id is None:
+            return
         answer, turn = self._thread.answer(turn_id), self._chat.turn(turn_id)
         if answer is not None and turn is not None:
             answer.show_steps(turn.answer.steps)

@@ -164,6 +164,4 @@ def open_base(path: Path) -> Iterator[BaseReader]:
 
 
 def _foreign(path: Path) -> BadRequest:
-    return BadRequest(
-        mark("Base not usable"), mark("{0} isn't a base that this version of QwenDesk saved."), path.name
-    )
+    return BadRequest(mark("Base not usable"), mark("{0} isn't a base that this version of QwenDesk saved."), path.name)

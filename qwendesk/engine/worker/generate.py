@@ -66,7 +66,9 @@ class Generation:
         self._control, self._send, self._between_steps = control, send, between_steps
         self._decoder = Decoder(session.model, session.cache, session.gate)
         self._loops = LoopWatch(request.options)
-        self._tools = read_tools(request.tools_json) if session.call_tags else {}
+        tools = read_tools(request.tools_json)
+        self._tools = tools if session.call_tags and request.may_call else {}
+        self._markers = session.marker_ids() if self._tools else frozenset()
         self._started = time.monotonic()
         self._stats = AnswerStats()
 
@@ -218,6 +220,12 @@ class Generation:
     def _begins_call(self, token: int) -> bool:
         return bool(self._tools) and self._session.call_tags is not None and token == self._session.call_tags[0]
 
+    def _excluded_in_calls(self, *, may_end: bool) -> frozenset[int]:
+        """Return the markers, which a string of a call must not hold: they would end the call, or be lost."""
+        assert self._session.call_tags is not None, "only a model with tags for them makes calls"
+        end = frozenset(self._session.call_tags[1:] if may_end else ())
+        return self._markers - end
+
     def _may_call_again(self, writer: Writer) -> bool:
         return self._options.parallel_tool_calls and writer.n_calls < _MOST_CALLS
 
@@ -228,10 +236,8 @@ class Generation:
         return call_grammar(self._tools, dialect, tags[1])
 
     def _sample(self, sampler: Sampler, writer: Writer) -> int:
-        session = self._session
         if writer.in_call and not writer.call_ends_by_text:
-            assert session.call_tags is not None, "only a model with tags for them makes calls"
-            return sampler.next_in_call(session.call_tags[1], may_end=writer.call_may_end, row=self._decoder.row)
+            return sampler.next_in_call(self._excluded_in_calls(may_end=writer.call_may_end), self._decoder.row)
         if sampler.has_grammar and not writer.in_reasoning:
             return sampler.next_by_grammar(writer.is_leading_blank, self._decoder.row)
         return sampler.next(self._decoder.row)

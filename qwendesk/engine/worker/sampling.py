@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import secrets
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 
 import llama_cpp.llama_cpp as C
 import numpy as np
@@ -74,13 +74,13 @@ class Sampler:
         else:
             self._call_grammar.begin_again()
 
-    def next_in_call(self, end_token: int, *, may_end: bool, row: int = -1) -> int:
-        """Sample the next token of a tool call, and accept it. `end_token` closes the call, only if it `may_end`.
+    def next_in_call(self, excluded: Collection[int], row: int = -1) -> int:
+        """Sample the next token of a tool call, and accept it. The tokens in `excluded` are never taken.
 
         Raise BadRequest if no token can continue the call.
         """
         assert self._call_grammar is not None
-        return self._draw_by(self._call_grammar, row, excluded=None if may_end else end_token)
+        return self._draw_by(self._call_grammar, row, excluded=excluded)
 
     def _draw_by(
         self,
@@ -88,7 +88,7 @@ class Sampler:
         row: int,
         *,
         is_free: Callable[[int], bool] = lambda _: False,
-        excluded: int | None = None,
+        excluded: Collection[int] = (),
     ) -> int:
         """Sample the next token, and accept it.
 
@@ -99,9 +99,9 @@ class Sampler:
         if is_free(token):
             C.llama_sampler_accept(self._chain, token)
             return token
-        if token == excluded or not grammar.allows(token):
+        if token in excluded or not grammar.allows(token):
             token = self._draw(row, grammar, excluded)
-            if token == excluded or not grammar.allows(token):
+            if token in excluded or not grammar.allows(token):
                 dead_end()
         C.llama_sampler_accept(self._chain, token)
         grammar.accept(token)
@@ -136,15 +136,15 @@ class Sampler:
             )
         self._grammar.accept(token)
 
-    def _draw(self, row: int, grammar: TokenGrammar | None = None, excluded: int | None = None) -> int:
+    def _draw(self, row: int, grammar: TokenGrammar | None = None, excluded: Collection[int] = ()) -> int:
         if self._candidates is None:
             self._candidates = np.zeros(self._model.n_vocab, dtype=TOKEN_DATA)
         logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, row), (self._model.n_vocab,))
         self._candidates["id"] = np.arange(self._model.n_vocab, dtype=np.int32)
         self._candidates["logit"] = logits
         self._candidates["p"] = 0
-        if excluded is not None:
-            self._candidates["logit"][excluded] = -np.inf
+        if excluded:
+            self._candidates["logit"][list(excluded)] = -np.inf
         array = token_array(self._candidates)
         if grammar is not None:
             grammar.restrict(array)

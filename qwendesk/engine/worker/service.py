@@ -178,9 +178,7 @@ class Service:
 
     def _save_state(self, request: p.SaveState) -> None:
         """Copy the state of a chat now, and write it on another thread, which sends the last event."""
-        saved = self._require_session().states.copy(
-            request.chat, request.most_bytes, is_idle=self._inbox.is_empty
-        )
+        saved = self._require_session().states.copy(request.chat, request.most_bytes, is_idle=self._inbox.is_empty)
         if saved is None:
             self._channel.send(p.StateSaved(id=request.id, n_bytes=0))
         else:

@@ -131,4 +131,14 @@ def typed_value(text: str, parameter: Parameter | None) -> Any:
 
 
 def as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """Return JSON with all characters as they are, except half characters (lone surrogates), which are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isascii() or _can_be_encoded(text) else json.dumps(value)
+
+
+def _can_be_encoded(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -151,6 +151,11 @@ class Writer:
         if without_tag:
             self._feed_call(without_tag)
 
+    def _may_begin_call(self, text: str) -> bool:
+        """Return whether a call without `<tool_call>` may begin after `text`: on a line of its own, outside of code."""
+        before = "".join(self._sent["answer"]) + text
+        return before.count("```") % 2 == 0 and not before.rpartition("\n")[2].strip()
+
     def _feed_call(self, text: str) -> None:
         if self._calls is not None and self._calls.feed(text, self.answer_tokens):
             self._end_call(is_finished=True)
@@ -200,6 +205,9 @@ class Writer:
             self._send_delta(kind, text)
             return False
         text, begins_call = self._openers.feed(text + self._trimmer.flush())
+        if begins_call and not self._may_begin_call(text):
+            text, begins_call = text + self._openers.rest, False
+            self._openers = StopMatcher(self._calls.openers if self._calls else ())
         text, stopped = self._stops.feed(text)
         self._send_delta(kind, text)
         if begins_call and not stopped:

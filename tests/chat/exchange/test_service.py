@@ -84,7 +84,10 @@ async def test_json_export_imports_completely_on_another_pc(kit: Kit, other: Kit
 
     assert report == ImportReport(chats=1, messages=3)
     (row,) = other.chat_list.chats.summaries.values()
-    assert msgspec.structs.replace(row, folder_id="") == msgspec.structs.replace(summary, folder_id="")
+    assert row.settings.is_imported
+    came = msgspec.structs.replace(row, folder_id="", settings=summary.settings)
+    assert came == msgspec.structs.replace(summary, folder_id="")
+    assert msgspec.structs.replace(row.settings, is_imported=False) == summary.settings
     assert [(each.id, each.name) for each in other.chat_list.folders.folders] == [(row.folder_id, "Animals")]
     after = await other.tree()
     assert without_places(after) == without_places(before)

@@ -54,7 +54,7 @@ async def test_json_export_imports_steps(kit: Kit, other: Kit, tmp_path: Path) -
     assert await other.exchange.import_from(tmp_path / "all.json") == ImportReport(chats=1, messages=2)
     assert (await other.tree()).path()[-1].message.steps == (STEP,)
     (row,) = other.chat_list.chats.summaries.values()
-    assert row.settings == ChatSettings(), "a file from outside gives no access to folders"
+    assert row.settings == ChatSettings(is_imported=True), "a file from outside gives no access to folders"
 
 
 async def test_markdown_and_web_page_show_calls_before_the_answer(kit: Kit, tmp_path: Path) -> None:

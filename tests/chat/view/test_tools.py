@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.chat.view.thread.call_row import CallRow, opened_text, outcome_text, short_arguments
-from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.messages import CallRecord, Message, ToolCall
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport
 from qwendesk.widgets.text_pane import TextPane
@@ -154,6 +154,35 @@ async def test_refused_call_changes_nothing(desk: Desk, tmp_path: Path) -> None:
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Done.")
     assert path.read_text() == "draw()\n"
     assert desk.text_of("thread.call.outcome.1.0") == "Failed"
+
+
+async def test_another_chat_ends_the_question_and_the_next_one_is_shown(desk: Desk, tmp_path: Path) -> None:
+    await asks_to_edit(desk, tmp_path)
+    desk.parts.chat.new_chat()
+    await desk.until(lambda: not desk.has("thread.call.1.0.once"))
+    desk.window.chat_page.tool_picker._add_folder(str(tmp_path))
+    choose(desk, "edit_file")
+    edit = ToolCall("edit_file", '{"path": "loop.py", "old": "draw()", "new": "draw(2)"}')
+    desk.client.answers = [ScriptedAnswer(calls=(edit,)), ScriptedAnswer(text="Done.")]
+    desk.send("Fix it again")
+    await desk.until(lambda: desk.is_shown("thread.call.2.0.once"))
+    desk.click("thread.call.2.0.once")
+    await desk.until(lambda: desk.message(2).answer_view.markdown == "Done.")
+    assert (tmp_path / "loop.py").read_text() == "draw(2)\n"
+
+
+async def test_call_that_never_ended_says_so(desk: Desk, tmp_path: Path) -> None:
+    await asks_to_edit(desk, tmp_path)
+    tree, settings, chat_id = desk.parts.chat.tree, desk.parts.chat.settings, desk.parts.chat.chat_id
+    node = desk.parts.chat.conversation.turns[-1]
+    stored = msgspec.structs.replace(
+        tree.nodes[node.answer_id], message=Message("assistant", steps=node.answer.steps), stop_reason=None
+    )
+    desk.parts.chat.new_chat()
+    await desk.until(lambda: not desk.has("thread.call.1.0") and not desk.parts.chat.busy)
+    desk.parts.chat.open(chat_id, tree.with_node(stored), settings)
+    await desk.until(lambda: desk.has("thread.call.1.0"))
+    assert desk.text_of("thread.call.outcome.1.0") == "Interrupted"
 
 
 async def test_stop_ends_a_call_that_waits(desk: Desk, tmp_path: Path) -> None:

@@ -142,6 +142,15 @@ def test_a_call_without_its_first_tag_is_one(demo: Demo, dialect: CallDialect) -
         assert " ".join(text.split()) == made.text + (" Done." if answer.endswith("Done.") else "")
 
 
+def test_code_that_shows_a_call_is_text(demo: Demo) -> None:
+    made = made_answer(random.Random(5), "xml")
+    call = made.call.removeprefix("<tool_call>").removesuffix("</tool_call>")
+    for answer in (f"Like this:\n```{call}```\nThat is it.", f"Write <function={made.name}> to call it."):
+        _, text, calls = read(demo, msgspec.structs.replace(made, reasoning=""), answer)
+        assert text == answer
+        assert not calls
+
+
 def test_a_call_that_is_cut_off_is_never_a_call(demo: Demo) -> None:
     made = made_answer(random.Random(4), "xml")
     events: list[p.Event] = []

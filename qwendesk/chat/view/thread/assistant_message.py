@@ -175,6 +175,8 @@ class AssistantMessage(QWidget):
         """Show the final answer, including text that was not streamed to this widget."""
         self.show_status("")
         self.show_steps(answer.steps)
+        for row in (row for step in self._rows for row in step):
+            row.end()
         if answer.reasoning and self._think_block is None:
             self._require_think_block().append(answer.reasoning)
         if self._think_block is not None:

@@ -38,6 +38,7 @@ class CallRow(QFrame):
         self._record: CallRecord | None = None
         self._request: ConsentRequest | None = None
         self._question: QWidget | None = None
+        self._has_ended = False
         self.setProperty("kind", "thought")
         self.setObjectName(f"thread.call.{turn_id}.{number}")
         self._header = ChevronButton(kind="thought", icon_name="tool", size=18)
@@ -79,6 +80,11 @@ class CallRow(QFrame):
     def set_open(self, *, opened: bool) -> None:
         self._header.setChecked(opened)
 
+    def end(self) -> None:
+        """The answer has ended, so a call that is not done never will be."""
+        self._has_ended = True
+        self._show_outcome()
+
     def show_request(self, request: ConsentRequest | None) -> None:
         """Show what the call would do and what the user may decide; None: the call asks no more."""
         if self._question is not None:
@@ -111,7 +117,8 @@ class CallRow(QFrame):
         if self._record is None:
             return
         waits = self._request is not None
-        outcome = tr("waits for you") if waits else outcome_text(self._record)
+        is_interrupted = self._has_ended and not self._record.is_done
+        outcome = tr("waits for you") if waits else tr("Interrupted") if is_interrupted else outcome_text(self._record)
         self._outcome.setText(outcome)
         restyle(self._outcome, "tone", "bad" if self._record.error else "warn" if waits else "")
         self._header.setAccessibleName(f"{self._name.text()} {self._arguments.text()}: {outcome}")
