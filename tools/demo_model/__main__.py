@@ -2,7 +2,7 @@
 
 python -m tools.demo_model            train, export and measure, in .work/demo-model; goes on where it stopped
 python -m tools.demo_model --from MODEL MMPROJ      the same, but train these files further: about an hour; with
-    --missed FILE, what `measure` wrote there, those wordings are asked more often, and --steps 1000 is enough
+    --missed FILE, what `measure` wrote there, those wordings are asked more often; --steps 1500 --rate 5e-4 refines
 python -m tools.demo_model --install  put what was made there into resources/demo and tests/data
 python -m tools.demo_model --measure MODEL MMPROJ   measure other files, those of resources/demo for instance
 """
@@ -38,6 +38,7 @@ def main() -> None:
         "--from", dest="begin_with", nargs=2, type=Path, metavar=("MODEL", "MMPROJ"), help="train these files further"
     )
     parser.add_argument("--steps", type=int, default=3000, help="how many, with --from")
+    parser.add_argument("--rate", type=float, default=1.5e-3, help="the highest learning rate, with --from")
     parser.add_argument("--missed", type=Path, metavar="FILE", help="wordings to ask more often, one on each line")
     given = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
@@ -46,11 +47,11 @@ def main() -> None:
     elif given.measure:
         measure(*given.measure)
     else:
-        make(given.begin_with, given.steps, given.missed)
+        make(given.begin_with, given.steps, given.rate, given.missed)
         measure(MODEL, MMPROJ)
 
 
-def make(begin_with: Sequence[Path] | None, steps: int, missed: Path | None) -> None:
+def make(begin_with: Sequence[Path] | None, steps: int, rate: float, missed: Path | None) -> None:
     """Tokenizer, weights, files. Raises ImportError where the demo-model group is not installed, SystemExit when what
     was begun was begun with other topics or another trainer."""
     from tools.demo_model.exporting import export  # noqa: PLC0415
@@ -67,7 +68,7 @@ def make(begin_with: Sequence[Path] | None, steps: int, missed: Path | None) -> 
         MADE_FROM.write_text(trainer_digest(), encoding="utf-8")
     _refuse_another_trainer()
     wordings = missed.read_text(encoding="utf-8").splitlines() if missed else []
-    train(TOKENIZER, CHECKPOINT, begin_with=files, n_further=steps, missed=wordings, say=say)
+    train(TOKENIZER, CHECKPOINT, begin_with=files, n_further=steps, further_rate=rate, missed=wordings, say=say)
     export(CHECKPOINT, TOKENIZER, MODEL, MMPROJ)
 
 

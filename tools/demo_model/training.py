@@ -25,8 +25,8 @@ WARM_UP_STEPS, JOINT_STEPS = 2000, 5500
 """The eyes alone, then eyes and language."""
 _WARM_UP_RATE, _JOINT_RATE, _VISION_SHARE = 1.5e-3, 2.5e-3, 0.3
 """Learning rates; while both learn, the vision encoder's is this share of the other."""
-FURTHER_STEPS, _FURTHER_RATE = 3000, 1.5e-3
-"""Of a training that goes on from finished files, eyes and language together."""
+FURTHER_STEPS, FURTHER_RATE = 3000, 1.5e-3
+"""Of a training that goes on from finished files, eyes and language together; the rate is the highest one."""
 _PICTURE_SHARE = 0.3
 """Of the joint steps, once they have begun."""
 _BALANCE = 0.02
@@ -74,14 +74,15 @@ def train(
     *,
     begin_with: tuple[Path, Path] | None = None,
     n_further: int = FURTHER_STEPS,
+    further_rate: float = FURTHER_RATE,
     missed: Collection[str] = (),
     seed: int = 0,
     say: Say = print,
 ) -> None:
     """Writes the trained weights to `checkpoint`; goes on from its last save when it is there.
 
-    `begin_with` are finished files, model and mmproj, whose weights are trained for `n_further` steps; None: from
-    nothing. The wordings in `missed` are asked more often. The same seed gives the same batches, unless it was
+    `begin_with` are finished files, model and mmproj, whose weights are trained for `n_further` steps at up to
+    `further_rate`; None: from nothing. The wordings in `missed` are asked more often. The same seed gives the same batches, unless it was
     interrupted; sums of floats differ a little between machines.
     """
     torch.manual_seed(seed)
@@ -100,7 +101,7 @@ def train(
         _save(state, checkpoint)
     maker = BatchMaker(tokens, knowledge, f"{seed}, from step {state['step']}", missed)
     plan = _joint_plan(random.Random(seed), n_further if begin_with else JOINT_STEPS, is_new=not begin_with)
-    _learn_together(model, maker, plan, _FURTHER_RATE if begin_with else _JOINT_RATE, state, checkpoint, say)
+    _learn_together(model, maker, plan, further_rate if begin_with else _JOINT_RATE, state, checkpoint, say)
 
 
 def _warm_up(model: DemoModel, maker: BatchMaker, say: Say) -> None:
