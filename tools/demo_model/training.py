@@ -82,8 +82,8 @@ def train(
     """Writes the trained weights to `checkpoint`; goes on from its last save when it is there.
 
     `begin_with` are finished files, model and mmproj, whose weights are trained for `n_further` steps at up to
-    `further_rate`; None: from nothing. The wordings in `missed` are asked more often. The same seed gives the same batches, unless it was
-    interrupted; sums of floats differ a little between machines.
+    `further_rate`; None: from nothing. The wordings in `missed` are asked more often. The same seed gives the same
+    batches, unless it was interrupted; sums of floats differ a little between machines.
     """
     torch.manual_seed(seed)
     torch.set_num_threads(2)
