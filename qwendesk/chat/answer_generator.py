@@ -15,7 +15,7 @@ from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.request import model_name, request_messages, request_options
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
-from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, without_calls
+from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation
@@ -167,15 +167,13 @@ class AnswerGenerator:
             can_call = rounds is None or rounds.may_call
             self._stream = self._client.generate(
                 (*asked.messages, *partial.step_messages),
-                asked.options if can_call else without_calls(asked.options, asked.report),
+                asked.options if rounds is None else rounds.options(asked.options, asked.report),
                 tools_json,
                 may_call=can_call,
                 begun=begun,
                 chat=asked.chat,
                 state_file=asked.state_file,
             )
-            if rounds is not None and rounds.wants_answer:
-                await self._stream.answer_now()
             node, stats = await self._read(self._stream)
             if node.stop_reason != "tool_calls" or rounds is None or not can_call:
                 return node, stats

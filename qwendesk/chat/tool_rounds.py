@@ -53,15 +53,23 @@ class ToolRounds:
         return self._interrupted_by == _STOPPED
 
     @property
-    def wants_answer(self) -> bool:
-        """Whether the user asked for the answer, so that the model should not think either."""
-        return self._interrupted_by == _ANSWER_NOW
-
-    @property
     def may_call(self) -> bool:
         """Whether the next round may call tools."""
         has_patience = self._n_rounds < MOST_ROUNDS and self._n_unreadable < MOST_UNREADABLE
         return has_patience and self._interrupted_by != _ANSWER_NOW
+
+    def options(self, options: GenerationOptions, report: LoadReport | None) -> GenerationOptions:
+        """Return the options of the next round: without the beginning of a call once the model must answer.
+
+        If the user asked for the answer now, it is without thinking too. The prompt stays the same, and so does its
+        memory.
+        """
+        if self._interrupted_by == _ANSWER_NOW:
+            options = msgspec.structs.replace(options, thinking_budget=0)
+        token = None if report is None else report.special_tokens.get("<tool_call>")
+        if self.may_call or token is None:
+            return options
+        return msgspec.structs.replace(options, logit_bias=(*options.logit_bias, f"{token}=-inf"))
 
     def stop(self) -> None:
         self._interrupt(_STOPPED)
@@ -121,11 +129,3 @@ def holds_untyped_text(questions: Iterable[Message], steps: Iterable[ToolStep], 
     """Return whether a chat holds more than what its user typed and the model answered: files, pictures, results."""
     called = (record.call.name for step in steps for record in step.calls)
     return any(message.images or message.documents for message in questions) or any(map(tools.taints, called))
-
-
-def without_calls(options: GenerationOptions, report: LoadReport | None) -> GenerationOptions:
-    """Return `options` with which the model can't begin a call. The prompt stays the same, and so does its memory."""
-    token = None if report is None else report.special_tokens.get("<tool_call>")
-    if token is None:
-        return options
-    return msgspec.structs.replace(options, logit_bias=(*options.logit_bias, f"{token}=-inf"))

@@ -254,7 +254,7 @@ async def test_answer_now_while_a_call_is_written_skips_it(desk, tools):
     assert turn.answer.text == "From memory."
     assert not tools.contexts, "the call that followed was not run"
     assert not asked(desk)[-1].may_call
-    assert turn.answer.reasoning == "", "the next round does not think either"
+    assert asked(desk)[-1].options.thinking_budget == 0, "the next round does not think either"
 
 
 @pytest.mark.asyncio
