@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.messages import CallRecord
@@ -21,6 +22,8 @@ _MOST_SHORT = 60
 """Characters of the arguments in the header."""
 _MOST_RESULT = 48
 """Characters of a result that is shown in the header as it is."""
+_ROLES = {"+": "text_good", "-": "text_bad"}
+"""Colours of the lines of a difference by their first character, after the two lines of its head."""
 _MOST_OPENED = 20_000
 """Characters of a result that is opened."""
 
@@ -143,11 +146,20 @@ class CallRow(QFrame):
         self._header.show_chevron("down" if is_open else "right")
         self._body_box.setVisible(is_open)
         if is_open and self._record is not None:
-            theme = current_theme()
-            self._body.document().setDefaultFont(theme.font(13))
-            self._body.setTextColor(theme.color("text_dim"))
-            self._body.setPlainText(self._request.details if self._request else opened_text(self._record))
-            self._body.fit_height()
+            self._show_body(self._request.details if self._request else opened_text(self._record))
+
+    def _show_body(self, text: str) -> None:
+        """Show a text; the lines of a difference in the colours that they usually have."""
+        theme, is_difference = current_theme(), self._request is not None
+        self._body.clear()
+        self._body.document().setDefaultFont(theme.mono_font(12) if is_difference else theme.font(13))
+        cursor = QTextCursor(self._body.document())
+        for number, line in enumerate(text.split("\n")):
+            role = _ROLES.get(line[:1], "text_dim") if is_difference and number > 1 else "text_dim"
+            form = QTextCharFormat()
+            form.setForeground(theme.color(role))
+            cursor.insertText(("\n" if number else "") + line, form)
+        self._body.fit_height()
 
 
 def decision_text(decision: Decision) -> str:
