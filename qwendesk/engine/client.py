@@ -356,8 +356,7 @@ class WorkerClient:
         reply = self._replies.get(event.id)
         if reply is None:
             return
-        if isinstance(event, RequestFailed):
-            event = _translated(event)
+        event = _translated(event) if isinstance(event, RequestFailed) else event
         self._watch_template(reply, event)
         if isinstance(event, LastEvent):
             del self._replies[event.id]
