@@ -78,7 +78,7 @@ def test_table_has_a_line_for_each_row() -> None:
     results = [
         Result(DECODE, (Pair(52.0, 50.0, 9, 9), Pair(51.0, 50.0, 9, 9))),
         Result(FIRST_TURN, (Pair(2.5, 2.0, 2000, 2004),)),
-        Result(row("mtp"), skipped="the app has no MTP yet"),
+        Result(row("mtp"), skipped="the model has no head"),
     ]
 
     lines = table(results).removeprefix(HEADER).strip().splitlines()
@@ -86,8 +86,8 @@ def test_table_has_a_line_for_each_row() -> None:
     assert lines == [
         "| decode, 64 tokens, all threads, tok/s | 51.5 | 50.0 | 1.030 | at least 1.00 | met | 9, 9 |",
         "| first turn: a question of 2,000 tokens, s | 2.500 | 2.000 | 1.250 | at most 1.00 | MISSED | 2000, 2004 |",
-        "| decode with MTP; the peer with draft-mtp, tok/s | - | - | - | at least 1.00 | "
-        "skipped: the app has no MTP yet | |",
+        "| decode with MTP, a text that the demo model knows; the peer with draft-mtp, tok/s | - | - | - | "
+        "at least 1.00 | skipped: the model has no head | |",
     ]
 
 

@@ -103,7 +103,7 @@ async def test_a_new_chat_starts_from_the_preset_and_the_changes_stay_in_their_c
     changed_chat = desk.parts.chat.chat_id
     choose(desk, "action.new_chat")
     assert desk.find(TEMPERATURE, QLineEdit).text() == usual
-    assert desk.text_of("composer.thinking").endswith("Thinking: On")
+    assert desk.text_of("composer.thinking").endswith("On")
     assert not desk.is_shown("inspector.sampling.changes")
     assert desk.parts.chat.chat_id != changed_chat
 
