@@ -15,7 +15,7 @@ from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.request import model_name, request_messages, request_options
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
-from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text
+from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, still_allowed
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation
@@ -51,6 +51,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
     conversation: Conversation
     settings: ChatSettings
+    settings_now: Callable[[], ChatSettings]
     messages: tuple[Message, ...]
     options: GenerationOptions
     report: LoadReport | None
@@ -84,13 +85,17 @@ class AnswerGenerator:
     def start(
         self,
         prepare: Callable[[], Awaitable[Conversation]],
-        settings: ChatSettings,
+        settings: Callable[[], ChatSettings],
         *,
         thinking: bool,
         adjust: Adjust | None = None,
     ) -> "asyncio.Task[ChatNode]":
-        """Start generating. `prepare` reads the question's files and returns the conversation to answer."""
-        self._task = asyncio.create_task(self._run(prepare, settings, adjust, thinking=thinking))
+        """Start generating. `prepare` reads the question's files and returns the conversation to answer.
+
+        `settings` returns those of the chat. The prompt follows what they are now, to the end of the answer; a tool or
+        a folder that is taken away meanwhile can't be used any more.
+        """
+        self._task = asyncio.create_task(self._run(prepare, settings(), settings, adjust, thinking=thinking))
         return self._task
 
     async def stop(self) -> None:
@@ -100,6 +105,11 @@ class AnswerGenerator:
             await self._stream.cancel()
         else:
             self.drop()
+
+    def stop_call(self, call_id: str) -> None:
+        """Stop one tool call that runs; the answer goes on without its result."""
+        if self._rounds is not None:
+            self._rounds.stop_call(call_id)
 
     async def answer_now(self) -> None:
         """End the reasoning, and call no tools any more."""
@@ -117,6 +127,7 @@ class AnswerGenerator:
         self,
         prepare: Callable[[], Awaitable[Conversation]],
         settings: ChatSettings,
+        settings_now: Callable[[], ChatSettings],
         adjust: Adjust | None,
         *,
         thinking: bool,
@@ -151,7 +162,7 @@ class AnswerGenerator:
         chat, state_file = ("", "") if states is None else (chat_id, states.begin_answer(chat_id))
         stats = AnswerStats()
         try:
-            asked = _Asked(conversation, settings, messages, options, report, chat, state_file)
+            asked = _Asked(conversation, settings, settings_now, messages, options, report, chat, state_file)
             node, stats = await self._answer(asked)
         finally:
             if states is not None:
@@ -163,6 +174,11 @@ class AnswerGenerator:
         partial, rounds = self.partial, self._rounds
         tools_json = self._tools.definitions(asked.settings) if self._tools is not None else ()
         begun = None if partial.begun.is_empty else partial.begun
+        if rounds is not None and partial.calls:  # calls that run again
+            await rounds.run(self._context(asked))
+            if rounds.was_stopped:
+                return partial.node(stop_reason="cancelled"), AnswerStats()
+            partial.end_round(AnswerStats())
         while True:
             can_call = rounds is None or rounds.may_call
             self._stream = self._client.generate(
@@ -189,7 +205,7 @@ class AnswerGenerator:
         steps = (*(step for turn in turns for step in turn.answer.steps), *self.partial.steps)
         return CallContext(
             chat_id=self.partial.chat_id,
-            settings=asked.settings,
+            settings=still_allowed(asked.settings, asked.settings_now()),
             is_incognito=self._incognito_images is not None,
             is_tainted=asked.settings.is_imported
             or holds_untyped_text([turn.question for turn in turns], steps, self._tools),

@@ -1,8 +1,13 @@
 """OpenChat: the tree and the settings of one chat while it is open."""
 
+import asyncio
 from typing import Literal
 
+import msgspec
+
 from qwendesk.chat.chat_saver import ChatSaver
+from qwendesk.chat.image_parts import current_part
+from qwendesk.chat.request import question_message, without_last_answer
 from qwendesk.chat.tree_edits import new_id, restored, subtree
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
@@ -94,8 +99,12 @@ class OpenChat:
         self._saver.delete(self.id, node_id)
         return n_deleted
 
-    def undo_delete(self) -> None:
-        """Restore the messages that were deleted last. Raises BadRequest if there is nothing to restore."""
+    def undo_delete(self) -> int:
+        """Restore the messages that were deleted last, and return how many turns before them stayed as they were.
+
+        Raises BadRequest if there is nothing to restore.
+        """
+        turns = self.conversation.turns
         if self._before_delete is None:
             raise BadRequest(tr("Nothing to undo"), tr("There's nothing to undo."))
         before, node_id = self._before_delete
@@ -107,6 +116,19 @@ class OpenChat:
         for parent_id in (before.nodes[node_id].parent_id, *(node.id for node in nodes)):
             if parent_id in self.tree.shown:
                 self._saver.show(self.id, parent_id, self.tree.shown[parent_id])
+        pairs = zip(turns, self.conversation.turns, strict=False)
+        return next((index for index, (old, new) in enumerate(pairs) if old != new), len(turns))
+
+    async def prepare_answer(self, question: ChatNode, node: ChatNode) -> Conversation:
+        """Hash the question's images that aren't hashed yet, save it, and return the conversation to answer."""
+        message = question.message
+        images = await asyncio.to_thread(lambda: [current_part(part) for part in message.images])
+        if images != list(message.images):
+            message = question_message(message.text, images, message.documents)
+            question = msgspec.structs.replace(question, message=message)
+        self.put(question)
+        self.put(node, save=False)
+        return without_last_answer(self.conversation)
 
     def change(self, settings: ChatSettings) -> None:
         self.settings = settings

@@ -17,18 +17,22 @@ UNREADABLE = "This call could not be read. Write it again, exactly in the form t
 
 
 class PartialAnswer:
-    """An answer that is generated from its beginning, or continued where it was cut off."""
+    """An answer that is generated from its beginning, or continued where it was cut off or where it called tools."""
 
-    def __init__(self, chat_id: str, turn_id: int, node: ChatNode, *, keeps_thinking: bool = False) -> None:
+    def __init__(
+        self, chat_id: str, turn_id: int, node: ChatNode, *, keeps_thinking: bool = False, calls_again: bool = False
+    ) -> None:
         """`node` is the answer in the tree; its id, parent, model and options are kept.
 
-        With `keeps_thinking`, its reasoning goes on even if it had ended.
+        With `keeps_thinking`, its reasoning goes on even if it had ended. With `calls_again`, it goes on with the calls
+        of its last step that are not done.
         """
         self.chat_id = chat_id
         self.turn_id = turn_id
         self.begun = Begun(node.message.reasoning, node.message.text, keeps_thinking)
         self._node = node
-        self._steps = tuple(map(_with_all_done, node.message.steps))
+        steps = node.message.steps[:-1] if calls_again else node.message.steps
+        self._steps = tuple(map(_with_all_done, steps))
         self._reasoning = [node.message.reasoning] if node.message.reasoning else []
         self._text = [node.message.text] if node.message.text else []
         self._calls: list[CallRecord] = []
@@ -40,6 +44,8 @@ class PartialAnswer:
         self._reasoning_began_at: float | None = None
         self._reasoning_ended_at = 0.0
         self._thought_s = node.thought_s
+        if calls_again:
+            self._open(node.message.steps[-1])
 
     @property
     def node_id(self) -> str:
@@ -58,6 +64,13 @@ class PartialAnswer:
     def step_messages(self) -> tuple[Message, ...]:
         """The messages of the steps that are done, for the next request."""
         return tuple(message for step in self._steps for message in step.messages)
+
+    def _open(self, step: ToolStep) -> None:
+        """Make a step the current round, in which the model has written its calls."""
+        self._reasoning, self._text = [step.reasoning], [step.text]
+        self._calls, self._n_written = list(step.calls), len(step.calls)
+        self._reasoning_began_at, self._reasoning_ended_at = 0.0, step.thought_s
+        self._thought_s = sum(each.thought_s for each in self._steps)
 
     def set_model_and_options(self, *, model: str, options_json: str) -> None:
         """Set the model and the options, which are known once the request is sent."""

@@ -20,7 +20,6 @@ from qwendesk.chat.chat_state import (
     TurnsReplaced,
     TurnStarted,
 )
-from qwendesk.chat.image_parts import current_part
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.open_chat import OpenChat, Part
 from qwendesk.chat.partial_answer import PartialAnswer
@@ -226,6 +225,13 @@ class ChatService:
         node = tree_edits.reasoning_alone(self._chat.node_of(turn, "answer"))
         return await self._answer(question, node, index, request.without_breaking_loops, keeps_thinking=True)
 
+    async def call_again(self, turn_id: int, number: int) -> Turn:
+        """Run a tool call of an answer, counted from 0, again. Generate another version of the answer from there."""
+        index, turn = self._find(turn_id)
+        node = tree_edits.up_to_call(self._chat.node_of(turn, "answer"), number)
+        question = self._chat.node_of(turn, "question")
+        return await self._answer(question, node, index, calls_again=True)
+
     async def resume(self, turn_id: int) -> Turn:
         """Continue the last answer where it was stopped or cut off, even inside its reasoning."""
         index, turn = self._find(turn_id)
@@ -257,11 +263,8 @@ class ChatService:
     def undo_delete(self) -> None:
         """Restore the messages that were deleted last in this chat."""
         self._refuse_while_busy()
-        before = self._chat.conversation.turns
-        self._chat.undo_delete()
+        kept = self._chat.undo_delete()
         self._update_state()
-        pairs = zip(before, self._chat.conversation.turns, strict=False)
-        kept = next((index for index, (old, new) in enumerate(pairs) if old != new), len(before))
         self._subscribers.notify(TurnsReplaced(kept))
 
     def branch(self, turn_id: int) -> str:
@@ -299,6 +302,11 @@ class ChatService:
         if self._generator is not None:
             await self._generator.stop()
 
+    def stop_call(self, call_id: str) -> None:
+        """Stop one tool call that runs; the answer goes on without its result."""
+        if self._generator is not None:
+            self._generator.stop_call(call_id)
+
     async def answer_now(self) -> None:
         """End the reasoning, so that the model begins its answer."""
         if self._generator is not None:
@@ -313,7 +321,7 @@ class ChatService:
 
     async def _answer(
         self, question: ChatNode, node: ChatNode, kept: int | None, adjust: Adjust | None = None, *,
-        keeps_thinking: bool = False,
+        keeps_thinking: bool = False, calls_again: bool = False,
     ) -> Turn:  # fmt: skip
         """Generate the answer `node`, or the rest of it.
 
@@ -325,15 +333,17 @@ class ChatService:
             chat.settings = msgspec.structs.replace(chat.settings, model=report.options.model)
         chat.put(question, save=False)
         chat.put(node, save=False)
-        partial = PartialAnswer(chat.id, chat.turn_id(question.id), node, keeps_thinking=keeps_thinking)
+        partial = PartialAnswer(
+            chat.id, chat.turn_id(question.id), node, keeps_thinking=keeps_thinking, calls_again=calls_again
+        )
         generator = self._generator = AnswerGenerator(
             partial, self._client, self._models, self._saver, self._subscribers.notify, self.active_incognito_images,
             None if self.is_incognito else self._states, self._tools,
         )  # fmt: skip
         self._update_state()
         thinking = self.thinking if partial.begun.is_empty else bool(partial.begun.reasoning)
-        prepare = functools.partial(self._prepare, chat, question, node)
-        task = generator.start(prepare, chat.settings, thinking=thinking, adjust=adjust)
+        prepare = functools.partial(chat.prepare_answer, question, node)
+        task = generator.start(prepare, lambda: chat.settings, thinking=thinking, adjust=adjust)
         if kept is not None:
             self._subscribers.notify(TurnsReplaced(kept))
         self._subscribers.notify(TurnStarted(partial.turn_id))
@@ -353,17 +363,6 @@ class ChatService:
                 self._subscribers.notify(TurnEnded(partial.turn_id))
         found = next((turn for turn in chat.conversation.turns if turn.id == partial.turn_id), None)
         return found or Turn(partial.turn_id, question.message, answer_of(final))
-
-    async def _prepare(self, chat: OpenChat, question: ChatNode, node: ChatNode) -> Conversation:
-        """Hash the question's images that aren't hashed yet, save it, and return the conversation to answer."""
-        message = question.message
-        images = await asyncio.to_thread(lambda: [current_part(part) for part in message.images])
-        if images != list(message.images):
-            message = request.question_message(message.text, images, message.documents)
-            question = msgspec.structs.replace(question, message=message)
-        chat.put(question)
-        chat.put(node, save=False)
-        return request.without_last_answer(chat.conversation)
 
     def _find(self, turn_id: int) -> tuple[int, Turn]:
         self._refuse_while_busy()

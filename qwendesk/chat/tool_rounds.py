@@ -1,12 +1,14 @@
 """What the chat uses of the tools, and the calls of one round of an answer."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from qwendesk.chat.partial_answer import PartialAnswer
+from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep
@@ -41,6 +43,10 @@ class ToolRounds:
         """`show` is called when the state of a call has changed."""
         self._tools, self._partial, self._show = tools, partial, show
         self._task: asyncio.Task[None] | None = None
+        self._call: asyncio.Task[CallRecord] | None = None
+        """The call that runs or waits for consent."""
+        self._stopped_ids: set[str] = set()
+        """The calls that the user stopped one by one."""
         self._interrupted_by = ""
         self._n_rounds = self._n_unreadable = 0
 
@@ -77,6 +83,13 @@ class ToolRounds:
     def answer_now(self) -> None:
         self._interrupt(_ANSWER_NOW)
 
+    def stop_call(self, call_id: str) -> None:
+        """Stop one call; the answer goes on. Ignored if it doesn't run any more."""
+        is_running = any(record.id == call_id and not record.is_done for record in self._partial.calls)
+        if self._call is not None and is_running:
+            self._stopped_ids.add(call_id)
+            self._call.cancel()
+
     async def run(self, context: CallContext) -> None:
         """Run the calls of this round, one after the other. Calls that were interrupted have that as their error."""
         self._task = asyncio.ensure_future(self._run_all(context))
@@ -98,17 +111,29 @@ class ToolRounds:
             if self._is_interrupted():
                 self._fail_the_rest(index)
                 return
-            try:
-                done = await self._tools.run(record.call, context)
-            except asyncio.CancelledError:
-                if not self._is_interrupted():
-                    raise
-                self._fail_the_rest(index)
-                return
-            self._partial.set_call(index, done)
+            running = msgspec.structs.replace(record, id=new_id(), began_s=time.time())
+            self._partial.set_call(index, running)
             self._show()
-            if not context.is_tainted and self._tools.taints(record.call.name):
-                context = msgspec.structs.replace(context, is_tainted=True)
+            self._call = asyncio.ensure_future(self._tools.run(record.call, self._of_call(context, running)))
+            try:
+                done = await self._call
+            except asyncio.CancelledError:
+                if self._is_interrupted():
+                    self._fail_the_rest(index)
+                    return
+                if running.id not in self._stopped_ids:
+                    raise
+                done = msgspec.structs.replace(running, is_done=True, error=_STOPPED)
+            finally:
+                self._call = None
+            self._partial.set_call(index, msgspec.structs.replace(done, id=running.id, began_s=running.began_s))
+            self._show()
+
+    def _of_call(self, context: CallContext, record: CallRecord) -> CallContext:
+        """Return the context of a call: tainted, too, by what the calls before it in this round gave."""
+        results = (each.call.name for each in self._partial.calls if each.is_done and each.call.name)
+        is_tainted = context.is_tainted or any(map(self._tools.taints, results))
+        return msgspec.structs.replace(context, call_id=record.id, is_tainted=is_tainted)
 
     def _is_interrupted(self) -> bool:
         return bool(self._interrupted_by)
@@ -123,6 +148,15 @@ class ToolRounds:
             if index >= first and not record.is_done:
                 self._partial.set_call(index, msgspec.structs.replace(record, is_done=True, error=self._interrupted_by))
         self._show()
+
+
+def still_allowed(asked: ChatSettings, now: ChatSettings) -> ChatSettings:
+    """Return the settings with which an answer began, without tools and folders that the user has taken away since."""
+    return msgspec.structs.replace(
+        asked,
+        tools=tuple(name for name in asked.tools if name in now.tools),
+        tool_folders=tuple(folder for folder in asked.tool_folders if folder in now.tool_folders),
+    )
 
 
 def holds_untyped_text(questions: Iterable[Message], steps: Iterable[ToolStep], tools: ChatTools) -> bool:

@@ -11,7 +11,9 @@ import msgspec
 
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.conversation import answer_of
-from qwendesk.core.messages import Message, text_message
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import CallRecord, Message, text_message
+from qwendesk.core.translation import tr
 
 
 def new_id() -> str:
@@ -44,6 +46,24 @@ def reasoning_alone(old: ChatNode) -> ChatNode:
         stats=old.stats.of_reasoning,
         thought_s=old.thought_s,
     )
+
+
+def up_to_call(old: ChatNode, number: int) -> ChatNode:
+    """Return another version of an answer that ends with the step of a call, in which this call is not done.
+
+    `number` counts the calls of all steps from 0. Other calls of the step keep their results. Raises BadRequest if
+    there is no such call, or if it could not be read.
+    """
+    for index, step in enumerate(old.message.steps):
+        if number < len(step.calls):
+            call = step.calls[number].call
+            if not call.name:
+                break
+            calls = (*step.calls[:number], CallRecord(call), *step.calls[number + 1 :])
+            steps = (*old.message.steps[:index], msgspec.structs.replace(step, calls=calls))
+            return msgspec.structs.replace(new_answer(old.parent_id), message=Message("assistant", steps=steps))
+        number -= len(step.calls)
+    raise BadRequest(tr("Can't try again"), tr("This call can't be run again. Regenerate the answer instead."))
 
 
 def edited_answer(old: ChatNode, *, text: str, reasoning: str) -> ChatNode:

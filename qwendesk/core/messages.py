@@ -59,6 +59,11 @@ class ToolCall(msgspec.Struct, frozen=True):
     arguments_json: str = "{}"
 
 
+Consent = Literal["", "unasked", "once", "chat", "always", "refused"]
+"""Why a call ran: without asking, by a consent for this call, this chat or always; or that the user refused it. "" if
+it came to no decision."""
+
+
 class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool call with what came of it. The model reads `result`, or `error` if the call failed or was refused."""
 
@@ -68,6 +73,11 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     elapsed_s: float = 0.0
     """How long the tool took, without the wait for the user's consent."""
+    id: str = ""
+    """Names the call for what is kept of it elsewhere, such as how a file was before; "" until it runs."""
+    began_s: float = 0.0
+    """When it began to run, in seconds since 1970; 0 until it does."""
+    consent: Consent = ""
 
 
 class ToolStep(msgspec.Struct, frozen=True, omit_defaults=True):

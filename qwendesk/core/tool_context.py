@@ -23,6 +23,8 @@ class CallContext(msgspec.Struct, frozen=True):
     """The model's context in tokens; 0 if unknown."""
     confirmed: str = ""
     """What the user saw before they allowed the call; "" if they were not asked."""
+    call_id: str = ""
+    """The `id` of the call's record."""
 
     @property
     def most_characters(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from qwendesk.core.messages import Consent
 from qwendesk.core.tool_context import CallContext, Decision
 from qwendesk.toolbox.tool import Tool
 
@@ -17,6 +18,8 @@ class Grant(msgspec.Struct, frozen=True):
     """`fingerprint` of the tool: when it changes, the consent ends."""
     chat_id: str = ""
     folder: str = ""
+    name: str = ""
+    """The tool's name, for showing the consent."""
 
 
 def fingerprint(tool: Tool) -> str:
@@ -25,18 +28,19 @@ def fingerprint(tool: Tool) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def may_run(tool: Tool, context: CallContext, grants: Sequence[Grant]) -> bool:
-    """Return whether a call of `tool` runs without asking.
+def allowed_by(tool: Tool, context: CallContext, grants: Sequence[Grant]) -> Consent:
+    """Return why a call of `tool` runs without asking; "" if it asks.
 
     What has no effect, and what only reads in folders that the user picked for this chat, runs. All else asks, unless
     the user has allowed it for longer; and it asks each time once the model has read anything that the user did not
     type, whatever was allowed before.
     """
     if tool.effect in ("nothing", "reads"):
-        return True
-    if context.is_tainted:
-        return False
-    return any(_covers(grant, tool, context) for grant in grants)
+        return "unasked"
+    covering = next((grant for grant in grants if _covers(grant, tool, context)), None)
+    if covering is None or context.is_tainted:
+        return ""
+    return "chat" if covering.chat_id else "always"
 
 
 def choices(tool: Tool, context: CallContext) -> tuple[Decision, ...]:
@@ -51,9 +55,9 @@ def choices(tool: Tool, context: CallContext) -> tuple[Decision, ...]:
 def grant_for(decision: Decision, tool: Tool, context: CallContext) -> Grant | None:
     """Return the consent that a decision leaves; None if it counts for one call only."""
     if decision == "chat":
-        return Grant(fingerprint(tool), chat_id=context.chat_id)
+        return Grant(fingerprint(tool), chat_id=context.chat_id, name=tool.name)
     if decision == "always":
-        return Grant(fingerprint(tool), folder=context.settings.tool_folders[0])
+        return Grant(fingerprint(tool), folder=context.settings.tool_folders[0], name=tool.name)
     return None
 
 

@@ -11,11 +11,11 @@ import msgspec
 
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_file import JsonFile
-from qwendesk.core.messages import CallRecord, ToolCall
+from qwendesk.core.messages import CallRecord, Consent, ToolCall
 from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision, ToolChoice
 from qwendesk.core.translation import tr
-from qwendesk.toolbox.gate import Grant, choices, grant_for, may_run
+from qwendesk.toolbox.gate import Grant, allowed_by, choices, grant_for
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError
 
 _logger = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class ToolService:
         self.waiting: Observed[ConsentRequest | None] = Observed(None)
         """The call that waits for the user's decision."""
         self._file, self._clock, self._limit_s = file, clock, limit_s
-        self._always = () if file is None else file.load().value.always
-        self._of_chats: tuple[Grant, ...] = ()
+        self.grants = Observed(() if file is None else file.load().value.always)
+        """The consents that last, as they were given. Those for a chat end with the app."""
         self._decision: asyncio.Future[Decision] | None = None
 
     def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
@@ -89,14 +89,24 @@ class ToolService:
             assert self._decision is not None
             self._decision.set_result(decision)
 
+    async def take_back(self, grant: Grant) -> None:
+        """End a consent: the next call asks again."""
+        self.grants.set(tuple(each for each in self.grants.value if each != grant))
+        await self._save_grants()
+
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
         """Run a call, after the user's consent where it needs that. A failure is in the record's `error`."""
         record, elapsed_s = CallRecord(call, is_done=True), 0.0
         try:
             tool = self._tool(call.name, context)
             arguments = _arguments(call, tool)
-            if not may_run(tool, context, (*self._always, *self._of_chats)):
-                context = await self._ask(tool, call, arguments, context)
+            consent = allowed_by(tool, context, self.grants.value)
+            if not consent:
+                consent, seen = await self._ask(tool, call, arguments, context)
+                context = msgspec.structs.replace(context, confirmed=seen)
+            record = msgspec.structs.replace(record, consent=consent)
+            if consent == "refused":
+                return msgspec.structs.replace(record, error=_REFUSED)
             began = self._clock()
             try:
                 async with asyncio.timeout(self._limit_s):
@@ -120,8 +130,8 @@ class ToolService:
             raise ToolError(f"There is no tool {name}. You can call: {known}.")
         return self.tools[name]
 
-    async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> CallContext:
-        """Wait for the user's decision, and return the context with what they saw. Raise ToolError if it is no."""
+    async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> tuple[Consent, str]:
+        """Wait for the user's decision, and return it with all that they were asked about."""
         details = call.arguments_json if tool.preview is None else await tool.preview(arguments, context)
         sentence = tr("{0} asks for your consent.", tr(tool.title))
         shown = details if len(details) <= _MOST_SHOWN else f"{details[:_MOST_SHOWN]}…"
@@ -132,16 +142,16 @@ class ToolService:
         finally:
             self._decision = None
             self.waiting.set(None)
-        if decision == "refuse":
-            raise ToolError(_REFUSED)
         grant = grant_for(decision, tool, context)
-        if grant is not None and grant.chat_id:
-            self._of_chats = (*self._of_chats, grant)
-        elif grant is not None:
-            self._always = (*self._always, grant)
-            if self._file is not None:
-                await asyncio.to_thread(self._file.try_write, Grants(self._always))
-        return msgspec.structs.replace(context, confirmed=details)
+        if grant is not None:
+            self.grants.set((*self.grants.value, grant))
+            await self._save_grants()
+        return ("refused" if decision == "refuse" else decision), details
+
+    async def _save_grants(self) -> None:
+        if self._file is not None:
+            always = tuple(grant for grant in self.grants.value if not grant.chat_id)
+            await asyncio.to_thread(self._file.try_write, Grants(always))
 
 
 def _definition(tool: Tool) -> str:

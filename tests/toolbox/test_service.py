@@ -224,3 +224,34 @@ def test_own_tools_do_not_taint() -> None:
     assert [service.taints(name) for name in ("calculate", "current_time", "send", "unknown")] == [
         False, False, True, True,
     ]  # fmt: skip
+
+
+@pytest.mark.asyncio
+async def test_record_says_why_a_call_ran() -> None:
+    service = ToolService([tool("writes"), CALCULATOR])
+    calculated = await service.run(ToolCall("calculate", '{"expression": "1"}'), context())
+    assert calculated.consent == "unasked"
+    assert (await asked(service, SEND, context(), "refuse")).consent == "refused"
+    assert (await asked(service, SEND, context(), "once")).consent == "once"
+    assert (await asked(service, SEND, context(), "chat")).consent == "chat"
+    assert (await service.run(SEND, context())).consent == "chat"
+    assert (await asked(service, SEND, context(chat_id="b"), "always")).consent == "always"
+    assert (await service.run(SEND, context(chat_id="c"))).consent == "always"
+    assert (await service.run(ToolCall("fly"), context())).consent == ""
+
+
+@pytest.mark.asyncio
+async def test_consent_can_be_taken_back(tmp_path: Path) -> None:
+    file = JsonFile(tmp_path / "consents.json", Grants, Grants)
+    service = ToolService([tool("writes")], file)
+    await asked(service, SEND, context(), "chat")
+    await asked(service, SEND, context(chat_id="b"), "always")
+    of_chat, always = service.grants.value
+    assert (of_chat.name, of_chat.chat_id, always.name, always.folder) == ("send", "a", "send", "/f")
+
+    await service.take_back(always)
+    assert service.grants.value == (of_chat,)
+    assert not ToolService([tool("writes")], file).grants.value
+    await asked(service, SEND, context(chat_id="b"), "refuse")
+    await service.take_back(of_chat)
+    await asked(service, SEND, context(), "refuse")
