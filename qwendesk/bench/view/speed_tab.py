@@ -260,8 +260,8 @@ def _run_text(seconds: float | None) -> str:
     if seconds is None:
         return tr("Run")
     if seconds < 55:
-        return tr("Run, about {0}", show_duration(max(10, round(seconds / 10) * 10)))
-    return tr("Run, about {0} min", max(1, round(seconds / 60)))
+        return tr("Run, ~{0}", show_duration(max(10, round(seconds / 10) * 10)))
+    return tr("Run, ~{0} min", max(1, round(seconds / 60)))
 
 
 def _caption(record: BenchRecord | None) -> str:

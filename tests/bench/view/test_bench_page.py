@@ -43,7 +43,7 @@ async def test_a_run_fills_table_and_chart_and_is_kept(desk: BenchDesk) -> None:
     assert {"pp512", "tg128", "tg128 @ d2048", "tg128 @ d8192", "turn 2 @ d2000"} <= set(shown)
     assert "100 ± 0.0" in shown
     assert "plain" in desk.text_of("bench.legend")
-    assert desk.text_of("bench.run").startswith("Run, about")
+    assert desk.text_of("bench.run").startswith("Run, ~")
     assert BenchRecords().of(desk.parts.services.bench.speed.state.value.records[0].file)
     assert desk.parts.engine.state.report is not None
 
