@@ -1,4 +1,4 @@
-"""Entry point of the window, the commands and the two helper processes. Each is imported only when it is needed."""
+"""Entry point of the window, the commands and the helper processes. Each is imported only when it is needed."""
 
 import gc
 import sys
@@ -22,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from qwendesk.chat.view.thread.highlight import main as highlight
 
         return highlight()
+    if first == "--mcp-host":
+        from qwendesk.mcp.host.main import main as talk_to_server
+
+        return talk_to_server()
     if first in _FOR_THE_COMMAND_LINE or (first and not first.startswith("-") and not _is_file(first)):
         from qwendesk.cli.main import main as run_command
 

@@ -1,0 +1,122 @@
+"""The connection to a server, watched: whether it ends, and whether the server sends without end."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+
+from qwendesk.mcp.host.server_log import ServerLog
+from qwendesk.mcp.host_protocol import MOST_IMAGES_BYTES, HttpLaunch, Launch, StdioLaunch
+
+_MOST_MESSAGES, _WITHIN_S = 2000, 10.0
+"""More messages than this, in this time, are a flood."""
+_CONNECT_S, _READ_S = 20.0, 600.0
+"""The app has time limits of its own for every request; these end what nobody waits for."""
+
+
+class LastResponse:
+    """The status of the last HTTP response, which the SDK does not pass on."""
+
+    def __init__(self) -> None:
+        self.status = 0
+
+    async def note(self, response: httpx2.Response) -> None:
+        self.status = response.status_code
+
+
+@asynccontextmanager
+async def open_transport(
+    launch: Launch, log: ServerLog, last: LastResponse, on_end: Callable[[str], None]
+) -> AsyncIterator[TransportStreams]:
+    """Connect. `on_end` is called with "closed" or "flood" when nothing more is read from the server."""
+    async with _transport(launch, log, last) as (read, write):
+        yield _WatchedStream(read, on_end), write
+
+
+@asynccontextmanager
+async def _transport(launch: Launch, log: ServerLog, last: LastResponse) -> AsyncIterator[TransportStreams]:
+    if not isinstance(launch, HttpLaunch):
+        async with _stdio(launch, log) as streams:
+            yield streams
+        return
+    client = httpx2.AsyncClient(
+        headers=launch.headers,
+        proxy=launch.proxy or None,
+        timeout=httpx2.Timeout(_READ_S, connect=_CONNECT_S),
+        event_hooks={"response": [last.note]},
+    )
+    async with (
+        client,
+        streamable_http_client(launch.address, http_client=client, max_sse_event_size=2 * MOST_IMAGES_BYTES) as streams,
+    ):
+        yield streams
+
+
+def _stdio(launch: StdioLaunch, log: ServerLog) -> AbstractAsyncContextManager[TransportStreams]:
+    parameters = StdioServerParameters(
+        command=launch.command,
+        args=list(launch.arguments),
+        env=launch.environment,
+        cwd=launch.folder or None,
+        # A server may print what is not UTF-8; that must not end the connection.
+        encoding_error_handler="replace",
+    )
+    return stdio_client(parameters, errlog=log.file)
+
+
+class _WatchedStream:
+    """Passes messages on and counts them."""
+
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], on_end: Callable[[str], None]) -> None:
+        self._inner, self._on_end = inner, on_end
+        self._n, self._since_s = 0, time.monotonic()
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            message = await self._inner.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._on_end("closed")
+            raise
+        self._count()
+        return message
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> "_WatchedStream":
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> "_WatchedStream":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _count(self) -> None:
+        now = time.monotonic()
+        if now - self._since_s > _WITHIN_S:
+            self._n, self._since_s = 0, now
+        self._n += 1
+        if self._n > _MOST_MESSAGES:
+            self._on_end("flood")
+            raise anyio.EndOfStream

@@ -1,0 +1,179 @@
+"""Server: one MCP server that is started when it is needed, watched, and stopped when it is idle."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core.translation import tr
+from qwendesk.mcp.end_texts import end_sentence
+from qwendesk.mcp.host_connection import HostConnection, ServerEnded
+from qwendesk.mcp.host_protocol import Answered, Ended, Launch, Offer, Progress, Question
+from qwendesk.mcp.server_config import ServerConfig
+
+START_S = 120.0
+"""How long a start may take: npx and uvx download a server the first time."""
+CALL_S = 60.0
+"""How long a server may be silent during a call; its reports of progress count."""
+_IDLE_S = 15 * 60.0
+"""A server that is not used this long is stopped, because each takes memory."""
+_PAUSES_S = (0.0, 2.0, 10.0, 30.0, 120.0)
+"""How long to wait after a failure, after two in a row, and so on, before the server is started again."""
+
+Phase = Literal["stopped", "starting", "running", "failed"]
+
+
+class ServerProblem(Exception):
+    """The server can't be used now. The text says why, in the user's language."""
+
+
+class ServerState(msgspec.Struct, frozen=True):
+    """What the user sees of a server."""
+
+    config: ServerConfig
+    phase: Phase = "stopped"
+    problem: str = ""
+    """Why it doesn't run, and what to do; "" if nothing is wrong."""
+    log: tuple[str, ...] = ()
+    """The last lines that it wrote before it failed."""
+
+
+class Server:
+    """Methods are called on the event loop's thread."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        launch: Callable[[ServerConfig], Awaitable[Launch]],
+        changed: Callable[["Server"], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        start_s: float = START_S,
+        call_s: float = CALL_S,
+    ) -> None:
+        """`launch` returns how to start it, with its secrets. `changed` is called when `state` or the offer changed."""
+        self.state = ServerState(config)
+        self._launch, self._changed, self._clock = launch, changed, clock
+        self._start_s, self._call_s = start_s, call_s
+        self._connection: HostConnection | None = None
+        self._opening: HostConnection | None = None
+        """One that is being started."""
+        self._stopping: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._n_failures, self._failed_s = 0, 0.0
+        self._n_running = 0
+        self._idle: asyncio.TimerHandle | None = None
+
+    async def start(self, *, by_user: bool = False) -> Offer:
+        """Start it unless it runs, and return what it offers. Raise ServerProblem.
+
+        After failures in a row, it is left alone for a while, unless the user asks.
+        """
+        async with self._starting:
+            if self._connection is not None:
+                return self.state.config.offer
+            wait_s = self._wait_s
+            if wait_s > 0 and not by_user:
+                raise ServerProblem(
+                    tr("{0} Next try in {1} s.", self.state.problem or self._name_sentence, f"{wait_s:.0f}")
+                )
+            self._show(phase="starting", problem="", log=())
+            try:
+                launch = await self._launch(self.state.config)
+                connection = self._opening = HostConnection(launch, self._on_offer, self._on_end)
+                await connection.start(self._start_s)
+            except ServerEnded as error:
+                raise ServerProblem(self._fail(error.ended)) from error
+            except ServerProblem as error:
+                self._show(phase="failed", problem=str(error))
+                raise
+            except BaseException:
+                self._show(phase="stopped")
+                raise
+            finally:
+                self._opening = None
+            if connection.ended is not None:  # it has ended since it answered
+                raise ServerProblem(self._fail(connection.ended))
+            self._connection = connection
+            self._n_failures = 0
+            self._show(phase="running")
+            self._stop_when_idle()
+            return self.state.config.offer
+
+    async def ask(self, question: Callable[[int], Question], on_progress: Callable[[Progress], None]) -> Answered:
+        """Ask the server, which is started if it doesn't run. Raise ServerProblem, ServerRefused or TimeoutError.
+
+        A question that a server did not survive is not asked again: it may have had its effect.
+        """
+        await self.start()
+        connection = self._connection
+        if connection is None:
+            raise ServerProblem(self.state.problem or self._name_sentence)
+        self._n_running += 1
+        try:
+            return await connection.ask(question, self._call_s, on_progress)
+        except ServerEnded as error:
+            raise ServerProblem(end_sentence(self.state.config, error.ended)) from error
+        finally:
+            self._n_running -= 1
+            self._stop_when_idle()
+
+    async def stop(self) -> None:
+        """Stop it, and return when its process is gone."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._opening is not None:
+            await self._opening.stop()
+        async with self._starting:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                await connection.stop()
+            self._show(phase="stopped", problem="", log=())
+
+    def set_config(self, config: ServerConfig) -> None:
+        """Take changed settings. They count when it is started next."""
+        self.state = msgspec.structs.replace(self.state, config=config)
+
+    @property
+    def _name_sentence(self) -> str:
+        return tr("{0} isn't running.", self.state.config.name)
+
+    @property
+    def _wait_s(self) -> float:
+        pause_s = _PAUSES_S[min(self._n_failures, len(_PAUSES_S)) - 1] if self._n_failures else 0.0
+        return self._failed_s + pause_s - self._clock()
+
+    def _fail(self, ended: Ended) -> str:
+        self._n_failures += 1
+        self._failed_s = self._clock()
+        sentence = end_sentence(self.state.config, ended)
+        self._show(phase="failed", problem=sentence, log=ended.log)
+        return sentence
+
+    def _on_offer(self, offer: Offer) -> None:
+        if offer != self.state.config.offer:
+            self.set_config(msgspec.structs.replace(self.state.config, offer=offer))
+            self._changed(self)
+
+    def _on_end(self, connection: HostConnection) -> None:
+        if connection is self._connection and connection.ended is not None:
+            self._connection = None
+            self._fail(connection.ended)
+
+    def _stop_when_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._connection is not None:
+            self._idle = asyncio.get_running_loop().call_later(_IDLE_S, self._on_idle)
+
+    def _on_idle(self) -> None:
+        if self._n_running == 0 and self._connection is not None:
+            self._stopping = asyncio.create_task(self.stop())
+
+    def _show(self, **changes: object) -> None:
+        state = msgspec.structs.replace(self.state, **changes)
+        if state != self.state:
+            self.state = state
+            self._changed(self)

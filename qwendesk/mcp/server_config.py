@@ -1,0 +1,85 @@
+"""ServerConfig: what the user has set about one MCP server. The values of its secrets are in secret_values.py."""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.json_file import JsonFile
+from qwendesk.mcp.host_protocol import HttpLaunch, Launch, Offer, StdioLaunch
+
+MOST_NAME = 40
+"""Characters of a server's name."""
+
+
+class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A program to start (`command`), or a server to connect to (`address`)."""
+
+    id: str
+    name: str
+    """As the user sees it, and unique."""
+    command: str = ""
+    arguments: tuple[str, ...] = ()
+    folder: str = ""
+    """Where the program runs; "" is QwenDesk's own."""
+    environment: tuple[str, ...] = ()
+    """Names of environment variables, whose values are secrets."""
+    address: str = ""
+    headers: tuple[str, ...] = ()
+    """Names of headers, whose values are secrets."""
+    is_on: bool = True
+    tools_off: tuple[str, ...] = ()
+    """Names, as the server has them, of tools that are never offered to the model."""
+    offer: Offer = Offer()
+    """What it offered last, so that it need not be started to know that."""
+
+    @property
+    def identity(self) -> str:
+        """What a consent is bound to: the program that runs, or the address."""
+        return json.dumps([self.command, *self.arguments, self.folder] if self.command else [self.address])
+
+    @property
+    def command_line(self) -> str:
+        """The program with its arguments, or the address, for the user to read."""
+        return " ".join((self.command, *self.arguments)) if self.command else self.address
+
+    def launch(self, secrets: Mapping[str, str], proxy: str = "") -> Launch:
+        """Return how to start it; `secrets` are the values of its variables or headers."""
+        if self.address:
+            return HttpLaunch(self.address, dict(secrets), proxy)
+        return StdioLaunch(self.command, self.arguments, dict(secrets), self.folder)
+
+
+class NewServer(msgspec.Struct, frozen=True):
+    """A server that was typed or pasted, with its secrets by name."""
+
+    config: ServerConfig
+    secrets: dict[str, str] = {}
+
+
+class ServerList(msgspec.Struct, frozen=True):
+    """All servers, as they are saved."""
+
+    version: Literal[1] = 1
+    servers: tuple[ServerConfig, ...] = ()
+
+
+def server_list_file() -> JsonFile[ServerList]:
+    return JsonFile(paths.config_folder() / "mcp-servers.json", ServerList, ServerList)
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex[:12]
+
+
+def clean_name(text: str) -> str:
+    """Return a name on one line, without characters that nobody sees, cut to MOST_NAME characters."""
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(shown.split())[:MOST_NAME].strip()
+
+
+def find_server(servers: Iterable[ServerConfig], server_id: str) -> ServerConfig | None:
+    return next((server for server in servers if server.id == server_id), None)

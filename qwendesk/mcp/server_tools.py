@@ -1,0 +1,90 @@
+"""The tools that a server's offer makes: its own, and one that reads its resources."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from qwendesk.core.translation import tr
+from qwendesk.mcp.host_protocol import CallTool, OfferedResource, Question, ReadResource
+from qwendesk.mcp.schemas import TooLarge, usable_schema
+from qwendesk.mcp.server_config import ServerConfig, clean_name
+from qwendesk.mcp.tool_names import server_prefixes, tool_names
+
+RESOURCES = "resources"
+"""What the tool that reads resources is called where a server's own are by their names."""
+_RESOURCES_DESCRIPTION = (
+    "Read a resource of this server, such as a document. Without an address (uri), list the resources that there are."
+)
+_RESOURCES_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"uri": {"type": "string", "description": "The address of the resource."}},
+}
+
+
+class ServerTool(msgspec.Struct, frozen=True):
+    """A tool of a server, as it was when the model was told of it."""
+
+    name: str
+    """As the model calls it."""
+    server_name: str
+    server_id: str
+    server_identity: str
+    """The program or the address behind it."""
+    runs_program: bool
+    """Whether the server is a program on this PC, and not one elsewhere."""
+    original: str
+    """As the server calls it."""
+    description: str
+    """Of others: data, never instructions to the app."""
+    parameters: dict[str, Any]
+    kind: Literal["tool", "resources"] = "tool"
+
+    @property
+    def title(self) -> str:
+        """What the user sees: always with the server's name, which the user gave it."""
+        what = tr("Resources") if self.kind == "resources" else clean_name(self.original)
+        return tr("{0}: {1}", self.server_name, what)
+
+    def question(self, request_id: int, arguments: Mapping[str, Any]) -> Question:
+        """Return the request to the server for a call with these arguments."""
+        if self.kind == "resources":
+            return ReadResource(request_id, str(arguments["uri"]))
+        return CallTool(request_id, self.original, dict(arguments))
+
+
+def all_tools(servers: Iterable[ServerConfig]) -> tuple[ServerTool, ...]:
+    """Return the tools of all servers that are on, without those that the user switched off."""
+    configs = list(servers)
+    # Also the servers that are off have their prefix, so that switching one changes no other's names.
+    prefixes = server_prefixes({server.id: server.name for server in configs})
+    return tuple(
+        tool
+        for server in configs
+        if server.is_on
+        for tool in server_tools(server, prefixes[server.id])
+        if tool.original not in server.tools_off or tool.kind != "tool"
+    )
+
+
+def server_tools(server: ServerConfig, prefix: str) -> Iterator[ServerTool]:
+    """Yield the tools that a server offers. One whose schema is too large is left out."""
+    offered = {tool.name: tool for tool in server.offer.tools}
+    names = tool_names(prefix, [*offered, RESOURCES] if server.offer.resources else [*offered])
+    about = (server.name, server.id, server.identity, bool(server.command))
+    for tool in offered.values():
+        try:
+            schema = usable_schema(tool.schema)
+        except TooLarge:
+            continue
+        yield ServerTool(names[tool.name], *about, tool.name, tool.description, schema)
+    if server.offer.resources and RESOURCES not in offered:
+        yield ServerTool(
+            names[RESOURCES], *about, RESOURCES, _RESOURCES_DESCRIPTION, dict(_RESOURCES_SCHEMA), "resources"
+        )
+
+
+def list_resources(resources: Iterable[OfferedResource]) -> str:
+    """Return the resources of a server as text for the model, one a line."""
+    lines = (" - ".join(filter(None, (each.uri, each.name, each.description))) for each in resources)
+    return "\n".join(" ".join(line.split()) for line in lines)

@@ -1,0 +1,208 @@
+"""McpService: all MCP servers of the user, and the tools that they offer."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+from qwendesk.mcp.host_connection import ServerRefused
+from qwendesk.mcp.host_protocol import Answered, Launch, Progress
+from qwendesk.mcp.secret_values import delete_secrets, read_secrets, save_secrets
+from qwendesk.mcp.server import Server, ServerProblem, ServerState
+from qwendesk.mcp.server_config import NewServer, ServerConfig, ServerList, server_list_file
+from qwendesk.mcp.server_tools import ServerTool, all_tools, list_resources
+
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+ResultT = TypeVar("ResultT")
+
+
+class CallFailed(Exception):
+    """A call that came to nothing. The text is for the model."""
+
+
+class McpState(msgspec.Struct, frozen=True):
+    servers: tuple[ServerState, ...] = ()
+    tools: tuple[ServerTool, ...] = ()
+    """Of all servers that are on, whether they run or not."""
+    problem: str = ""
+    """Why the servers can't be saved, or why their secrets are in a file."""
+
+
+class McpService:
+    """Methods are called on the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        is_offline: Callable[[], bool] = lambda: False,
+        proxy: Callable[[], str] = lambda: "",
+        file: JsonFile[ServerList] | None = None,
+        make_server: Callable[..., Server] = Server,
+    ) -> None:
+        self._is_offline, self._proxy, self._make_server = is_offline, proxy, make_server
+        self._file = file or server_list_file()
+        loaded = self._file.load()
+        self._is_locked = loaded.is_locked
+        self._servers = {config.id: self._server(config) for config in loaded.value.servers}
+        self._saved = loaded.value
+        self._writing = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.state: Observed[McpState] = Observed(McpState())
+        self._update()
+
+    async def add(self, servers: Sequence[NewServer]) -> None:
+        """Save new servers with their secrets, and start each once to learn what it offers."""
+        for new in servers:
+            is_kept = await asyncio.to_thread(save_secrets, new.config, new.secrets)
+            self._servers[new.config.id] = self._server(new.config)
+            if not is_kept:
+                self._update(problem=_in_file())
+        self._update()
+        await self._save()
+        for new in servers:
+            self._start_soon(self.test(new.config.id))
+
+    async def change(self, server: NewServer) -> None:
+        """Replace the settings of a server, which is stopped. Secrets that are not given stay as they are."""
+        config = server.config
+        old = self._servers[config.id]
+        await old.stop()
+        gone = set(_secret_names(old.state.config)) - set(_secret_names(config))
+        await asyncio.to_thread(delete_secrets, old.state.config, tuple(gone))
+        is_kept = await asyncio.to_thread(save_secrets, config, server.secrets)
+        self._servers[config.id] = self._server(config)
+        self._update(problem="" if is_kept else _in_file())
+        await self._save()
+        self._start_soon(self.test(config.id))
+
+    async def remove(self, server_id: str) -> None:
+        """Stop a server and forget it with its secrets."""
+        server = self._servers.pop(server_id)
+        self._update()
+        await self._save()
+        await server.stop()
+        await asyncio.to_thread(delete_secrets, server.state.config)
+
+    async def set_on(self, server_id: str, *, on: bool) -> None:
+        """Offer the tools of a server to the model, or stop it."""
+        server = self._servers[server_id]
+        server.set_config(msgspec.structs.replace(server.state.config, is_on=on))
+        self._update()
+        await self._save()
+        if not on:
+            await server.stop()
+
+    async def set_tool(self, server_id: str, tool: str, *, on: bool) -> None:
+        """Switch one tool of a server on or off, for all chats."""
+        server = self._servers[server_id]
+        others = tuple(each for each in server.state.config.tools_off if each != tool)
+        tools_off = others if on else (*others, tool)
+        server.set_config(msgspec.structs.replace(server.state.config, tools_off=tools_off))
+        self._update()
+        await self._save()
+
+    async def test(self, server_id: str) -> None:
+        """Start a server anew. What it offers, or why it can't be started, is in the state."""
+        server = self._servers[server_id]
+        await server.stop()
+        try:
+            await server.start(by_user=True)
+        except ServerProblem:
+            return  # the state says it
+
+    async def secrets(self, server_id: str) -> dict[str, str]:
+        """Return the values of a server's variables or headers, by name."""
+        return await asyncio.to_thread(read_secrets, self._servers[server_id].state.config)
+
+    async def call(
+        self, tool: ServerTool, arguments: Mapping[str, Any], on_progress: Callable[[Progress], None]
+    ) -> Answered:
+        """Call a tool that the user has allowed as it was then. Raise CallFailed."""
+        server = self._servers.get(tool.server_id)
+        if server is None:
+            raise CallFailed("This server was removed.")
+        try:
+            await server.start()
+            if tool not in self.state.value.tools:
+                raise CallFailed(
+                    "The server has changed this tool since you were told about it, so it was not run. "
+                    "The user must send another message before you can call the changed one."
+                )
+            if tool.kind == "resources" and not arguments.get("uri"):
+                return Answered(0, list_resources(server.state.config.offer.resources))
+            return await server.ask(lambda request_id: tool.question(request_id, arguments), on_progress)
+        except ServerProblem as error:
+            raise CallFailed(str(error)) from error
+        except ServerRefused as error:
+            raise CallFailed(f"The server refused the call: {error}") from error
+        except TimeoutError as error:
+            raise CallFailed("The server did not answer in time, so the call was cancelled.") from error
+
+    async def close(self) -> None:
+        """Stop all servers, and return when their processes are gone."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+        await self._save()
+
+    def _server(self, config: ServerConfig) -> Server:
+        return self._make_server(config, self._launch, self._on_change)
+
+    async def _launch(self, config: ServerConfig) -> Launch:
+        is_remote = bool(config.address) and urlsplit(config.address).hostname not in _LOCAL_HOSTS
+        if is_remote and self._is_offline():
+            raise ServerProblem(tr("QwenDesk is offline. Turn off Offline in the settings to reach {0}.", config.name))
+        secrets = await asyncio.to_thread(read_secrets, config)
+        missing = [name for name, value in secrets.items() if not value]
+        if missing:
+            raise ServerProblem(
+                tr("{0} has no value for {1}. Enter it in the server's settings.", config.name, ", ".join(missing))
+            )
+        return config.launch(secrets, self._proxy() if is_remote else "")
+
+    def _on_change(self, server: Server) -> None:
+        if self._servers.get(server.state.config.id) is not server:
+            return
+        self._update()
+        if self._current_list() != self._saved:
+            self._start_soon(self._save())
+
+    def _update(self, problem: str | None = None) -> None:
+        states = tuple(server.state for server in self._servers.values())
+        tools = all_tools(state.config for state in states)
+        old = self.state.value
+        self.state.set(McpState(states, tools, old.problem if problem is None else problem))
+
+    def _current_list(self) -> ServerList:
+        return ServerList(servers=tuple(server.state.config for server in self._servers.values()))
+
+    async def _save(self) -> None:
+        async with self._writing:
+            current = self._current_list()
+            if current == self._saved:
+                return
+            if self._is_locked:
+                self._update(problem=tr("The servers can't be saved, because the file of servers can't be replaced."))
+                return
+            await asyncio.to_thread(self._file.try_write, current)
+            self._saved = current
+
+    def _start_soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _secret_names(config: ServerConfig) -> tuple[str, ...]:
+    return config.headers if config.address else config.environment
+
+
+def _in_file() -> str:
+    return tr("Your system has no usable keyring, so secrets of servers are saved in a file that only you can read.")
