@@ -44,12 +44,14 @@ from qwendesk.engine.protocol import (
     SaveState,
     Shutdown,
     StateSaved,
+    Tokenize,
+    Tokenized,
     Warm,
     Warmed,
     Welcome,
 )
 from qwendesk.engine.protocol_lines import encode_line
-from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer
+from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer, closed_exit, no_model_failure, translated
 from qwendesk.engine.request_size import oversize_failure
 from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
 from qwendesk.engine.timeouts import WorkerTimeouts, kill_at, stalled_at
@@ -110,14 +112,14 @@ class WorkerClient:
     async def start(self) -> Welcome | EngineExit:
         async with self._start_lock:
             if self._is_closed():
-                return _closed_exit()
+                return closed_exit()
             if self._worker is not None and self._worker.exit_requested:
                 await self._worker.wait_until_exited()
             if self._worker is not None and self._welcome is not None:
                 return self._welcome
             environment = await self._environment()
             if self._is_closed():
-                return _closed_exit()
+                return closed_exit()
             self._subscribers.notify(WorkerStarting())
             try:
                 self._worker = await WorkerProcess.spawn(
@@ -132,7 +134,7 @@ class WorkerClient:
                 raise
             if self._is_closed():  # the client was closed while the process was created
                 await self.unload()
-                return _closed_exit()
+                return closed_exit()
             return await self._shake_hands(self._worker)
 
     async def load(self, options: DecidedOptions) -> LoadReport | LoadFailure:
@@ -179,18 +181,24 @@ class WorkerClient:
         return EngineExit(None, tr("The engine couldn't list its devices."), self.engine_lines)
 
     async def measure(
-        self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
+        self,
+        messages: Sequence[Message],
+        pictures: Sequence[ImagePart],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
     ) -> Measured | RequestFailed | EngineExit:
-        if self._worker is None:
-            return _no_model_failure()
-        reply = self._send_request(
+        result = await self._ask(
             lambda request_id: Measure(
-                id=request_id, messages=tuple(messages), pictures=tuple(pictures), options=options
-            ),
-            is_public=False,
-        )
-        result = await self._wait_for_last(reply)
+                id=request_id, messages=tuple(messages), pictures=tuple(pictures), options=options,
+                tools_json=tuple(tools_json),
+            )
+        )  # fmt: skip
         assert isinstance(result, Measured | RequestFailed | EngineExit), result
+        return result
+
+    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
+        result = await self._ask(lambda request_id: Tokenize(id=request_id, text=text, special=special))
+        assert isinstance(result, Tokenized | RequestFailed | EngineExit), result
         return result
 
     def generate(
@@ -203,15 +211,18 @@ class WorkerClient:
         state_file: str = "",
         *,
         may_call: bool = True,
+        must_call: str = "",
+        prompt: str = "",
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
-            reply.put(_no_model_failure())
+            reply.put(no_model_failure())
         else:
             reply = self._send_request(
                 lambda request_id: Generate(
                     id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json),
-                    begun=begun, chat=chat, state_file=state_file, may_call=may_call,
+                    begun=begun, chat=chat, state_file=state_file, may_call=may_call, must_call=must_call,
+                    prompt=prompt,
                 )
             )  # fmt: skip
         return WorkerAnswer(reply, self._cancel, self._answer_now)
@@ -224,26 +235,19 @@ class WorkerClient:
         chat: str = "",
         state_file: str = "",
     ) -> Warmed | RequestFailed | EngineExit:
-        if self._worker is None:
-            return _no_model_failure()
-        reply = self._send_request(
+        result = await self._ask(
             lambda request_id: Warm(
                 id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json), chat=chat,
                 state_file=state_file,
-            ),
-            is_public=False,
+            )
         )  # fmt: skip
-        result = await self._wait_for_last(reply)
         assert isinstance(result, Warmed | RequestFailed | EngineExit), result
         return result
 
     async def save_state(self, chat: str, path: str, most_bytes: int) -> StateSaved | RequestFailed | EngineExit:
-        if self._worker is None:
-            return _no_model_failure()
-        reply = self._send_request(
-            lambda request_id: SaveState(id=request_id, chat=chat, path=path, most_bytes=most_bytes), is_public=False
+        result = await self._ask(
+            lambda request_id: SaveState(id=request_id, chat=chat, path=path, most_bytes=most_bytes)
         )
-        result = await self._wait_for_last(reply)
         assert isinstance(result, StateSaved | RequestFailed | EngineExit), result
         return result
 
@@ -251,7 +255,7 @@ class WorkerClient:
         self, test: BenchTest, show: Callable[[BenchProgress], None] | None = None
     ) -> Benched | RequestFailed | EngineExit:
         if self._worker is None:
-            return _no_model_failure()
+            return no_model_failure()
         reply = self._send_request(lambda request_id: Bench(id=request_id, test=test))
         result = await self._wait_for_last(reply, show)
         assert isinstance(result, Benched | RequestFailed | EngineExit), result
@@ -286,6 +290,12 @@ class WorkerClient:
         engine_exit = EngineExit(None, sentence, worker.lines)
         await worker.stop(Shutdown(id=next(self._ids)), timeout_s=self._timeouts.stop_s)
         return engine_exit
+
+    async def _ask(self, make: Callable[[int], Request]) -> LastEvent | EngineExit:
+        """Send a request that no state of the engine shows, and return its last event."""
+        if self._worker is None:
+            return no_model_failure()
+        return await self._wait_for_last(self._send_request(make, is_public=False))
 
     def _send_request(self, make: Callable[[int], Request], *, is_public: bool = True) -> Reply:
         assert self._worker is not None
@@ -356,7 +366,7 @@ class WorkerClient:
         reply = self._replies.get(event.id)
         if reply is None:
             return
-        event = _translated(event) if isinstance(event, RequestFailed) else event
+        event = translated(event) if isinstance(event, RequestFailed) else event
         self._watch_template(reply, event)
         if isinstance(event, LastEvent):
             del self._replies[event.id]
@@ -384,17 +394,3 @@ class WorkerClient:
         for reply in replies:
             reply.close()
             reply.put(engine_exit)
-
-
-def _no_model_failure() -> RequestFailed:
-    return RequestFailed(id=0, title=tr("No model"), sentence=tr("No model is loaded. Choose one first."))
-
-
-def _closed_exit() -> EngineExit:
-    return EngineExit(None, tr("The engine is closed."))
-
-
-def _translated(failed: RequestFailed) -> RequestFailed:
-    """Return a failure translated into the user's language: the worker sends it in English."""
-    sentence = tr(failed.sentence, *failed.values)
-    return msgspec.structs.replace(failed, title=tr(failed.title), sentence=sentence, values=())

@@ -25,6 +25,7 @@ from qwendesk.engine.protocol import (
     PromptProgress,
     RequestFailed,
     StateSaved,
+    Tokenized,
     Warmed,
     Welcome,
 )
@@ -74,9 +75,16 @@ class EngineClient(Protocol):
         """Return the compute devices and their current memory. Start a worker if none is running."""
 
     async def measure(
-        self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
+        self,
+        messages: Sequence[Message],
+        pictures: Sequence[ImagePart],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
     ) -> Measured | RequestFailed | EngineExit:
         """Count the tokens of a conversation and of other images, without evaluating anything."""
+
+    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
+        """Return the tokens of a text. If `special`, texts such as `<|im_end|>` become control tokens."""
 
     def generate(
         self,
@@ -88,10 +96,12 @@ class EngineClient(Protocol):
         state_file: str = "",
         *,
         may_call: bool = True,
+        must_call: str = "",
+        prompt: str = "",
     ) -> AnswerStream:
         """Generate an answer, or continue the partial answer `begun`. Tools are only called if it `may_call`.
 
-        `chat` and `state_file` are those of the Generate request: with them, going back to a chat is instant.
+        The other arguments are those of the Generate request: with `chat`, going back to a chat is instant.
         """
 
     async def warm(

@@ -51,6 +51,15 @@ class Measure(Request, frozen=True, kw_only=True, tag="measure"):
     messages: tuple[Message, ...] = ()
     pictures: tuple[ImagePart, ...] = ()
     options: GenerationOptions = GenerationOptions()
+    tools_json: tuple[str, ...] = ()
+
+
+class Tokenize(Request, frozen=True, kw_only=True, tag="tokenize"):
+    """Turn a text into tokens. Answered by Tokenized or RequestFailed."""
+
+    text: str
+    special: bool = False
+    """Whether texts such as `<|im_end|>` become control tokens."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -84,6 +93,10 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """The tool definitions, each as JSON."""
     may_call: bool = True
     """Whether a tool may be called. If not, what looks like a call is text; the prompt is the same."""
+    must_call: str = ""
+    """The tool that the answer has to call, right after its reasoning: a name, "*" for any of them, or "" for none."""
+    prompt: str = ""
+    """A text to continue as it is, without the chat template. Its control tokens count, and `messages` are ignored."""
     begun: Begun | None = None
     """The answer continues after this, with thinking on or off as it was then. Deltas and token counts are only of new
     text; the prompt's tokens include the partial answer.
@@ -151,7 +164,19 @@ class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
 
 
 AnyRequest = (
-    Hello | Load | Unload | Measure | Generate | Warm | SaveState | Bench | Cancel | AnswerNow | ProbeDevices | Shutdown
+    Hello
+    | Load
+    | Unload
+    | Measure
+    | Tokenize
+    | Generate
+    | Warm
+    | SaveState
+    | Bench
+    | Cancel
+    | AnswerNow
+    | ProbeDevices
+    | Shutdown
 )
 
 
@@ -211,8 +236,24 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     """Why the built-in template is used; "" if it is not."""
 
 
+class ServedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """The server that a model runs on, and what it can do of what the engine worker does."""
+
+    name: str
+    """As the user calls it, or its address."""
+    address: str
+    program: str
+    """Such as "llama-server"."""
+    can_answer_now: bool = False
+    can_limit_thinking: bool = False
+    can_continue: bool = False
+
+
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The loaded model, the memory it uses, and how long loading took."""
+    """The loaded model, the memory it uses, and how long loading took.
+
+    Of a model on a server, what the server doesn't say is 0 or empty.
+    """
 
     options: DecidedOptions
     name: str
@@ -235,6 +276,8 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     """How many tokens may be drafted at once; 0 if drafts are off, or if this memory cannot take any back."""
     recommended_sampling: dict[str, float | int] = {}
     """Sampling that the file's header recommends, by names of GenerationOptions."""
+    served_by: ServedBy | None = None
+    """None if the model is in the engine worker."""
 
     @property
     def host_bytes(self) -> int | None:
@@ -295,6 +338,10 @@ class Measured(Event, frozen=True, kw_only=True, tag="measured"):
     """One for each message that was given."""
     pictures: tuple[PictureCost, ...]
     n_ctx: int
+
+
+class Tokenized(Event, frozen=True, kw_only=True, tag="tokenized"):
+    tokens: tuple[int, ...]
 
 
 class Rendering(Event, frozen=True, kw_only=True, tag="rendering"):
@@ -412,6 +459,7 @@ AnyEvent = (
     | LoadRefused
     | Unloaded
     | Measured
+    | Tokenized
     | Rendering
     | Rendered
     | PromptProgress

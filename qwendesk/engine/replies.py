@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from qwendesk.core.failures import EngineExit
+from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import (
     AnyEvent,
@@ -16,6 +19,7 @@ from qwendesk.engine.protocol import (
     Measured,
     RequestFailed,
     StateSaved,
+    Tokenized,
     Unloaded,
     Warmed,
     Welcome,
@@ -28,6 +32,7 @@ LastEvent = (
     | LoadRefused
     | Unloaded
     | Measured
+    | Tokenized
     | Warmed
     | StateSaved
     | Benched
@@ -136,3 +141,17 @@ class WorkerAnswer:
         # Nobody reads the answer any more. This may run on any thread, and after the event loop was closed.
         if not self._has_ended and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._cancel, self._reply.id)
+
+
+def no_model_failure() -> RequestFailed:
+    return RequestFailed(id=0, title=tr("No model"), sentence=tr("No model is loaded. Choose one first."))
+
+
+def closed_exit() -> EngineExit:
+    return EngineExit(None, tr("The engine is closed."))
+
+
+def translated(failed: RequestFailed) -> RequestFailed:
+    """Return a failure translated into the user's language: the worker sends it in English."""
+    sentence = tr(failed.sentence, *failed.values)
+    return msgspec.structs.replace(failed, title=tr(failed.title), sentence=sentence, values=())

@@ -33,6 +33,8 @@ from qwendesk.engine.protocol import (
     SaveState,
     StateSaved,
     TemplateAbilities,
+    Tokenize,
+    Tokenized,
     Unload,
     Warm,
     Warmed,
@@ -168,9 +170,16 @@ class FakeEngineClient:
         return devices
 
     async def measure(
-        self, messages: Sequence[Message], pictures: Sequence[ImagePart], options: GenerationOptions
+        self,
+        messages: Sequence[Message],
+        pictures: Sequence[ImagePart],
+        options: GenerationOptions,
+        tools_json: Sequence[str] = (),
     ) -> Measured | RequestFailed | EngineExit:
-        request = Measure(id=self._take_id(), messages=tuple(messages), pictures=tuple(pictures), options=options)
+        request = Measure(
+            id=self._take_id(), messages=tuple(messages), pictures=tuple(pictures), options=options,
+            tools_json=tuple(tools_json),
+        )  # fmt: skip
         self.requests.append(request)
         if not self._loaded:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
@@ -183,6 +192,13 @@ class FakeEngineClient:
             n_ctx=self.report.n_ctx,
         )
 
+    async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
+        request = Tokenize(id=self._take_id(), text=text, special=special)
+        self.requests.append(request)
+        if not self._loaded:
+            return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
+        return Tokenized(id=request.id, tokens=tuple(map(len, text.split())))
+
     def generate(
         self,
         messages: Sequence[Message],
@@ -193,16 +209,20 @@ class FakeEngineClient:
         state_file: str = "",
         *,
         may_call: bool = True,
+        must_call: str = "",
+        prompt: str = "",
     ) -> "FakeAnswerStream":
         request = Generate(
             id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun,
-            chat=chat, state_file=state_file, may_call=may_call,
+            chat=chat, state_file=state_file, may_call=may_call, must_call=must_call, prompt=prompt,
         )  # fmt: skip
         self.requests.append(request)
         if self.answers:
             script = self.answers.pop(0)
         else:
-            script = ScriptedAnswer(reasoning="A short thought.", text=f"You said: {messages[-1].text}")
+            script = ScriptedAnswer(
+                reasoning="A short thought.", text=f"You said: {messages[-1].text if messages else prompt}"
+            )
         return FakeAnswerStream(self, request, script)
 
     async def warm(

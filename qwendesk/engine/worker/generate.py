@@ -37,6 +37,8 @@ _FINAL = ("eos", "stop_string", "tool_calls")
 
 _REASONING_END = "\n</think>\n\n"
 """What templates write between reasoning and a call."""
+_ANY_TOOL = "*"
+"""What `must_call` says if any tool will do."""
 _MOST_CALLS = 32
 """In one answer, where several are allowed."""
 
@@ -67,6 +69,8 @@ class Generation:
         self._decoder = Decoder(session.model, session.cache, session.gate)
         self._loops = LoopWatch(request.options)
         tools = read_tools(request.tools_json)
+        if request.must_call not in ("", _ANY_TOOL):
+            tools = {name: tool for name, tool in tools.items() if name == request.must_call}
         self._tools = tools if session.call_tags and request.may_call else {}
         self._markers = session.marker_ids() if self._tools else frozenset()
         self._started = time.monotonic()
@@ -172,6 +176,8 @@ class Generation:
                 if writer.in_reasoning:
                     self._end_reasoning_if_due(writer)
                 token = self._sample(sampler, writer)
+                if self._must_begin_call(token, writer):
+                    token = session.call_tags[0]  # type: ignore[index]
                 if not first_token_at:
                     first_token_at = time.monotonic()
                     self._update_stats(ttft_s=first_token_at - self._started)
@@ -219,6 +225,11 @@ class Generation:
 
     def _begins_call(self, token: int) -> bool:
         return bool(self._tools) and self._session.call_tags is not None and token == self._session.call_tags[0]
+
+    def _must_begin_call(self, token: int, writer: Writer) -> bool:
+        """Return whether a call has to begin in place of `token`: of anything but white space before the answer."""
+        is_due = bool(self._request.must_call and self._tools) and not (writer.in_reasoning or writer.in_call)
+        return is_due and not writer.n_calls and not writer.is_leading_blank(token)
 
     def _excluded_in_calls(self, *, may_end: bool) -> frozenset[int]:
         """Return the markers, which a string of a call must not hold: they would end the call, or be lost."""
@@ -327,6 +338,9 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
 
     Raise BadRequest for an image that cannot be read, and for any image if the session has no vision.
     """
+    if request.prompt:
+        tokens = session.model.tokenize(request.prompt, special=True)
+        return lay_out(Prompt((tuple(tokens),), (), opens_reasoning=False), {})
     images = [image for message in messages for image in message.images]
     if images and session.vision is None:
         raise no_picture_support()

@@ -42,7 +42,7 @@ class _Counter:
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
         template = announced_template(self._session, self._request, self._send)
-        prompt = prompt_of(self._session, template, messages, self._request.options)
+        prompt = prompt_of(self._session, template, messages, self._request.options, self._request.tools_json)
         return sum(
             self.picture_cost(piece.image).tokens if isinstance(piece, ImagePlaceholder) else len(piece)
             for piece in prompt.pieces

@@ -127,6 +127,9 @@ class Service:
                 self._channel.send(measured(session, request, self._channel.send, lambda: self._control.cancelled))
             case p.Measure():
                 self._channel.send(measure(self._require_session(), request, self._channel.send))
+            case p.Tokenize():
+                tokens = self._require_session().model.tokenize(request.text, special=request.special)
+                self._channel.send(p.Tokenized(id=request.id, tokens=tuple(tokens)))
             case p.Generate():
                 turn = Generation(
                     self._require_session(), request, self._control, self._channel.send, self._serve_measures

@@ -177,3 +177,31 @@ def test_drafts_change_nothing_of_a_call(worker: WorkerProcess, calling: tuple[s
     [call] = called(repeated)
     assert call is not None
     assert is_valid(call)
+
+
+@pytest.mark.parametrize("thinking", [False, True], ids=["no-think", "think"])
+def test_a_call_that_must_come_comes_after_the_thinking(worker: WorkerProcess, thinking: bool) -> None:
+    asked = [user(QUESTION)]
+    free = worker.ask(asked, greedy(enable_thinking=thinking), tools_json=TOOLS)
+    answer = worker.ask(asked, greedy(enable_thinking=thinking), tools_json=TOOLS, must_call="*")
+    assert (free.stop_reason, answer.stop_reason) == ("eos", "tool_calls")
+    assert (answer.reasoning, answer.text) == (free.reasoning, "")
+    [call] = called(answer)
+    assert call is not None
+    assert is_valid(call)
+
+
+def test_the_tool_that_must_be_called_is_the_one_that_is_named(worker: WorkerProcess) -> None:
+    for name in SCHEMAS:
+        [call] = called(worker.ask([user(QUESTION)], greedy(enable_thinking=False), tools_json=TOOLS, must_call=name))
+        assert call is not None
+        assert call.name == name
+        assert is_valid(call)
+
+
+def test_tools_count_as_tokens_of_the_prompt(worker: WorkerProcess) -> None:
+    asked = (user(QUESTION),)
+    options = greedy(enable_thinking=False)
+    worker.send(p.Measure, messages=asked, options=options, tools_json=TOOLS)
+    counted = worker.expect(p.Measured)
+    assert counted.prompt_tokens == worker.ask(asked, options, tools_json=TOOLS).stats.prompt_tokens

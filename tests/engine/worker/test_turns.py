@@ -305,3 +305,23 @@ def test_an_answer_that_fills_the_context_ends_with_that_reason() -> None:
         )
         assert answer.stop_reason == "context_full"
         assert answer.stats.prompt_tokens + answer.stats.answer_tokens <= 257
+
+
+def test_a_text_is_continued_without_the_template(worker: WorkerProcess) -> None:
+    """What the template makes of a question, given as a text, is answered as the question is."""
+    asked = worker.ask([user(SPILL)], NO_THINK)
+    prompt = f"<|im_start|>user\n{SPILL}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    continued = worker.ask([], NO_THINK, prompt=prompt)
+    assert continued.text == asked.text
+    assert continued.stats.prompt_tokens == asked.stats.prompt_tokens
+    assert worker.ask([], greedy(max_tokens=1), prompt="VRAM spill happens when the").stats.prompt_tokens < 20
+
+
+def test_tokens_of_a_text(worker: WorkerProcess, demo: Demo) -> None:
+    worker.send(p.Tokenize, text="VRAM <|im_end|>", special=True)
+    tokens = worker.expect(p.Tokenized).tokens
+    assert tokens[-1] == demo.vocabulary.control["<|im_end|>"]
+    worker.send(p.Tokenize, text="VRAM <|im_end|>")
+    plain = worker.expect(p.Tokenized).tokens
+    assert demo.vocabulary.control["<|im_end|>"] not in plain
+    assert len(plain) > len(tokens)
