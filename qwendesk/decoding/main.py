@@ -12,7 +12,15 @@ import msgspec
 
 from qwendesk.decoding.limits import MAX_FILE_BYTES, MAX_PROCESS_BYTES, TIME_LIMIT_S
 from qwendesk.decoding.memory_limit import limit_memory
-from qwendesk.decoding.protocol import DecodeImage, DecodeRefusal, DecodeReply, DecodeRequest, InspectImage
+from qwendesk.decoding.protocol import (
+    DecodeImage,
+    DecodeRefusal,
+    DecodeReply,
+    DecodeRequest,
+    InspectImage,
+    ReadOfficeText,
+    ReadPage,
+)
 
 OPTION = "--decode-file"
 """Argument before the request, with which the bundle's engine program becomes a decoding process."""
@@ -43,6 +51,14 @@ def _serve(request: DecodeRequest) -> tuple[DecodeReply, bytes]:
             from qwendesk.decoding.image_decoder import decode_image
 
             return decode_image(file, request)
+        if isinstance(request, ReadOfficeText):
+            from qwendesk.decoding.office_decoder import decode_office
+
+            return decode_office(file, request)
+        if isinstance(request, ReadPage):
+            from qwendesk.decoding.page_decoder import decode_page
+
+            return decode_page(file, request)
         from qwendesk.decoding.pdf_decoder import decode_pdf
 
         return decode_pdf(file, request)

@@ -5,12 +5,12 @@ from typing import Any, BinaryIO
 
 import pypdfium2
 
-from qwendesk.decoding.protocol import DecodeRefusal, PdfPages, PdfText, ReadPdfText, RenderPdfPages
+from qwendesk.decoding.protocol import DecodeRefusal, DocumentText, PdfPages, ReadPdfText, RenderPdfPages
 
 
 def decode_pdf(
     file: BinaryIO, request: ReadPdfText | RenderPdfPages
-) -> tuple[PdfText | PdfPages | DecodeRefusal, bytes]:
+) -> tuple[DocumentText | PdfPages | DecodeRefusal, bytes]:
     """Return the reply to `request` and the bytes that follow it."""
     try:
         document = pypdfium2.PdfDocument(file)
@@ -31,7 +31,7 @@ def decode_pdf(
         document.close()
 
 
-def _read_text(document: Any, request: ReadPdfText) -> tuple[PdfText | DecodeRefusal, bytes]:
+def _read_text(document: Any, request: ReadPdfText) -> tuple[DocumentText | DecodeRefusal, bytes]:
     n_pages = len(document)
     if n_pages > request.max_pages:
         return DecodeRefusal(reason="too_many_pages", pages=n_pages), b""
@@ -45,9 +45,8 @@ def _read_text(document: Any, request: ReadPdfText) -> tuple[PdfText | DecodeRef
         length += len(piece)
         if length > request.max_characters:
             return DecodeRefusal(reason="too_much_text"), b""
-        pieces.append(piece)
-    text = "\n\n".join(piece for piece in pieces if piece)
-    return PdfText(len(request.pages) or n_pages), text.encode("utf-8", "replace")
+        pieces.append(piece.encode("utf-8", "replace"))
+    return DocumentText(tuple(map(len, pieces))), b"".join(pieces)
 
 
 def _render_page(page: Any, longest_side: int) -> bytes:

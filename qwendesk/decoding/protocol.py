@@ -28,6 +28,19 @@ class ReadPdfText(msgspec.Struct, frozen=True, tag="read_pdf_text"):
     max_characters: int = 0
 
 
+class ReadOfficeText(msgspec.Struct, frozen=True, tag="read_office_text"):
+    """Asks for the text of a document of this format: a file extension without its dot."""
+
+    format: str
+    max_characters: int
+
+
+class ReadPage(msgspec.Struct, frozen=True, tag="read_page"):
+    """Asks for title and text of a web page in UTF-8."""
+
+    max_characters: int
+
+
 class RenderPdfPages(msgspec.Struct, frozen=True, tag="render_pdf_pages"):
     """Asks for these pages (from 1) as PNG files whose longer side has `longest_side` pixels."""
 
@@ -35,7 +48,7 @@ class RenderPdfPages(msgspec.Struct, frozen=True, tag="render_pdf_pages"):
     longest_side: int
 
 
-DecodeRequest = InspectImage | DecodeImage | ReadPdfText | RenderPdfPages
+DecodeRequest = InspectImage | DecodeImage | ReadPdfText | ReadOfficeText | ReadPage | RenderPdfPages
 
 
 class ImageFacts(msgspec.Struct, frozen=True, tag="image"):
@@ -51,10 +64,18 @@ class ImageFacts(msgspec.Struct, frozen=True, tag="image"):
     pixel_height: int = 0
 
 
-class PdfText(msgspec.Struct, frozen=True, tag="pdf_text"):
-    """The text of `pages` pages; it follows as UTF-8."""
+class DocumentText(msgspec.Struct, frozen=True, tag="document_text"):
+    """Texts of these lengths in bytes follow as UTF-8, one for each page, slide, sheet or chapter."""
 
-    pages: int
+    lengths: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    """Of each part, "" if it has none; empty if no part has one."""
+
+
+class PageText(msgspec.Struct, frozen=True, tag="page_text"):
+    """A web page, whose text follows as UTF-8."""
+
+    title: str
 
 
 class PdfPages(msgspec.Struct, frozen=True, tag="pdf_pages"):
@@ -65,7 +86,7 @@ class PdfPages(msgspec.Struct, frozen=True, tag="pdf_pages"):
 
 RefusalReason = Literal[
     "not_an_image", "too_many_pixels", "damaged", "out_of_memory", "no_such_page", "too_many_pages", "too_much_text",
-    "locked", "not_a_pdf", "time_limit", "failed",
+    "locked", "not_a_pdf", "not_a_document", "time_limit", "failed",
 ]  # fmt: skip
 
 
@@ -80,4 +101,4 @@ class DecodeRefusal(msgspec.Struct, frozen=True, tag="refusal", kw_only=True):
     pages: int = 0
 
 
-DecodeReply = ImageFacts | PdfText | PdfPages | DecodeRefusal
+DecodeReply = ImageFacts | DocumentText | PageText | PdfPages | DecodeRefusal

@@ -1,4 +1,4 @@
-"""Reads the text of an attached text, code or PDF file, which a question quotes. All functions block."""
+"""Reads the text of an attached text, code, PDF or Office file, which a question quotes. All functions block."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,13 @@ from qwendesk.chat.documents.pdf import pdf_text
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import FileTooLarge, open_regular, read_bounded
 from qwendesk.core.messages import DocumentPart
+from qwendesk.core.text_decoding import HEAD_BYTES, decode_text, is_text
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB, show_bytes
+from qwendesk.decoding.documents import UNITS, document_format, read_pieces
 
 MAX_TEXT_BYTES = 16 * MIB
 """About four million tokens: more than any context length, and small enough to be read at once."""
-_ENCODINGS = (("\ufeff".encode(), "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-"""Byte order marks at the beginning of a file, with their encodings."""
-_HEAD_BYTES = 64 * 1024
 _TEXT_ENDINGS = "txt text log csv tsv srt vtt tex bib org rst adoc env cfg conf properties lock diff patch"
 _CODE_ENDINGS = {
     "python": "py pyi pyw", "javascript": "js mjs cjs jsx", "typescript": "ts tsx", "c": "c h", "cpp": "cpp cc cxx hpp",
@@ -33,7 +32,7 @@ LANGUAGE_OF: Mapping[str, str] = types.MappingProxyType(
 )
 """Language by file extension, in lower case and without the dot; "" for plain text."""
 
-PDF_ENDING = "pdf"
+DOCUMENT_ENDINGS = tuple(UNITS)
 _NAMES_WITHOUT_ENDING: Mapping[str, str] = types.MappingProxyType(
     {"makefile": "makefile", "dockerfile": "dockerfile", "license": ""}
 )
@@ -48,6 +47,8 @@ def read_document(path: Path, pages: Sequence[int] = ()) -> DocumentPart:
     if is_pdf(path.name) and not path.is_dir():
         text, n_pages = pdf_text(path, pages)
         return DocumentPart(name, text.encode("utf-8", "replace").decode(), pages=n_pages)
+    if document_format(path.name) and not path.is_dir():
+        return DocumentPart(name, _document_text(path).encode("utf-8", "replace").decode())
     try:
         if path.is_dir():
             raise BadRequest(tr("A folder"), tr("{0} is a folder. Attach the files in it instead.", path.name))
@@ -66,14 +67,14 @@ def read_document(path: Path, pages: Sequence[int] = ()) -> DocumentPart:
 
 def is_document(path: Path) -> bool:
     """Return whether a file can be quoted, judged by its name or, if that isn't known, by its first bytes."""
-    if is_pdf(path.name) or language_of(path.name) is not None:
+    if document_format(path.name) or language_of(path.name) is not None:
         return True
     try:
         with open_regular(path) as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(HEAD_BYTES)
     except OSError:
         return False
-    return bool(head) and _is_text(head)
+    return bool(head) and is_text(head)
 
 
 def language_of(name: str) -> str | None:
@@ -84,25 +85,18 @@ def language_of(name: str) -> str | None:
 
 
 def is_pdf(name: str) -> bool:
-    return PurePath(name).suffix.lower() == f".{PDF_ENDING}"
+    return document_format(name) == "pdf"
+
+
+def _document_text(path: Path) -> str:
+    """Return the text of an Office document or e-book, with the names of its sheets above them."""
+    pieces = read_pieces(path)
+    return "\n\n".join("\n".join(filter(None, (piece.name, piece.text))) for piece in pieces if piece.text)
 
 
 def _decoded(name: str, raw: bytes) -> str:
-    encoding = next((each for mark, each in _ENCODINGS if raw.startswith(mark)), "")
-    if not encoding and not _is_text(raw[:_HEAD_BYTES]):
-        sentence = tr("{0} is not a text file. You can attach pictures, PDF, text and code.", name)
+    text = decode_text(raw)
+    if text is None:
+        sentence = tr("{0} is not a text file. You can attach pictures, PDF, Office documents, text and code.", name)
         raise BadRequest(tr("Not a text file"), sentence)
-    try:
-        text = raw.decode(encoding or "utf-8")
-    except UnicodeDecodeError:
-        # Probably an old Windows file. Nearly every byte is a character in this encoding.
-        text = raw.decode("cp1252", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
-
-
-def _is_text(head: bytes) -> bool:
-    """Return True if there is no zero byte and hardly any other control character."""
-    if any(head.startswith(mark) for mark, _ in _ENCODINGS):
-        return True
-    controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
-    return b"\x00" not in head and controls * 100 <= len(head)
+    return text

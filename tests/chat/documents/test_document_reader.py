@@ -10,6 +10,7 @@ from qwendesk.chat.documents.document_reader import MAX_TEXT_BYTES, is_document,
 from qwendesk.chat.documents.pdf import pdf_facts, pdf_pictures
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.messages import DocumentPart, Message, TextPart
+from tests.decoding import office_files
 
 
 def pdf(*pages: str) -> bytes:
@@ -128,3 +129,14 @@ def test_chosen_pages_of_a_pdf_are_read(tmp_path: Path) -> None:
     assert (document.text, document.pages) == ("Third page\n\nFirst page", 2)
     with pytest.raises(BadRequest, match="the last one is page 3"):
         read_document(path, (4,))
+
+
+def test_office_documents_are_attached_as_text(tmp_path: Path) -> None:
+    word = read_document(office_files.docx(tmp_path / "plan.docx", "Buy a boat", "計画"))
+    assert word == DocumentPart("plan.docx", "Buy a boat\n計画")
+    sheets = read_document(office_files.xlsx(tmp_path / "list.xlsx", {"Prices": [["Boat", 12]], "Empty": []}))
+    assert sheets.text == "Prices\nBoat\t12"
+    assert is_document(tmp_path / "list.xlsx")
+    (tmp_path / "broken.docx").write_bytes(b"nothing")
+    with pytest.raises(BadRequest, match=r"broken\.docx"):
+        read_document(tmp_path / "broken.docx")

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from qwendesk.chat.context_fill import ContextGauge
-from qwendesk.chat.documents.document_reader import LANGUAGE_OF, PDF_ENDING, is_document, is_pdf, read_document
+from qwendesk.chat.documents.document_reader import DOCUMENT_ENDINGS, LANGUAGE_OF, is_document, is_pdf, read_document
 from qwendesk.chat.documents.page_range import parse_pages, show_pages
 from qwendesk.chat.documents.pdf import draw_pages, pdf_facts, pdf_pictures
 from qwendesk.chat.image_parts import image_part
@@ -88,7 +88,7 @@ class AttachmentLoader(QObject):
 
     def choose_files(self) -> None:
         pictures = " ".join(f"*.{suffix}" for suffix in SUFFIXES)
-        documents = " ".join(f"*.{suffix}" for suffix in (PDF_ENDING, *LANGUAGE_OF))
+        documents = " ".join(f"*.{suffix}" for suffix in (*DOCUMENT_ENDINGS, *LANGUAGE_OF))
         filters = (
             tr("Pictures and documents ({0})", f"{pictures} {documents}"),
             tr("Pictures ({0})", pictures),
@@ -294,7 +294,7 @@ def _kind_of(path: Path) -> str:
     if is_document(path):
         return "text"
     sentence = tr(
-        "“{0}” can't be attached. You can attach PNG, JPEG, WebP, GIF, BMP, PDF, text and code files.", path.name
+        "“{0}” can't be attached. You can attach pictures, PDF, Office documents, text and code files.", path.name
     )
     raise BadRequest(tr("File type not supported"), sentence)
 
