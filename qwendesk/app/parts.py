@@ -44,6 +44,7 @@ from qwendesk.models.view.wiring import ModelsView, build_models_view
 from qwendesk.services import Services, build_services, programs_on_gpus
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
+from qwendesk.toolbox.service import ToolService
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field, follow
 from qwendesk.widgets.tasks import Tasks, window_tasks
@@ -144,7 +145,7 @@ def build(
     tasks = Tasks()
     engine, chat, meters = services.engine, services.chat.chat, services.meters
     chats = ChatView(services.chat)
-    chats.page.tool_picker.show_choices(services.toolbox.choices, services.toolbox.titles)
+    _join_tools(chats, services.toolbox, tasks)
     chats.page.ask_for_consent(services.toolbox.waiting, services.toolbox.decide)
     window = MainWindow(engine, chats)
     # The window closes among the last, because widgets still show changes while the services close.
@@ -233,6 +234,13 @@ def build(
         services=services,
         closing=closing,
     )
+
+
+def _join_tools(chats: ChatView, toolbox: ToolService, tasks: Tasks) -> None:
+    """Offer the tools in the chat; those that may be impossible on this PC are tried when that must be known."""
+    picker = chats.page.tool_picker
+    picker.obstacles_asked.connect(lambda: tasks.start(toolbox.find_obstacles()))
+    bind(picker, toolbox.obstacles, lambda _obstacles: picker.show_choices(toolbox.choices, toolbox.titles))
 
 
 def _add_settings(

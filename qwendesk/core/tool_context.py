@@ -58,3 +58,5 @@ class ToolChoice(msgspec.Struct, frozen=True):
     n_tokens: int
     """About how many tokens of the prompt they take."""
     needs_folder: bool = False
+    obstacle: str = ""
+    """Why they can't be switched on, as a sentence; "" if they can."""

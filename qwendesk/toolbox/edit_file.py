@@ -89,6 +89,7 @@ EDIT_FILE = Tool(
     run=_run,
     preview=_preview,
     is_trusted=True,
+    needs_folder=True,
 )
 
 

@@ -9,6 +9,7 @@ from qwendesk.toolbox.folder_files import MOST_LINES, list_files, read_file
 from qwendesk.toolbox.text_search import TextSearch
 from qwendesk.toolbox.tool import Arguments, Tool
 
+_GROUP = mark("Read files")
 _PROMISE = mark("Reads in the folders that you picked for this chat. Never outside, and no hidden or secret files.")
 
 
@@ -38,6 +39,8 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
             parameters={"type": "object", "properties": {"path": {"type": "string", "description": "Default: all"}}},
             effect="reads",
             run=run_list,
+            needs_folder=True,
+            group=_GROUP,
         ),
         Tool(
             name="search_files",
@@ -51,6 +54,8 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
             },
             effect="reads",
             run=run_search,
+            needs_folder=True,
+            group=_GROUP,
         ),
         Tool(
             name="read_file",
@@ -68,6 +73,8 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
             },
             effect="reads",
             run=run_read,
+            needs_folder=True,
+            group=_GROUP,
         ),
     )
 

@@ -33,22 +33,22 @@ def allowed_by(tool: Tool, context: CallContext, grants: Sequence[Grant]) -> Con
 
     What has no effect, and what only reads in folders that the user picked for this chat, runs. All else asks, unless
     the user has allowed it for longer; and it asks each time once the model has read anything that the user did not
-    type, whatever was allowed before.
+    type, whatever was allowed before. Some tools ask each time in every chat.
     """
     if tool.effect in ("nothing", "reads"):
         return "unasked"
     covering = next((grant for grant in grants if _covers(grant, tool, context)), None)
-    if covering is None or context.is_tainted:
+    if covering is None or context.is_tainted or tool.asks_each_time:
         return ""
     return "chat" if covering.chat_id else "always"
 
 
 def choices(tool: Tool, context: CallContext) -> tuple[Decision, ...]:
     """Return what the user may decide about a call that asks."""
-    if context.is_tainted:
+    if context.is_tainted or tool.asks_each_time:
         return ("once", "refuse")
     lasting: tuple[Decision, ...] = ("once", "chat", "always", "refuse")
-    is_in_folder = tool.effect == "writes" and len(context.settings.tool_folders) == 1
+    is_in_folder = tool.needs_folder and len(context.settings.tool_folders) == 1
     return lasting if is_in_folder and not context.is_incognito else ("once", "chat", "refuse")
 
 

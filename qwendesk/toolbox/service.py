@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -56,6 +56,9 @@ class ToolService:
         """The consents that last, as they were given. Those for a chat end with the app."""
         self._decision: asyncio.Future[Decision] | None = None
 
+        self.obstacles: Observed[Mapping[str, str]] = Observed({})
+        """Why tools can't be used on this PC, by name; "" for those that were tried and can."""
+        self._obstacles_found = asyncio.Lock()
     def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
         """Return the tools that are on in a chat, as JSON. Always in the same order, so that the prompt stays.
 
@@ -63,15 +66,23 @@ class ToolService:
         """
         if settings.json_schema.strip() or settings.overrides.get("grammar", "").strip():
             return ()
-        return tuple(_definition(tool) for tool in self.tools.values() if _is_on(tool, settings))
+        return tuple(_definition(tool) for tool in self.tools.values() if self._is_on(tool, settings))
+
+    async def find_obstacles(self) -> None:
+        """Try the tools that may be impossible on this PC. Only the first call does that."""
+        async with self._obstacles_found:
+            for tool in self.tools.values():
+                if tool.find_obstacle is not None and tool.name not in self.obstacles.value:
+                    found = await tool.find_obstacle()
+                    self.obstacles.set({**self.obstacles.value, tool.name: found})
 
     @property
     def choices(self) -> tuple[ToolChoice, ...]:
-        """All tools as the user chooses them: those that read in folders are one choice."""
+        """All tools as the user chooses them: those of a group are one choice."""
         groups: dict[str, list[Tool]] = {}
         for tool in self.tools.values():
-            groups.setdefault("reads" if tool.effect == "reads" else tool.name, []).append(tool)
-        return tuple(_choice(group) for group in groups.values())
+            groups.setdefault(tool.group or tool.title, []).append(tool)
+        return tuple(self._choice(title, group) for title, group in groups.items())
 
     @property
     def titles(self) -> dict[str, str]:
@@ -98,7 +109,7 @@ class ToolService:
         """Run a call, after the user's consent where it needs that. A failure is in the record's `error`."""
         record, elapsed_s = CallRecord(call, is_done=True), 0.0
         try:
-            tool = self._tool(call.name, context)
+            tool = await self._tool(call.name, context)
             arguments = _arguments(call, tool)
             consent = allowed_by(tool, context, self.grants.value)
             if not consent:
@@ -124,9 +135,11 @@ class ToolService:
             return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
         return msgspec.structs.replace(record, result=_limited(result, context), elapsed_s=elapsed_s)
 
-    def _tool(self, name: str, context: CallContext) -> Tool:
-        if name not in self.tools or not _is_on(self.tools[name], context.settings):
-            known = ", ".join(each for each, tool in self.tools.items() if _is_on(tool, context.settings))
+    async def _tool(self, name: str, context: CallContext) -> Tool:
+        if name in context.settings.tools and name in self.tools and self.tools[name].find_obstacle is not None:
+            await self.find_obstacles()
+        if name not in self.tools or not self._is_on(self.tools[name], context.settings):
+            known = ", ".join(each for each, tool in self.tools.items() if self._is_on(tool, context.settings))
             raise ToolError(f"There is no tool {name}. You can call: {known}.")
         return self.tools[name]
 
@@ -148,6 +161,22 @@ class ToolService:
             await self._save_grants()
         return ("refused" if decision == "refuse" else decision), details
 
+    def _is_on(self, tool: Tool, settings: ChatSettings) -> bool:
+        has_place = bool(settings.tool_folders) or not tool.needs_folder
+        return tool.name in settings.tools and has_place and not self.obstacles.value.get(tool.name)
+
+    def _choice(self, title: str, group: Sequence[Tool]) -> ToolChoice:
+        first = group[0]
+        is_untried = first.find_obstacle is not None and first.name not in self.obstacles.value
+        return ToolChoice(
+            title=tr(title),
+            promise=tr(first.promise),
+            names=tuple(tool.name for tool in group),
+            n_tokens=sum(len(_definition(tool)) for tool in group) // _CHARACTERS_PER_TOKEN,
+            needs_folder=first.needs_folder,
+            obstacle=tr("Being tried on this PC…") if is_untried else self.obstacles.value.get(first.name, ""),
+        )
+
     async def _save_grants(self) -> None:
         if self._file is not None:
             always = tuple(grant for grant in self.grants.value if not grant.chat_id)
@@ -156,22 +185,6 @@ class ToolService:
 
 def _definition(tool: Tool) -> str:
     return json.dumps(tool.definition, ensure_ascii=False)
-
-
-def _is_on(tool: Tool, settings: ChatSettings) -> bool:
-    has_place = bool(settings.tool_folders) or tool.effect not in ("reads", "writes")
-    return tool.name in settings.tools and has_place
-
-
-def _choice(group: Sequence[Tool]) -> ToolChoice:
-    first, is_reading = group[0], group[0].effect == "reads"
-    return ToolChoice(
-        title=tr("Read files") if is_reading else tr(first.title),
-        promise=tr(first.promise),
-        names=tuple(tool.name for tool in group),
-        n_tokens=sum(len(_definition(tool)) for tool in group) // _CHARACTERS_PER_TOKEN,
-        needs_folder=first.effect in ("reads", "writes"),
-    )
 
 
 def _arguments(call: ToolCall, tool: Tool) -> dict[str, Any]:

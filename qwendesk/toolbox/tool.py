@@ -8,8 +8,8 @@ import msgspec
 from qwendesk.core.tool_context import CallContext
 
 Effect = Literal["nothing", "reads", "writes", "sends", "runs"]
-"""What a call may do besides answering: nothing, read in folders that the user picked for the chat, write there, send
-something out, or run a program."""
+"""What a call may do besides answering: nothing, read in folders that the user picked for the chat, write there or in
+the user's notes, send something out, or run a program."""
 
 Arguments = Mapping[str, Any]
 """Checked against the tool's schema."""
@@ -37,6 +37,14 @@ class Tool(msgspec.Struct, frozen=True):
     """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
     is_trusted: bool = False
     """Whether its results never hold text of others."""
+    needs_folder: bool = False
+    """Whether it works in the folders that the user picked for the chat."""
+    group: str = ""
+    """What the user sees in place of the titles of tools that are on or off together."""
+    asks_each_time: bool = False
+    """Whether a consent counts for one call only, in every chat."""
+    find_obstacle: Callable[[], Awaitable[str]] | None = None
+    """Returns why the tool can't be used on this PC, in a sentence for the user; "" if it can. None: it can."""
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def tool(effect: Effect = "sends", description: str = "Send a text.") -> Tool:
         return f"sent {arguments['text']}"
 
     schema = {"type": "object", "properties": {"text": {"type": "string", "minLength": 2}}, "required": ["text"]}
-    return Tool("send", "Send", "Sends a text.", description, schema, effect, run)
+    return Tool("send", "Send", "Sends a text.", description, schema, effect, run, needs_folder=effect == "writes")
 
 
 def context(
@@ -217,6 +217,42 @@ def test_no_tools_are_offered_where_the_answer_has_a_prescribed_form() -> None:
     assert service.definitions(settings)
     assert not service.definitions(msgspec.structs.replace(settings, json_schema="{}"))
     assert not service.definitions(msgspec.structs.replace(settings, overrides={"grammar": 'root ::= "a"'}))
+
+
+@pytest.mark.asyncio
+async def test_tool_that_asks_each_time_can_be_allowed_for_one_call_only() -> None:
+    each_time = msgspec.structs.replace(tool("writes"), asks_each_time=True)
+    service = ToolService([each_time])
+    assert choices(each_time, context()) == ("once", "refuse")
+    await asked(service, SEND, context(), "once")
+    await asked(service, SEND, context(), "refuse")
+
+
+@pytest.mark.asyncio
+async def test_tool_that_is_impossible_here_is_not_offered_and_says_why() -> None:
+    async def find_obstacle() -> str:
+        tries.append("tried")
+        return "There is no line."
+
+    tries: list[str] = []
+    service = ToolService([msgspec.structs.replace(tool("nothing"), find_obstacle=find_obstacle), CALCULATOR])
+    assert [choice.obstacle for choice in service.choices] == ["Being tried on this PC…", ""]
+    record = await service.run(SEND, context())
+    assert record.error == "There is no tool send. You can call: calculate."
+    await service.find_obstacles()
+    assert tries == ["tried"]
+    assert [choice.obstacle for choice in service.choices] == ["There is no line.", ""]
+    assert not any("send" in definition for definition in service.definitions(context().settings))
+
+
+@pytest.mark.asyncio
+async def test_tool_that_was_tried_and_is_possible_runs() -> None:
+    async def find_obstacle() -> str:
+        return ""
+
+    service = ToolService([msgspec.structs.replace(tool("nothing"), find_obstacle=find_obstacle)])
+    assert (await service.run(SEND, context())).result == "sent hello"
+    assert service.choices[0].obstacle == ""
 
 
 def test_own_tools_do_not_taint() -> None:

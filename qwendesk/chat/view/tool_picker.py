@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
@@ -20,6 +20,9 @@ from qwendesk.widgets.file_dialogs import ask_for_folder
 class ToolPicker(QObject):
     """Connects the composer's menu of tools with the settings of the chat."""
 
+    obstacles_asked = Signal()
+    """It has to be known now which tools can't be used on this PC."""
+
     def __init__(self, composer: Composer, intents: TurnIntents, chat: ChatService) -> None:
         super().__init__(composer)
         self._composer, self._intents, self._chat = composer, intents, chat
@@ -29,6 +32,7 @@ class ToolPicker(QObject):
         choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
         choice.folder_asked.connect(self._ask_for_folder)
         choice.folder_removed.connect(self._remove_folder)
+        choice.aboutToShow.connect(self.obstacles_asked)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 
     def show_choices(self, choices: Sequence[ToolChoice], titles: Mapping[str, str]) -> None:
@@ -41,7 +45,10 @@ class ToolPicker(QObject):
         self._show()
 
     def _show(self, _settings: ChatSettings | None = None) -> None:
-        self._composer.tools.show_tools(self._choices, self._chat.settings, self._report)
+        settings = self._chat.settings
+        self._composer.tools.show_tools(self._choices, settings, self._report)
+        if any(choice.obstacle and set(choice.names) <= set(settings.tools) for choice in self._choices):
+            self.obstacles_asked.emit()
 
     def _change(self, **changes: Any) -> None:
         self._chat.change_settings(msgspec.structs.replace(self._chat.settings, **changes))

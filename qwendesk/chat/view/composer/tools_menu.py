@@ -51,15 +51,17 @@ class ToolsMenu(Menu):
         """The tools that are on."""
         settings = self._settings
         is_on = {choice: set(choice.names) <= set(settings.tools) for choice in self._choices}
-        return tuple(each for each in self._choices if is_on[each] and (settings.tool_folders or not each.needs_folder))
+        usable = (each for each in self._choices if is_on[each] and not each.obstacle)
+        return tuple(each for each in usable if settings.tool_folders or not each.needs_folder)
 
     def _add_choice(self, choice: ToolChoice) -> None:
         action = QAction(choice.title, self)
         action.setObjectName(f"composer.tools.{choice.names[0]}")
         action.setCheckable(True)
         action.setChecked(choice in self.active)
+        action.setEnabled(not choice.obstacle)
         cost = tr("Takes about {0} tokens of each prompt.", show_count(choice.n_tokens))
-        action.setToolTip(f"{choice.promise} {cost}")
+        action.setToolTip(f"{choice.promise} {choice.obstacle or cost}")
         action.triggered.connect(lambda checked=False: self._toggle(choice, on=checked))
         self.addAction(action)
 
