@@ -69,6 +69,7 @@ from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import builtin_tools
+from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.service import Grants, ToolService
 from qwendesk.toolbox.text_search import TextSearch
 
@@ -98,6 +99,7 @@ class Services(msgspec.Struct):
     pc_trial: PcTrial
     bench: BenchServices
     toolbox: ToolService
+    edits: EditHistory
 
 
 def build_services(
@@ -166,7 +168,8 @@ def build_services(
     search = TextSearch()
     closing.callback(search.close)
     consents = JsonFile(paths.config_folder() / "tool_consents.json", Grants, Grants)
-    toolbox = ToolService(builtin_tools(search), consents)
+    edits = EditHistory()
+    toolbox = ToolService(builtin_tools(search, edits), consents)
     chat = ChatServices(
         client,
         engine,
@@ -176,6 +179,13 @@ def build_services(
         tools=toolbox,
     )
     engine.before_unload = chat.states.save_before_unload
+
+    async def forget_edits() -> None:
+        """Forget what was kept of changes of files in chats that were deleted."""
+        if chat.chat_list.state.value.is_loaded:
+            await edits.keep_only(chat.chat_list.state.value.summaries)
+
+    closing.push_async_callback(forget_edits)
     closing.push_async_callback(chat.close)
     profiles = ProfilesService()
     closing.push_async_callback(profiles.close)
@@ -288,7 +298,7 @@ def build_services(
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, toolbox,
+        PrivacyService(), pc_trial, bench, toolbox, edits,
     )  # fmt: skip
 
 

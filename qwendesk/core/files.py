@@ -26,15 +26,18 @@ _TIMEOUT_S = 0.5
 """Short, because small files are written on the window's thread. Code on another thread may wait longer."""
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, mode: int | None = None) -> None:
     """Replace the file at `path` atomically, creating its folder if necessary.
 
-    In the app's own folders only this user can read the file. Raises OSError; no temporary file is left then.
+    In the app's own folders only this user can read the file; elsewhere it has the permissions `mode` from the start,
+    or those of a new file. Raises OSError; no temporary file is left then.
     """
     make_folder(path.parent)
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         with create_own(fresh) as file:
+            if mode is not None:
+                fresh.chmod(mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -28,6 +28,7 @@ KINDS: Final = MappingProxyType(
             "window.json*",
             "deletion.json*",
         ),
+        "tools": ("file-edits", "tool_consents.json*"),
         "token": ("tokens.json*",),
         "measured": (
             "speeds.json*",

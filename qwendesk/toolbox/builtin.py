@@ -2,7 +2,8 @@
 
 from qwendesk.toolbox.calculator import CALCULATOR
 from qwendesk.toolbox.clock import clock
-from qwendesk.toolbox.edit_file import EDIT_FILE
+from qwendesk.toolbox.edit_file import edit_file
+from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.file_tools import file_tools
 from qwendesk.toolbox.text_search import TextSearch
 from qwendesk.toolbox.tool import Tool
@@ -11,6 +12,6 @@ FILES = ("list_files", "search_files", "read_file")
 """The tools that read in the folders of the user, which are on or off together."""
 
 
-def builtin_tools(search: TextSearch | None = None) -> tuple[Tool, ...]:
-    """Return all of them, in the order in which they are shown."""
-    return (clock(), CALCULATOR, *file_tools(search or TextSearch()), EDIT_FILE)
+def builtin_tools(search: TextSearch | None = None, edits: EditHistory | None = None) -> tuple[Tool, ...]:
+    """Return all of them, in the order in which they are shown. `edits` keeps what changes of files replace."""
+    return (clock(), CALCULATOR, *file_tools(search or TextSearch()), edit_file(edits))

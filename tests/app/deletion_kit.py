@@ -30,6 +30,7 @@ def everything(root: Path) -> None:
         write(root / "data" / name)
     for name in ("settings.json", "prompts.json", "tokens.json"):
         write(root / "config" / name, b"{}")
+    write(root / "data" / "file-edits" / "0123.json")
     write(root / "cache" / "pasted" / "a.png")
     write(root / "log" / "window.log")
     write(root / "log" / "crashes" / "crash-1.json")

@@ -1,7 +1,6 @@
 """A file is changed as the user has seen it, or not at all."""
 
 import asyncio
-import os
 import stat
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.edit_file import EDIT_FILE, apply, planned
+from qwendesk.toolbox.edit_file import edit_file, planned
+from qwendesk.toolbox.edit_history import overwrite
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 def change(folder: Path, old: str, new: str, path: str = "loop.py") -> str:
     made = planned({"path": path, "old": old, "new": new}, FolderAccess([str(folder)]))
-    apply(made)
+    overwrite(made.path, made.after.encode())
     return made.shown
 
 
@@ -85,14 +85,16 @@ def test_other_encodings_are_not_damaged(folder: Path) -> None:
     assert (folder / "old.txt").read_bytes() == "Grüße".encode("latin-1")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_file_that_cannot_be_written_is_said(folder: Path) -> None:
-    folder.chmod(0o500)
+@pytest.mark.asyncio
+async def test_file_that_is_read_only_stays_as_it_is(folder: Path) -> None:
+    """Its folder would allow to put another file in its place."""
+    (folder / "loop.py").chmod(0o444)
     try:
-        with pytest.raises(ToolError, match="can't be written"):
-            change(folder, "draw()", "draw(1)")
+        record = await asked(ToolService([edit_file()]), *call(folder), "once")
+        assert record.error == "loop.py can't be written: it is read-only."
+        assert (folder / "loop.py").read_bytes() == TEXT.encode()
     finally:
-        folder.chmod(0o700)
+        (folder / "loop.py").chmod(0o644)
 
 
 def call(folder: Path) -> tuple[ToolCall, CallContext]:
@@ -102,7 +104,7 @@ def call(folder: Path) -> tuple[ToolCall, CallContext]:
 
 @pytest.mark.asyncio
 async def test_user_sees_the_difference_and_decides(folder: Path) -> None:
-    service = ToolService([EDIT_FILE])
+    service = ToolService([edit_file()])
     seen = []
     service.waiting.subscribe(lambda request: seen.append(request.details) if request else None)
 
@@ -118,7 +120,7 @@ async def test_user_sees_the_difference_and_decides(folder: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_nothing_else_than_what_was_seen_is_changed(folder: Path) -> None:
-    service = ToolService([EDIT_FILE])
+    service = ToolService([edit_file()])
     task = asyncio.ensure_future(service.run(*call(folder)))
     request = await request_of(service)
     (folder / "loop.py").write_text("# production\ndraw()\n")
@@ -129,7 +131,7 @@ async def test_nothing_else_than_what_was_seen_is_changed(folder: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_allowed_in_this_chat_counts_for_the_next_change_too(folder: Path) -> None:
-    service = ToolService([EDIT_FILE])
+    service = ToolService([edit_file()])
     await asked(service, *call(folder), "chat")
     again = ToolCall("edit_file", '{"path": "loop.py", "old": "draw(1)", "new": "draw(2)"}')
     _, context = call(folder)
@@ -141,5 +143,5 @@ async def test_allowed_in_this_chat_counts_for_the_next_change_too(folder: Path)
 async def test_call_that_cannot_work_asks_nobody(folder: Path) -> None:
     settings = ChatSettings(tools=("edit_file",), tool_folders=(str(folder),))
     absent = ToolCall("edit_file", '{"path": "loop.py", "old": "absent", "new": "x"}')
-    record = await ToolService([EDIT_FILE]).run(absent, CallContext("a", settings))
+    record = await ToolService([edit_file()]).run(absent, CallContext("a", settings))
     assert "does not occur" in record.error

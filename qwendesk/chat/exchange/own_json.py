@@ -23,7 +23,7 @@ from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, Folder
 from qwendesk.core.files import decode_json
-from qwendesk.core.messages import ImagePart, Part
+from qwendesk.core.messages import ImagePart, Part, ToolStep
 from qwendesk.core.translation import tr
 
 FORMAT = "qwendesk-chats"
@@ -157,8 +157,14 @@ def _add_node(nodes: dict[str, ChatNode], node: ChatNode, pictures: ImportedPict
     if not _ID.fullmatch(node.id) or node.id in nodes:
         return
     parent = node.parent_id if node.parent_id in nodes else ""
-    clean = msgspec.structs.replace(node, parent_id=parent, created_s=_time(node.created_s))
+    message = msgspec.structs.replace(node.message, steps=tuple(map(_without_ids, node.message.steps)))
+    clean = msgspec.structs.replace(node, parent_id=parent, created_s=_time(node.created_s), message=message)
     nodes[node.id] = _with_paths(clean, pictures.path)
+
+
+def _without_ids(step: ToolStep) -> ToolStep:
+    """Return the step without the ids of its calls: a call from outside must not name what is kept of calls here."""
+    return msgspec.structs.replace(step, calls=tuple(msgspec.structs.replace(call, id="") for call in step.calls))
 
 
 def _clean(summary: ChatSummary) -> ChatSummary:

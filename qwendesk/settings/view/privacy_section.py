@@ -26,6 +26,7 @@ KIND_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "chats": mark("Chats and drafts"),
         "attachments": mark("Pictures and documents of chats"),
         "settings": mark("Settings, profiles and prompts"),
+        "tools": mark("What tools changed in files, for Undo, and what you always allow"),
         "token": mark("Access token, if there is no keyring"),
         "measured": mark("Measured speeds and the last model"),
         "downloads": mark("Download queue"),

@@ -1,0 +1,204 @@
+"""EditHistory: how files were before and after tools changed them, so that each change can be undone and redone.
+
+Each change is a file of its own in the app's data, named by the id of its call. What the state of a change is follows
+from the file that was changed alone, so it is right after a restart too, and after the user changed the file.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.file_edits import EditState, EditStatus
+from qwendesk.core.files import decode_json, write_whole
+from qwendesk.core.translation import tr
+from qwendesk.core.units import MIB
+from qwendesk.toolbox.text_difference import difference
+
+_logger = logging.getLogger(__name__)
+
+MOST_BYTES = 64 * MIB
+"""Of all changes together; the oldest are forgotten first."""
+_ID = re.compile(r"[0-9a-f]{32}")
+_SUFFIX = ".json"
+
+
+class FileEdit(msgspec.Struct, frozen=True):
+    """A change of a file."""
+
+    chat_id: str
+    path: str
+    """With all links resolved."""
+    name: str
+    """As the user reads it."""
+    before: bytes | None
+    """None if there was no file."""
+    after: bytes
+
+
+class EditHistory:
+    """Methods are called on the event loop's thread, `remember` and `drop` on any."""
+
+    def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
+        self._folder, self._most_bytes = folder or paths.data_folder() / "file-edits", most_bytes
+        self._unsaved: dict[str, FileEdit] = {}
+        """Those of incognito chats, which are never written."""
+
+    def remember(self, call_id: str, edit: FileEdit, *, on_disk: bool) -> None:
+        """Keep a change, before it is made. Blocks. An error is only logged: then the change can't be undone."""
+        if not _ID.fullmatch(call_id):
+            return
+        if not on_disk:
+            self._unsaved[call_id] = edit
+            return
+        try:
+            write_whole(self._file(call_id), msgspec.json.encode(edit))
+            self._delete_oldest()
+        except OSError as error:
+            _logger.warning("A change can't be undone later: %s", error)
+
+    def drop(self, call_id: str) -> None:
+        """Forget a change that was not made. Blocks."""
+        self._unsaved.pop(call_id, None)
+        if _ID.fullmatch(call_id):
+            _delete(self._file(call_id))
+
+    async def status(self, call_id: str) -> EditStatus:
+        """Return how the file of a change is now."""
+        return await asyncio.to_thread(self._status, call_id)
+
+    async def undo(self, call_id: str) -> None:
+        """Make the file as it was before the change. Raise QwenDeskError if it isn't as the change left it."""
+        await asyncio.to_thread(self._switch, call_id, "applied")
+
+    async def redo(self, call_id: str) -> None:
+        """Make a change again that was undone. Raise QwenDeskError if the file isn't as it was before."""
+        await asyncio.to_thread(self._switch, call_id, "undone")
+
+    async def difference(self, call_id: str) -> str:
+        """Return what has changed in the file since the change was made. Raise QwenDeskError if it can't be read."""
+        return await asyncio.to_thread(self._difference, call_id)
+
+    async def keep_only(self, chat_ids: Iterable[str]) -> None:
+        """Forget the changes of all other chats, because those were deleted."""
+        await asyncio.to_thread(self._keep_only, frozenset(chat_ids))
+
+    def _file(self, call_id: str) -> Path:
+        return self._folder / f"{call_id}{_SUFFIX}"
+
+    def _edit(self, call_id: str) -> FileEdit | None:
+        if call_id in self._unsaved:
+            return self._unsaved[call_id]
+        if not _ID.fullmatch(call_id):  # an imported chat may say anything
+            return None
+        try:
+            return decode_json(self._file(call_id).read_bytes(), FileEdit)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def _status(self, call_id: str) -> EditStatus:
+        edit = self._edit(call_id)
+        if edit is None:
+            return EditStatus("forgotten")
+        return EditStatus(_state(edit), edit.name, edit.path, edit.before is None)
+
+    def _switch(self, call_id: str, wanted: EditState) -> None:
+        """Write the other content of a change, if the file is in the `wanted` state."""
+        edit = self._edit(call_id)
+        if edit is None or _state(edit) != wanted:
+            title = tr("Not undone") if wanted == "applied" else tr("Not redone")
+            raise QwenDeskError(title, tr("The file has changed since, so it was left as it is."))
+        path, content = Path(edit.path), edit.before if wanted == "applied" else edit.after
+        try:
+            if content is None:
+                _refuse_protected(path.stat().st_mode, path)
+                path.unlink()
+            else:
+                overwrite(path, content)
+        except OSError as error:
+            sentence = tr("{0} can't be written: {1}.", edit.name, error.strerror or error)
+            raise QwenDeskError(tr("File not changed"), sentence) from error
+
+    def _difference(self, call_id: str) -> str:
+        edit = self._edit(call_id)
+        try:
+            if edit is None or _state(edit) not in ("applied", "undone", "changed"):
+                raise FileNotFoundError
+            now = Path(edit.path).read_bytes()
+        except OSError as error:
+            raise QwenDeskError(tr("No difference"), tr("The file can't be read.")) from error
+        return difference(edit.after.decode(errors="replace"), now.decode(errors="replace"), edit.name)
+
+    def _keep_only(self, chat_ids: frozenset[str]) -> None:
+        for file in _files(self._folder):
+            edit = self._edit(file.name.removesuffix(_SUFFIX))
+            if edit is None or edit.chat_id not in chat_ids:
+                _delete(file)
+
+    def _delete_oldest(self) -> None:
+        found = sorted(((state.st_mtime_ns, state.st_size, file) for file, state in _stats(self._folder)), reverse=True)
+        total = 0
+        for _, size, file in found:
+            total += size
+            if total > self._most_bytes:
+                _delete(file)
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """Write a file as a whole, with the permissions that it had. Raise OSError, also for one that is read-only."""
+    mode = path.stat().st_mode if path.exists() else None
+    if mode is not None:
+        _refuse_protected(mode, path)
+    write_whole(path, content, mode=None if mode is None else stat.S_IMODE(mode))
+
+
+def _refuse_protected(mode: int, path: Path) -> None:
+    """Raise PermissionError for a read-only file: a file in its place could be written nevertheless."""
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
+        raise PermissionError(13, tr("it is read-only"), str(path))
+
+
+def _state(edit: FileEdit) -> EditState:
+    path = Path(edit.path)
+    try:
+        if path.resolve() != path or (path.exists() and not path.is_file()):
+            return "replaced"
+        size = path.stat().st_size
+        if size not in (len(edit.after), len(edit.before or b"")):
+            return "changed"
+        content: bytes | None = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        content = None
+    except (OSError, RuntimeError, ValueError):
+        return "changed"
+    if content == edit.after:
+        return "applied"
+    if content == edit.before:
+        return "undone"
+    return "missing" if content is None else "changed"
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{_SUFFIX}*"))
+
+
+def _stats(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for file in _files(folder):
+        try:
+            yield file, file.stat()
+        except OSError:
+            continue
+
+
+def _delete(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        _logger.warning("%s can't be deleted: %s", file, error.strerror)
