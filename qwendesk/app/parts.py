@@ -44,6 +44,7 @@ from qwendesk.models.view.wiring import ModelsView, build_models_view
 from qwendesk.services import Services, build_services, programs_on_gpus
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
+from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.service import ToolService
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field, follow
@@ -145,7 +146,7 @@ def build(
     tasks = Tasks()
     engine, chat, meters = services.engine, services.chat.chat, services.meters
     chats = ChatView(services.chat)
-    _join_tools(chats, services.toolbox, tasks)
+    _join_tools(chats, services.toolbox, services.edits, tasks)
     chats.page.ask_for_consent(services.toolbox.waiting, services.toolbox.decide)
     window = MainWindow(engine, chats)
     # The window closes among the last, because widgets still show changes while the services close.
@@ -236,11 +237,17 @@ def build(
     )
 
 
-def _join_tools(chats: ChatView, toolbox: ToolService, tasks: Tasks) -> None:
+def _join_tools(chats: ChatView, toolbox: ToolService, edits: EditHistory, tasks: Tasks) -> None:
     """Offer the tools in the chat; those that may be impossible on this PC are tried when that must be known."""
-    picker = chats.page.tool_picker
+    picker, actions = chats.page.tool_picker, chats.page.call_actions
     picker.obstacles_asked.connect(lambda: tasks.start(toolbox.find_obstacles()))
-    bind(picker, toolbox.obstacles, lambda _obstacles: picker.show_choices(toolbox.choices, toolbox.titles))
+    actions.set_edits(edits)
+
+    def show_tools() -> None:
+        picker.show_choices(toolbox.choices)
+        actions.show_tools(toolbox.looks)
+
+    bind(picker, toolbox.obstacles, lambda _obstacles: show_tools())
 
 
 def _add_settings(

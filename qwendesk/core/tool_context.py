@@ -48,6 +48,15 @@ class ConsentRequest(msgspec.Struct, frozen=True):
     choices: tuple[Decision, ...] = ("once", "refuse")
 
 
+class ToolLook(msgspec.Struct, frozen=True):
+    """How the calls of a tool look to the user."""
+
+    title: str
+    icon: str = "tool"
+    changes_files: bool = False
+    """Whether its arguments are a change of a file, which may be undone."""
+
+
 class ToolChoice(msgspec.Struct, frozen=True):
     """Tools that are on or off together in a chat, as the user sees them."""
 

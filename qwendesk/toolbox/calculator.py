@@ -57,6 +57,7 @@ CALCULATOR = Tool(
         "required": ["expression"],
     },
     effect="nothing",
+    icon="calculator",
     run=_run,
     is_trusted=True,
 )

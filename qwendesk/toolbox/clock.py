@@ -25,6 +25,7 @@ def clock(now: Callable[[], datetime.datetime] = _now) -> Tool:
         description="The current date and time, with weekday and time zone.",
         parameters={"type": "object", "properties": {}},
         effect="nothing",
+        icon="clock",
         run=run,
         is_trusted=True,
     )

@@ -71,6 +71,8 @@ def edit_file(history: EditHistory | None = None) -> Tool:
         preview=_preview,
         is_trusted=True,
         needs_folder=True,
+        icon="edit",
+        changes_files=True,
     )
 
 

@@ -13,7 +13,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.messages import CallRecord, Consent, ToolCall
 from qwendesk.core.observed import Observed
-from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision, ToolChoice
+from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision, ToolChoice, ToolLook
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.gate import Grant, allowed_by, choices, grant_for
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError
@@ -85,8 +85,9 @@ class ToolService:
         return tuple(self._choice(title, group) for title, group in groups.items())
 
     @property
-    def titles(self) -> dict[str, str]:
-        return {name: tr(tool.title) for name, tool in self.tools.items()}
+    def looks(self) -> dict[str, ToolLook]:
+        """How calls look to the user, by the tools' names."""
+        return {name: ToolLook(tr(tool.title), tool.icon, tool.changes_files) for name, tool in self.tools.items()}
 
     def taints(self, tool: str) -> bool:
         """Return whether a result of this tool may hold text that the user did not type."""

@@ -35,6 +35,9 @@ class Tool(msgspec.Struct, frozen=True):
     """Returns the result as text. Raises ToolError."""
     preview: Callable[[Arguments, CallContext], Awaitable[str]] | None = None
     """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
+    icon: str = "tool"
+    changes_files: bool = False
+    """Whether its arguments are a change of a file, which can be undone."""
     is_trusted: bool = False
     """Whether its results never hold text of others."""
     needs_folder: bool = False

@@ -12,6 +12,7 @@ from qwendesk.chat.presets import PresetsService
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.banner import Banner
 from qwendesk.chat.view.banner_content import BannerContent, BannerState, next_banner
+from qwendesk.chat.view.call_actions import CallActions
 from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refusal_sentence
 from qwendesk.chat.view.composer.budget_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.composer.composer import Composer
@@ -89,7 +90,8 @@ class ChatPage(QWidget):
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
-        self.tool_picker = ToolPicker(self.composer, self.thread_view.intents, chat)
+        self.tool_picker = ToolPicker(self.composer, chat)
+        self.call_actions = CallActions(self.thread_view.intents.calls, chat, self._may_answer)
         self._connect()
         self.show_engine(self._engine)
         bind_field(self, chat.state, lambda state: state.settings, self._show_settings)
@@ -134,8 +136,7 @@ class ChatPage(QWidget):
 
     def ask(self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()) -> None:
         """Send a message, or show in the composer why it can't be sent now."""
-        if not self._can_answer():
-            self._show_no_model_notice()
+        if not self._may_answer():
             return
         if pictures and self.attachments.refuses_pictures():
             return
@@ -171,6 +172,12 @@ class ChatPage(QWidget):
     def _can_answer(self) -> bool:
         """Return True if a model is loaded, being loaded, or idle and about to be loaded by the message."""
         return self._engine.phase in _PHASES_WITH_MODEL or self._engine.idle_unloaded is not None
+
+    def _may_answer(self) -> bool:
+        """Return whether an answer can be generated now. If not, say why."""
+        if not self._can_answer():
+            self._show_no_model_notice()
+        return self._can_answer()
 
     def _has_model(self) -> bool:
         """Return True if a model is loaded, being loaded, or unloaded because it was idle."""
@@ -298,10 +305,8 @@ class ChatPage(QWidget):
 
     def _on_try_again(self, turn_id: int) -> None:
         """Answer the same question again, without adding it to the chat a second time."""
-        if self._can_answer():
+        if self._may_answer():
             self._tasks.start(self._chat.regenerate(turn_id))
-        else:
-            self._show_no_model_notice()
 
     def _on_page_key(self, step: int) -> None:
         """Scroll the conversation by one page, up (-1) or down (1)."""

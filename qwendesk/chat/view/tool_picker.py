@@ -1,6 +1,6 @@
 """Lets the user choose which tools the model may call in the open chat, and in which folders they may read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
-from qwendesk.chat.view.thread.turn_intents import TurnIntents
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
@@ -23,9 +22,9 @@ class ToolPicker(QObject):
     obstacles_asked = Signal()
     """It has to be known now which tools can't be used on this PC."""
 
-    def __init__(self, composer: Composer, intents: TurnIntents, chat: ChatService) -> None:
+    def __init__(self, composer: Composer, chat: ChatService) -> None:
         super().__init__(composer)
-        self._composer, self._intents, self._chat = composer, intents, chat
+        self._composer, self._chat = composer, chat
         self._choices: Sequence[ToolChoice] = ()
         self._report: LoadReport | None = None
         choice = composer.tools.choice
@@ -35,9 +34,9 @@ class ToolPicker(QObject):
         choice.aboutToShow.connect(self.obstacles_asked)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 
-    def show_choices(self, choices: Sequence[ToolChoice], titles: Mapping[str, str]) -> None:
-        """Offer these tools; `titles` are their names for the user, by those for the model."""
-        self._choices, self._intents.tool_titles = choices, titles
+    def show_choices(self, choices: Sequence[ToolChoice]) -> None:
+        """Offer these tools."""
+        self._choices = choices
         self._show()
 
     def show_report(self, report: LoadReport | None) -> None:

@@ -7,7 +7,15 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
-from qwendesk.chat.view.thread.call_row import CallRow, opened_text, outcome_text, short_arguments
+from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.call_texts import (
+    arguments_text,
+    outcome_text,
+    result_text,
+    short_arguments,
+    table_of,
+    time_text,
+)
 from qwendesk.core.messages import CallRecord, Message, ToolCall
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport
@@ -96,7 +104,8 @@ async def test_answer_shows_thinking_calls_and_text_in_order(desk: Desk) -> None
     expected = ["ThinkBlock", "AnswerView", "CallRow", "ThinkBlock", "AnswerView"]
     await desk.until(lambda: order()[:5] == expected)
     [row] = rows(desk)
-    assert desk.text_of("thread.call.outcome.1.0").startswith("42")
+    assert desk.text_of("thread.call.outcome.1.0") == "42"
+    assert desk.text_of("thread.call.time.1.0") == "0.0 s"
     assert [label.text() for label in row.findChildren(QLabel)][:2] == ["Calculator", "6 * 7"]
 
     closed = row.height()
@@ -153,7 +162,7 @@ async def test_refused_call_changes_nothing(desk: Desk, tmp_path: Path) -> None:
     desk.click("thread.call.1.0.refuse")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Done.")
     assert path.read_text() == "draw()\n"
-    assert desk.text_of("thread.call.outcome.1.0") == "Failed"
+    assert desk.text_of("thread.call.outcome.1.0") == "Refused"
 
 
 async def test_another_chat_ends_the_question_and_the_next_one_is_shown(desk: Desk, tmp_path: Path) -> None:
@@ -195,12 +204,30 @@ async def test_stop_ends_a_call_that_waits(desk: Desk, tmp_path: Path) -> None:
 
 def test_outcomes_are_said_in_a_few_words() -> None:
     done = CallRecord(CALCULATE, is_done=True, result="42", elapsed_s=0.04)
-    assert outcome_text(CallRecord(CALCULATE)) == "Running…"
-    assert outcome_text(done) == "42   0.0 s"
-    assert outcome_text(msgspec.structs.replace(done, result="a\nb", elapsed_s=75)) == "2 lines   1 min 15 s"
-    assert outcome_text(msgspec.structs.replace(done, result="", error="No.")) == "Failed"
-    assert opened_text(done) == "expression: 6 * 7\n\n42"
-    assert opened_text(msgspec.structs.replace(done, result="", error="No.")) == "expression: 6 * 7\n\nNo."
+    failed = msgspec.structs.replace(done, result="", error="No.")
+    assert outcome_text(CallRecord(CALCULATE)) == "Preparing…"
+    assert outcome_text(CallRecord(CALCULATE, began_s=1)) == "Running…"
+    assert (outcome_text(done), time_text(done)) == ("42", "0.0 s")
+    long = msgspec.structs.replace(done, result="a\nb", elapsed_s=75)
+    assert (outcome_text(long), time_text(long)) == ("2 lines", "1 min 15 s")
+    assert outcome_text(failed) == "Failed"
+    refused = CallRecord(CALCULATE, is_done=True, error="No.", consent="refused")
+    assert (outcome_text(refused), time_text(refused)) == ("Refused", "")
+    assert (arguments_text(done), result_text(done), result_text(failed)) == ("expression: 6 * 7", "42", "No.")
+
+
+def test_results_that_are_tables_are_found() -> None:
+    table = table_of('[{"name": "a", "size": 3}, {"name": "b", "size": null}]')
+    assert table is not None
+    assert (table.columns, table.lines) == (("name", "size"), (("a", "3"), ("b", "null")))
+    table = table_of("| day | rain |\n|---|:-:|\n| Mon | 3 mm |\n| Tue | |\n")
+    assert table is not None
+    assert (table.columns, table.lines) == (("day", "rain"), (("Mon", "3 mm"), ("Tue", "")))
+    many = table_of(str([{"n": n} for n in range(1000)]).replace("'", '"'))
+    assert many is not None
+    assert (len(many.lines), many.n_more) == (200, 800)
+    for text in ("", "[]", "[1]", '[{"a": {}}]', '[{"a": 1}, {"b": 1}]', "[" * 9000, "| a |", "|a|\n|b|\n|c|", "[{}]"):
+        assert table_of(text) is None
 
 
 def test_arguments_are_short_also_while_they_are_written() -> None:

@@ -1,7 +1,6 @@
 """An answer: its thinking, its text and its statistics, or an error."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -9,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from qwendesk.chat.view.thread.answer_footer import StatsChip, answer_notes
 from qwendesk.chat.view.thread.answer_view import AnswerView
 from qwendesk.chat.view.thread.branch_links import BranchLinks
+from qwendesk.chat.view.thread.call_intents import CallIntents
 from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.highlighter import Highlighter
@@ -48,10 +48,10 @@ class AssistantMessage(QWidget):
         formulas: FormulaCache | None = None,
         highlighter: Highlighter | None = None,
         budget: StepBudget | None = None,
-        tool_titles: Mapping[str, str] = MappingProxyType({}),
+        calls: CallIntents | None = None,
     ) -> None:
         super().__init__()
-        self._turn_id, self._tool_titles = turn_id, tool_titles
+        self._turn_id, self._calls = turn_id, calls or CallIntents(self)
         self._formulas, self._highlighter, self._budget = formulas, highlighter, budget
         self._think_block: ThinkBlock | None = None
         self._rows: list[list[CallRow]] = []
@@ -144,7 +144,7 @@ class AssistantMessage(QWidget):
 
     def _add_call(self, record: CallRecord) -> CallRow:
         number = sum(map(len, self._rows))
-        row = CallRow(self._turn_id, number, self._tool_titles.get(record.call.name, ""))
+        row = CallRow(self._turn_id, number, self._calls)
         self._add(row, at=self._n_above)
         self._n_above += 1
         return row

@@ -1,31 +1,23 @@
 """A tool call in an answer: its tool, its arguments in short, and what came of it; all of it when it is opened."""
 
-import json
-from typing import Any
-
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from qwendesk.chat.view.thread.call_body import CallBody
+from qwendesk.chat.view.thread.call_intents import CallIntents
+from qwendesk.chat.view.thread.call_texts import decision_text, outcome_text, short_arguments, time_text
+from qwendesk.chat.view.thread.edit_bar import EditBar, obstacle_text, state_text
+from qwendesk.core.file_edits import EditStatus
 from qwendesk.core.messages import CallRecord
-from qwendesk.core.tool_context import ConsentRequest, Decision
-from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_duration
+from qwendesk.core.tool_context import ConsentRequest
+from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import ChevronButton, TextButton, describe, restyle
-from qwendesk.widgets.text_pane import TextPane
+from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _INSET = 14
 _BESIDE_ICON, _BESIDE_CHEVRON = 40, 34
 """Pixels that the header's icon and chevron take at its two ends."""
-_MOST_SHORT = 60
-"""Characters of the arguments in the header."""
-_MOST_RESULT = 48
-"""Characters of a result that is shown in the header as it is."""
-_ROLES = {"+": "text_good", "-": "text_bad"}
-"""Colours of the lines of a difference by their first character, after the two lines of its head."""
-_MOST_OPENED = 20_000
-"""Characters of a result that is opened."""
 
 
 class CallRow(QFrame):
@@ -34,28 +26,33 @@ class CallRow(QFrame):
     decided = Signal(str)
     """The user's Decision about a call that asks."""
 
-    def __init__(self, turn_id: int, number: int, title: str) -> None:
-        """`title` is what the tool is called; "" shows the name by which the model calls it."""
+    def __init__(self, turn_id: int, number: int, intents: CallIntents) -> None:
         super().__init__()
-        self._title = title
+        self._turn_id, self._number, self._intents = turn_id, number, intents
         self._record: CallRecord | None = None
         self._request: ConsentRequest | None = None
+        self._edit: EditStatus | None = None
         self._question: QWidget | None = None
-        self._has_ended = False
+        self._has_ended = self._can_retry = False
         self.setProperty("kind", "thought")
         self.setObjectName(f"thread.call.{turn_id}.{number}")
         self._header = ChevronButton(kind="thought", icon_name="tool", size=18)
         self._header.setCheckable(True)
         self._header.setCursor(Qt.CursorShape.PointingHandCursor)
         describe(self._header, f"thread.call.open.{turn_id}.{number}", tr("Tool call"), tr("Show or hide the call"))
-        self._header.toggled.connect(self._arrange)
-        self._name, self._arguments, self._outcome = QLabel(), QLabel(), QLabel()
-        self._arguments.setProperty("kind", "dim")
+        self._header.toggled.connect(self._on_toggled)
+        self._name, self._arguments, self._outcome, self._time = QLabel(), QLabel(), QLabel(), QLabel()
         self._outcome.setObjectName(f"thread.call.outcome.{turn_id}.{number}")
-        self._outcome.setProperty("kind", "dim")
-        self._body = TextPane()
+        self._time.setObjectName(f"thread.call.time.{turn_id}.{number}")
+        self._action = TextButton(kind="size")
+        self._action.clicked.connect(self._on_action)
+        self._action.hide()
+        self._body = CallBody()
         self._body.setObjectName(f"thread.call.text.{turn_id}.{number}")
         self._body.setAccessibleName(tr("Call and result"))
+        self._bar = EditBar(f"{self.objectName()}.edit")
+        self._bar.file_asked.connect(intents.file_opened)
+        self._bar.difference_asked.connect(lambda: intents.difference.emit(self))
         self._body_box = QWidget()
         box = QVBoxLayout(self._body_box)
         box.setContentsMargins(_INSET, 0, _INSET, 14)
@@ -63,17 +60,11 @@ class CallRow(QFrame):
         column = self._column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._header)
-        column.addWidget(self._body_box)
-        inside = QHBoxLayout(self._header)
-        inside.setContentsMargins(_BESIDE_ICON, 0, _BESIDE_CHEVRON, 0)
-        inside.setSpacing(10)
-        for label, stretch in ((self._name, 0), (self._arguments, 1), (self._outcome, 0)):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-            inside.addWidget(label, stretch)
-        self._arguments.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        for widget in (self._header, self._body_box, self._bar):
+            column.addWidget(widget)
+        self._fill_header()
         app_theme().changed.connect(self._arrange)
+        intents.edits_changed.connect(self._ask_for_status)
         self._arrange()
 
     @property
@@ -83,9 +74,9 @@ class CallRow(QFrame):
     def set_open(self, *, opened: bool) -> None:
         self._header.setChecked(opened)
 
-    def end(self) -> None:
+    def end(self, *, can_retry: bool = True) -> None:
         """The answer has ended, so a call that is not done never will be."""
-        self._has_ended = True
+        self._has_ended, self._can_retry = True, can_retry
         self._show_outcome()
 
     def show_request(self, request: ConsentRequest | None) -> None:
@@ -102,9 +93,47 @@ class CallRow(QFrame):
         self._show_outcome()
         self._arrange()
 
+    def show_record(self, record: CallRecord) -> None:
+        """Show the call as it is now."""
+        if record == self._record:
+            return
+        self._record = record
+        look = self._intents.look(record.call.name)
+        self._header.themed.show(look.icon, "text_link")
+        self._name.setText(look.title or tr("Unreadable call"))
+        self._arguments.setText(short_arguments(record.call.arguments_json))
+        self._show_outcome()
+        self._arrange()
+        if record.is_done:
+            self._ask_for_status()
+
+    def show_edit(self, status: EditStatus) -> None:
+        """Show how the file is now that the call has changed."""
+        self._edit = status
+        self._bar.show_status(status)
+        self._show_outcome()
+        self._arrange()
+
+    def show_difference(self, text: str) -> None:
+        """Show what has changed in the file since, instead of the change."""
+        self._body.show_difference(text) if text else self._body.show_text(tr("Nothing has changed."))
+
+    def _fill_header(self) -> None:
+        inside = QHBoxLayout(self._header)
+        inside.setContentsMargins(_BESIDE_ICON, 0, _BESIDE_CHEVRON, 0)
+        inside.setSpacing(10)
+        for label, stretch in ((self._name, 0), (self._arguments, 1), (self._outcome, 0), (self._time, 0)):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            inside.addWidget(label, stretch)
+        inside.addWidget(self._action)
+        for label in (self._arguments, self._outcome, self._time):
+            label.setProperty("kind", "dim")
+        self._arguments.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
     def _make_question(self, request: ConsentRequest) -> QWidget:
         question = QWidget()
-        row = QHBoxLayout(question)
+        row = FlowLayout(question)
         row.setContentsMargins(_INSET, 0, _INSET, 14)
         row.setSpacing(8)
         for decision in request.choices:
@@ -113,30 +142,72 @@ class CallRow(QFrame):
             describe(button, f"{self.objectName()}.{decision}", decision_text(decision), request.sentence)
             button.clicked.connect(lambda _checked=False, decision=decision: self.decided.emit(decision))
             row.addWidget(button)
-        row.addStretch(1)
         return question
 
     def _show_outcome(self) -> None:
-        if self._record is None:
+        record = self._record
+        if record is None:
             return
         waits = self._request is not None
-        is_interrupted = self._has_ended and not self._record.is_done
-        outcome = tr("waits for you") if waits else tr("Interrupted") if is_interrupted else outcome_text(self._record)
+        is_interrupted = self._has_ended and not record.is_done
+        outcome = tr("waits for you") if waits else tr("Interrupted") if is_interrupted else outcome_text(record)
+        if self._edit is not None:
+            outcome = state_text(self._edit.state) or outcome
         self._outcome.setText(outcome)
-        restyle(self._outcome, "tone", "bad" if self._record.error else "warn" if waits else "")
+        self._time.setText(time_text(record))
+        self._time.setVisible(bool(self._time.text()))
+        restyle(self._outcome, "tone", "bad" if record.error else "warn" if waits else "")
         self._header.setAccessibleName(f"{self._name.text()} {self._arguments.text()}: {outcome}")
+        self._show_action()
 
-    def show_record(self, record: CallRecord) -> None:
-        """Show the call as it is now."""
-        if record == self._record:
+    def _show_action(self) -> None:
+        action, text, tip = self._offered()
+        self._action.setText(text)
+        self._action.setVisible(bool(action))
+        describe(self._action, f"{self.objectName()}.{action or 'none'}", text, tip)
+
+    def _offered(self) -> tuple[str, str, str]:
+        """Return the name, the text and the tooltip of what can be done with the call now; "" for nothing."""
+        record = self._record
+        if record is None or self._request is not None:
+            return "", "", ""
+        if not record.is_done and record.began_s and not self._has_ended:
+            return "stop", tr("Stop"), tr("Stop this call; the answer goes on without it")
+        if self._edit is not None and self._edit.state == "applied":
+            tip = tr("Remove the file again") if self._edit.is_new else tr("Make the file as it was before")
+            return "undo", tr("Undo"), tip
+        if self._edit is not None and self._edit.state == "undone":
+            return "redo", tr("Redo"), tr("Make the change again")
+        if self._can_retry and record.call.name and (record.error or not record.is_done):
+            return "retry", tr("Retry"), tr("Run this call again, and answer anew from here")
+        return "", "", ""
+
+    def _on_action(self) -> None:
+        if self._record is None:
             return
-        self._record = record
-        title = self._title or record.call.name or tr("Unreadable call")
-        short = short_arguments(record.call.arguments_json)
-        self._name.setText(title)
-        self._arguments.setText(short)
-        self._show_outcome()
+        match self._offered()[0]:
+            case "stop":
+                self._intents.stop.emit(self._record.id)
+            case "undo":
+                self._intents.undo.emit(self._record.id)
+            case "redo":
+                self._intents.redo.emit(self._record.id)
+            case "retry":
+                self._intents.retry.emit(self._turn_id, self._number)
+
+    def _ask_for_status(self) -> None:
+        record = self._record
+        if record is not None and record.is_done and record.id and self._changes_files:
+            self._intents.edit_shown.emit(self)
+
+    @property
+    def _changes_files(self) -> bool:
+        return self._record is not None and self._intents.look(self._record.call.name).changes_files
+
+    def _on_toggled(self, is_open: bool) -> None:
         self._arrange()
+        if is_open:
+            self._ask_for_status()
 
     def _arrange(self) -> None:
         is_open = self._header.isChecked()
@@ -145,73 +216,10 @@ class CallRow(QFrame):
         self._name.setFont(font)
         self._header.show_chevron("down" if is_open else "right")
         self._body_box.setVisible(is_open)
-        if is_open and self._record is not None:
-            self._show_body(self._request.details if self._request else opened_text(self._record))
-
-    def _show_body(self, text: str) -> None:
-        """Show a text; the lines of a difference in the colours that they usually have."""
-        theme, is_difference = current_theme(), self._request is not None
-        self._body.clear()
-        self._body.document().setDefaultFont(theme.mono_font(12) if is_difference else theme.font(13))
-        cursor = QTextCursor(self._body.document())
-        for number, line in enumerate(text.split("\n")):
-            role = _ROLES.get(line[:1], "text_dim") if is_difference and number > 1 else "text_dim"
-            form = QTextCharFormat()
-            form.setForeground(theme.color(role))
-            cursor.insertText(("\n" if number else "") + line, form)
-        self._body.fit_height()
-
-
-def decision_text(decision: Decision) -> str:
-    """Return the words of a button."""
-    match decision:
-        case "once":
-            return tr("Allow")
-        case "chat":
-            return tr("Allow in this chat")
-        case "always":
-            return tr("Always in this folder")
-        case "refuse":
-            return tr("Refuse")
-
-
-def short_arguments(arguments_json: str) -> str:
-    """Return the values of the arguments on one line. The JSON may be incomplete."""
-    arguments = _decoded(arguments_json)
-    values = [value if isinstance(value, str) else json.dumps(value) for value in arguments.values()]
-    line = " ".join(", ".join(values).split())
-    return line if len(line) <= _MOST_SHORT else f"{line[:_MOST_SHORT]}…"
-
-
-def outcome_text(record: CallRecord) -> str:
-    """Return what came of a call in a few words, with how long it took."""
-    if not record.is_done:
-        return tr("Running…")
-    if record.error:
-        return tr("Failed")
-    lines = record.result.splitlines()
-    is_short = len(lines) == 1 and len(lines[0]) <= _MOST_RESULT
-    text = lines[0] if is_short else tr_n("{0} line", "{0} lines", len(lines))
-    return f"{text}   {_seconds(record.elapsed_s)}"
-
-
-def opened_text(record: CallRecord) -> str:
-    """Return the arguments, each on its line, then the result or the error."""
-    arguments = _decoded(record.call.arguments_json)
-    lines = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in arguments.items()]
-    outcome = record.error or record.result
-    if len(outcome) > _MOST_OPENED:
-        outcome = f"{outcome[:_MOST_OPENED]}…"
-    return "\n".join(lines) + ("\n\n" if lines and outcome else "") + outcome
-
-
-def _seconds(seconds: float) -> str:
-    return show_duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
-
-
-def _decoded(arguments_json: str) -> dict[str, Any]:
-    try:
-        arguments = json.loads(arguments_json or "{}")
-    except (ValueError, RecursionError):
-        return {"": arguments_json}
-    return arguments if isinstance(arguments, dict) else {"": arguments}
+        self._bar.setVisible(is_open and self._edit is not None and bool(obstacle_text(self._edit)))
+        if not is_open or self._record is None:
+            return
+        if self._request is not None:
+            self._body.show_difference(self._request.details)
+        else:
+            self._body.show_record(self._record, is_change=self._changes_files)

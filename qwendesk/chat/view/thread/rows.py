@@ -180,7 +180,7 @@ class RowFactory(QObject):
     def answer(self, row: Row, width: int, height: int) -> AssistantMessage:
         """Return the widget of an answer, `width` pixels wide, with the first `height` pixels drawn."""
         turn = row.turn
-        answer = AssistantMessage(turn.id, self._formulas, self.highlighter, self._budget, self._intents.tool_titles)
+        answer = AssistantMessage(turn.id, self._formulas, self.highlighter, self._budget, self._intents.calls)
         answer.setObjectName(f"thread.message.{turn.id}")
         answer.resize(width, 1)
         answer.try_again.connect(lambda: self.try_again.emit(turn.id))

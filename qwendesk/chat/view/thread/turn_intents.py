@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from qwendesk.chat.view.thread.call_intents import CallIntents
+
 
 class EditDraft(msgspec.Struct, frozen=True):
     """An unfinished edit of a message."""
@@ -63,8 +65,8 @@ class TurnIntents(QObject):
         """Returns True while an answer is generated and nothing can be changed."""
         self.edits: dict[str, EditDraft] = {}
         """Unfinished edits by message id."""
-        self.tool_titles: Mapping[str, str] = {}
-        """What the tools are called, by the names by which the model calls them."""
+        self.calls = CallIntents(self)
+        """The requests for single tool calls."""
         self.branches: Mapping[str, tuple[BranchLink, ...]] = {}
         """The branches made at a message, by message id."""
 

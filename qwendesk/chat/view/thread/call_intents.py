@@ -1,0 +1,36 @@
+"""How tools look in the thread, and the user's requests for single calls, which `CallActions` handles."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.core.tool_context import ToolLook
+
+
+class CallIntents(QObject):
+    """The requests of a whole thread. Rows of calls emit the signals."""
+
+    stop = Signal(str)
+    """The id of a call that runs."""
+    retry = Signal(int, int)
+    """Turn id, and the number of a call in its answer."""
+    undo = Signal(str)
+    redo = Signal(str)
+    """The id of a call that changed a file."""
+    file_opened = Signal(str)
+    """Path of a file to show in its program."""
+    difference = Signal(object)
+    """A CallRow that is to show what has changed in its file since."""
+    edit_shown = Signal(object)
+    """A CallRow that needs to know how its file is now."""
+    edits_changed = Signal()
+    """Files may have changed: rows ask again how theirs are."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.looks: Mapping[str, ToolLook] = {}
+        """The tools by the names by which the model calls them."""
+
+    def look(self, tool: str) -> ToolLook:
+        """Return how a tool looks. One that is not known is shown by its name."""
+        return self.looks.get(tool) or ToolLook(tool)

@@ -1,0 +1,154 @@
+"""What the row of a tool call says: its arguments and outcome in short, and its arguments and result in full."""
+
+import difflib
+import json
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.messages import CallRecord
+from qwendesk.core.tool_context import Decision
+from qwendesk.core.translation import tr, tr_n
+from qwendesk.core.units import show_duration
+
+_MOST_SHORT = 60
+"""Characters of the arguments in the header."""
+_MOST_RESULT = 48
+"""Characters of a result that is shown in the header as it is."""
+MOST_OPENED = 20_000
+"""Characters of a result that is opened."""
+_MOST_COLUMNS, _MOST_LINES = 12, 200
+"""Of a table."""
+
+
+class ResultTable(msgspec.Struct, frozen=True):
+    """A result that is a table."""
+
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    n_more: int = 0
+    """How many lines are left out."""
+
+
+def decision_text(decision: Decision) -> str:
+    """Return the words of a button."""
+    match decision:
+        case "once":
+            return tr("Allow")
+        case "chat":
+            return tr("Allow in this chat")
+        case "always":
+            return tr("Always in this folder")
+        case "refuse":
+            return tr("Refuse")
+
+
+def consent_text(record: CallRecord) -> str:
+    """Return how it came that a call ran, or that it didn't."""
+    match record.consent:
+        case "unasked":
+            return tr("Ran without asking")
+        case "once":
+            return tr("Allowed once")
+        case "chat":
+            return tr("Allowed in this chat")
+        case "always":
+            return tr("Always allowed in this folder")
+        case "refused":
+            return tr("Refused")
+        case "":
+            return tr("Didn't run") if record.error else ""
+
+
+def short_arguments(arguments_json: str) -> str:
+    """Return the values of the arguments on one line. The JSON may be incomplete."""
+    line = " ".join(", ".join(map(as_text, decoded(arguments_json).values())).split())
+    return line if len(line) <= _MOST_SHORT else f"{line[:_MOST_SHORT]}…"
+
+
+def outcome_text(record: CallRecord) -> str:
+    """Return what came of a call in a few words."""
+    if not record.is_done:
+        return tr("Running…") if record.began_s else tr("Preparing…")
+    if record.error:
+        return tr("Refused") if record.consent == "refused" else tr("Failed")
+    lines = record.result.splitlines()
+    is_short = len(lines) == 1 and len(lines[0]) <= _MOST_RESULT
+    return lines[0] if is_short else tr_n("{0} line", "{0} lines", len(lines))
+
+
+def time_text(record: CallRecord) -> str:
+    """Return how long a call took; "" if it did not run to its end."""
+    if not record.is_done or (record.error and not record.elapsed_s):
+        return ""
+    return show_duration(record.elapsed_s) if record.elapsed_s >= 10 else f"{record.elapsed_s:.1f} s"
+
+
+def arguments_text(record: CallRecord) -> str:
+    """Return the arguments, each on its line."""
+    arguments = decoded(record.call.arguments_json)
+    return "\n".join(f"{name}: {as_text(value)}" if name else as_text(value) for name, value in arguments.items())
+
+
+def result_text(record: CallRecord) -> str:
+    """Return the error or the result; only the beginning of a long one."""
+    text = record.error or record.result
+    return text if len(text) <= MOST_OPENED else f"{text[:MOST_OPENED]}…"
+
+
+def change_text(record: CallRecord) -> str:
+    """Return the change that a call asks for as a difference; "" if its arguments are not those of a change."""
+    arguments = decoded(record.call.arguments_json)
+    before, after, name = (arguments.get(key) for key in ("old", "new", "path"))
+    if not (isinstance(before, str) and isinstance(after, str) and isinstance(name, str)):
+        return ""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, n=1, lineterm="")
+    return "\n".join(line for line in lines if not line.startswith("@@"))
+
+
+def table_of(result: str) -> ResultTable | None:
+    """Return a result as a table: a list of JSON objects with the same simple values, or a Markdown table."""
+    return _json_table(result) or _markdown_table(result)
+
+
+def _json_table(result: str) -> ResultTable | None:
+    if not result.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(result)
+    except (ValueError, RecursionError):
+        return None
+    rows = found if isinstance(found, list) else []
+    if not rows or not all(isinstance(row, dict) and row.keys() == rows[0].keys() for row in rows):
+        return None
+    is_simple = all(isinstance(value, str | int | float | bool | None) for row in rows for value in row.values())
+    return _table(tuple(rows[0]), [tuple(map(as_text, row.values())) for row in rows]) if is_simple else None
+
+
+def _markdown_table(result: str) -> ResultTable | None:
+    lines = [line.strip() for line in result.strip().splitlines()]
+    if len(lines) < 3 or not all(line.startswith("|") and line.endswith("|") and len(line) > 1 for line in lines):
+        return None
+    rows = [tuple(cell.strip() for cell in line[1:-1].split("|")) for line in lines]
+    is_ruled = all(cell and set(cell) <= set(":-") for cell in rows[1])
+    same_width = all(len(row) == len(rows[0]) for row in rows)
+    return _table(rows[0], rows[2:]) if is_ruled and same_width else None
+
+
+def _table(columns: tuple[str, ...], lines: list[tuple[str, ...]]) -> ResultTable | None:
+    if not 0 < len(columns) <= _MOST_COLUMNS:
+        return None
+    return ResultTable(columns, tuple(lines[:_MOST_LINES]), max(0, len(lines) - _MOST_LINES))
+
+
+def decoded(arguments_json: str) -> dict[str, Any]:
+    """Return the arguments by name; under "" what is no JSON object."""
+    try:
+        arguments = json.loads(arguments_json or "{}")
+    except (ValueError, RecursionError):
+        return {"": arguments_json}
+    return arguments if isinstance(arguments, dict) else {"": arguments}
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
