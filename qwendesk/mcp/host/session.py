@@ -152,10 +152,10 @@ class HostSession:
             with contextlib.suppress(MCPError):
                 self._send(Offered(await read_offer(client)))
 
-    def _on_end(self, reason: str) -> None:
+    def _on_end(self, reason: EndReason) -> None:
         """The server has ended, or is cut off. Whoever waits for an answer is told by the last event."""
-        self._end_reason = "flood" if reason == "flood" else "closed" if self._is_connected else "not_connected"
-        if self._is_connected or reason == "flood":
+        if reason != "closed" or self._is_connected:
+            self._end_reason = reason
             self._whole.cancel()
 
     def _detail(self, error: BaseException) -> str:

@@ -3,18 +3,21 @@
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 import anyio
 import httpx2
+from anyio.abc import AnyByteReceiveStream
+from anyio.streams.text import TextReceiveStream
+from mcp.client import stdio
 from mcp.client._transport import ReadStream, TransportStreams
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from qwendesk.mcp.host.server_log import ServerLog
-from qwendesk.mcp.host_protocol import MOST_IMAGES_BYTES, HttpLaunch, Launch, StdioLaunch
+from qwendesk.mcp.host_protocol import LINE_LIMIT_BYTES, MOST_IMAGES_BYTES, EndReason, HttpLaunch, Launch, StdioLaunch
 
 _MOST_MESSAGES, _WITHIN_S = 2000, 10.0
 """More messages than this, in this time, are a flood."""
@@ -34,9 +37,11 @@ class LastResponse:
 
 @asynccontextmanager
 async def open_transport(
-    launch: Launch, log: ServerLog, last: LastResponse, on_end: Callable[[str], None]
+    launch: Launch, log: ServerLog, last: LastResponse, on_end: Callable[[EndReason], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Connect. `on_end` is called with "closed" or "flood" when nothing more is read from the server."""
+    """Connect. `on_end` is called with "closed", "flood" or "too_large" when nothing more is read from the server."""
+    # The SDK keeps a line of any length, and copies it with each piece that arrives.
+    stdio.TextReceiveStream = partial(_LimitedText, on_end)  # type: ignore[attr-defined, assignment]
     async with _transport(launch, log, last) as (read, write):
         yield _WatchedStream(read, on_end), write
 
@@ -61,7 +66,7 @@ async def _transport(launch: Launch, log: ServerLog, last: LastResponse) -> Asyn
 
 
 def _stdio(launch: StdioLaunch, log: ServerLog) -> AbstractAsyncContextManager[TransportStreams]:
-    parameters = StdioServerParameters(
+    parameters = stdio.StdioServerParameters(
         command=launch.command,
         args=list(launch.arguments),
         env=launch.environment,
@@ -69,13 +74,30 @@ def _stdio(launch: StdioLaunch, log: ServerLog) -> AbstractAsyncContextManager[T
         # A server may print what is not UTF-8; that must not end the connection.
         encoding_error_handler="replace",
     )
-    return stdio_client(parameters, errlog=log.file)
+    return stdio.stdio_client(parameters, errlog=log.file)
+
+
+class _LimitedText(TextReceiveStream):
+    """The output of a program. It ends when a line gets too long."""
+
+    def __init__(self, on_end: Callable[[EndReason], None], stream: AnyByteReceiveStream, **options: Any) -> None:
+        super().__init__(stream, **options)
+        self._end_line, self._n_in_line = on_end, 0
+
+    async def receive(self) -> str:
+        text = await super().receive()
+        _, newline, rest = text.rpartition("\n")
+        self._n_in_line = len(rest) + (0 if newline else self._n_in_line)
+        if self._n_in_line > LINE_LIMIT_BYTES:
+            self._end_line("too_large")
+            raise anyio.EndOfStream
+        return text
 
 
 class _WatchedStream:
     """Passes messages on and counts them."""
 
-    def __init__(self, inner: ReadStream[SessionMessage | Exception], on_end: Callable[[str], None]) -> None:
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], on_end: Callable[[EndReason], None]) -> None:
         self._inner, self._on_end = inner, on_end
         self._n, self._since_s = 0, time.monotonic()
 

@@ -1,0 +1,179 @@
+"""Real servers: by standard input and output and by HTTP, called, followed, cancelled, ended."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qwendesk.mcp.host_protocol import Progress
+from qwendesk.mcp.secret_values import all_secret_keys
+from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id, server_list_file
+from qwendesk.mcp.service import CallFailed, McpService
+from tests.mcp.servers import ROOT, added, call, friendly, http_server, no_progress, phase, tool_of, until, until_text
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_tools_of_a_program_are_listed_and_called(service: McpService) -> None:
+    server = await added(service, friendly())
+
+    assert server.offer.server == "friendly 1.2"
+    assert tool_of(service, "add").name == "friendly__add"
+    assert tool_of(service, "add").title == "Friendly: add"
+    assert tool_of(service, "add").parameters["required"] == ["a", "b"]
+    assert await call(service, "add", a=2, b=40) == "42"
+
+
+async def test_tools_of_an_address_are_listed_and_called(service: McpService) -> None:
+    with http_server() as address:
+        config = ServerConfig(new_id(), "Web", address=address, headers=("X-Key",))
+        await added(service, NewServer(config, {"X-Key": "secret"}))
+
+        assert await call(service, "add", a=2, b=40) == "42"
+        assert await call(service, "header", name="x-key") == "secret"
+        assert not tool_of(service, "add").runs_program
+
+
+async def test_program_gets_its_folder_and_its_variables_and_none_of_ours(
+    service: McpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "ours")
+    server = friendly(folder=str(tmp_path))
+    config = msgspec.structs.replace(server.config, environment=("PYTHONPATH", "KEY"))
+    await added(service, NewServer(config, {**server.secrets, "KEY": "its"}))
+
+    assert await call(service, "folder") == str(tmp_path)
+    assert await call(service, "variable", name="KEY") == "its"
+    assert await call(service, "variable", name="HF_TOKEN") == "(none)"
+
+
+async def test_pictures_come_as_bytes_beside_the_text(service: McpService) -> None:
+    await added(service, friendly())
+
+    answer = await service.call(tool_of(service, "picture"), {}, no_progress)
+
+    assert answer.text == "A red square.\n\n(picture 1)"
+    assert [image.data[:4] for image in answer.images] == [b"\x89PNG"]
+
+
+async def test_failure_of_a_tool_is_its_answer(service: McpService) -> None:
+    await added(service, friendly())
+
+    answer = await service.call(tool_of(service, "fail"), {}, no_progress)
+
+    assert answer.is_error
+    assert "The printer is on fire." in answer.text
+
+
+async def test_progress_is_told(service: McpService) -> None:
+    await added(service, friendly())
+    seen: list[Progress] = []
+
+    assert (await service.call(tool_of(service, "slow"), {"steps": 3}, seen.append)).text == "done"
+    assert [(each.fraction, each.message) for each in seen] == [(1 / 3, "step 1"), (2 / 3, "step 2"), (1, "step 3")]
+
+
+async def test_cancelled_call_is_cancelled_in_the_server(service: McpService, tmp_path: Path) -> None:
+    await added(service, friendly())
+    note = tmp_path / "note"
+    task = asyncio.ensure_future(call(service, "wait", path=str(note)))
+    await until_text(note, "begun")
+
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    await until_text(note, "cancelled")
+    assert await call(service, "add", a=1, b=1) == "2"
+
+
+@pytest.mark.parametrize("tool", ["ask_user", "ask_model"])
+async def test_what_a_server_asks_of_us_is_refused_without_a_wait(service: McpService, tool: str) -> None:
+    await added(service, friendly())
+
+    answer = await service.call(tool_of(service, tool), {}, no_progress)
+
+    assert answer.is_error
+    assert "support" in answer.text.lower()
+
+
+async def test_changed_list_of_tools_is_followed(service: McpService) -> None:
+    await added(service, friendly())
+
+    await call(service, "grow")
+    await until(service, lambda: any(tool.original == "grown" for tool in service.state.value.tools))
+
+    assert await call(service, "grown") == "new"
+
+
+async def test_resources_are_listed_and_read(service: McpService) -> None:
+    await added(service, friendly())
+
+    assert await call(service, "resources") == "notes://today - today - What to do."
+    assert await call(service, "resources", uri="notes://today") == "notes://today:\nWater the plants."
+    with pytest.raises(CallFailed, match="refused"):
+        await call(service, "resources", uri="notes://never")
+
+
+async def test_servers_are_saved_without_their_secrets_and_start_when_needed() -> None:
+    first = McpService()
+    server = await added(first, friendly())
+    await first.close()
+    saved = server_list_file().path.read_text()
+    assert "PYTHONPATH" in saved
+    assert str(ROOT) not in saved
+    assert all_secret_keys() == (f"mcp/{server.id}/PYTHONPATH",)
+
+    later = McpService()
+    assert phase(later, server.id) == "stopped"
+    assert tool_of(later, "add").name == "friendly__add"
+    assert await call(later, "add", a=1, b=2) == "3"
+    assert phase(later, server.id) == "running"
+    await later.remove(server.id)
+    assert later.state.value.servers == ()
+    await later.close()
+    assert all_secret_keys() == ()
+    tokens = server_list_file().path.with_name("tokens.json")
+    assert json.loads(tokens.read_text()) == {}
+
+
+async def test_server_and_single_tools_are_switched_off(service: McpService) -> None:
+    server = await added(service, friendly())
+    tool = tool_of(service, "add")
+
+    await service.set_tool(server.id, "add", on=False)
+    assert "add" not in [each.original for each in service.state.value.tools]
+    with pytest.raises(CallFailed, match="not run"):
+        await service.call(tool, {"a": 1, "b": 2}, no_progress)
+    await service.set_tool(server.id, "add", on=True)
+    assert tool_of(service, "add") == tool
+
+    await service.set_on(server.id, on=False)
+    assert service.state.value.tools == ()
+    assert phase(service, server.id) == "stopped"
+
+
+async def test_offline_reaches_this_pc_alone() -> None:
+    service = McpService(is_offline=lambda: True)
+    await added(service, NewServer(ServerConfig(new_id(), "Far", address="http://192.0.2.1/mcp")))
+    assert "offline" in service.state.value.servers[0].problem
+    with http_server() as address:
+        near = await added(service, NewServer(ServerConfig(new_id(), "Near", address=address)))
+        assert phase(service, near.id) == "running"
+        await service.close()
+
+
+async def test_changed_settings_keep_the_secrets_that_are_not_typed_again(service: McpService) -> None:
+    server = await added(service, friendly())
+    config = msgspec.structs.replace(server, name="Other", environment=("PYTHONPATH", "KEY"))
+
+    await service.change(NewServer(config, {"KEY": "new"}))
+    await until(service, lambda: phase(service, server.id) == "running")
+
+    assert tool_of(service, "variable").name == "other__variable"
+    assert await call(service, "variable", name="KEY") == "new"
+    without = msgspec.structs.replace(config, environment=("PYTHONPATH",))
+    await service.change(NewServer(without))
+    assert await service.secrets(server.id) == {"PYTHONPATH": await call(service, "variable", name="PYTHONPATH")}
+    assert all_secret_keys() == (f"mcp/{server.id}/PYTHONPATH",)
