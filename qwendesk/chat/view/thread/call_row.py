@@ -108,8 +108,9 @@ class CallRow(QFrame):
             self._ask_for_status()
 
     def show_edit(self, status: EditStatus) -> None:
-        """Show how the file is now that the call has changed."""
-        self._edit = status
+        """Show how the file is now that the call has changed. A call that failed may have changed none."""
+        failed = self._record is not None and bool(self._record.error)
+        self._edit = None if failed and status.state == "forgotten" else status
         self._bar.show_status(status)
         self._show_outcome()
         self._arrange()
