@@ -24,7 +24,7 @@ class Rule:
     """All of ours but the worker: the places that put the parts together."""
 
 
-FEATURES = ("chat", "models", "engines", "meters", "bench", "settings", "games", "toolbox", "mcp", "help")
+FEATURES = ("chat", "models", "engines", "meters", "bench", "settings", "games", "toolbox", "mcp", "remote", "help")
 _LIBRARIES = ("core", "decoding", "engine", "hub", "hardware", "store")
 _VALUES = ("engine.state", "engine.protocol", "hub", "hardware")
 

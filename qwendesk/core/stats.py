@@ -16,6 +16,8 @@ class AnswerStats(msgspec.Struct, frozen=True):
     """Prompt tokens that were taken from the prompt cache."""
     reread_tokens: int = 0
     """Prompt tokens that were processed."""
+    is_reuse_known: bool = True
+    """Whether the two numbers before are known. A server may not report them."""
     image_tokens: int = 0
     reasoning_tokens: int = 0
     answer_tokens: int = 0

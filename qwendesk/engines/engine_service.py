@@ -14,7 +14,8 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.observed import Observed
-from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
@@ -293,6 +294,8 @@ class EngineService:
 
     async def _try_load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
         self._decided = None
+        if is_served(options.model):  # the server has decided
+            return await self._client.load(decided_options(options))
         devices = await self._client.probe()
         if isinstance(devices, EngineExit):
             return classify_load(devices, options)
@@ -336,6 +339,8 @@ class EngineService:
     async def _search_retry(self, failed: EngineState) -> None:
         """Set `retry` to what may be tried after a failed load."""
         if failed.failure is None or failed.requested is None or failed.failure.kind == "cancelled":
+            return
+        if is_served(failed.requested.model):
             return
         if failed.failure.kind == "engine_crashed" and self._decided is None:
             return  # the engine crashed before it opened the model, so no option helps

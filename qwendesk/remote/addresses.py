@@ -1,0 +1,85 @@
+"""Addresses of servers: how users write them, and which of them stay within the house."""
+
+import ipaddress
+from typing import Final
+from urllib.parse import urlsplit
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.translation import tr
+
+_LOCAL_SUFFIXES: Final = (".local", ".lan", ".home", ".home.arpa", ".internal")
+_API_SUFFIXES: Final = ("/v1/chat/completions", "/v1/models", "/v1")
+_LONGEST: Final = 300
+
+
+def read_address(text: str) -> str:
+    """Return the address that a user typed or pasted, such as "192.168.1.5:8080" or "http://pc:1234/v1/".
+
+    Without a scheme it is http in the house and https elsewhere. Raises BadRequest.
+    """
+    typed = text.strip()
+    if "://" not in typed:
+        host = _host_of(f"http://{typed}")
+        typed = f"{'http' if is_private(host) else 'https'}://{typed}"
+    try:
+        parts = urlsplit(typed)
+        port = parts.port
+    except ValueError as error:
+        raise _bad_address(text) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or len(typed) > _LONGEST or not typed.isprintable():
+        raise _bad_address(text)
+    if any(character.isspace() for character in typed) or parts.username or parts.password:
+        raise _bad_address(text)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    path = parts.path.rstrip("/")
+    ending = next((suffix for suffix in _API_SUFFIXES if path.endswith(suffix)), "")
+    path = path.removesuffix(ending)
+    return f"{parts.scheme}://{host}{f':{port}' if port is not None else ''}{path}"
+
+
+def is_private(host: str) -> bool:
+    """Return whether a host is this PC or one of the same private network, as far as its name says."""
+    name = host.strip("[]").lower().rstrip(".")
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name == "localhost" or "." not in name or name.endswith(_LOCAL_SUFFIXES)
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
+def is_private_address(address: str) -> bool:
+    return is_private(_host_of(address))
+
+
+def is_this_pc(address: str) -> bool:
+    host = _host_of(address)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def address_warning(address: str) -> str:
+    """Return what to say before messages are sent to an address; "" if nothing."""
+    if address.startswith("https://") or is_this_pc(address):
+        return ""
+    if is_private_address(address):
+        return tr("Not encrypted: others in your network could read along.")
+    return tr("Not encrypted: anyone on the way to this server can read your chats and its key. Use https instead.")
+
+
+def _host_of(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _bad_address(text: str) -> BadRequest:
+    return BadRequest(
+        tr("Not an address"),
+        tr(
+            '"{0}" is not the address of a server. Write it like http://192.168.1.5:8080, without a user name.',
+            text.strip()[:80],
+        ),
+    )

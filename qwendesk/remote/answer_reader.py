@@ -1,0 +1,197 @@
+"""Makes the items of an answer from the chunks of a server: text, reasoning, calls, statistics, and why it ended."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from qwendesk.core.messages import ToolCall
+from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.core.translation import mark, tr
+from qwendesk.engine.contract import AnswerItem
+from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
+from qwendesk.remote.chunks import CallPiece, Choice, Chunk, Timings, Usage
+from qwendesk.remote.think_splitter import ThinkSplitter
+
+NOT_SEPARATED = mark(
+    "The server doesn't separate thinking from the answer. Start it with a reasoning parser, for vLLM and SGLang: "
+    "--reasoning-parser qwen3."
+)
+_MAX_TOKENS = ("length", "max_tokens")
+
+
+class AnswerReader:
+    """Reads one answer. `clock` returns monotonic seconds; the time before the first text counts from the start."""
+
+    def __init__(
+        self, clock: Callable[[], float], *, n_ctx: int = 0, starts_open: bool = False, may_call: bool = True
+    ) -> None:
+        """With `starts_open`, text before </think> is reasoning even without <think>. Without `may_call`, calls are
+        left out.
+        """
+        self._clock, self._n_ctx, self._may_call = clock, n_ctx, may_call
+        self._splitter: ThinkSplitter | None = ThinkSplitter(starts_open=starts_open)
+        """None once the server has sent reasoning apart."""
+        self._started_at = clock()
+        self._first_at = self._last_at = 0.0
+        self._n_pieces = {"reasoning": 0, "answer": 0}
+        """Pieces of each kind; a piece is a token, more or less."""
+        self._calls: list[_Call] = []
+        self._usage: Usage | None = None
+        self._timings: Timings | None = None
+        self._finish_reason = ""
+        self.answer_id = ""
+        """What the server calls this answer; "" before the first chunk."""
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the server has said why the answer ended."""
+        return bool(self._finish_reason)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any text or call has arrived."""
+        return self._first_at > 0
+
+    @property
+    def is_unseparated(self) -> bool:
+        """Whether the text had a </think> although its reasoning was taken for the answer."""
+        return self._splitter is not None and self._splitter.has_stray_close
+
+    def read(self, chunk: Chunk) -> Iterator[AnswerItem]:
+        """Yield the items of a chunk. Its `error` is left to the caller."""
+        self.answer_id = self.answer_id or chunk.id
+        self._usage = chunk.usage or self._usage
+        self._timings = chunk.timings or self._timings
+        progress = chunk.prompt_progress
+        if progress is not None and progress.total:
+            yield PromptProgress(id=0, done=progress.processed, total=progress.total, reused=progress.cache)
+        for choice in chunk.choices[:1]:
+            yield from self._read_choice(choice)
+
+    def flush(self) -> Iterator[AnswerItem]:
+        """Yield the text that was held back because it may have been the beginning of a tag."""
+        for kind, text in self._splitter.end() if self._splitter is not None else ():
+            yield self._delta(kind, text)
+
+    def finish(self, stop_reason: StopReason | None = None) -> Iterator[AnswerItem]:
+        """Yield what is left at the end, and Finished. `stop_reason` replaces what the server said."""
+        yield from self.flush()
+        was_cut = stop_reason is not None or self._finish_reason in _MAX_TOKENS
+        for number, call in enumerate(self._calls):
+            checked = None if was_cut else call.checked()
+            text = f"{call.name} {call.arguments}"
+            yield Called(id=0, index=number, call=checked, text=text, is_finished=not was_cut)
+        yield Finished(id=0, stop_reason=stop_reason or self._stop_reason(), stats=self.stats())
+
+    def stats(self) -> AnswerStats:
+        """Return the statistics so far, with what the server reported and what was seen here."""
+        usage, timings = self._usage or Usage(), self._timings
+        prompt, written = usage.prompt_tokens, usage.completion_tokens
+        n_pieces = sum(self._n_pieces.values())
+        details = usage.prompt_tokens_details
+        cached = details.cached_tokens if details is not None else None
+        if timings is not None:
+            cached = timings.cache_n
+            prompt, written = prompt or timings.cache_n + timings.prompt_n, written or timings.predicted_n
+        written = written or n_pieces
+        reasoning = self._reasoning_tokens(written)
+        ttft_s = max(0.0, self._first_at - self._started_at) if self._first_at else 0.0
+        return AnswerStats(
+            prompt_tokens=prompt,
+            reused_tokens=cached or 0,
+            reread_tokens=max(0, prompt - (cached or 0)),
+            is_reuse_known=cached is not None,
+            reasoning_tokens=reasoning,
+            answer_tokens=max(0, written - reasoning),
+            ttft_s=ttft_s,
+            prefill_s=timings.prompt_ms / 1000 if timings is not None else ttft_s,
+            decode_s=timings.predicted_ms / 1000 if timings is not None else max(0.0, self._last_at - self._first_at),
+            drafted_tokens=timings.draft_n if timings is not None else 0,
+            accepted_tokens=timings.draft_n_accepted if timings is not None else 0,
+            cache_note=tr(NOT_SEPARATED) if self.is_unseparated else "",
+        )
+
+    def _read_choice(self, choice: Choice) -> Iterator[AnswerItem]:
+        delta = choice.delta
+        reasoning = delta.reasoning_content or delta.reasoning
+        if reasoning:
+            self._splitter = None
+            yield self._delta("reasoning", reasoning)
+        if delta.content and self._splitter is not None:
+            for kind, text in self._splitter.feed(delta.content):
+                yield self._delta(kind, text)
+        elif delta.content:
+            yield self._delta("answer", delta.content)
+        for piece in delta.tool_calls or () if self._may_call else ():
+            yield from self._read_call(piece)
+        self._finish_reason = choice.finish_reason or self._finish_reason
+
+    def _read_call(self, piece: CallPiece) -> Iterator[AnswerItem]:
+        """Add a piece to its call. A new id with a name begins a new call, because some servers number all as 0."""
+        name = piece.function.name or ""
+        open_call = next((call for call in reversed(self._calls) if call.index == piece.index), None)
+        if piece.index is None and not piece.id and self._calls:
+            open_call = self._calls[-1]
+        if open_call is None or (name and piece.id and open_call.id and piece.id != open_call.id):
+            open_call = _Call(piece.index, piece.id or "", name)
+            self._calls.append(open_call)
+        elif name and not open_call.name:
+            open_call.name = name
+        number = self._calls.index(open_call)
+        arguments = _arguments_text(piece.function.arguments)
+        open_call.arguments += arguments
+        self._tick("answer")
+        is_first = not open_call.is_shown
+        open_call.is_shown = True
+        yield CallDelta(
+            id=0, index=number, name=name if is_first else "", arguments=arguments, tokens=self._n_pieces["answer"]
+        )
+
+    def _delta(self, kind: Any, text: str) -> Delta:
+        self._tick(kind)
+        return Delta(id=0, kind=kind, text=text, tokens=self._n_pieces[kind])
+
+    def _tick(self, kind: str) -> None:
+        now = self._clock()
+        self._first_at = self._first_at or now
+        self._last_at = now
+        self._n_pieces[kind] += 1
+
+    def _reasoning_tokens(self, written: int) -> int:
+        """Return how many of the tokens were reasoning: as reported, or by the share of pieces."""
+        details = self._usage.completion_tokens_details if self._usage is not None else None
+        if details is not None and details.reasoning_tokens:
+            return min(details.reasoning_tokens, written)
+        n_pieces = sum(self._n_pieces.values())
+        return round(written * self._n_pieces["reasoning"] / n_pieces) if n_pieces else 0
+
+    def _stop_reason(self) -> StopReason:
+        if self._finish_reason in _MAX_TOKENS:
+            is_full = self._n_ctx and self.stats().total_tokens >= self._n_ctx - 1
+            return "context_full" if is_full else "max_tokens"
+        return "tool_calls" if self._calls else "eos"
+
+
+class _Call:
+    """A call while its pieces arrive."""
+
+    def __init__(self, index: int | None, call_id: str, name: str) -> None:
+        self.index, self.id, self.name = index, call_id, name
+        self.arguments = ""
+        self.is_shown = False
+
+    def checked(self) -> ToolCall | None:
+        """Return the call; None if it has no name or its arguments aren't a JSON object."""
+        text = self.arguments.strip() or "{}"
+        try:
+            is_object = isinstance(msgspec.json.decode(text), dict)
+        except msgspec.DecodeError:
+            return None
+        return ToolCall(self.name, text) if is_object and self.name else None
+
+
+def _arguments_text(arguments: str | dict[str, Any] | None) -> str:
+    if isinstance(arguments, dict):
+        return msgspec.json.encode(arguments).decode()
+    return arguments or ""

@@ -1,0 +1,144 @@
+"""HTTP to one server: its key, its certificate, limits on every answer, and errors in words."""
+
+import asyncio
+import hashlib
+import socket
+import ssl
+from typing import Any, Final
+
+import httpx2
+import msgspec
+
+from qwendesk.core.translation import tr
+from qwendesk.remote.addresses import is_private_address
+from qwendesk.remote.errors import ServerError, not_understood, status_error, transport_error
+from qwendesk.remote.servers import Server
+
+MOST_ANSWER_BYTES: Final = 8 * 1024**2
+"""Limit of an answer that isn't streamed. The list of a thousand models is far below 1 MiB."""
+MOST_EVENT_BYTES: Final = 4 * 1024**2
+"""Limit of one event of a stream."""
+_CONNECT_S, _ASK_S, _WRITE_S = 5.0, 15.0, 60.0
+
+
+def _keepalive() -> list[tuple[int, int, int]]:
+    """Return socket options that find a dead connection in about a minute: a long prompt may send nothing for hours."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    return options
+
+
+class Connection:
+    """Asks one server. Redirects aren't followed, because a request holds the user's chat and the server's key."""
+
+    def __init__(self, server: Server, key: str = "", *, ask_s: float = _ASK_S) -> None:
+        self.server = server
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # A proxy is for the internet: it can't reach the house.
+        uses_proxy = not is_private_address(server.address)
+        transport = None
+        if not uses_proxy:
+            transport = httpx2.AsyncHTTPTransport(verify=_verify(server), trust_env=False, socket_options=_keepalive())
+        self._client = httpx2.AsyncClient(
+            base_url=f"{server.address}/",
+            headers=headers,
+            timeout=httpx2.Timeout(ask_s, connect=min(_CONNECT_S, ask_s)),
+            trust_env=uses_proxy,
+            transport=transport,
+            verify=_verify(server),
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def get(self, path: str) -> Any:
+        """Return the JSON at a path below the address. Raises ServerError."""
+        return await self._ask("GET", path, None)
+
+    async def post(self, path: str, body: Any) -> Any:
+        """Return the JSON that answers `body`. Raises ServerError."""
+        return await self._ask("POST", path, body)
+
+    async def find(self, path: str, body: Any = None) -> dict[str, Any] | None:
+        """Return the JSON object at a path; None if the server has none there. Raises ServerError if none answers."""
+        try:
+            found = await self._ask("GET" if body is None else "POST", path, body)
+        except ServerRefused:
+            return None
+        return found if isinstance(found, dict) else None
+
+    def stream(self, path: str, body: Any) -> Any:
+        """Return the context manager of a streamed answer. It raises httpx2's errors."""
+        # An answer may take long to begin, so reading has no limit: the user stops it, or the connection dies.
+        timeout = httpx2.Timeout(None, connect=_CONNECT_S, write=_WRITE_S)
+        content = msgspec.json.encode(body)
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        return self._client.stream("POST", path.lstrip("/"), content=content, headers=headers, timeout=timeout)
+
+    async def _ask(self, method: str, path: str, body: Any) -> Any:
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        title = self.server.title
+        try:
+            async with self._client.stream(method, path.lstrip("/"), content=content, headers=headers) as answer:
+                data = await read_limited(answer)
+        except httpx2.RequestError as error:
+            raise transport_error(title, error) from error
+        if data is None:
+            raise not_understood(title)
+        if not answer.is_success:
+            refused = status_error(title, answer.status_code, data, retry_after=answer.headers.get("Retry-After", ""))
+            raise ServerRefused(refused.title, refused.sentence, answer.status_code)
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            unclear = not_understood(title)
+            raise ServerRefused(unclear.title, unclear.sentence, answer.status_code) from error
+
+
+class ServerRefused(ServerError):
+    """A server that answers, but not to this request."""
+
+    def __init__(self, title: str, sentence: str, status: int) -> None:
+        super().__init__(title, sentence)
+        self.status = status
+
+
+async def read_limited(answer: httpx2.Response) -> bytes | None:
+    """Return the content of an answer; None if it is too large."""
+    content = bytearray()
+    async for piece in answer.aiter_bytes():
+        content += piece
+        if len(content) > MOST_ANSWER_BYTES:
+            return None
+    return bytes(content)
+
+
+def _verify(server: Server) -> ssl.SSLContext | bool:
+    """Return how certificates are checked: by the system's authorities, or by the one certificate that is trusted."""
+    if not server.certificate:
+        return True
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # The user compared this very certificate, so the name in it doesn't matter. Nothing else is trusted.
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=server.certificate)
+    return context
+
+
+async def fetch_certificate(address: str) -> str:
+    """Return the certificate of an https address in PEM, without trusting it. Raises ServerError."""
+    url = httpx2.URL(address)
+    try:
+        async with asyncio.timeout(_ASK_S):
+            return await asyncio.to_thread(ssl.get_server_certificate, (url.host, url.port or 443), timeout=_CONNECT_S)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ServerError(tr("No certificate"), tr("{0} sent no certificate. Check its address.", address)) from error
+
+
+def fingerprint(certificate: str) -> str:
+    """Return the SHA-256 of a certificate as pairs of hex digits, as servers and browsers show it."""
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest().upper()
+    return ":".join(digest[index : index + 2] for index in range(0, len(digest), 2))

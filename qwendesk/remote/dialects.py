@@ -1,0 +1,68 @@
+"""What each kind of server understands beyond OpenAI's chat completions, from their documentation.
+
+Sources: llama.cpp tools/server/README.md and server-common.cpp (b11312), docs.vllm.ai "OpenAI-Compatible Server",
+docs.sglang.ai "OpenAI APIs", docs.ollama.com "OpenAI compatibility", lmstudio.ai/docs/developer/openai-compat, and for
+LM Studio's and Ollama's reasoning_effort their issue trackers (lmstudio-bug-tracker#2057, ollama#14820).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
+
+import msgspec
+
+ServerKind = Literal["llama-server", "lmstudio", "ollama", "vllm", "sglang", "qwendesk", "other"]
+
+_LLAMA_SAMPLING: Final = MappingProxyType(
+    {
+        "top_k": "top_k",
+        "min_p": "min_p",
+        "typical_p": "typical_p",
+        "repeat_penalty": "repeat_penalty",
+        "penalty_last_n": "repeat_last_n",
+        "dry_multiplier": "dry_multiplier",
+        "dry_base": "dry_base",
+        "dry_allowed_length": "dry_allowed_length",
+        "dry_penalty_last_n": "dry_penalty_last_n",
+        "xtc_probability": "xtc_probability",
+        "xtc_threshold": "xtc_threshold",
+        "grammar": "grammar",
+    }
+)
+_VLLM_SAMPLING: Final = MappingProxyType({"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"})
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """What one kind of server understands."""
+
+    title: str
+    """The program's name."""
+    sampling: Mapping[str, str] = _NONE
+    """Keys of a request by the name of the generation option, beyond those of OpenAI's API."""
+    thinking: Literal["template", "effort", ""] = ""
+    """How thinking is switched: a variable of the chat template, OpenAI's reasoning_effort, or no known way."""
+    reasoning_key: str = "reasoning_content"
+    """The field of earlier messages that holds their reasoning."""
+    extras: tuple[Literal["progress", "answer_now", "budget"], ...] = ()
+    """llama-server's extensions: progress of the prompt, ending the thinking, and limiting it."""
+    continues: Literal["flag", "last_message", ""] = ""
+    """How a partial answer is continued: a flag of the request, whenever the last message is the assistant's, or not
+    at all."""
+
+
+DIALECTS: Final[Mapping[ServerKind, Dialect]] = MappingProxyType(
+    {
+        "llama-server": Dialect(
+            "llama-server", _LLAMA_SAMPLING, "template", extras=("progress", "answer_now", "budget"),
+            continues="last_message",
+        ),
+        "qwendesk": Dialect("QwenDesk", _LLAMA_SAMPLING, "template"),
+        "vllm": Dialect("vLLM", _VLLM_SAMPLING, "template", "reasoning", continues="flag"),
+        "sglang": Dialect("SGLang", _VLLM_SAMPLING, "template", continues="flag"),
+        "lmstudio": Dialect("LM Studio", MappingProxyType({"top_k": "top_k", "repeat_penalty": "repeat_penalty"}),
+                            "effort"),
+        "ollama": Dialect("Ollama", thinking="effort", reasoning_key="reasoning"),
+        "other": Dialect("OpenAI-compatible server"),
+    }
+)  # fmt: skip

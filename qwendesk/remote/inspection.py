@@ -1,0 +1,270 @@
+"""Finds out what a server is, which models it has, and what a model on it can do."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from qwendesk.core.translation import mark, tr
+from qwendesk.engine.protocol import TemplateAbilities
+from qwendesk.remote.connection import Connection
+from qwendesk.remote.dialects import ServerKind
+from qwendesk.remote.errors import ServerError, not_understood
+from qwendesk.remote.model_probe import Render, probe_template
+
+_QWEN: Final = re.compile(r"qwen-?3\.([5-9])", re.IGNORECASE)
+_EXPERTS: Final = re.compile(r"-a\d+b", re.IGNORECASE)
+_LOOKS_AT_PICTURES: Final = re.compile(r"qwen-?3\.[5-9]|[-_]vl\b|qwen-?vl", re.IGNORECASE)
+_NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+_UNSWITCHABLE: Final = mark("The server has no switch for this model's thinking that QwenDesk knows.")
+
+
+class ModelOnServer(msgspec.Struct, frozen=True, kw_only=True):
+    """A model of a server. What the server doesn't say is None, 0 or empty."""
+
+    name: str
+    n_ctx: int = 0
+    """The context that the server gives it, in tokens."""
+    n_ctx_train: int = 0
+    n_params: int = 0
+    weights_bytes: int = 0
+    architecture: str = ""
+    can_see: bool | None = None
+    template: TemplateAbilities = TemplateAbilities(
+        source="model", enable_thinking=False, preserve_thinking=False, tools=True, call_dialect="json"
+    )
+    is_loaded: bool = True
+    is_chat: bool = True
+    """False for models that only embed."""
+
+
+async def find_kind(connection: Connection) -> ServerKind:
+    """Return what answers at the address. Raises ServerError if nothing does, or if it refuses the key."""
+    props = await connection.find("/props")
+    if props is not None and "qwendesk" in str(props.get("build_info", "")).lower():
+        return "qwendesk"
+    if props is not None and "default_generation_settings" in props:
+        return "llama-server"
+    lm_studio = await connection.find("/api/v1/models") or {}
+    if any("key" in each for each in _dicts(lm_studio.get("models"))):
+        return "lmstudio"
+    lm_studio = await connection.find("/api/v0/models") or {}
+    if any("max_context_length" in each for each in _dicts(lm_studio.get("data"))):
+        return "lmstudio"
+    ollama = await connection.find("/api/version") or {}
+    if isinstance(ollama.get("version"), str):
+        return "ollama"
+    sglang = await connection.find("/get_server_info") or await connection.find("/server_info") or {}
+    if "model_path" in sglang:
+        return "sglang"
+    vllm = await connection.find("/version") or {}
+    if isinstance(vllm.get("version"), str):
+        return "vllm"
+    return "other"
+
+
+async def list_models(connection: Connection, kind: ServerKind) -> tuple[ModelOnServer, ...]:
+    """Return the models that can chat. Raises ServerError."""
+    if kind == "lmstudio":
+        native = await _lm_studio_models(connection)
+        if native:
+            return tuple(each for each in native if each.is_chat)
+    listed = await connection.get("/v1/models")
+    rows = _dicts(listed.get("data")) if isinstance(listed, dict) else []
+    if not rows and not (isinstance(listed, dict) and "data" in listed):
+        raise not_understood(connection.server.title)
+    return tuple(_listed(row) for row in rows if isinstance(row.get("id"), str) and row["id"])
+
+
+async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> ModelOnServer:
+    """Return what can be found out about one model. Raises ServerError, also if there is no such model."""
+    models = await list_models(connection, kind)
+    model = next((each for each in models if each.name == name), None)
+    if model is None and kind == "ollama":
+        model = next((each for each in models if each.name == f"{name}:latest"), None)
+    if model is None:
+        known = ", ".join(each.name for each in models[:8]) or tr("none")
+        raise ServerError(
+            tr("Model not found"),
+            tr("{0} has no model “{1}”. Its models: {2}.", connection.server.title, name, known),
+        )
+    if kind in ("llama-server", "qwendesk"):
+        return await _inspect_by_props(connection, model)
+    if kind == "vllm":
+        return await _inspect_vllm(connection, model)
+    if kind == "ollama":
+        return await _inspect_ollama(connection, model)
+    if kind == "sglang":
+        return await _inspect_sglang(connection, model)
+    return model
+
+
+def architecture_of(name: str) -> str:
+    """Return the architecture that a name says, as in a GGUF header; "" if it isn't Qwen3.5 or newer."""
+    if not _QWEN.search(name):
+        return ""
+    return "qwen35moe" if _EXPERTS.search(name) else "qwen35"
+
+
+def _listed(row: Mapping[str, Any]) -> ModelOnServer:
+    """Return a model of /v1/models: vLLM adds its context, llama-server what the file says."""
+    meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
+    assert isinstance(meta, dict)
+    name = str(row["id"])
+    return ModelOnServer(
+        name=name,
+        n_ctx=_number(row.get("max_model_len")) or _number(meta.get("n_ctx")),
+        n_ctx_train=_number(meta.get("n_ctx_train")),
+        n_params=_number(meta.get("n_params")),
+        weights_bytes=_number(meta.get("size")),
+        architecture=architecture_of(name),
+        template=_template(thinking=False, tools=True, note=tr(_UNSWITCHABLE)),
+    )
+
+
+async def _inspect_by_props(connection: Connection, model: ModelOnServer) -> ModelOnServer:
+    props = await connection.find("/props") or {}
+    settings, modalities = props.get("default_generation_settings"), props.get("modalities")
+    caps = props.get("chat_template_caps")
+    source = str(props.get("chat_template", ""))
+    tools = (
+        bool(caps.get("supports_tools")) if isinstance(caps, dict) and "supports_tools" in caps else "tool" in source
+    )
+
+    async def render(messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]) -> Any:
+        body = {"messages": [*messages], "chat_template_kwargs": {**variables}}
+        return (await connection.find("/apply-template", body) or {}).get("prompt")
+
+    names = f"{model.name} {props.get('model_path', '')}"
+    return msgspec.structs.replace(
+        model,
+        n_ctx=_number(settings.get("n_ctx")) if isinstance(settings, dict) else model.n_ctx,
+        can_see=bool(modalities.get("vision")) if isinstance(modalities, dict) else None,
+        architecture=architecture_of(names) or ("qwen35" if "qwendesk-demo" in names.lower() else ""),
+        template=await _probed(render, tools=tools),
+    )
+
+
+async def _inspect_vllm(connection: Connection, model: ModelOnServer) -> ModelOnServer:
+    async def render(messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]) -> Any:
+        body = {"model": model.name, "messages": [*messages], "chat_template_kwargs": {**variables}}
+        return (await connection.find("/tokenize", body) or {}).get("tokens")
+
+    template = await _probed(render, tools=True)
+    return msgspec.structs.replace(model, can_see=_may_see(model.name), template=template)
+
+
+async def _inspect_ollama(connection: Connection, model: ModelOnServer) -> ModelOnServer:
+    shown = await connection.find("/api/show", {"model": model.name}) or {}
+    facts = shown.get("model_info") if isinstance(shown.get("model_info"), dict) else {}
+    assert isinstance(facts, dict)
+    abilities = shown.get("capabilities")
+    knows = isinstance(abilities, list)
+    can = set(map(str, abilities)) if isinstance(abilities, list) else set()
+    architecture = str(facts.get("general.architecture", ""))
+    running = await connection.find("/api/ps") or {}
+    current = next((each for each in _dicts(running.get("models")) if each.get("model") == model.name), {})
+    chosen = _NUM_CTX.search(str(shown.get("parameters", "")))
+    return msgspec.structs.replace(
+        model,
+        n_ctx=_number(current.get("context_length")) or (int(chosen[1]) if chosen else 0),
+        n_ctx_train=_number(facts.get(f"{architecture}.context_length")),
+        n_params=_number(facts.get("general.parameter_count")),
+        architecture=architecture or model.architecture,
+        can_see="vision" in can if knows else None,
+        is_loaded=bool(current),
+        template=_template(
+            thinking="thinking" in can, tools="tools" in can or not knows, note=tr("Ollama says that it can't think.")
+        ),
+    )
+
+
+async def _inspect_sglang(connection: Connection, model: ModelOnServer) -> ModelOnServer:
+    facts = await connection.find("/get_server_info") or await connection.find("/server_info") or {}
+    return msgspec.structs.replace(
+        model,
+        n_ctx=_number(facts.get("context_length")) or model.n_ctx,
+        can_see=_may_see(model.name),
+        template=_template(
+            thinking=bool(model.architecture) or bool(facts.get("reasoning_parser")),
+            tools=bool(facts.get("tool_call_parser")) or "tool_call_parser" not in facts,
+            note=tr(_UNSWITCHABLE),
+        ),
+    )
+
+
+async def _lm_studio_models(connection: Connection) -> tuple[ModelOnServer, ...]:
+    """Return the models by LM Studio's own API: version 1 since 0.4.0, before that version 0."""
+    found = await connection.find("/api/v1/models") or {}
+    rows = [row for row in _dicts(found.get("models")) if isinstance(row.get("key"), str)]
+    if rows:
+        return tuple(map(_lm_studio_model, rows))
+    older = await connection.find("/api/v0/models") or {}
+    return tuple(
+        ModelOnServer(
+            name=row["id"],
+            n_ctx=_number(row.get("loaded_context_length")),
+            n_ctx_train=_number(row.get("max_context_length")),
+            architecture=str(row.get("arch", "")),
+            can_see=row.get("type") == "vlm",
+            is_loaded=row.get("state") == "loaded",
+            is_chat=row.get("type") != "embeddings",
+            template=_template(thinking=False, tools=True, note=tr("This needs LM Studio 0.4 or newer.")),
+        )
+        for row in _dicts(older.get("data"))
+        if isinstance(row.get("id"), str)
+    )
+
+
+def _lm_studio_model(row: Mapping[str, Any]) -> ModelOnServer:
+    loaded = _dicts(row.get("loaded_instances"))
+    config = loaded[0].get("config") if loaded else None
+    can = row.get("capabilities")
+    abilities: Mapping[str, Any] = can if isinstance(can, dict) else {}
+    reasoning = abilities.get("reasoning")
+    allowed = reasoning.get("allowed_options") if isinstance(reasoning, dict) else None
+    return ModelOnServer(
+        name=str(row["key"]),
+        n_ctx=_number(config.get("context_length")) if isinstance(config, dict) else 0,
+        n_ctx_train=_number(row.get("max_context_length")),
+        weights_bytes=_number(row.get("size_bytes")),
+        architecture=str(row.get("architecture") or ""),
+        can_see=bool(abilities["vision"]) if "vision" in abilities else None,
+        is_loaded=bool(loaded),
+        is_chat=row.get("type") != "embedding",
+        template=_template(
+            thinking=isinstance(allowed, list) and "off" in allowed,
+            tools=True,
+            note=tr("LM Studio says that this model's thinking can't be switched."),
+        ),
+    )
+
+
+async def _probed(render: Render, *, tools: bool) -> TemplateAbilities:
+    probed = await probe_template(render, tools=tools)
+    return probed if probed is not None else _template(thinking=False, tools=tools, note=tr(_UNSWITCHABLE))
+
+
+def _template(*, thinking: bool, tools: bool, note: str) -> TemplateAbilities:
+    return TemplateAbilities(
+        source="model",
+        enable_thinking=thinking,
+        preserve_thinking=False,
+        tools=tools,
+        call_dialect="json" if tools else "",
+        note="" if thinking else note,
+    )
+
+
+def _may_see(name: str) -> bool:
+    """Return whether a model of this name has vision, where the server doesn't say."""
+    return bool(_LOOKS_AT_PICTURES.search(name))
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _number(value: Any) -> int:
+    return max(0, int(value)) if isinstance(value, int | float) and not isinstance(value, bool) else 0
