@@ -18,6 +18,7 @@ from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
 from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, still_allowed
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.citations import citations_of
 from qwendesk.core.conversation import Conversation
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.failures import EngineExit
@@ -210,6 +211,7 @@ class AnswerGenerator:
             is_tainted=asked.settings.is_imported
             or holds_untyped_text([turn.question for turn in turns], steps, self._tools),
             n_ctx=asked.report.n_ctx if asked.report is not None else 0,
+            n_citations=max(citations_of(steps), default=0),
         )
 
     def _show_calls(self) -> None:

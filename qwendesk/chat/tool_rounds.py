@@ -10,6 +10,7 @@ import msgspec
 from qwendesk.chat.partial_answer import PartialAnswer
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.citations import citations_of
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep
 from qwendesk.core.tool_context import CallContext
@@ -130,10 +131,13 @@ class ToolRounds:
             self._show()
 
     def _of_call(self, context: CallContext, record: CallRecord) -> CallContext:
-        """Return the context of a call: tainted, too, by what the calls before it in this round gave."""
-        results = (each.call.name for each in self._partial.calls if each.is_done and each.call.name)
-        is_tainted = context.is_tainted or any(map(self._tools.taints, results))
-        return msgspec.structs.replace(context, call_id=record.id, is_tainted=is_tainted)
+        """Return the context of a call, with what the calls before it in this round have added."""
+        done = tuple(each for each in self._partial.calls if each.is_done and each.call.name)
+        is_tainted = context.is_tainted or any(self._tools.taints(each.call.name) for each in done)
+        n_citations = max(citations_of([ToolStep(done)]), default=context.n_citations)
+        return msgspec.structs.replace(
+            context, call_id=record.id, is_tainted=is_tainted, n_citations=max(n_citations, context.n_citations)
+        )
 
     def _is_interrupted(self) -> bool:
         return bool(self._interrupted_by)

@@ -25,6 +25,8 @@ class CallContext(msgspec.Struct, frozen=True):
     """What the user saw before they allowed the call; "" if they were not asked."""
     call_id: str = ""
     """The `id` of the call's record."""
+    n_citations: int = 0
+    """The highest number that a place in a file has in this chat; see core/citations.py."""
 
     @property
     def most_characters(self) -> int:

@@ -1,12 +1,13 @@
 """The text of PDF files, Office documents and e-books, read in a process of its own. All functions block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
+from qwendesk.core.citations import Unit
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.input_files import open_regular
 from qwendesk.core.number_format import show_count
@@ -26,15 +27,13 @@ from qwendesk.decoding.protocol import (
 
 MAX_PAGES = 2_000
 _MAX_CHARACTERS = 16_000_000
-Unit = Literal["page", "slide", "sheet", "chapter", ""]
-"""What the parts of a document are; "" if it has only one."""
 UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
     {
         "pdf": "page", "docx": "", "odt": "", "rtf": "", "pptx": "slide", "odp": "slide",
         "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "epub": "chapter",
     }
 )  # fmt: skip
-"""The formats that can be read, by file extension in lower case and without the dot."""
+"""What the documents of each format are made of, by file extension in lower case and without the dot."""
 
 
 class DocumentPiece(msgspec.Struct, frozen=True):
@@ -51,10 +50,12 @@ def document_format(name: str) -> str:
     return ending if ending in UNITS else ""
 
 
-def read_pieces(path: Path, pages: Sequence[int] = ()) -> tuple[DocumentPiece, ...]:
+def read_pieces(
+    path: Path, pages: Sequence[int] = (), is_cancelled: Callable[[], bool] = lambda: False
+) -> tuple[DocumentPiece, ...]:
     """Return the text of a document. For a PDF, `pages` are the numbers (from 1) of the pages to read; all if empty.
 
-    Raises BadRequest if the file can't be read or a page doesn't exist.
+    Raises BadRequest if the file can't be read, a page doesn't exist, or it was cancelled.
     """
     kind = document_format(path.name)
     request = (
@@ -62,7 +63,7 @@ def read_pieces(path: Path, pages: Sequence[int] = ()) -> tuple[DocumentPiece, .
         if kind == "pdf"
         else ReadOfficeText(kind, _MAX_CHARACTERS)
     )
-    reply, content = _decoded(path, request)
+    reply, content = _decoded(path, request, is_cancelled)
     if not isinstance(reply, DocumentText):
         raise _refusal(path.name, reply)
     pieces, start = [], 0
@@ -85,10 +86,14 @@ def render_pages(path: Path, pages: tuple[int, ...], longest_side: int) -> tuple
     return tuple(drawn)
 
 
-def _decoded(path: Path, request: ReadPdfText | ReadOfficeText | RenderPdfPages) -> tuple[DecodeReply, bytes]:
+def _decoded(
+    path: Path,
+    request: ReadPdfText | ReadOfficeText | RenderPdfPages,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[DecodeReply, bytes]:
     try:
         with open_regular(path, MAX_FILE_BYTES) as file:
-            return run_decoder(file, request)
+            return run_decoder(file, request, is_cancelled)
     except FileNotFoundError as error:
         raise BadRequest(tr("File not found"), tr("{0} could not be found.", path.name)) from error
     except OSError as error:

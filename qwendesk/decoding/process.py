@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,31 +22,65 @@ _SLOTS = threading.BoundedSemaphore(2)
 """Files that are decoded at once. Bounds the memory of all processes together."""
 
 
-def run_decoder(source: BinaryIO | bytes, request: DecodeRequest) -> tuple[DecodeReply, bytes]:
+_CANCELLED = DecodeRefusal(reason="failed", detail="it was cancelled")
+_LOOK_EVERY_S = 0.2
+"""How often a running process is stopped if its work was cancelled."""
+
+
+def run_decoder(
+    source: BinaryIO | bytes, request: DecodeRequest, is_cancelled: Callable[[], bool] = lambda: False
+) -> tuple[DecodeReply, bytes]:
     """Return the decoding process's reply for an open file or its bytes, and the bytes that follow the reply.
 
-    A process that fails to reply is a DecodeRefusal too: "time_limit", or "failed" with its exit status.
+    A process that fails to reply is a DecodeRefusal too: "time_limit", or "failed" with its exit status or because it
+    was cancelled.
     """
     command = [*_command(), msgspec.json.encode(request).decode()]
     environment = with_source_tree(os.environ)
-    stdin_options: dict[str, Any] = {"input": source} if isinstance(source, bytes) else {"stdin": source}
-    if sys.platform == "win32":
-        stdin_options["creationflags"] = subprocess.CREATE_NO_WINDOW
-    with _SLOTS:
-        try:
-            finished = subprocess.run(
-                command, capture_output=True, env=environment, timeout=TIME_LIMIT_S, check=False, **stdin_options,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return DecodeRefusal(reason="time_limit"), b""
-        except OSError as error:
-            return DecodeRefusal(reason="failed", detail=str(error)), b""
-    header, _, payload = finished.stdout.partition(b"\n")
+    stdin: Any = subprocess.PIPE if isinstance(source, bytes) else source
+    flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+    while not _SLOTS.acquire(timeout=_LOOK_EVERY_S):
+        if is_cancelled():
+            return _CANCELLED, b""
+    try:
+        with subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, creationflags=flags
+        ) as process:
+            try:
+                finished = _finished(process, source if isinstance(source, bytes) else None, is_cancelled)
+            except BaseException:
+                process.kill()
+                raise
+            if isinstance(finished, DecodeRefusal):
+                process.kill()
+                return finished, b""
+    except OSError as error:
+        return DecodeRefusal(reason="failed", detail=str(error)), b""
+    finally:
+        _SLOTS.release()
+    stdout, stderr = finished
+    header, _, payload = stdout.partition(b"\n")
     try:
         return msgspec.json.decode(header, type=DecodeReply), payload
     except msgspec.DecodeError:
-        _logger.warning("a decoding process ended with %s: %s", finished.returncode, finished.stderr[-2000:])
-        return DecodeRefusal(reason="failed", detail=f"exit status {finished.returncode}"), b""
+        _logger.warning("a decoding process ended with %s: %s", process.returncode, stderr[-2000:])
+        return DecodeRefusal(reason="failed", detail=f"exit status {process.returncode}"), b""
+
+
+def _finished(
+    process: "subprocess.Popen[bytes]", sent: bytes | None, is_cancelled: Callable[[], bool]
+) -> tuple[bytes, bytes] | DecodeRefusal:
+    """Return what the process wrote to its standard output and error, or why there was no wait for its end."""
+    deadline = time.monotonic() + TIME_LIMIT_S
+    while True:
+        try:
+            return process.communicate(sent, timeout=_LOOK_EVERY_S)
+        except subprocess.TimeoutExpired:
+            sent = None  # communicate goes on with what it was given first
+        if is_cancelled():
+            return _CANCELLED
+        if time.monotonic() > deadline:
+            return DecodeRefusal(reason="time_limit")
 
 
 def _command() -> list[str]:

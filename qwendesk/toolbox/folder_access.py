@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 
 from qwendesk.toolbox.tool import ToolError
@@ -30,10 +31,11 @@ _HIDDEN_ATTRIBUTES = getattr(stat, "FILE_ATTRIBUTE_HIDDEN", 0) | getattr(stat, "
 
 
 class FolderAccess:
-    """The folders that the user picked for one chat."""
+    """The folders that the user picked for one chat, and files that they picked by themselves."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = [Path(folder) for folder in folders]
+        self._labels = _labels(self._folders)
 
     @property
     def folders(self) -> Sequence[Path]:
@@ -41,6 +43,11 @@ class FolderAccess:
         if not self._folders:
             raise ToolError("The user has picked no folder for this chat. Ask them to pick one under Tools.")
         return self._folders
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the folders are called where there are several: their names, or with a number if two have the same."""
+        return self._labels
 
     def find(self, name: str, *, must_exist: bool = True) -> Path:
         """Return the file or folder that a path names, with all symbolic links resolved.
@@ -60,11 +67,13 @@ class FolderAccess:
 
     def shown(self, path: Path) -> str:
         """Return a path as the model and the user read it: below its folder, with its name if there are several."""
-        for folder in self._folders:
+        for folder, label in zip(self._folders, self._labels, strict=True):
             root = _resolved(folder)
             if root is not None and path.is_relative_to(root):
                 relative = path.relative_to(root).as_posix()
-                return f"{folder.name}/{relative}" if len(self._folders) > 1 else relative
+                if relative == ".":  # a file that was picked by itself, or the folder
+                    return label
+                return f"{label}/{relative}" if len(self._folders) > 1 else relative
         return path.name
 
     def may_see(self, path: Path) -> bool:
@@ -83,7 +92,8 @@ class FolderAccess:
             return [inside] if any(inside.is_relative_to(os.path.normpath(folder)) for folder in self.folders) else []
         if wanted.drive or wanted.root or (os.name == "nt" and ":" in name) or "\0" in name:
             return []
-        named = [each.joinpath(*wanted.parts[1:]) for each in self.folders if each.name == (wanted.parts or ("",))[0]]
+        labelled, first = zip(self.folders, self._labels, strict=True), (wanted.parts or ("",))[0]
+        named = [folder.joinpath(*wanted.parts[1:]) for folder, label in labelled if label == first]
         below = [folder / wanted for folder in self.folders]
         return [*named, *below] if len(self.folders) > 1 else [*below, *named]
 
@@ -93,12 +103,21 @@ class FolderAccess:
             root = _resolved(folder)
             if resolved is not None and root is not None and resolved.is_relative_to(root):
                 parts = resolved.relative_to(root).parts
-                if not any(map(_is_secret, parts)) and not _is_hidden(root, parts):
+                if not any(map(is_secret, parts)) and not _is_hidden(root, parts):
                     return resolved
         return None
 
 
-def _is_secret(name: str) -> bool:
+def _labels(folders: Sequence[Path]) -> list[str]:
+    labels: list[str] = []
+    for folder in folders:
+        name = folder.name or folder.anchor.strip("/\\:") or "folder"
+        numbered = (f"{name} ({number})" for number in count(2))
+        labels.append(next(each for each in chain((name,), numbered) if each not in labels))
+    return labels
+
+
+def is_secret(name: str) -> bool:
     """Return whether a name is hidden on Unix, or is one that keys, passwords and the like have.
 
     Such files are refused, not only asked about.
@@ -116,10 +135,15 @@ def _is_hidden(root: Path, parts: Sequence[str]) -> bool:
             state = root.lstat()
         except (OSError, ValueError):
             return False  # nothing that exists
-        flags = getattr(state, "st_flags", 0) & getattr(stat, "UF_HIDDEN", 0)
-        if flags or getattr(state, "st_file_attributes", 0) & _HIDDEN_ATTRIBUTES:
+        if has_hidden_attribute(state):
             return True
     return False
+
+
+def has_hidden_attribute(state: os.stat_result) -> bool:
+    """Return whether a file is hidden by an attribute, as on Windows and macOS."""
+    flags = getattr(state, "st_flags", 0) & getattr(stat, "UF_HIDDEN", 0)
+    return bool(flags or getattr(state, "st_file_attributes", 0) & _HIDDEN_ATTRIBUTES)
 
 
 def _exists(path: Path) -> bool:

@@ -21,8 +21,9 @@ _ROOM_FOR_NOTE = 100
 def list_files(access: FolderAccess, name: str) -> str:
     """Return one line for each entry of a folder, folders with a slash. Raise ToolError."""
     is_top = name.strip() in ("", ".", "/")
-    if is_top and len(access.folders) > 1:
-        return "\n".join(f"{folder.name}/" for folder in access.folders)
+    if is_top and (len(access.folders) > 1 or access.folders[0].is_file()):
+        labels = zip(access.folders, access.labels, strict=True)
+        return "\n".join(label if folder.is_file() else f"{label}/" for folder, label in labels)
     folder = access.find("." if is_top else name)
     if not folder.is_dir():
         raise ToolError(f"{name} is a file. Read it with read_file.")

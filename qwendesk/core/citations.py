@@ -1,0 +1,95 @@
+"""Citations: the numbered places in files that a search gave the model, and what an answer's [1] stands for."""
+
+import functools
+import re
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from qwendesk.core.messages import CallRecord, ToolStep
+
+SEARCH: Final = "search_files"
+"""The tool whose results are numbered."""
+Unit = Literal["page", "slide", "sheet", "chapter", ""]
+"""What a document is made of; "" for one that has no such parts."""
+_HEADER = re.compile(
+    r"^\[(?P<number>\d{1,6})\] (?P<path>.+?), (?:(?P<unit>page|slide|sheet|chapter) (?P<at>\d{1,7}), )?"
+    r"(?P<lines>lines|rows|paragraphs) (?P<first>\d{1,9})-(?P<last>\d{1,9})$",
+    re.MULTILINE,
+)
+"""The text below such a line is indented, so no file can make one up."""
+_MENTION = re.compile(r"\[(\d{1,6}(?:[,;] ?\d{1,6})*)\]")
+
+
+class Citation(msgspec.Struct, frozen=True):
+    """One place in a file."""
+
+    number: int
+    """Unique in the chat, from 1."""
+    path: str
+    """As the model and the user read it."""
+    first: int
+    """The first line, row or paragraph, from 1."""
+    last: int
+    lines: str = "lines"
+    """What `first` and `last` count: "lines", "rows" or "paragraphs"."""
+    unit: Unit = ""
+    at: int = 0
+    """Number of the page, slide, sheet or chapter, from 1; 0 if the file has none."""
+
+    @property
+    def header(self) -> str:
+        """The line that stands above the text of the place."""
+        place = f"{self.unit} {self.at}, " if self.unit else ""
+        return f"[{self.number}] {self.path}, {place}{self.lines} {self.first}-{self.last}"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The text around a citation, as the file has it now."""
+
+    citation: Citation
+    file: str
+    """Absolute path."""
+    text: str
+    language: str = ""
+    is_document: bool = False
+    """Whether it is a PDF or Office file, which another program opens without running it."""
+
+
+@functools.lru_cache(maxsize=512)
+def citations_in(result: str) -> tuple[Citation, ...]:
+    """Return the places that a result of the search lists."""
+    return tuple(
+        Citation(
+            number=int(found["number"]),
+            path=found["path"],
+            first=int(found["first"]),
+            last=int(found["last"]),
+            lines=found["lines"],
+            unit=found["unit"] or "",  # type: ignore[arg-type]
+            at=int(found["at"] or 0),
+        )
+        for found in _HEADER.finditer(result)
+    )
+
+
+def citations_of(steps: Iterable[ToolStep]) -> dict[int, Citation]:
+    """Return the places that the model has found in these steps, by number."""
+    records = (record for step in steps for record in step.calls)
+    return {each.number: each for record in records for each in _of_record(record)}
+
+
+def mentions(text: str) -> Iterable[tuple[int, int, int]]:
+    """Yield start, end and number of what may be citations in a text, such as [1] and both numbers of [2, 3]."""
+    for found in _MENTION.finditer(text):
+        inner = re.finditer(r"\d+", found[1])
+        numbers = [(found.start(1) + each.start(), found.start(1) + each.end(), int(each[0])) for each in inner]
+        if len(numbers) == 1:
+            yield found.start(), found.end(), numbers[0][2]
+        else:
+            yield from numbers
+
+
+def _of_record(record: CallRecord) -> tuple[Citation, ...]:
+    return citations_in(record.result) if record.call.name == SEARCH and record.result else ()

@@ -1,0 +1,29 @@
+"""How far the index of a picked folder is, as the window shows it."""
+
+from typing import Literal
+
+import msgspec
+
+
+class FileProblem(msgspec.Struct, frozen=True):
+    """A file that could not be read."""
+
+    path: str
+    reason: str
+    """A sentence."""
+
+
+class FolderState(msgspec.Struct, frozen=True):
+    """A folder that the user picked for a chat."""
+
+    folder: str
+    phase: Literal["waiting", "listing", "reading", "ready", "failed"] = "waiting"
+    fraction: float = 0.0
+    """While files are read: 0 to 1."""
+    n_files: int = 0
+    """Files with text."""
+    problems: tuple[FileProblem, ...] = ()
+    """The first of those that could not be read."""
+    n_problems: int = 0
+    note: str = ""
+    """Why it failed, or that it has too many files; a sentence."""

@@ -1,0 +1,1 @@
+"""Folders as knowledge: an index of their texts on disk, searched by the model, with citations of the places."""

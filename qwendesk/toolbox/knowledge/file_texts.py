@@ -1,0 +1,93 @@
+"""The texts of files of any kind: text, code, PDF and Office documents. All functions block."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from qwendesk.core.citations import Unit
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.input_files import FileTooLarge, OnlineOnlyFile, open_local, read_bounded
+from qwendesk.core.text_decoding import HEAD_BYTES, decode_text, is_text
+from qwendesk.core.translation import tr
+from qwendesk.core.units import MIB, show_bytes
+from qwendesk.decoding.documents import UNITS, document_format, read_pieces
+
+LARGEST_TEXT_BYTES: Final = 16 * MIB
+_LINES: Final[Mapping[str, str]] = MappingProxyType({"sheet": "rows", "chapter": "paragraphs"})
+_WITH_PARAGRAPHS: Final = frozenset({"docx", "odt", "rtf"})
+
+
+class UnreadableFile(Exception):
+    """A file that should have a text could not be read. The text is a sentence for the user."""
+
+
+class NoText(Exception):
+    """A file of another kind, such as a picture or a program."""
+
+
+class TextPart(msgspec.Struct, frozen=True):
+    """A page, slide, sheet or chapter, or the whole text of a file."""
+
+    lines: tuple[str, ...]
+    at: int = 0
+    """Its number, from 1; 0 for a whole text."""
+    name: str = ""
+
+
+def unit_of(name: str) -> Unit:
+    """Return what a file of this name is made of."""
+    return UNITS.get(document_format(name), "")
+
+
+def lines_word(name: str) -> str:
+    """Return what the lines of a file of this name are called."""
+    kind = document_format(name)
+    return "paragraphs" if kind in _WITH_PARAGRAPHS else _LINES.get(unit_of(name), "lines")
+
+
+def read_parts(path: Path, is_cancelled: Callable[[], bool] = lambda: False) -> tuple[TextPart, ...]:
+    """Return the text of a file. Raise UnreadableFile, or NoText if a file of this kind has none."""
+    if document_format(path.name):
+        return _document_parts(path, is_cancelled)
+    try:
+        with open_local(path) as file:
+            head = file.read(HEAD_BYTES)
+        if not is_text(head):
+            raise NoText
+        text = decode_text(read_bounded(path, LARGEST_TEXT_BYTES))
+    except FileTooLarge as error:
+        sentence = tr(
+            "It has {0}; texts are read up to {1}.", show_bytes(error.size_bytes), show_bytes(error.limit_bytes)
+        )
+        raise UnreadableFile(sentence) from None
+    except OSError as error:
+        raise UnreadableFile(_reason(error)) from None
+    if text is None:
+        raise NoText
+    return (TextPart(tuple(text.removesuffix("\n").split("\n"))),)
+
+
+def _document_parts(path: Path, is_cancelled: Callable[[], bool]) -> tuple[TextPart, ...]:
+    try:
+        open_local(path).close()
+        pieces = read_pieces(path, is_cancelled=is_cancelled)
+    except BadRequest as error:
+        raise UnreadableFile(error.sentence) from None
+    except OSError as error:
+        raise UnreadableFile(_reason(error)) from None
+    if not any(piece.text.strip() for piece in pieces):
+        raise UnreadableFile(tr("It has no text; it may consist of scanned pictures."))
+    has_parts = bool(unit_of(path.name))
+    return tuple(
+        TextPart(tuple(piece.text.split("\n")), number if has_parts else 0, piece.name)
+        for number, piece in enumerate(pieces, 1)
+    )
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, OnlineOnlyFile):
+        return tr("It is only in the cloud.")
+    return tr("It can't be read: {0}.", error.strerror or error)

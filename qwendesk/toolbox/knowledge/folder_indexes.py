@@ -1,0 +1,211 @@
+"""FolderIndexes: the indexes of the folders of the open chat, kept up to date in the background."""
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Lock
+from typing import Final
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.folder_state import FolderState
+from qwendesk.core.number_format import show_count
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+from qwendesk.toolbox.knowledge import index_storage
+from qwendesk.toolbox.knowledge.folder_walk import Cancelled, FolderUnreachable
+from qwendesk.toolbox.knowledge.index_file import IndexFile, delete_index
+from qwendesk.toolbox.knowledge.index_update import DEFAULT_LIMITS, Limits, Progress, update_index
+
+_logger = logging.getLogger(__name__)
+
+WAIT_S: Final = 25.0
+"""How long a search waits for folders that are still being read; then it searches what is there."""
+_MOST_PROBLEMS: Final = 200
+"""Files that could not be read and are listed by name."""
+States = Mapping[str, FolderState]
+_Key = tuple[str, bool]
+"""A picked folder, and whether its index is only in memory."""
+
+
+class SearchedFolder(msgspec.Struct, frozen=True):
+    """A folder with its index, for a search."""
+
+    folder: Path
+    index: IndexFile
+    state: FolderState
+
+
+class _Job:
+    """An update of one folder, on the thread of the indexes."""
+
+    def __init__(self) -> None:
+        self.cancelled = Event()
+        self.done: asyncio.Future[None] | None = None
+
+
+class FolderIndexes:
+    """Methods are called on the event loop's thread. One folder is read at a time."""
+
+    def __init__(self, place: Path | None = None, *, limits: Limits = DEFAULT_LIMITS, wait_s: float = WAIT_S) -> None:
+        """`place` is the folder of the index files; by default it is in the app's cache."""
+        self.states: Observed[States] = Observed({})
+        """How far the picked folders are, by folder."""
+        self._place = place or paths.cache_folder() / index_storage.FOLDER
+        self._limits, self._wait_s = limits, wait_s
+        self._pool: ThreadPoolExecutor | None = None
+        self._jobs: dict[_Key, _Job] = {}
+        self._lock = Lock()
+        """Guards `_open`, which the thread fills."""
+        self._open: dict[_Key, IndexFile] = {}
+
+    def attach(self, folders: Sequence[str], *, in_memory: bool = False) -> None:
+        """Read these folders in the background, and let go of all others.
+
+        With `in_memory` nothing of them is written to the disk.
+        """
+        wanted = {(folder, in_memory) for folder in folders}
+        for key in (*self._jobs, *self._open):
+            if key not in wanted:
+                self._detach(key)
+        self.states.set({folder: self.states.value.get(folder, FolderState(folder)) for folder in folders})
+        for folder in folders:
+            if (folder, in_memory) not in self._jobs:
+                self._start((folder, in_memory))
+
+    async def updated(self, folders: Sequence[str], *, in_memory: bool = False) -> list[SearchedFolder]:
+        """Return the folders with their indexes after looking for changes. After a while, return those that are behind.
+
+        A folder that has no index yet is left out; its state says why.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._wait_s):
+                for folder in folders:
+                    await self._bring_up_to_date((folder, in_memory))
+        with self._lock:
+            opened = [(folder, self._open.get((folder, in_memory))) for folder in folders]
+        return [
+            SearchedFolder(Path(folder), index, self.states.value.get(folder, FolderState(folder)))
+            for folder, index in opened
+            if index is not None
+        ]
+
+    async def close(self) -> None:
+        """Stop reading and close all indexes."""
+        jobs = [job.done for job in self._jobs.values() if job.done is not None]
+        for key in (*self._jobs, *self._open):
+            self._detach(key)
+        if jobs:
+            await asyncio.wait(jobs)
+        if self._pool is not None:
+            self._pool.shutdown()
+        with self._lock:
+            for index in self._open.values():
+                index.close()
+            self._open.clear()
+
+    async def _bring_up_to_date(self, key: _Key) -> None:
+        """Wait for the update that runs, which may have missed a change, and then for another one."""
+        running = self._jobs.get(key)
+        if running is not None and running.done is not None:
+            await asyncio.wait((running.done,))
+        job = self._jobs.get(key) or self._start(key)
+        if job.done is not None:
+            await asyncio.wait((job.done,))
+
+    def _start(self, key: _Key) -> _Job:
+        loop, job = asyncio.get_running_loop(), _Job()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="folder-index")
+
+        def show(state: FolderState) -> None:
+            loop.call_soon_threadsafe(self._show, key, job, state)
+
+        job.done = loop.run_in_executor(self._pool, self._work, key, job, show)
+        job.done.add_done_callback(lambda _done: self._end(key, job))
+        self._jobs[key] = job
+        return job
+
+    def _end(self, key: _Key, job: _Job) -> None:
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+
+    def _detach(self, key: _Key) -> None:
+        """Cancel the update of a folder, and close its index once the thread is free."""
+        job = self._jobs.pop(key, None)
+        if job is not None:
+            job.cancelled.set()
+        if self._pool is not None and key in self._open:
+            self._pool.submit(self._close_index, key)
+
+    def _close_index(self, key: _Key) -> None:
+        with self._lock:
+            index = self._open.pop(key, None)
+        if index is not None:
+            index.close()
+
+    def _show(self, key: _Key, job: _Job, state: FolderState) -> None:
+        if not job.cancelled.is_set():
+            self.states.set({**self.states.value, key[0]: state})
+
+    # What follows runs on the thread.
+
+    def _work(self, key: _Key, job: _Job, show: Callable[[FolderState], None]) -> None:
+        folder, _ = key
+        try:
+            state = self._update(key, job, show)
+        except Cancelled:
+            return
+        except FolderUnreachable as error:
+            state = FolderState(folder, "failed", note=tr("The folder can't be reached: {0}.", error))
+        except (OSError, sqlite3.Error) as error:
+            _logger.exception("the index of a folder failed")
+            reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
+            state = FolderState(folder, "failed", note=tr("The index can't be written: {0}.", reason))
+        show(state)
+
+    def _update(self, key: _Key, job: _Job, show: Callable[[FolderState], None]) -> FolderState:
+        folder, in_memory = key
+        if job.cancelled.is_set():
+            raise Cancelled
+        index = self._index(key)
+        last_shown = -1
+
+        def report(progress: Progress) -> None:
+            nonlocal last_shown
+            percent = 100 * progress.done // progress.total if progress.total else 0
+            if percent != last_shown:
+                last_shown = percent
+                n_files, _, _ = index.counts()
+                show(FolderState(folder, "reading" if progress.total else "listing", percent / 100, n_files))
+
+        try:
+            is_all = update_index(index, Path(folder), job.cancelled.is_set, report, self._limits)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) or index.path is None:
+                raise
+            _logger.warning("the index of a folder is damaged and is made again: %s", error)
+            self._close_index(key)
+            delete_index(index.path)
+            index = self._index(key)
+            is_all = update_index(index, Path(folder), job.cancelled.is_set, report, self._limits)
+        if not in_memory:
+            index_storage.make_room(self._place)
+        n_files, _, n_problems = index.counts()
+        note = "" if is_all else tr("There is more in it than can be searched: {0} files are.", show_count(n_files))
+        return FolderState(folder, "ready", 1.0, n_files, index.problems(_MOST_PROBLEMS), n_problems, note)
+
+    def _index(self, key: _Key) -> IndexFile:
+        with self._lock:
+            index = self._open.get(key)
+        if index is None:
+            folder, in_memory = key
+            index = IndexFile(None if in_memory else index_storage.path_of(self._place, Path(folder)))
+            with self._lock:
+                self._open[key] = index
+        return index

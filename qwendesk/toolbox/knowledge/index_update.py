@@ -1,0 +1,131 @@
+"""Brings the index of a folder up to date: only what has changed is read again. Blocks."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from qwendesk.core.units import MIB
+from qwendesk.toolbox.folder_access import FolderAccess
+from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_parts
+from qwendesk.toolbox.knowledge.folder_walk import Cancelled, FoundFile, TooManyEntries, walk
+from qwendesk.toolbox.knowledge.index_file import IndexedFile, IndexFile
+from qwendesk.toolbox.knowledge.passages import Passage, passages
+
+MOST_FILES: Final = 20_000
+"""With text, in one folder."""
+MOST_CHARACTERS: Final = 256 * MIB
+"""Of all texts of one folder together; the index takes two to three times as much of the disk."""
+_BATCH_CHARACTERS: Final = 1 * MIB
+_BATCH_S: Final = 1.0
+_SETTLED_NS: Final = 2_000_000_000
+"""A file that was changed less than this long ago may change again without a new time: file systems count in steps of
+up to 2 s."""
+_UNSETTLED: Final = -1
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far an update is; `total` is 0 while the folder is listed."""
+
+    done: int = 0
+    total: int = 0
+
+
+class Limits(msgspec.Struct, frozen=True):
+    files: int = MOST_FILES
+    characters: int = MOST_CHARACTERS
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+def update_index(
+    index: IndexFile,
+    folder: Path,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    report: Callable[[Progress], None] = lambda _progress: None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> bool:
+    """Read what is new or changed in `folder`, and forget what is gone. Return False if not all of it is indexed.
+
+    Raises FolderUnreachable, Cancelled, OSError and sqlite3.Error; what was read until then stays in the index.
+    """
+    report(Progress())
+    known, is_all = index.stamps(), True
+    found: list[FoundFile] = []
+    try:
+        for file in walk(folder, is_cancelled):
+            found.append(file)  # noqa: PERF402 - what was found before an exception is kept
+    except TooManyEntries:
+        is_all = False
+    index.remove(known.keys() - {file.path for file in found})
+    changed = [file for file in found if known.get(file.path) != (file.size_bytes, file.mtime_ns)]
+    n_files, n_characters, _ = index.counts()
+    done, total = 0, sum(file.size_bytes for file in changed) or 1
+    access, batch = FolderAccess([str(folder)]), _Batch(index)
+    try:
+        for file in changed:
+            if is_cancelled():
+                raise Cancelled
+            if file.path not in known and (n_files >= limits.files or n_characters >= limits.characters):
+                is_all = False
+                continue
+            path = folder / file.path if file.path else folder
+            # What was a file when the folder was listed may be a link to somewhere else by now.
+            if access.may_see(path):
+                read = _read(path, file, is_cancelled)
+                if is_cancelled():
+                    raise Cancelled
+                n_files += bool(read.passages) and file.path not in known
+                n_characters += sum(len(passage.text) for passage in read.passages)
+                batch.add(read)
+            done += file.size_bytes
+            report(Progress(done, total))
+    finally:
+        batch.write()
+    return is_all
+
+
+class _Batch:
+    """Files that are written together, because each transaction waits for the disk."""
+
+    def __init__(self, index: IndexFile) -> None:
+        self._index = index
+        self._files: list[IndexedFile] = []
+        self._n_characters, self._began_s = 0, time.monotonic()
+
+    def add(self, file: IndexedFile) -> None:
+        self._files.append(file)
+        self._n_characters += sum(len(passage.text) for passage in file.passages)
+        if self._n_characters >= _BATCH_CHARACTERS or time.monotonic() - self._began_s > _BATCH_S:
+            self.write()
+
+    def write(self) -> None:
+        files, self._files = self._files, []
+        self._n_characters, self._began_s = 0, time.monotonic()
+        if files:
+            self._index.replace(files)
+
+
+def _read(path: Path, file: FoundFile, is_cancelled: Callable[[], bool]) -> IndexedFile:
+    try:
+        state = path.stat()
+        stamp = (state.st_size, state.st_mtime_ns)
+    except OSError:
+        stamp = (file.size_bytes, _UNSETTLED)
+    if abs(time.time_ns() - stamp[1]) < _SETTLED_NS:
+        stamp = (stamp[0], _UNSETTLED)
+    try:
+        found = tuple(_passages(path, is_cancelled))
+    except NoText:
+        return IndexedFile(file.path, *stamp)
+    except UnreadableFile as error:
+        return IndexedFile(file.path, *stamp, problem=str(error))
+    return IndexedFile(file.path, *stamp, passages=found)
+
+
+def _passages(path: Path, is_cancelled: Callable[[], bool]) -> Iterator[Passage]:
+    for part in read_parts(path, is_cancelled):
+        yield from passages(part.lines, part.at, part.name)
