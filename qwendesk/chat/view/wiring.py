@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.reopen_guard import MayReopen, ReopenGuard, always
 from qwendesk.chat.view.branch_note import BranchFinder, BranchNote
+from qwendesk.chat.view.call_log_opener import CallLogOpener
 from qwendesk.chat.view.chat_area import ChatArea
 from qwendesk.chat.view.chat_commands import ChatCommands
 from qwendesk.chat.view.chat_page import ChatPage
@@ -66,6 +67,8 @@ class ChatView(QObject):
         self.commands = ChatCommands(self.page, chat, self.area, self.sidebar, self.transfer, self.page_asked.emit)
         self.switcher = ChatSwitcher(services, self.page, self.sidebar, self.offer)
         self._store_notices = StoreNotices(chat_list, self.sidebar)
+        self.call_log = CallLogOpener(self.page, chat, chat_list)
+        self.sidebar.calls_asked.connect(self.call_log.open_chat)
         self.page.add_above(BranchNote(chat, chat_list))
         BranchFinder(self.page.thread_view.intents, chat, chat_list)
         self._connect()
@@ -91,7 +94,11 @@ class ChatView(QObject):
         opener = ContextSheetOpener(label, self.services.context, self.services.chat)
         opener.prompt_asked.connect(lambda: self.inspector_asked.emit("system"))
         opener.length_asked.connect(self.context_length_asked)
-        return {"context": opener.open, "system_prompt": lambda: self.inspector_asked.emit("system")}
+        return {
+            "context": opener.open,
+            "system_prompt": lambda: self.inspector_asked.emit("system"),
+            "call_log": self.call_log.open,
+        }
 
     def last_chat_opener(self, guard: ReopenGuard) -> LastChatOpener:
         """Return the object that decides at startup whether the last chat is opened."""

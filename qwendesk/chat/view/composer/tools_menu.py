@@ -20,6 +20,8 @@ class ToolsMenu(Menu):
     folder_asked = Signal()
     """The user wants to pick a folder."""
     folder_removed = Signal(str)
+    calls_asked = Signal()
+    """The user wants to see the tool calls of this chat."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,10 +43,15 @@ class ToolsMenu(Menu):
             action.setToolTip(folder)
             action.triggered.connect(lambda _checked=False, folder=folder: self.folder_removed.emit(folder))
             self.addAction(action)
+        calls = QAction(tr("Calls in this chat…"), self)
+        calls.setObjectName("composer.tools.calls")
+        calls.triggered.connect(self.calls_asked)
         pick = QAction(tr("Pick a folder to read in…"), self)
         pick.setObjectName("composer.tools.pick")
         pick.triggered.connect(self.folder_asked)
         self.addAction(pick)
+        self.addSeparator()
+        self.addAction(calls)
 
     @property
     def active(self) -> tuple[ToolChoice, ...]:

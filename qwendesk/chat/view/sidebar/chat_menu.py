@@ -34,6 +34,7 @@ def chats_menu(
     name_folder: Callable[[str], None],
     delete: Callable[[], None],
     export: Callable[[ExportFormat, tuple[str, ...]], None],
+    show_calls: Callable[[str], None],
 ) -> Menu:
     """Return the context menu of one or several chats. `name_folder` lets the user name the new folder with an id."""
     menu = Menu(parent)
@@ -48,6 +49,8 @@ def chats_menu(
     text = tr("Unarchive") if archived else tr("Archive")
     _add(menu, "archive", text, lambda: actions.archive(ids, archived=not archived))
     menu.addMenu(export_menu(menu, tr("Export"), lambda kind: export(kind, ids)))
+    if len(chats) == 1:
+        _add(menu, "calls", tr("Tool calls…"), lambda: show_calls(chats[0].id))
     menu.addSeparator()
     count = len(chats)
     _add(

@@ -38,6 +38,8 @@ class Sidebar(QFrame):
     export_asked = Signal(str, tuple)
     """Format and the chats' ids; () means all chats."""
     import_asked = Signal()
+    calls_asked = Signal(str)
+    """The id of a chat whose tool calls the user wants to see."""
     hit_chosen = Signal(object)
     """A SearchHit whose message the user wants to see."""
 
@@ -259,7 +261,7 @@ class Sidebar(QFrame):
         elif chats:
             menu = chats_menu(
                 self, self._chat_list, self.list_actions, chats, self.list.rename_current, self.list.rename_folder,
-                self.delete_selected, self.export_asked.emit,
+                self.delete_selected, self.export_asked.emit, self.calls_asked.emit,
             )  # fmt: skip
             # Queued: "Delete" acts on the selection after the menu has hidden.
             menu.aboutToHide.connect(self.list.select_open_chat, Qt.ConnectionType.QueuedConnection)

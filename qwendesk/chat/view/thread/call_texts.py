@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.messages import CallRecord
-from qwendesk.core.tool_context import Decision
+from qwendesk.core.tool_context import MOST_CHARACTERS, Decision
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_duration
 
@@ -15,8 +15,8 @@ _MOST_SHORT = 60
 """Characters of the arguments in the header."""
 _MOST_RESULT = 48
 """Characters of a result that is shown in the header as it is."""
-MOST_OPENED = 20_000
-"""Characters of a result that is opened."""
+_MOST_OPENED = 2 * MOST_CHARACTERS
+"""Characters of a result that is opened. An imported chat may have a longer one."""
 _MOST_COLUMNS, _MOST_LINES = 12, 200
 """Of a table."""
 
@@ -41,23 +41,6 @@ def decision_text(decision: Decision) -> str:
             return tr("Always in this folder")
         case "refuse":
             return tr("Refuse")
-
-
-def consent_text(record: CallRecord) -> str:
-    """Return how it came that a call ran, or that it didn't."""
-    match record.consent:
-        case "unasked":
-            return tr("Ran without asking")
-        case "once":
-            return tr("Allowed once")
-        case "chat":
-            return tr("Allowed in this chat")
-        case "always":
-            return tr("Always allowed in this folder")
-        case "refused":
-            return tr("Refused")
-        case "":
-            return tr("Didn't run") if record.error else ""
 
 
 def short_arguments(arguments_json: str) -> str:
@@ -93,7 +76,7 @@ def arguments_text(record: CallRecord) -> str:
 def result_text(record: CallRecord) -> str:
     """Return the error or the result; only the beginning of a long one."""
     text = record.error or record.result
-    return text if len(text) <= MOST_OPENED else f"{text[:MOST_OPENED]}…"
+    return text if len(text) <= _MOST_OPENED else f"{text[:_MOST_OPENED]}…"
 
 
 def change_text(record: CallRecord) -> str:
