@@ -70,8 +70,8 @@ from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import builtin_tools
 from qwendesk.toolbox.edit_history import EditHistory
+from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.service import Grants, ToolService
-from qwendesk.toolbox.text_search import TextSearch
 
 if TYPE_CHECKING:
     from qwendesk.models.library_service import LibraryService
@@ -99,6 +99,7 @@ class Services(msgspec.Struct):
     pc_trial: PcTrial
     bench: BenchServices
     toolbox: ToolService
+    folder_indexes: FolderIndexes
     edits: EditHistory
 
 
@@ -165,11 +166,11 @@ def build_services(
             draft_speedups.note(report.options, stats.draft_speedup)
 
     closing.callback(answers.subscribe(note_speedup))
-    search = TextSearch()
-    closing.callback(search.close)
+    folder_indexes = FolderIndexes()
+    closing.push_async_callback(folder_indexes.close)
     consents = JsonFile(paths.config_folder() / "tool_consents.json", Grants, Grants)
     edits = EditHistory()
-    toolbox = ToolService(builtin_tools(search, edits), consents)
+    toolbox = ToolService(builtin_tools(folder_indexes, edits), consents)
     chat = ChatServices(
         client,
         engine,
@@ -298,7 +299,7 @@ def build_services(
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, toolbox, edits,
+        PrivacyService(), pc_trial, bench, toolbox, folder_indexes, edits,
     )  # fmt: skip
 
 

@@ -6,15 +6,16 @@ from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import mark
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.folder_files import MOST_LINES, list_files, read_file
-from qwendesk.toolbox.text_search import TextSearch
+from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
+from qwendesk.toolbox.knowledge.search import search_folders
 from qwendesk.toolbox.tool import Arguments, Tool
 
 _GROUP = mark("Read files")
 _PROMISE = mark("Reads in the folders that you picked for this chat. Never outside, and no hidden or secret files.")
 
 
-def file_tools(search: TextSearch) -> tuple[Tool, ...]:
-    """Return the three tools. `search` keeps what it has read of the folders."""
+def file_tools(indexes: FolderIndexes) -> tuple[Tool, ...]:
+    """Return the three tools. `indexes` keeps what it has read of the folders."""
 
     async def run_list(arguments: Arguments, context: CallContext) -> str:
         return await asyncio.to_thread(list_files, _access(context), str(arguments.get("path", ".")))
@@ -23,11 +24,11 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
         first, last = int(arguments.get("first_line", 1)), arguments.get("last_line")
         return await asyncio.to_thread(
             read_file, _access(context), str(arguments["path"]), first, None if last is None else int(last),
-            context.most_characters,
+            context.most_characters, int(arguments.get("page", 0)),
         )  # fmt: skip
 
     async def run_search(arguments: Arguments, context: CallContext) -> str:
-        return await asyncio.to_thread(search.find, _access(context), str(arguments["query"]))
+        return await search_folders(indexes, str(arguments["query"]), context)
 
     path = {"type": "string", "description": "Path in the folder, such as src/main.py"}
     return (
@@ -47,10 +48,11 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
             name="search_files",
             title=mark("Search files"),
             promise=_PROMISE,
-            description="Find the places in the user's text files that contain all of the words, the best first.",
+            description="Find the places in the user's files (text, code, PDF, Office) that contain the words, the "
+            "best first. Places are numbered: cite what you use in your answer with its number, like this [1].",
             parameters={
                 "type": "object",
-                "properties": {"query": {"type": "string", "description": "Words to look for"}},
+                "properties": {"query": {"type": "string", "description": "Words of the text, not a question"}},
                 "required": ["query"],
             },
             effect="reads",
@@ -63,13 +65,18 @@ def file_tools(search: TextSearch) -> tuple[Tool, ...]:
             name="read_file",
             title=mark("Read file"),
             promise=_PROMISE,
-            description=f"Read a text file of the user, up to {MOST_LINES} lines at once.",
+            description=f"Read a file of the user (text, code, PDF, Office, e-book), up to {MOST_LINES} lines at once.",
             parameters={
                 "type": "object",
                 "properties": {
                     "path": path,
                     "first_line": {"type": "integer", "minimum": 1},
                     "last_line": {"type": "integer", "minimum": 1},
+                    "page": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "Of a PDF; for other documents the slide, sheet or chapter",
+                    },
                 },
                 "required": ["path"],
             },

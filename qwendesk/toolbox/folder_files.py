@@ -1,13 +1,13 @@
 """Listing and reading files of the folders that the user picked, as far as tools may see them."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 
 from qwendesk.core.tool_context import MOST_CHARACTERS
 from qwendesk.core.units import KIB, MIB
 from qwendesk.toolbox.folder_access import FolderAccess
+from qwendesk.toolbox.knowledge.file_texts import NoText, UnreadableFile, read_parts, unit_of
 from qwendesk.toolbox.tool import ToolError
 
 MOST_LINES = 400
@@ -37,14 +37,20 @@ def list_files(access: FolderAccess, name: str) -> str:
 
 
 def read_file(
-    access: FolderAccess, name: str, first: int = 1, last: int | None = None, most_characters: int = MOST_CHARACTERS
+    access: FolderAccess,
+    name: str,
+    first: int = 1,
+    last: int | None = None,
+    most_characters: int = MOST_CHARACTERS,
+    page: int = 0,
 ) -> str:
-    """Return lines `first` to `last` of a text file, counted from 1, and say so if that is not all. Raise ToolError.
+    """Return lines `first` to `last` of a file, counted from 1, and say so if that is not all. Raise ToolError.
 
-    It ends with the last line that fits into `most_characters`; a line that is longer by itself is cut off.
+    It ends with the last line that fits into `most_characters`; a line that is longer by itself is cut off. With
+    `page`, the lines are those of that page of a PDF, or slide, sheet or chapter; otherwise of all of them together.
     """
     path = access.find(name)
-    lines = read_text(path, access.shown(path)).splitlines()
+    lines = _lines(path, access.shown(path), page)
     last = min(last or len(lines), len(lines), first + MOST_LINES - 1)
     if first > max(1, len(lines)) or first < 1 or last < first - 1:
         raise ToolError(f"{name} has {len(lines)} lines.")
@@ -54,6 +60,26 @@ def read_file(
     text = "\n".join(lines[first - 1 : last])[:room]
     is_all = first == 1 and last == len(lines) and len(text) < room
     return text if is_all else f"{text}\n(lines {first} to {last} of {len(lines)})"
+
+
+def _lines(path: Path, name: str, page: int) -> list[str]:
+    if path.is_dir():
+        raise ToolError(f"{name} is a folder. List it with list_files.")
+    try:
+        parts = read_parts(path)
+    except NoText:
+        raise ToolError(f"{name} is not a text file.") from None
+    except UnreadableFile as error:
+        raise ToolError(f"{name} can't be read. {error}") from None
+    unit = unit_of(path.name)
+    if page and unit:
+        if page > len(parts):
+            raise ToolError(f"{name} has {len(parts)} {unit}s.")
+        return list(parts[page - 1].lines)
+    if not unit:
+        return list(parts[0].lines)
+    titles = (f"--- {unit} {part.at}{f' ({part.name})' if part.name else ''} ---" for part in parts)
+    return [line for title, part in zip(titles, parts, strict=True) for line in (title, *part.lines)]
 
 
 def read_text(path: Path, name: str, *, keeps_mark: bool = False) -> str:
@@ -75,22 +101,3 @@ def read_text(path: Path, name: str, *, keeps_mark: bool = False) -> str:
     if b"\0" in data[: 8 * KIB]:
         raise ToolError(f"{name} is not a text file.")
     return data.decode("utf-8" if keeps_mark else "utf-8-sig", "replace")
-
-
-def text_files(access: FolderAccess, most: int) -> Iterator[Path]:
-    """Return up to `most` files of all folders that may be seen, without following links to folders."""
-    for root in access.folders:
-        waiting = [root.resolve()]
-        while waiting and most > 0:
-            try:
-                entries = sorted(waiting.pop().iterdir())
-            except OSError:
-                continue
-            for path in entries:
-                if not access.may_see(path):
-                    continue
-                if path.is_dir() and not path.is_symlink():
-                    waiting.append(path)
-                elif path.is_file() and most > 0:
-                    most -= 1
-                    yield path

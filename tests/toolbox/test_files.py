@@ -1,15 +1,15 @@
 """Tools see the folders that the user picked, and nothing else."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.folder_files import MOST_LINES, list_files, read_file
-from qwendesk.toolbox.text_search import TextSearch
 from qwendesk.toolbox.tool import ToolError
+from tests.chat.documents.test_document_reader import pdf
+from tests.decoding import office_files
 from tests.links import skip_without_links
 
 
@@ -74,8 +74,6 @@ def test_links_out_of_the_folder_are_refused(access: FolderAccess, folder: Path,
             read_file(access, name)
     assert read_file(access, "inside.txt").startswith("buy milk")
     assert list_files(access, ".").split() == ["src/", "inside.txt", "notes.txt", "picture.png"]
-    with pytest.raises(ToolError):
-        TextSearch().find(access, "private")
 
 
 def test_long_files_are_read_in_parts(access: FolderAccess) -> None:
@@ -128,7 +126,6 @@ def test_names_of_secrets_are_refused(access: FolderAccess, folder: Path, name: 
     with pytest.raises(ToolError):
         read_file(access, name)
     assert name not in list_files(access, ".")
-    assert name not in TextSearch().find(access, "boat")
 
 
 @pytest.mark.parametrize(
@@ -151,42 +148,6 @@ def test_paths_with_a_server_or_a_drive_never_reach_the_disk(
     assert not [path for path in resolved if "evil" in str(path) or str(path).startswith("/etc")]
 
 
-def test_accents_do_not_hide_a_line(access: FolderAccess, folder: Path) -> None:
-    (folder / "notes.txt").write_text("Großer Ärger\n")
-    assert TextSearch().find(access, "arger") == "notes.txt:1: Großer Ärger"
-
-
-@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names are Unicode there")
-def test_file_whose_name_is_no_text_does_not_end_the_search(access: FolderAccess, folder: Path) -> None:
-    (folder / os.fsdecode(b"caf\xe9.txt")).write_text("boat")
-    assert TextSearch().find(access, "boat") == "notes.txt:2: fix the boat"
-
-
-def test_search_names_file_and_line(access: FolderAccess) -> None:
-    search = TextSearch()
-    assert search.find(access, "BOAT fix") == "notes.txt:2: fix the boat"
-    assert "src/loop.py:1001: step(dt)" in search.find(access, "step dt")
-    for query in ("kayak", "", "!?", 'a" OR "b'):
-        with pytest.raises(ToolError):
-            search.find(access, query)
-    search.close()
-
-
-def test_search_sees_changed_new_and_deleted_files(access: FolderAccess, folder: Path) -> None:
-    search = TextSearch()
-    search.find(access, "boat")
-    (folder / "notes.txt").write_text("sell the kayak today\n")
-    (folder / "new.txt").write_text("kayak again\n")
-    assert sorted(search.find(access, "kayak").splitlines()) == [
-        "new.txt:1: kayak again",
-        "notes.txt:1: sell the kayak today",
-    ]
-    (folder / "new.txt").unlink()
-    assert search.find(access, "kayak") == "notes.txt:1: sell the kayak today"
-    with pytest.raises(ToolError):
-        search.find(access, "boat")
-
-
 def test_several_folders_have_their_names(tmp_path: Path, folder: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -194,10 +155,42 @@ def test_several_folders_have_their_names(tmp_path: Path, folder: Path) -> None:
     both = FolderAccess([str(folder), str(other)])
     assert list_files(both, ".") == "game/\nother/"
     assert read_file(both, "other/plan.txt") == "boat plan"
-    assert set(TextSearch().find(both, "boat").splitlines()) == {
-        "game/notes.txt:2: fix the boat",
-        "other/plan.txt:1: boat plan",
-    }
-    with pytest.raises(ToolError):
-        TextSearch().find(FolderAccess([str(other)]), "milk")
     assert both.find("other/new.txt", must_exist=False) == other / "new.txt"
+
+
+def test_folders_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    for parent, text in (("a", "first"), ("b", "second")):
+        (tmp_path / parent / "notes").mkdir(parents=True)
+        (tmp_path / parent / "notes/x.txt").write_text(text)
+    both = FolderAccess([str(tmp_path / "a/notes"), str(tmp_path / "b/notes")])
+    assert list_files(both, ".") == "notes/\nnotes (2)/"
+    assert read_file(both, "notes/x.txt") == "first"
+    assert read_file(both, "notes (2)/x.txt") == "second"
+    assert both.shown(tmp_path / "b/notes/x.txt") == "notes (2)/x.txt"
+
+
+def test_files_can_be_picked_by_themselves(tmp_path: Path, folder: Path) -> None:
+    alone = FolderAccess([str(folder / "notes.txt")])
+    assert list_files(alone, ".") == "notes.txt"
+    assert read_file(alone, "notes.txt").startswith("buy milk")
+    for name in ("src/loop.py", "../outside.txt", "notes.txt/../src/loop.py", str(folder / "src/loop.py")):
+        with pytest.raises(ToolError):
+            read_file(alone, name)
+    with_folder = FolderAccess([str(folder / "src"), str(tmp_path / "outside.txt")])
+    assert list_files(with_folder, ".") == "src/\noutside.txt"
+    assert read_file(with_folder, "outside.txt") == "private"
+
+
+def test_documents_are_read_by_page_sheet_and_line(access: FolderAccess, folder: Path) -> None:
+    (folder / "paper.pdf").write_bytes(pdf("One", "Two"))
+    office_files.docx(folder / "plan.docx", "First", "Second")
+    office_files.xlsx(folder / "list.xlsx", {"Prices": [["Boat", 1]]})
+    assert read_file(access, "paper.pdf") == "--- page 1 ---\nOne\n--- page 2 ---\nTwo"
+    assert read_file(access, "paper.pdf", page=2) == "Two"
+    assert read_file(access, "plan.docx", 2) == "Second\n(lines 2 to 2 of 2)"
+    assert read_file(access, "list.xlsx") == "--- sheet 1 (Prices) ---\nBoat\t1"
+    with pytest.raises(ToolError, match="2 pages"):
+        read_file(access, "paper.pdf", page=3)
+    (folder / "broken.pdf").write_bytes(b"nothing")
+    with pytest.raises(ToolError, match="damaged"):
+        read_file(access, "broken.pdf")

@@ -135,7 +135,7 @@ def _notes(searched: Sequence[SearchedFolder]) -> Iterator[str]:
         if state.phase in ("waiting", "listing", "reading"):
             yield f"{name} is still being read, {round(100 * state.fraction)}% is done: there may be more."
         elif state.phase == "failed":
-            yield f"{name} could not be looked through for changes: there may be more."
+            yield f"{name} could not be looked through. {state.note}"
         elif state.note:
             yield f"{name} has more files than can be searched."
         if state.n_problems:
