@@ -22,10 +22,12 @@ from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.chat.service import ChatService
 from qwendesk.core import paths
+from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.failures import LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions
@@ -65,6 +67,9 @@ from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.services import MeterServices, MeterSource
 from qwendesk.meters.services import build_services as build_meter_services
+from qwendesk.server.question import Question
+from qwendesk.server.served_models import ServedModels
+from qwendesk.server.service import ServerService
 from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -98,6 +103,7 @@ class Services(msgspec.Struct):
     privacy: PrivacyService
     pc_trial: PcTrial
     bench: BenchServices
+    server: ServerService
     toolbox: ToolService
     folder_indexes: FolderIndexes
     edits: EditHistory
@@ -296,10 +302,17 @@ def build_services(
             lambda: tuple(PresetChoice(preset.name, preset.values) for preset in chat.presets.all),
         ),
     )  # fmt: skip
+
+    async def model_to_serve() -> LoadOptions:
+        demo = LoadOptions(model=str(paths.demo_model()), mmproj=str(paths.demo_mmproj()))
+        return models.last_model.last.value or models.last_model.read() or demo
+
+    server = ServerService(client, ServedModels(engine, model_to_serve), served_options)
+    closing.push_async_callback(server.stop)
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, toolbox, folder_indexes, edits,
+        PrivacyService(), pc_trial, bench, server, toolbox, folder_indexes, edits,
     )  # fmt: skip
 
 
@@ -344,6 +357,13 @@ def vram_pressure(meters: MeterState) -> VramPressure:
         free_bytes=sum(bar.total_bytes - bar.used_bytes for bar in meters.bars) if meters.bars else None,
         spilled_bytes=sum(bar.excess_bytes for bar in meters.bars),
     )
+
+
+def served_options(question: Question, report: LoadReport) -> GenerationOptions:
+    """Return the options of an answer for another program: with tools, the preset for code, if the model thinks."""
+    thinks = question.thinking is not False and report.can_think
+    preset = "precise" if question.tools_json and thinks else ""
+    return answer_options(ChatSettings(preset=preset, thinking=question.thinking), report)
 
 
 def programs_on_gpus(meters: MeterState) -> tuple[str, ...]:

@@ -24,7 +24,20 @@ class Rule:
     """All of ours but the worker: the places that put the parts together."""
 
 
-FEATURES = ("chat", "models", "engines", "meters", "bench", "settings", "games", "toolbox", "mcp", "remote", "help")
+FEATURES = (
+    "chat",
+    "models",
+    "engines",
+    "meters",
+    "bench",
+    "settings",
+    "games",
+    "toolbox",
+    "mcp",
+    "remote",
+    "server",
+    "help",
+)
 _LIBRARIES = ("core", "decoding", "engine", "hub", "hardware", "store")
 _VALUES = ("engine.state", "engine.protocol", "hub", "hardware")
 

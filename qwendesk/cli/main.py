@@ -1,4 +1,4 @@
-"""The commands `ask`, `bench`, `plan`, `recommend`, `verify`, `models`, `engines`, `doctor` and `trial`."""
+"""The commands `ask`, `bench`, `plan`, `recommend`, `verify`, `models`, `engines`, `serve`, `doctor` and `trial`."""
 
 import argparse
 import asyncio
@@ -14,6 +14,7 @@ from qwendesk.cli.models import add_models_commands
 from qwendesk.cli.models_hub import with_next_step
 from qwendesk.cli.plan import add_plan_options, plan
 from qwendesk.cli.recommend import add_recommend_options, recommend
+from qwendesk.cli.serve import add_serve_options, serve
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text, open_missing_streams
 from qwendesk.cli.trial import add_trial_options, trial
 from qwendesk.cli.verify import add_verify_options, verify_files
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str]) -> int:
                 status = asyncio.run(recommend(options, terminal, interrupts))
             elif options.command in ("models", "engines"):
                 status = asyncio.run(options.run(options, terminal, interrupts))
+            elif options.command == "serve":
+                status = asyncio.run(serve(options, terminal, interrupts))
             elif options.command == "trial":
                 status = asyncio.run(trial(options, terminal, interrupts))
             else:
@@ -140,6 +143,15 @@ def make_parser() -> argparse.ArgumentParser:
             description="Rank the models of the catalog for a purpose: file, context, expected speed, published "
             "results, and what speaks for and against each.",
             epilog="Exit status: 0 something fits, 1 nothing fits, 2 bad usage.",
+        )
+    )
+    add_serve_options(
+        commands.add_parser(
+            "serve",
+            help="let other programs use a model, by the APIs of OpenAI, Anthropic and llama-server",
+            description="Serve a model on this PC until Ctrl+C. Programs need the key, which is made at the first "
+            "start. Without --model, a request can name any model on this PC; otherwise it gets the last one.",
+            epilog="Exit status: 0 stopped, 2 bad usage, or the address can't be used.",
         )
     )
     add_engines_commands(commands.add_parser("engines", help="list, add and remove engines"))

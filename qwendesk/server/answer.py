@@ -1,0 +1,117 @@
+"""An answer as it comes from the engine, put together for the APIs."""
+
+import secrets
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from qwendesk.core.messages import Message, TextPart, ToolCall
+from qwendesk.core.stats import AnswerStats, StopReason
+from qwendesk.engine.contract import AnswerItem
+from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
+from qwendesk.server.question import ClientMessage, Question
+
+
+class AnswerHead(msgspec.Struct, frozen=True):
+    """What is known of an answer before it begins."""
+
+    key: str
+    """A random name, in which the ids of the answer and of its calls begin."""
+    model: str
+    created_s: int
+    """Seconds since 1970."""
+    question: Question
+
+    def call_id(self, index: int) -> str:
+        return f"call_{self.key}{index:02d}"
+
+    @staticmethod
+    def new(question: Question, model: str, clock: Callable[[], float] = time.time) -> "AnswerHead":
+        return AnswerHead(secrets.token_hex(12), model, int(clock()), question)
+
+
+class WrittenCall(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    arguments_json: str
+
+
+class WrittenAnswer(msgspec.Struct, frozen=True):
+    """An answer that has ended."""
+
+    reasoning: str
+    text: str
+    calls: tuple[WrittenCall, ...]
+    stop_reason: StopReason
+    stats: AnswerStats
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether the client has to run calls before the answer goes on."""
+        return bool(self.calls) and self.stop_reason == "tool_calls"
+
+    @property
+    def as_message(self) -> ClientMessage:
+        """The answer as the client sends it with its next request."""
+        calls = tuple(ToolCall(call.name, call.arguments_json) for call in self.calls)
+        parts = (TextPart(self.text),) if self.text else ()
+        written = Message("assistant", parts, reasoning=self.reasoning, tool_calls=calls)
+        return ClientMessage(written, call_ids=tuple(call.id for call in self.calls))
+
+
+class AnswerCollector:
+    """Takes the items of an answer in order."""
+
+    def __init__(self, head: AnswerHead) -> None:
+        self._head = head
+        self._texts: dict[str, list[str]] = {"reasoning": [], "answer": []}
+        self._names: dict[int, str] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._calls: list[WrittenCall] = []
+        self._finished: Finished | None = None
+        self.progress: PromptProgress | None = None
+        """How far the prompt is processed; None before it is known."""
+
+    def take(self, item: AnswerItem) -> None:
+        match item:
+            case PromptProgress():
+                self.progress = item
+            case Delta(kind=kind, text=text):
+                self._texts[kind].append(text)
+            case CallDelta(index=index, name=name, arguments=arguments):
+                self._names.setdefault(index, name)
+                self._arguments.setdefault(index, []).append(arguments)
+            case Called():
+                self._end_call(item)
+            case Finished():
+                self._finished = item
+
+    def answer(self) -> WrittenAnswer:
+        """Return the whole answer. Call this after its Finished."""
+        assert self._finished is not None, "the answer has ended"
+        reason = self._finished.stop_reason
+        return WrittenAnswer(
+            "".join(self._texts["reasoning"]),
+            "".join(self._texts["answer"]),
+            tuple(self._calls),
+            "eos" if reason == "tool_calls" and not self._calls else reason,
+            self._finished.stats,
+        )
+
+    def _end_call(self, called: Called) -> None:
+        if not called.is_finished:
+            return  # the answer was cut off within it, which its stop reason says
+        index, call = called.index, called.call
+        if call is not None:
+            self._calls.append(WrittenCall(self._head.call_id(index), call.name, call.arguments_json))
+        elif self._names.get(index):
+            arguments = "".join(self._arguments[index])
+            self._calls.append(WrittenCall(self._head.call_id(index), self._names[index], arguments))
+        else:
+            self._texts["answer"].append(unreadable_call(called))
+
+
+def unreadable_call(called: Called) -> str:
+    """Return a call that can't be understood as the text that the model wrote."""
+    return f"<tool_call>{called.text}</tool_call>"

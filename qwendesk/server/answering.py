@@ -1,0 +1,156 @@
+"""Answering: takes questions through the queue, the model and the engine to the items of their answers."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+
+import msgspec
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.failures import EngineExit
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import Message
+from qwendesk.core.translation import tr
+from qwendesk.engine.contract import AnswerItem, EngineClient
+from qwendesk.engine.protocol import (
+    Begun,
+    CallDelta,
+    Called,
+    Delta,
+    Finished,
+    LoadReport,
+    Measured,
+    RequestFailed,
+    Tokenized,
+)
+from qwendesk.server.answer import AnswerCollector, AnswerHead
+from qwendesk.server.conversations import ReasoningMemory, conversation_key, prefix_hashes
+from qwendesk.server.fair_queue import FairQueue
+from qwendesk.server.question import Question
+from qwendesk.server.refusals import Refused
+from qwendesk.server.served_models import ServedModels
+
+MakeOptions = Callable[[Question, LoadReport], GenerationOptions]
+"""Returns the options of an answer before what the client sets: the preset of the model's family."""
+
+
+class Answering:
+    """Owns the queue and what is remembered of answers. Call its methods on the event loop's thread."""
+
+    def __init__(self, client: EngineClient, models: ServedModels, queue: FairQueue, make_options: MakeOptions) -> None:
+        self._client, self._models, self._queue, self._make_options = client, models, queue, make_options
+        self._memory = ReasoningMemory()
+
+    async def head(self, question: Question) -> AnswerHead:
+        """Return what is known of an answer before it begins."""
+        return AnswerHead.new(question, await self._models.expected(question.model))
+
+    async def items(self, question: Question, head: AnswerHead, client: str) -> AsyncGenerator[AnswerItem]:
+        """Yield the items of an answer, the last of which is Finished. Raise Refused if it fails.
+
+        `client` is the name under which requests take turns; conversations of one client are unknown to others.
+        """
+        async with self._queue.turn(client):
+            restarts = 1
+            while True:
+                report = await self._models.ready(question.model)
+                engine_exit: EngineExit | None = None
+                has_begun = False
+                async with contextlib.aclosing(self._generate(question, head, report, client)) as items:
+                    async for item in items:
+                        if isinstance(item, EngineExit):
+                            engine_exit = item
+                            break
+                        has_begun = has_begun or isinstance(item, Delta | CallDelta | Called)
+                        yield item
+                if engine_exit is None:
+                    return
+                if has_begun or not restarts:
+                    raise _refused(engine_exit)
+                restarts -= 1  # nothing is lost: the engine starts again, and so does this answer
+
+    async def count_tokens(self, question: Question, client: str) -> int:
+        """Return how many tokens a question has. Raise Refused."""
+        report = await self._models.ready("")
+        options = self._options(question, report)
+        messages, _ = self._completed(question, client)
+        counted = await self._client.measure(messages, (), options, question.tools_json)
+        if not isinstance(counted, Measured):
+            raise _refused(counted)
+        return counted.prompt_tokens
+
+    async def tokenize(self, text: str, *, special: bool) -> tuple[int, ...]:
+        """Return the tokens of a text. Raise Refused."""
+        await self._models.ready("")
+        result = await self._client.tokenize(text, special=special)
+        if not isinstance(result, Tokenized):
+            raise _refused(result)
+        return result.tokens
+
+    async def _generate(
+        self, question: Question, head: AnswerHead, report: LoadReport, client: str
+    ) -> AsyncGenerator[AnswerItem]:
+        options = self._options(question, report)
+        hashes = prefix_hashes(client, question.tools_json, question.messages)
+        messages, begun = self._completed(question, client)
+        stream = self._client.generate(
+            messages,
+            options,
+            question.tools_json,
+            begun,
+            chat=conversation_key(hashes, question.messages) if question.messages else "",
+            may_call=question.may_call,
+            must_call=question.must_call,
+            prompt=question.prompt,
+        )
+        collector, has_ended = AnswerCollector(head), False
+        try:
+            async for item in stream:
+                has_ended = isinstance(item, Finished | RequestFailed | EngineExit)
+                collector.take(item)
+                if isinstance(item, RequestFailed):
+                    raise _refused(item)
+                if isinstance(item, Finished):
+                    _check_room(item, report)
+                    if begun is None:
+                        self._memory.remember(hashes[-1], collector.answer().as_message)
+                yield item
+        finally:
+            if not has_ended:
+                await stream.cancel()
+
+    def _completed(self, question: Question, client: str) -> tuple[tuple[Message, ...], Begun | None]:
+        """Return the messages with their reasoning, and the partial answer that is to be continued, if there is one."""
+        hashes = prefix_hashes(client, question.tools_json, question.messages)
+        messages = self._memory.completed(hashes, question.messages)
+        last = messages[-1] if messages else None
+        if last is None or last.role != "assistant" or last.tool_calls:
+            return messages, None
+        begun = Begun(last.reasoning, last.text)
+        return messages[:-1], None if begun.is_empty else begun
+
+    def _options(self, question: Question, report: LoadReport) -> GenerationOptions:
+        if any(sent.message.images for sent in question.messages) and not report.can_see:
+            sentence = "The loaded model sees no pictures. Load it with its vision file (mmproj)."
+            raise Refused(400, sentence, code="no_vision")
+        if question.must_call and not report.template.call_dialect:
+            raise Refused(400, "The chat template of the loaded model has no tool calls.", code="no_tools")
+        try:
+            return msgspec.structs.replace(self._make_options(question, report), **question.changes)
+        except QwenDeskError as error:
+            raise Refused(400, error.sentence) from error
+
+
+def _check_room(finished: Finished, report: LoadReport) -> None:
+    """Raise Refused if the prompt alone fills the context."""
+    stats = finished.stats
+    if finished.stop_reason == "context_full" and not stats.reasoning_tokens + stats.answer_tokens:
+        # Claude Code shortens a conversation when it reads these words.
+        sentence = f"prompt is too long: {stats.prompt_tokens} tokens > {report.n_ctx} maximum"
+        raise Refused(400, sentence, code="context_length_exceeded", param="messages")
+
+
+def _refused(failed: RequestFailed | EngineExit) -> Refused:
+    if isinstance(failed, EngineExit):
+        return Refused(503, failed.sentence, code="engine_exit")
+    status = 500 if failed.title == tr("Engine error") else 400
+    return Refused(status, f"{failed.title}. {failed.sentence}")

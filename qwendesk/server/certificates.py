@@ -1,0 +1,94 @@
+"""The certificate of a server that other PCs can reach: the user's own, or one that is made here."""
+
+import datetime
+import hashlib
+import ipaddress
+import socket
+import ssl
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.files import write_whole
+from qwendesk.core.translation import tr
+
+_VALID_DAYS = 825
+"""The longest that macOS accepts of a certificate."""
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    file: Path
+    key_file: Path
+
+    def context(self) -> ssl.SSLContext:
+        """Return what a server needs to use it. Blocks. Raise QwenDeskError."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.file, self.key_file)
+        except OSError as error:  # ssl.SSLError is one
+            reason = error.strerror or error
+            sentence = tr("The certificate {0} can't be used with the key {1}: {2}.", self.file, self.key_file, reason)
+            raise QwenDeskError(tr("Certificate not usable"), sentence) from error
+        return context
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the certificate, as browsers show it. Blocks."""
+        der = ssl.PEM_cert_to_DER_cert(_first_certificate(self.file.read_text(encoding="ascii")))
+        digest = hashlib.sha256(der).hexdigest().upper()
+        return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
+
+
+def own_certificate(folder: Path, host: str) -> Certificate:
+    """Return the certificate that QwenDesk made in that folder; make one if there is none. Blocks. Raises OSError.
+
+    It is signed by itself, so clients have to be told to trust it; its fingerprint tells that it is this one.
+    """
+    found = Certificate(folder / "certificate.pem", folder / "certificate.key")
+    if not (found.file.exists() and found.key_file.exists()):
+        _make(found, host)
+    return found
+
+
+def _make(made: Certificate, host: str) -> None:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "QwenDesk")])
+    names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.DNSName(socket.gethostname().lower())]
+    addresses = [address for address in ("127.0.0.1", "::1", host) if _is_address(address)]
+    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in dict.fromkeys(addresses)]
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=_VALID_DAYS))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_whole(made.key_file, private, mode=0o600)
+    write_whole(made.file, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _first_certificate(pem: str) -> str:
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    return pem[pem.index(begin) : pem.index(end) + len(end)] + "\n"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return not ipaddress.ip_address(text).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,36 @@
+"""The APIs in which questions are asked: how a request is read, and how its answer is written."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from qwendesk.engine.protocol import PromptProgress
+from qwendesk.server.answer import AnswerHead, WrittenAnswer
+from qwendesk.server.chat_events import ChatWriter, chat_body
+from qwendesk.server.chat_request import read_chat_request
+from qwendesk.server.completions_events import CompletionsWriter, completions_body
+from qwendesk.server.completions_request import read_completions_request
+from qwendesk.server.events import EventWriter
+from qwendesk.server.fields import Fields
+from qwendesk.server.messages_events import MessagesWriter, messages_body
+from qwendesk.server.messages_request import read_messages_request
+from qwendesk.server.question import Question
+from qwendesk.server.responses_events import ResponsesWriter, responses_body
+from qwendesk.server.responses_request import read_responses_request
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    read: Callable[[Fields], Question]
+    body: Callable[[AnswerHead, WrittenAnswer], dict[str, Any]]
+    writer: Callable[[AnswerHead, PromptProgress | None], EventWriter]
+    """Takes how far the prompt is when the stream begins; None if that isn't known yet."""
+
+
+DIALECTS = {
+    "/v1/chat/completions": Dialect(read_chat_request, chat_body, lambda head, _: ChatWriter(head)),
+    "/v1/completions": Dialect(read_completions_request, completions_body, lambda head, _: CompletionsWriter(head)),
+    "/v1/responses": Dialect(read_responses_request, responses_body, lambda head, _: ResponsesWriter(head)),
+    "/v1/messages": Dialect(read_messages_request, messages_body, MessagesWriter),
+}
+"""By path."""

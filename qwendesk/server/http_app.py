@@ -1,0 +1,230 @@
+"""The server's routes, and what every request passes before it is served."""
+
+import asyncio
+import datetime
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from qwendesk import __version__
+from qwendesk.core.units import MIB
+from qwendesk.server.access import Access, program_name
+from qwendesk.server.answering import Answering
+from qwendesk.server.dialects import DIALECTS, Dialect
+from qwendesk.server.fields import Fields, decode_body
+from qwendesk.server.http_answers import HttpAnswers
+from qwendesk.server.keys import ServerKey
+from qwendesk.server.messages_request import read_messages_request
+from qwendesk.server.refusals import ApiFamily, Refused, error_body
+from qwendesk.server.requests import RequestLog
+from qwendesk.server.served_models import ServedModel, ServedModels
+
+_logger = logging.getLogger(__name__)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_KEY = web.RequestKey("key", ServerKey)
+_PREFLIGHT_S = "600"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    body_bytes: int = 48 * MIB
+    """A line of the engine's protocol has 64 MiB, and pictures are a third larger there."""
+    body_s: float = 60.0
+    """How long a client may take to send its request."""
+    ping_s: float = 5.0
+    """How long a stream is silent."""
+
+
+class HttpApp:
+    """Makes the application of one running server."""
+
+    def __init__(
+        self, answering: Answering, models: ServedModels, access: Access, log: RequestLog, limits: Limits
+    ) -> None:
+        self._answering, self._models, self._access, self._log = answering, models, access, log
+        self._limits = limits
+        self._answers = HttpAnswers(answering, log, ping_s=limits.ping_s)
+
+    def build(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard], client_max_size=self._limits.body_bytes)
+        app.on_response_prepare.append(self._on_prepare)
+        for path, dialect in DIALECTS.items():
+            self._add(app, "POST", path, self._answer_in(dialect))
+        self._add(app, "POST", "/v1/messages/count_tokens", self._count_tokens)
+        self._add(app, "POST", "/v1/embeddings", self._refuse_embeddings)
+        self._add(app, "GET", "/v1/models", self._list_models)
+        self._add(app, "GET", "/v1/models/{name}", self._show_model)
+        app.router.add_get("/health", self._health)
+        app.router.add_get("/props", self._props)
+        app.router.add_post("/tokenize", self._tokenize)
+        return app
+
+    def _add(self, app: web.Application, method: str, path: str, handler: Handler) -> None:
+        """Serve a path with and without its "/v1": clients are told either as the address."""
+        for each in (path, path.removeprefix("/v1")):
+            app.router.add_route(method, each, handler)
+
+    async def _on_prepare(self, request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Server"] = "QwenDesk"
+        origin = request.headers.get("Origin", "")
+        if origin and origin in self._access.origins:
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Vary"] = "Origin"
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Serve what may be served, and answer every failure in the shape of the API."""
+        try:
+            self._access.check_host(request.headers.get("Host", ""))
+            self._access.check_origin(request.headers.get("Origin", ""))
+            if request.method == "OPTIONS":
+                return _preflight()
+            key = self._access.client_of(request.path, request.headers)
+            if key is not None:
+                request[_KEY] = key
+            return await handler(request)
+        except Refused as refused:
+            return _refusal(request, refused)
+        except web.HTTPException as error:
+            return _refusal(request, Refused(error.status, _http_sentence(request, error)))
+        except (ConnectionResetError, asyncio.CancelledError):
+            raise  # the client has left
+        except Exception:
+            _logger.exception("A request for %s failed", request.path)
+            return _refusal(request, Refused(500, "QwenDesk failed to serve this request. Its log says why."))
+
+    def _answer_in(self, dialect: Dialect) -> Handler:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            key, program = request[_KEY], program_name(request.headers.get("User-Agent", ""))
+            request_id = self._log.begin(program, key.name, request.path)
+            try:
+                content = await self._read(request)
+                response = await self._answers.serve(request, content, dialect, key.key, request_id)
+            except Refused as refused:
+                self._log.end(request_id, "refused", refused.sentence)
+                raise
+            except BaseException:
+                self._log.end(request_id, "stopped")
+                raise
+            self._log.end(request_id, "done")
+            return response
+
+        return serve
+
+    async def _count_tokens(self, request: web.Request) -> web.Response:
+        question = read_messages_request(await self._fields(request))
+        n_tokens = await self._answering.count_tokens(question, request[_KEY].key)
+        return web.json_response({"input_tokens": n_tokens})
+
+    async def _refuse_embeddings(self, _request: web.Request) -> web.Response:
+        sentence = "QwenDesk makes no embeddings: it loads models that write text. Use another program for them."
+        raise Refused(501, sentence, code="not_supported")
+
+    async def _list_models(self, _request: web.Request) -> web.Response:
+        models = [_model_object(model, self._models) for model in await self._models.all()]
+        first, last = models[0]["id"], models[-1]["id"]
+        return web.json_response(
+            {"object": "list", "data": models, "has_more": False, "first_id": first, "last_id": last}
+        )
+
+    async def _show_model(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        for model in await self._models.all():
+            if model.id.lower() == name.lower():
+                return web.json_response(_model_object(model, self._models))
+        raise Refused(404, f'There is no model "{name}". GET /v1/models lists them.', code="model_not_found")
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        if self._models.is_loading:
+            error = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
+            return web.json_response({"error": error}, status=503)
+        return web.json_response({"status": "ok"})
+
+    async def _props(self, _request: web.Request) -> web.Response:
+        report = self._models.loaded
+        present = (await self._models.all())[0]
+        return web.json_response(
+            {
+                "default_generation_settings": {"n_ctx": report.n_ctx if report is not None else 0},
+                "total_slots": 1,
+                "model_alias": present.id,
+                "model_path": present.id,
+                "modalities": {"vision": report is not None and report.can_see, "audio": False},
+                "build_info": f"QwenDesk {__version__}",
+                "is_sleeping": report is None,
+            }
+        )
+
+    async def _tokenize(self, request: web.Request) -> web.Response:
+        body = await self._fields(request)
+        body.required("content")
+        if body.flag("with_pieces"):
+            raise body.refuse("with_pieces", "The pieces of tokens are not given. Leave with_pieces out.")
+        special = body.flag("parse_special", default=True)
+        return web.json_response({"tokens": await self._answering.tokenize(body.text("content"), special=special)})
+
+    async def _fields(self, request: web.Request) -> Fields:
+        return decode_body(await self._read(request))
+
+    async def _read(self, request: web.Request) -> bytes:
+        """Return the body of a request. Raise Refused if it takes too long, HTTPException if it is too large."""
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                return await request.read()
+        except TimeoutError:
+            raise Refused(408, f"The request didn't arrive within {self._limits.body_s:g} seconds.") from None
+
+
+def _family(request: web.Request) -> ApiFamily:
+    is_anthropic = "/messages" in request.path or "anthropic-version" in request.headers
+    return "anthropic" if is_anthropic else "openai"
+
+
+def _refusal(request: web.Request, refused: Refused) -> web.Response:
+    headers = {"Retry-After": "5"} if refused.status in (429, 503) else {}
+    if refused.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return web.json_response(error_body(refused, _family(request)), status=refused.status, headers=headers)
+
+
+def _http_sentence(request: web.Request, error: web.HTTPException) -> str:
+    match error.status:
+        case 404:
+            return f"There is no {request.path} here."
+        case 405:
+            return f"{request.path} can't be used with {request.method}."
+        case 413:
+            return "The request is too large."
+        case _:
+            return f"{error.reason}."
+
+
+def _preflight() -> web.Response:
+    """Return the answer to a browser that asks what a page on the list may send."""
+    return web.Response(
+        status=204,
+        headers={
+            "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+            "Access-Control-Allow-Headers": "*, Authorization",
+            "Access-Control-Max-Age": _PREFLIGHT_S,
+        },
+    )
+
+
+def _model_object(model: ServedModel, models: ServedModels) -> dict[str, Any]:
+    """Return a model in the words of both OpenAI's and Anthropic's API."""
+    report = models.loaded if model.is_loaded else None
+    known = {} if report is None else {"max_input_tokens": report.n_ctx, "meta": {"n_ctx": report.n_ctx}}
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": 0,
+        "owned_by": "qwendesk",
+        "type": "model",
+        "display_name": model.id,
+        "created_at": datetime.datetime.fromtimestamp(0, datetime.UTC).isoformat(),
+        "lifecycle": "active",
+        **known,
+    }

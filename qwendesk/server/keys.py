@@ -1,0 +1,72 @@
+"""The keys that clients must send. They stand in a file that only this user can read."""
+
+import hmac
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.files import write_whole
+from qwendesk.core.translation import tr
+
+KEY_VARIABLE = "QWENDESK_SERVER_KEY"
+"""An environment variable with a key, in place of the file."""
+_FEWEST_CHARACTERS = 16
+
+
+class ServerKey(msgspec.Struct, frozen=True):
+    key: str
+    name: str
+    """What the key is called, for the list of requests."""
+
+
+def read_keys(path: Path) -> tuple[ServerKey, ...]:
+    """Return the keys of a file, which is made with one key if it does not exist. Blocks. Raise QwenDeskError.
+
+    Each line has a key and, after a space, its name. Lines that begin with # are comments. A key in the environment
+    replaces the file.
+    """
+    given = os.environ.get(KEY_VARIABLE, "").strip()
+    try:
+        text = given or _content(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        sentence = tr("The key file {0} can't be used: {1}. Choose another with --key-file.", path, reason)
+        raise QwenDeskError(tr("Key file not usable"), sentence) from error
+    lines = (line.strip() for line in text.splitlines())
+    keys = tuple(_key(line) for line in lines if line and not line.startswith("#"))
+    if not keys or any(len(each.key) < _FEWEST_CHARACTERS for each in keys):
+        sentence = tr("Keys need at least {0} characters. Delete {1}, and a new one is made.", _FEWEST_CHARACTERS, path)
+        raise QwenDeskError(tr("Key too short"), sentence)
+    return keys
+
+
+def new_key_file(path: Path) -> None:
+    """Write a file with a new key that only this user can read, in place of an older one. Raise OSError."""
+    write_whole(path, f"qd-{secrets.token_urlsafe(24)}\n".encode(), mode=0o600)
+
+
+def matching_key(keys: tuple[ServerKey, ...], sent: str) -> ServerKey | None:
+    """Return the key that was sent; None if it is none of them. Takes the same time for any wrong key."""
+    found = None
+    for each in keys:
+        if hmac.compare_digest(each.key.encode(), sent.encode("utf-8", "surrogateescape")):
+            found = each
+    return found
+
+
+def _key(line: str) -> ServerKey:
+    key, _, name = line.partition(" ")
+    return ServerKey(key, name.strip())
+
+
+def _content(path: Path) -> str:
+    if not path.exists():
+        new_key_file(path)
+    if sys.platform != "win32" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        path.chmod(0o600)
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,59 @@
+"""What a client is told when a request can't be served, in the error shape of each API.
+
+The sentences are English: programs read them, and people who write programs.
+"""
+
+from typing import Any, Literal
+
+ApiFamily = Literal["openai", "anthropic"]
+
+_OPENAI_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "unavailable_error",
+}
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+
+
+class Refused(Exception):
+    """A request that is not served. `status` is that of HTTP; `param` names the field that is wrong."""
+
+    def __init__(self, status: int, sentence: str, *, param: str = "", code: str = "") -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.param, self.code = status, sentence, param, code
+
+
+def bad_field(param: str, sentence: str) -> Refused:
+    """Return the refusal of a request with a field that can't be used."""
+    return Refused(400, sentence, param=param)
+
+
+def error_body(refused: Refused, family: ApiFamily) -> dict[str, Any]:
+    """Return the JSON object that a client of that API expects instead of an answer."""
+    if family == "anthropic":
+        default = "invalid_request_error" if refused.status < 500 else "api_error"
+        kind = _ANTHROPIC_TYPES.get(refused.status, default)
+        return {"type": "error", "error": {"type": kind, "message": refused.sentence}}
+    kind = _OPENAI_TYPES.get(refused.status, "server_error")
+    return {
+        "error": {
+            "message": refused.sentence,
+            "type": kind,
+            "param": refused.param or None,
+            "code": refused.code or None,
+        }
+    }

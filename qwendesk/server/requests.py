@@ -1,0 +1,95 @@
+"""RequestLog: the requests that run and the latest that ended, for whoever shows them."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from qwendesk.core.observed import Observed
+from qwendesk.engine.contract import AnswerItem
+from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress
+
+Phase = Literal["waiting", "reading", "writing", "done", "stopped", "refused"]
+_MOST_SHOWN = 50
+
+
+class ServedRequest(msgspec.Struct, frozen=True):
+    id: int
+    program: str
+    """What the client calls itself."""
+    key_name: str
+    path: str
+    began_s: float
+    """Seconds since 1970."""
+    phase: Phase = "waiting"
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    written_tokens: int = 0
+    tok_s: float = 0.0
+    """Decode speed; 0.0 before the end."""
+    problem: str = ""
+    """Why it was refused, or failed."""
+
+    @property
+    def is_running(self) -> bool:
+        return self.phase in ("waiting", "reading", "writing")
+
+
+class RequestLog:
+    """Owns the list, the latest request first. Only counts and names are kept, no texts."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.observed = Observed[tuple[ServedRequest, ...]](())
+        self._clock = clock
+        self._ids = itertools.count(1)
+        self._tasks: dict[int, asyncio.Task[object]] = {}
+
+    def begin(self, program: str, key_name: str, path: str) -> int:
+        """Add a request that the current task serves, and return its id."""
+        request = ServedRequest(next(self._ids), program, key_name, path, self._clock())
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks[request.id] = task
+        self.observed.set((request, *self.observed.value)[:_MOST_SHOWN])
+        return request.id
+
+    def note(self, request_id: int, item: AnswerItem) -> None:
+        """Take an item of the request's answer."""
+        match item:
+            case PromptProgress(total=total, reused=reused):
+                self._change(request_id, phase="reading", prompt_tokens=total, reused_tokens=reused)
+            case Delta() | CallDelta():
+                self._change(request_id, phase="writing")
+            case Finished(stats=stats):
+                self._change(
+                    request_id,
+                    prompt_tokens=stats.prompt_tokens,
+                    reused_tokens=stats.reused_tokens,
+                    written_tokens=stats.reasoning_tokens + stats.answer_tokens,
+                    tok_s=stats.decode_tok_s,
+                )
+
+    def end(self, request_id: int, phase: Literal["done", "stopped", "refused"], problem: str = "") -> None:
+        self._tasks.pop(request_id, None)
+        self._change(request_id, phase=phase, problem=problem)
+
+    def stop(self, request_id: int) -> None:
+        """Stop a request that runs. Its client sees that the connection is closed."""
+        task = self._tasks.get(request_id)
+        if task is not None:
+            task.cancel()
+
+    def stop_all(self) -> None:
+        for request_id in tuple(self._tasks):
+            self.stop(request_id)
+
+    def _change(self, request_id: int, **changes: object) -> None:
+        self.observed.set(
+            tuple(
+                msgspec.structs.replace(each, **changes) if each.id == request_id else each
+                for each in self.observed.value
+            )
+        )

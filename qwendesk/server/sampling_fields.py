@@ -1,0 +1,97 @@
+"""The fields of requests that change how an answer is generated."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from qwendesk.core.errors import BadOption
+from qwendesk.core.generation_options import REASONING_EFFORTS, GenerationOptions
+from qwendesk.core.settings import check, table
+from qwendesk.server.fields import Fields, encode_json
+
+_NUMBERS: Mapping[str, str] = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "min_p": "min_p",
+    "typical_p": "typical_p",
+    "repeat_penalty": "repeat_penalty",
+    "repetition_penalty": "repeat_penalty",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "dry_multiplier": "dry_multiplier",
+    "dry_base": "dry_base",
+    "xtc_probability": "xtc_probability",
+    "xtc_threshold": "xtc_threshold",
+}
+"""Names in requests, and the options that they set. Those beyond OpenAI's are llama-server's and vLLM's."""
+_WHOLE: Mapping[str, str] = {
+    "top_k": "top_k",
+    "repeat_last_n": "penalty_last_n",
+    "dry_allowed_length": "dry_allowed_length",
+    "dry_penalty_last_n": "dry_penalty_last_n",
+}
+_SEEDS = 2**32 - 1
+
+
+def read_sampling(body: Fields, *length_names: str) -> dict[str, Any]:
+    """Return the options that a request sets. `length_names` are its names for the longest output. Raise Refused."""
+    found: dict[str, Any] = {}
+    for name, option in _NUMBERS.items():
+        if (number := body.number(name)) is not None:
+            found[option] = _checked(body, name, option, float(number))
+    for name, option in _WHOLE.items():
+        if (whole := body.whole(name)) is not None:
+            found[option] = _checked(body, name, option, whole)
+    for name in length_names:
+        if (length := body.whole(name)) is not None:
+            found["max_tokens"] = _checked(body, name, "max_tokens", length)
+    if (seed := body.whole("seed")) is not None:
+        found["seed"] = seed % _SEEDS if seed >= 0 else -1
+    if body.has("logit_bias"):
+        found["logit_bias"] = tuple(_bias(body, token) for token in body.object("logit_bias").value)
+    if grammar := body.text("grammar"):
+        found["grammar"] = grammar
+    return found
+
+
+def read_stop_texts(body: Fields, name: str) -> dict[str, Any]:
+    stop = tuple(text for text in body.texts(name) if text)
+    return {"stop": stop} if stop else {}
+
+
+def read_format(form: Fields, schema: Fields) -> dict[str, Any]:
+    """Return the options for an answer in a format; `schema` is where the API has the schema of "json_schema"."""
+    kind = form.text("type", "text")
+    if kind == "text":
+        return {}
+    if kind == "json_object":
+        return {"json_schema": '{"type":"object"}'}
+    if kind != "json_schema":
+        raise form.refuse("type", f'{form.path("type")} must be "text", "json_object" or "json_schema".')
+    schema.required("schema")
+    return {"json_schema": encode_json(schema.object("schema").value)}
+
+
+def read_effort(text: str) -> tuple[bool | None, dict[str, Any]]:
+    """Return whether to think, None if that stays open, and the options for a word such as "low" or "none"."""
+    if text == "none":
+        return False, {}
+    return None, {"reasoning_effort": text} if text in REASONING_EFFORTS else {}
+
+
+def _checked(body: Fields, name: str, option: str, value: float) -> float:
+    try:
+        if not math.isfinite(value):
+            raise body.refuse(name, f"{body.path(name)} must be a finite number.")
+        check(table(GenerationOptions)[option], value)
+    except BadOption as error:
+        raise body.refuse(name, error.sentence) from error
+    return value
+
+
+def _bias(body: Fields, token: str) -> str:
+    bias = body.object("logit_bias")
+    if not token.isdecimal():
+        raise bias.refuse(token, f"{bias.path(token)}: the names in logit_bias are token ids.")
+    value = bias.number(token)
+    return f"{token}={'-inf' if value is not None and value <= -100 else value or 0}"

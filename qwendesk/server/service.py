@@ -1,0 +1,180 @@
+"""ServerService: starts and stops the server."""
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+from qwendesk.engine.contract import EngineClient
+from qwendesk.server.access import Access
+from qwendesk.server.answering import Answering, MakeOptions
+from qwendesk.server.certificates import Certificate, own_certificate
+from qwendesk.server.fair_queue import FairQueue
+from qwendesk.server.keys import ServerKey, read_keys
+from qwendesk.server.requests import RequestLog
+from qwendesk.server.served_models import ServedModels
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+USUAL_PORT = 8765
+_STOP_S = 2.0
+"""How long the end waits for connections to be closed."""
+
+
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    host: str = "127.0.0.1"
+    port: int = USUAL_PORT
+    """0 takes a free one."""
+    key_file: Path | None = None
+    """None for the one in the app's folder of settings."""
+    origins: tuple[str, ...] = ()
+    """Web pages that may use the server."""
+    certificate: Certificate | None = None
+    """None makes one where one is needed."""
+    most_waiting: int = 16
+    """How many requests may wait for their turn; further ones are refused."""
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether other PCs could reach the server, so that keys and texts must not travel in plain text."""
+        if self.host == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return True
+
+
+class ServerState(msgspec.Struct, frozen=True):
+    address: str = ""
+    """Such as "http://127.0.0.1:8765"; "" while the server is off."""
+    keys: tuple[ServerKey, ...] = ()
+    fingerprint: str = ""
+    """SHA-256 of the certificate; "" without TLS."""
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.address)
+
+
+class ServerService:
+    """One server on the loaded model. Call its methods on the event loop's thread."""
+
+    def __init__(self, client: EngineClient, models: ServedModels, make_options: MakeOptions) -> None:
+        self._client, self._make_options = client, make_options
+        self.models = models
+        self.observed = Observed(ServerState())
+        self.requests = RequestLog()
+        self._runner: web.AppRunner | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def state(self) -> ServerState:
+        return self.observed.value
+
+    def serve_models(self, models: ServedModels) -> None:
+        """Serve these models from the next start of the server on."""
+        self.models = models
+
+    async def start(self, options: ServerOptions) -> ServerState:
+        """Start the server, after stopping the one that runs. Raise QwenDeskError if that isn't possible."""
+        async with self._lock:
+            await self._stop()
+            keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
+            certificate = await asyncio.to_thread(_certificate, options)
+            context = None if certificate is None else await asyncio.to_thread(certificate.context)
+            runner = self._make_runner(options, keys)
+            await runner.setup()
+            try:
+                listener = await asyncio.to_thread(_listen, options.host, options.port)
+                from aiohttp import web
+
+                await web.SockSite(runner, listener, ssl_context=context).start()
+            except OSError as error:
+                await runner.cleanup()
+                raise _not_started(options, error) from error
+            self._runner = runner
+            scheme = "http" if certificate is None else "https"
+            host = f"[{options.host}]" if ":" in options.host else options.host
+            self.observed.set(
+                ServerState(
+                    f"{scheme}://{host}:{listener.getsockname()[1]}",
+                    keys,
+                    "" if certificate is None else await asyncio.to_thread(certificate.fingerprint),
+                )
+            )
+            return self.state
+
+    async def stop(self) -> None:
+        """Stop the server and all its answers."""
+        async with self._lock:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        self.requests.stop_all()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+        self.observed.set(ServerState())
+
+    def _make_runner(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "web.AppRunner":
+        from aiohttp import web
+
+        from qwendesk.server.http_app import HttpApp, Limits
+
+        answering = Answering(self._client, self.models, FairQueue(options.most_waiting), self._make_options)
+        names = (options.host.lower(), socket.gethostname().lower()) if options.needs_certificate else ()
+        access = Access(keys, names, options.origins)
+        app = HttpApp(answering, self.models, access, self.requests, Limits()).build()
+        return web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=_STOP_S)
+
+
+def default_key_file() -> Path:
+    return paths.config_folder() / "server.key"
+
+
+def _certificate(options: ServerOptions) -> Certificate | None:
+    """Return the certificate to use; None where none is needed. Blocks. Raise QwenDeskError."""
+    if options.certificate is not None or not options.needs_certificate:
+        return options.certificate
+    try:
+        return own_certificate(paths.config_folder() / "server", options.host)
+    except (OSError, ImportError) as error:
+        sentence = tr("No certificate could be made: {0}. Give one with --certificate and --certificate-key.", error)
+        raise QwenDeskError(tr("Certificate missing"), sentence) from error
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Blocks, because the host's name may have to be looked up. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        with contextlib.suppress(AttributeError):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)  # type: ignore[attr-defined]
+        listener.bind(address)
+        listener.listen(128)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _not_started(options: ServerOptions, error: OSError) -> QwenDeskError:
+    if error.errno in (errno.EADDRINUSE, errno.EACCES):
+        sentence = tr(
+            "Port {0} is taken by another program or not allowed. Choose another one; 0 takes a free one.", options.port
+        )
+    else:
+        sentence = tr("{0} can't be used: {1}. Use 127.0.0.1, or an address of this PC.", options.host, error.strerror)
+    return QwenDeskError(tr("The server didn't start"), sentence)
