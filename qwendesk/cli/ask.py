@@ -162,21 +162,31 @@ async def ask(
     """Load the model, send every prompt, print the answers and return the exit status."""
     client = client or await preferred_client()
     engine = EngineService(client)
-    chat = ChatService(client, engine, tools=CommandLineTools(request.tools, terminal, typed_answer()))
-    conversation = _Conversation(request, terminal, engine, chat)
+    tools = CommandLineTools(request.tools, terminal, typed_answer())
+    chat = ChatService(client, engine, tools=tools)
+    conversation = _Conversation(request, terminal, engine, chat, tools)
     interrupts.on_request(conversation.stop)
     try:
         return await conversation.run()
     finally:
+        await tools.close()
         await engine.close()
 
 
 class _Conversation:
-    def __init__(self, request: AskRequest, terminal: Terminal, engine: EngineService, chat: ChatService) -> None:
+    def __init__(
+        self,
+        request: AskRequest,
+        terminal: Terminal,
+        engine: EngineService,
+        chat: ChatService,
+        tools: CommandLineTools,
+    ) -> None:
         self._request = request
         self._terminal = terminal
         self._engine = engine
         self._chat = chat
+        self._tools = tools
         self._has_crashed = self._is_stopped = False
         self._stopping: list[asyncio.Future[None]] = []
         self._last_kind = ""
@@ -198,6 +208,7 @@ class _Conversation:
             self._terminal.note(tr("This model's chat template has no tool calls, so --tools has no effect."))
         if not request.as_json:
             self._chat.subscribe(self._show)
+        await self._tools.prepare()
         turns = await self._ask_all()
         if request.as_json:
             self._terminal.write_json(result_of(request, loaded, turns))
@@ -208,6 +219,7 @@ class _Conversation:
     def stop(self) -> None:
         """Stop the current answer and send no further prompt."""
         self._is_stopped = True
+        self._tools.stop()
         self._stopping = [asyncio.ensure_future(end) for end in (self._chat.stop(), self._engine.cancel_load())]
 
     async def _ask_all(self) -> list[Turn]:

@@ -1,6 +1,8 @@
 """The tools of `qwendesk ask`: which are on, and which calls run."""
 
+import asyncio
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,11 +15,13 @@ from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.builtin import FILES, builtin_tools
+from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder, States
 from qwendesk.toolbox.service import ToolService
 
 _BY_OPTION = {"clock": ("current_time",), "calculator": ("calculate",), "files": FILES}
 """The tools by what `--tools` calls them."""
 _NOT_ALLOWED = "This call needs the user's consent, which was not given."
+_NOTE_EVERY_S = 3.0
 
 
 class AskTools(msgspec.Struct, frozen=True):
@@ -55,8 +59,36 @@ class CommandLineTools:
 
     def __init__(self, chosen: AskTools, terminal: Terminal, ask: Callable[[str], str] | None = None) -> None:
         """`ask` shows a question and returns what was typed; None if nobody can type."""
-        self._service, self._chosen, self._terminal = ToolService(builtin_tools()), chosen, terminal
+        self._indexes = FolderIndexes(wait_s=None)
+        self._service, self._chosen, self._terminal = ToolService(builtin_tools(self._indexes)), chosen, terminal
         self._ask = ask
+        self._preparing: asyncio.Future[list[SearchedFolder]] | None = None
+
+    async def prepare(self) -> None:
+        """Read the folders that are new or have changed. Say how far that is if it takes long."""
+        began_s = last_s = time.monotonic()
+
+        def show(states: States) -> None:
+            nonlocal last_s
+            now_s = time.monotonic()
+            reading = [state for state in states.values() if state.phase == "reading"]
+            if reading and min(now_s - began_s, now_s - last_s) > _NOTE_EVERY_S:
+                last_s = now_s
+                self._terminal.note(tr("Reading {0}: {1}%", reading[0].folder, round(100 * reading[0].fraction)))
+
+        end = self._indexes.states.subscribe(show)
+        self._preparing = asyncio.ensure_future(self._indexes.updated(self._chosen.folders))
+        await asyncio.wait((self._preparing,))
+        end()
+
+    def stop(self) -> None:
+        """Don't read folders any further."""
+        if self._preparing is not None:
+            self._preparing.cancel()
+
+    async def close(self) -> None:
+        self.stop()
+        await self._indexes.close()
 
     def definitions(self, settings: ChatSettings) -> Sequence[str]:
         return self._service.definitions(settings)

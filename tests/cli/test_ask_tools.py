@@ -16,6 +16,7 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
+from tests.decoding import office_files
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer, ready
 
 CALCULATE = ToolCall("calculate", '{"expression": "6 * 7"}')
@@ -61,6 +62,18 @@ def test_folder_can_be_read(engine, capsys, tmp_path):
     (turn,) = json.loads(capsys.readouterr().out)["turns"]
     assert turn["tool_calls"][0]["result"] == "buy milk"
     assert offered(engine) == ["current_time", "list_files", "search_files", "read_file"]
+
+
+def test_folder_is_searched_with_places_to_cite(engine, capsys, tmp_path):
+    office_files.docx(tmp_path / "plan.docx", "Buy a boat in Hamburg")
+    engine.answers = [
+        ScriptedAnswer(calls=(ToolCall("search_files", '{"query": "boat"}'),)),
+        ScriptedAnswer(text="In Hamburg [1]."),
+    ]
+    assert cli.main(["ask", "--tools", f"files:{tmp_path}", "--yes", "--json", "Where?"]) == 0
+    (turn,) = json.loads(capsys.readouterr().out)["turns"]
+    result = turn["tool_calls"][0]["result"]
+    assert result == "[1] plan.docx, paragraphs 1-1\n    Buy a boat in Hamburg"
 
 
 def test_without_yes_nothing_runs_where_nobody_can_type(engine, capsys):

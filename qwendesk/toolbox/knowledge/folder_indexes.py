@@ -52,8 +52,13 @@ class _Job:
 class FolderIndexes:
     """Methods are called on the event loop's thread. One folder is read at a time."""
 
-    def __init__(self, place: Path | None = None, *, limits: Limits = DEFAULT_LIMITS, wait_s: float = WAIT_S) -> None:
-        """`place` is the folder of the index files; by default it is in the app's cache."""
+    def __init__(
+        self, place: Path | None = None, *, limits: Limits = DEFAULT_LIMITS, wait_s: float | None = WAIT_S
+    ) -> None:
+        """`place` is the folder of the index files; by default it is in the app's cache.
+
+        `wait_s` is how long `updated` waits; None waits until all is read.
+        """
         self.states: Observed[States] = Observed({})
         """How far the picked folders are, by folder."""
         self._place = place or paths.cache_folder() / index_storage.FOLDER
