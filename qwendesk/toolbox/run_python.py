@@ -130,7 +130,10 @@ def _shortened(text: str, most: int) -> str:
 
 def _signal_name(number: int) -> str:
     limits = {"SIGXCPU": "the limit on processor time", "SIGXFSZ": "the limit on the size of files"}
-    name = signal.Signals(number).name
+    try:
+        name = signal.Signals(number).name
+    except ValueError:  # the script wrote the report itself
+        return f"signal {number}"
     return limits.get(name, name)
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 Run = Callable[[str], Awaitable["Outcome"]]
 
-collect_ignore = [] if sys.platform == "linux" else ["test_attacks.py", "test_limits.py", "test_trial.py"]
+collect_ignore = (
+    [] if sys.platform == "linux" else ["test_attacks.py", "test_limits.py", "test_tool.py", "test_trial.py"]
+)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,105 @@
+"""NoteService: short notes about the user, which the model keeps with their consent and reads in later chats."""
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core import paths
+from qwendesk.core.background_writer import BackgroundWriter
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.files import is_utf8
+from qwendesk.core.json_file import JsonFile
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+
+LONGEST_NOTE = 300
+"""Characters."""
+MOST_NOTES = 100
+"""All of them are read at once: at most 30,000 characters."""
+
+
+class Note(msgspec.Struct, frozen=True):
+    text: str
+    written_on: str = ""
+    """The day as in ISO 8601."""
+
+
+class NotesState(msgspec.Struct, frozen=True):
+    notes: tuple[Note, ...] = ()
+    """The oldest first."""
+    problem: str = ""
+    """Why notes can't be read or saved, in a sentence; "" if they can."""
+
+
+def notes_file() -> Path:
+    return paths.data_folder() / "notes.json"
+
+
+class NoteService:
+    """Owns the notes. Methods are called on the event loop's thread.
+
+    Methods that change notes raise BadRequest if that isn't possible. Changes apply at once and are written on another
+    thread; disk errors are reported in `state`.
+    """
+
+    def __init__(self, file: Path | None = None, *, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+        json_file = JsonFile(file or notes_file(), tuple[Note, ...], tuple)
+        self._writer = BackgroundWriter(json_file, self._on_write_failed)
+        self._today = today
+        stored = json_file.load()
+        self._is_locked = stored.is_locked
+        problem = ""
+        if stored.renamed_to is not None:
+            problem = tr("Your notes file was damaged. It was renamed to {0}.", stored.renamed_to.name)
+        elif stored.problem:
+            problem = tr("Your notes file can't be read: {0}.", stored.reason)
+        self.state = Observed(NotesState(stored.value, problem))
+
+    async def close(self) -> None:
+        """Return when the last change is written or has failed."""
+        await self._writer.close()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return self.state.value.notes
+
+    def add(self, text: str) -> None:
+        """Add a note. One with the same text stays as it is."""
+        text = valid_note(text)
+        if any(note.text == text for note in self.notes):
+            return
+        if len(self.notes) >= MOST_NOTES:
+            raise BadRequest(tr("Too many notes"), tr("There are {0} notes. Delete some first.", MOST_NOTES))
+        self._replace((*self.notes, Note(text, self._today().isoformat())))
+
+    def change(self, note: Note, text: str) -> None:
+        """Give a note another text. Nothing happens if the note is gone."""
+        changed = Note(valid_note(text), note.written_on)
+        self._replace(tuple(changed if each == note else each for each in self.notes))
+
+    def delete(self, note: Note) -> None:
+        self._replace(tuple(each for each in self.notes if each != note))
+
+    def delete_all(self) -> None:
+        self._replace(())
+
+    def _replace(self, notes: tuple[Note, ...]) -> None:
+        if self._is_locked:
+            raise BadRequest(tr("Notes can't be changed"), self.state.value.problem)
+        if notes != self.notes:
+            self.state.set(NotesState(notes))
+            self._writer.write(notes)
+
+    def _on_write_failed(self, error: OSError) -> None:
+        sentence = tr("Your notes couldn't be saved: {0}. They apply until QwenDesk closes.", error.strerror or error)
+        self.state.update(problem=sentence)
+
+
+def valid_note(text: str) -> str:
+    """Return a note on one line. Raise BadRequest if it is empty, too long or no text."""
+    text = " ".join(text.split())
+    if not text or len(text) > LONGEST_NOTE or not is_utf8(text):
+        raise BadRequest(tr("Note can't be saved"), tr("Write a note of 1 to {0} characters.", LONGEST_NOTE))
+    return text
