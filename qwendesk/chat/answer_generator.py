@@ -181,9 +181,13 @@ class AnswerGenerator:
                 return partial.node(stop_reason="cancelled"), AnswerStats()
             partial.end_round(AnswerStats())
         while True:
+            try:
+                steps = await messages_to_send(partial.step_messages, self._incognito_images)
+            except BadRequest as error:
+                return partial.node(error=error.sentence), AnswerStats()
             can_call = rounds is None or rounds.may_call
             self._stream = self._client.generate(
-                (*asked.messages, *partial.step_messages),
+                (*asked.messages, *steps),
                 asked.options if rounds is None else rounds.options(asked.options, asked.report),
                 tools_json,
                 may_call=can_call,
@@ -211,6 +215,7 @@ class AnswerGenerator:
             is_tainted=asked.settings.is_imported
             or holds_untyped_text([turn.question for turn in turns], steps, self._tools),
             n_ctx=asked.report.n_ctx if asked.report is not None else 0,
+            can_see=asked.report is None or asked.report.can_see,
             n_citations=max(citations_of(steps), default=0),
         )
 

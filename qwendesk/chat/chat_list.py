@@ -215,7 +215,7 @@ class ChatListService:
         added: list[ChatSummary] = []
         try:
             for summary, tree in chats:
-                for image in {image for node in tree.nodes.values() for image in node.message.images}:
+                for image in {image for node in tree.nodes.values() for image in node.message.all_images}:
                     await asyncio.wrap_future(self._store.attachments.save_copy(image))
                 await asyncio.wrap_future(self._store.chats.save_tree(summary, tree))
                 added.append(summary)

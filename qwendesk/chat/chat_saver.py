@@ -181,7 +181,7 @@ class StoreChatSaver:
 
     def save(self, chat_id: str, node: ChatNode) -> None:
         self._partial_answers.pop(node.id, None)
-        for image in node.message.images:
+        for image in node.message.all_images:
             self._write((chat_id, _FILE, image.sha256), partial(self._copy_file, image))
         self._write((chat_id, "node", node.id), lambda: self._store.save_node(chat_id, node))
         if not node.parent_id and chat_id in self._settings:

@@ -104,7 +104,7 @@ def _with_scaled_images(message: Message, in_memory: IncognitoImages | None) -> 
 
 
 def _with_bytes(part: ImagePart, in_memory: IncognitoImages) -> ImagePart:
-    data = in_memory.get(Path(part.path))
+    data = in_memory.get(Path(part.path)) or part.data or None
     if part.longest_side:
         copy = in_memory.scaled(part.sha256, part.longest_side)
         if copy is None:

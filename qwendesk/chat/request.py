@@ -12,7 +12,7 @@ from qwendesk.core import presets
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart
+from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart, without_images
 from qwendesk.core.settings import apply_assignments
 from qwendesk.engine.protocol import LoadReport
 
@@ -99,7 +99,13 @@ def _n_left_out(conversation: Conversation, settings: ChatSettings) -> int:
 
 
 def _trimmed(turn: Turn, settings: ChatSettings) -> Turn:
-    """Return an older turn in which a placeholder text replaces each file that is left out."""
+    """Return an older turn in which a placeholder text replaces each file that is left out.
+
+    Of pictures in results of tools, the result's text tells.
+    """
+    if settings.leave_out_old_pictures:
+        answer = msgspec.structs.replace(turn.answer, steps=tuple(map(without_images, turn.answer.steps)))
+        turn = msgspec.structs.replace(turn, answer=answer)
     kinds: tuple[type, ...] = (
         *((ImagePart,) if settings.leave_out_old_pictures else ()),
         *((DocumentPart,) if settings.leave_out_old_documents else ()),

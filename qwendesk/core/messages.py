@@ -1,6 +1,7 @@
 """Messages and their parts."""
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -70,6 +71,8 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     call: ToolCall
     is_done: bool = False
     result: str = ""
+    images: tuple[ImagePart, ...] = ()
+    """Pictures of the result, which the model sees after its text."""
     error: str = ""
     elapsed_s: float = 0.0
     """How long the tool took, without the wait for the user's consent."""
@@ -101,8 +104,7 @@ class ToolStep(msgspec.Struct, frozen=True, omit_defaults=True):
             return ()
         calls = tuple(record.call for record in done if record.call.name)
         written = text_message("assistant", self.text, reasoning=self.reasoning)
-        results = (text_message("tool", record.error or record.result) for record in done)
-        return (msgspec.structs.replace(written, tool_calls=calls), *results)
+        return (msgspec.structs.replace(written, tool_calls=calls), *map(_result_message, done))
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -125,6 +127,22 @@ class Message(msgspec.Struct, frozen=True):
     def documents(self) -> tuple[DocumentPart, ...]:
         return tuple(part for part in self.parts if isinstance(part, DocumentPart))
 
+    @property
+    def all_images(self) -> tuple[ImagePart, ...]:
+        """The images, and those of results of tools."""
+        return (*self.images, *(image for step in self.steps for record in step.calls for image in record.images))
+
+    def with_images(self, change: Callable[[ImagePart], ImagePart]) -> "Message":
+        """Return the message with what `change` makes of each of `all_images`."""
+        if not self.all_images:
+            return self
+        steps = tuple(
+            msgspec.structs.replace(step, calls=tuple(_with_images(record, change) for record in step.calls))
+            for step in self.steps
+        )
+        parts = tuple(change(part) if isinstance(part, ImagePart) else part for part in self.parts)
+        return msgspec.structs.replace(self, parts=parts, steps=steps)
+
     def for_engine(self) -> "Message":
         """Return the message with its documents quoted as text."""
         if not self.documents:
@@ -135,6 +153,19 @@ class Message(msgspec.Struct, frozen=True):
     @property
     def images(self) -> tuple[ImagePart, ...]:
         return tuple(part for part in self.parts if isinstance(part, ImagePart))
+
+
+def _result_message(record: CallRecord) -> Message:
+    """Return what the model reads of a call. Its chat template puts that, images included, into a turn of the user."""
+    return Message("tool", (TextPart(record.error or record.result), *record.images))
+
+
+def _with_images(record: CallRecord, change: Callable[[ImagePart], ImagePart]) -> CallRecord:
+    return msgspec.structs.replace(record, images=tuple(map(change, record.images)))
+
+
+def without_images(step: ToolStep) -> ToolStep:
+    return msgspec.structs.replace(step, calls=tuple(msgspec.structs.replace(each, images=()) for each in step.calls))
 
 
 def text_message(role: Role, text: str, *, reasoning: str = "") -> Message:

@@ -21,6 +21,8 @@ class CallContext(msgspec.Struct, frozen=True):
     """Whether the model has read anything that the user did not type, which may contain instructions."""
     n_ctx: int = 0
     """The model's context in tokens; 0 if unknown."""
+    can_see: bool = True
+    """Whether the model can see pictures."""
     confirmed: str = ""
     """What the user saw before they allowed the call; "" if they were not asked."""
     call_id: str = ""

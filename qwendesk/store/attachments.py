@@ -3,7 +3,6 @@
 import re
 import sqlite3
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ import msgspec
 
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.files import file_stamp, replace
-from qwendesk.core.messages import ImagePart, Part
+from qwendesk.core.messages import ImagePart
 from qwendesk.store.attachment_cleaning import Cleaning, clean_attachments
 from qwendesk.store.attachment_copies import AttachmentCopies
 from qwendesk.store.database import Database, store_failures
@@ -23,8 +22,8 @@ _SELECT_UNCOPIED = """SELECT DISTINCT json_extract(part.value, '$.path'), messag
     FROM message_attachments
     LEFT JOIN attachments ON attachments.sha256 = message_attachments.sha256
     JOIN messages ON messages.id = message_attachments.message_id AND json_valid(messages.more)
-    JOIN json_each(messages.more, '$.parts') AS part
-    ON json_extract(part.value, '$.sha256') = message_attachments.sha256
+    JOIN json_tree(messages.more) AS part
+    ON part.type = 'object' AND json_extract(part.value, '$.sha256') = message_attachments.sha256
     WHERE attachments.sha256 IS NULL AND json_extract(part.value, '$.path') <> ''"""
 
 
@@ -89,7 +88,7 @@ class AttachmentStore:
 
     def with_copies(self, tree: ChatTree) -> ChatTree:
         """Return the chat with the paths of its images replaced by those of the copies. Blocks."""
-        hashes = {image.sha256 for node in tree.nodes.values() for image in node.message.images}
+        hashes = {image.sha256 for node in tree.nodes.values() for image in node.message.all_images}
         if not hashes:
             return tree
 
@@ -97,13 +96,15 @@ class AttachmentStore:
             return {sha256: _copy_path(connection, self.folder, sha256) for sha256 in hashes}
 
         places = self._database.read(work)
+
+        def with_copy(image: ImagePart) -> ImagePart:
+            place = places.get(image.sha256)
+            return image if place is None else _with_copy(image, place)
+
         nodes = {}
         for key, node in tree.nodes.items():
-            parts = _with_copies(node.message.parts, places)
-            message = (
-                node.message if parts == node.message.parts else msgspec.structs.replace(node.message, parts=parts)
-            )
-            nodes[key] = node if message is node.message else msgspec.structs.replace(node, message=message)
+            message = node.message.with_images(with_copy)
+            nodes[key] = node if message == node.message else msgspec.structs.replace(node, message=message)
         return ChatTree(nodes, tree.shown)
 
     def clean(self) -> Future[Cleaning]:
@@ -114,14 +115,6 @@ class AttachmentStore:
         if self._keeps_all:
             return self._database.write(lambda _connection: Cleaning())
         return self._database.write(lambda connection: clean_attachments(connection, self.folder))
-
-
-def _with_copies(parts: Sequence[Part], places: dict[str, Path | None]) -> tuple[Part, ...]:
-    parts_with_copies: list[Part] = []
-    for part in parts:
-        place = places.get(part.sha256) if isinstance(part, ImagePart) else None
-        parts_with_copies.append(_with_copy(part, place) if isinstance(part, ImagePart) and place else part)
-    return tuple(parts_with_copies)
 
 
 def _with_copy(part: ImagePart, place: Path) -> ImagePart:

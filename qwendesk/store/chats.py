@@ -237,7 +237,7 @@ def _save_nodes(connection: sqlite3.Connection, chat_id: str, nodes: Iterable[Ch
         connection.execute("DELETE FROM message_attachments WHERE message_id = ?", (node.id,))
         connection.executemany(
             "INSERT OR IGNORE INTO message_attachments (message_id, sha256) VALUES (?, ?)",
-            [(node.id, image.sha256) for image in node.message.images],
+            [(node.id, image.sha256) for image in node.message.all_images],
         )
 
 

@@ -23,8 +23,10 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 def fingerprint(tool: Tool) -> str:
-    """Return a hash of all that the model is told about a tool."""
-    told = json.dumps(tool.definition, sort_keys=True, ensure_ascii=False)
+    """Return a hash of all that the model is told about a tool, and of who runs it."""
+    told = json.dumps(
+        [tool.provider, tool.definition] if tool.provider else tool.definition, sort_keys=True, ensure_ascii=False
+    )
     return hashlib.sha256(told.encode()).hexdigest()
 
 

@@ -15,17 +15,20 @@ from qwendesk.core.messages import CallRecord, Consent, ToolCall
 from qwendesk.core.observed import Observed
 from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision, ToolChoice, ToolLook
 from qwendesk.core.translation import tr
-from qwendesk.toolbox.gate import Grant, allowed_by, choices, grant_for
-from qwendesk.toolbox.tool import Arguments, Tool, ToolError
+from qwendesk.toolbox.gate import Grant, allowed_by, choices, fingerprint, grant_for
+from qwendesk.toolbox.result_images import keep_images
+from qwendesk.toolbox.shown_text import with_codes
+from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolResult
 
 _logger = logging.getLogger(__name__)
 
 LIMIT_S = 60.0
 """How long a tool may run."""
 _MOST_SHOWN = 20_000
-"""Characters of what the user sees before consent."""
+"""Characters of what the user sees before consent. A longer call is refused: nobody could check it."""
 _CHARACTERS_PER_TOKEN = 4
 """Of a definition, about."""
+_TOO_LONG = "This call is too long for the user to check it. Make it shorter, or do it in several calls."
 _REFUSED = "The user did not allow this call. Do not try it again unless they ask for it."
 
 
@@ -33,6 +36,8 @@ class Grants(msgspec.Struct, frozen=True):
     """What the user has allowed for longer than one call, as it is saved."""
 
     always: tuple[Grant, ...] = ()
+    allowed: dict[str, str] = {}
+    """How tools of others were when the user last allowed a call: their fingerprints by name."""
 
 
 class ToolService:
@@ -47,18 +52,30 @@ class ToolService:
         limit_s: float = LIMIT_S,
     ) -> None:
         """Without a `file`, what is always allowed is forgotten at the end of the app."""
+        self._own = tuple(tools)
+        self.added: Observed[tuple[Tool, ...]] = Observed(())
+        """Those from elsewhere, such as MCP servers, which come and go; see `set_added`."""
         self.tools = {tool.name: tool for tool in tools}
         """All tools there are, by name, in the order in which they are shown."""
         self.waiting: Observed[ConsentRequest | None] = Observed(None)
         """The call that waits for the user's decision."""
         self._file, self._clock, self._limit_s = file, clock, limit_s
-        self.grants = Observed(() if file is None else file.load().value.always)
+        saved = Grants() if file is None else file.load().value
+        self._saved, self._allowed = saved, saved.allowed
+        self.grants = Observed(saved.always)
         """The consents that last, as they were given. Those for a chat end with the app."""
-        self._decision: asyncio.Future[Decision] | None = None
-
         self.obstacles: Observed[Mapping[str, str]] = Observed({})
         """Why tools can't be used on this PC, by name; "" for those that were tried and can."""
         self._obstacles_found = asyncio.Lock()
+        self._decision: asyncio.Future[Decision] | None = None
+
+    def set_added(self, tools: Sequence[Tool]) -> None:
+        """Replace the tools from elsewhere. One with the name of a tool of the app is left out."""
+        own = {tool.name: tool for tool in self._own}
+        added = {tool.name: tool for tool in tools if tool.name not in own}
+        self.tools = own | added
+        self.added.set(tuple(added.values()))
+
     def definitions(self, settings: ChatSettings) -> tuple[str, ...]:
         """Return the tools that are on in a chat, as JSON. Always in the same order, so that the prompt stays.
 
@@ -69,10 +86,10 @@ class ToolService:
         return tuple(_definition(tool) for tool in self.tools.values() if self._is_on(tool, settings))
 
     async def find_obstacles(self) -> None:
-        """Try the tools that may be impossible on this PC. Only the first call does that."""
+        """Try the tools that may be impossible on this PC, unless they were possible before."""
         async with self._obstacles_found:
             for tool in self.tools.values():
-                if tool.find_obstacle is not None and tool.name not in self.obstacles.value:
+                if tool.find_obstacle is not None and self.obstacles.value.get(tool.name) != "":
                     found = await tool.find_obstacle()
                     self.obstacles.set({**self.obstacles.value, tool.name: found})
 
@@ -81,8 +98,8 @@ class ToolService:
         """All tools as the user chooses them: those of a group are one choice."""
         groups: dict[str, list[Tool]] = {}
         for tool in self.tools.values():
-            groups.setdefault(tool.group or tool.title, []).append(tool)
-        return tuple(self._choice(title, group) for title, group in groups.items())
+            groups.setdefault(tool.switch or tool.group or tool.title, []).append(tool)
+        return tuple(self._choice(group[0].group or group[0].title, group) for group in groups.values())
 
     @property
     def looks(self) -> dict[str, ToolLook]:
@@ -112,6 +129,8 @@ class ToolService:
         try:
             tool = await self._tool(call.name, context)
             arguments = _arguments(call, tool)
+            if self._reads_descriptions_of_others(context.settings):
+                context = msgspec.structs.replace(context, is_tainted=True)
             consent = allowed_by(tool, context, self.grants.value)
             if not consent:
                 consent, seen = await self._ask(tool, call, arguments, context)
@@ -121,20 +140,22 @@ class ToolService:
                 return msgspec.structs.replace(record, error=_REFUSED)
             began = self._clock()
             try:
-                async with asyncio.timeout(self._limit_s):
+                async with asyncio.timeout(tool.limit_s or self._limit_s):
                     result = await tool.run(arguments, context)
+                result = result if isinstance(result, ToolResult) else ToolResult(result)
+                text, images = await keep_images(result, context)
             finally:
                 elapsed_s = self._clock() - began
         except ToolError as error:
             return msgspec.structs.replace(record, error=_limited(str(error), context), elapsed_s=elapsed_s)
         except TimeoutError:
-            error_text = f"The tool took longer than {self._limit_s:g} s and was stopped."
+            error_text = f"The tool took longer than {tool.limit_s or self._limit_s:g} s and was stopped."
             return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
         except Exception as error:  # a tool is code of others too: one that fails must not end the answer
             _logger.exception("The tool %s failed", call.name)
             error_text = _limited(f"The tool failed: {error}", context)
             return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
-        return msgspec.structs.replace(record, result=_limited(result, context), elapsed_s=elapsed_s)
+        return msgspec.structs.replace(record, result=_limited(text, context), images=images, elapsed_s=elapsed_s)
 
     async def _tool(self, name: str, context: CallContext) -> Tool:
         if name in context.settings.tools and name in self.tools and self.tools[name].find_obstacle is not None:
@@ -146,9 +167,17 @@ class ToolService:
 
     async def _ask(self, tool: Tool, call: ToolCall, arguments: Arguments, context: CallContext) -> tuple[Consent, str]:
         """Wait for the user's decision, and return it with all that they were asked about."""
-        details = call.arguments_json if tool.preview is None else await tool.preview(arguments, context)
+        whole = _as_json(arguments) if tool.preview is None else await tool.preview(arguments, context)
+        shown = with_codes(whole)
+        if len(shown) > _MOST_SHOWN:
+            raise ToolError(_TOO_LONG)
         sentence = tr("{0} asks for your consent.", tr(tool.title))
-        shown = details if len(details) <= _MOST_SHOWN else f"{details[:_MOST_SHOWN]}…"
+        if tool.is_described_by_others and self._allowed.get(tool.name, fingerprint(tool)) != fingerprint(tool):
+            warning = tr(
+                "This tool has changed since you last allowed it: it is described in another way, takes other "
+                "arguments, or comes from elsewhere."
+            )
+            shown = f"{warning}\n\n{shown}"
         self._decision = asyncio.get_running_loop().create_future()
         self.waiting.set(ConsentRequest(context.chat_id, call, sentence, shown, choices(tool, context)))
         try:
@@ -159,12 +188,18 @@ class ToolService:
         grant = grant_for(decision, tool, context)
         if grant is not None:
             self.grants.set((*self.grants.value, grant))
-            await self._save_grants()
-        return ("refused" if decision == "refuse" else decision), details
+        if tool.is_described_by_others and decision != "refuse":
+            self._allowed = {**self._allowed, tool.name: fingerprint(tool)}
+        await self._save_grants()
+        return ("refused" if decision == "refuse" else decision), whole
+
+    def _reads_descriptions_of_others(self, settings: ChatSettings) -> bool:
+        """Return whether the prompt of a chat tells the model what others wrote about their tools."""
+        return any(tool.is_described_by_others and self._is_on(tool, settings) for tool in self.tools.values())
 
     def _is_on(self, tool: Tool, settings: ChatSettings) -> bool:
         has_place = bool(settings.tool_folders) or not tool.needs_folder
-        return tool.name in settings.tools and has_place and not self.obstacles.value.get(tool.name)
+        return (tool.switch or tool.name) in settings.tools and has_place and not self.obstacles.value.get(tool.name)
 
     def _choice(self, title: str, group: Sequence[Tool]) -> ToolChoice:
         first = group[0]
@@ -172,16 +207,17 @@ class ToolService:
         return ToolChoice(
             title=tr(title),
             promise=tr(first.promise),
-            names=tuple(tool.name for tool in group),
+            names=tuple(dict.fromkeys(tool.switch or tool.name for tool in group)),
             n_tokens=sum(len(_definition(tool)) for tool in group) // _CHARACTERS_PER_TOKEN,
             needs_folder=first.needs_folder,
             obstacle=tr("Being tried on this PC…") if is_untried else self.obstacles.value.get(first.name, ""),
         )
 
     async def _save_grants(self) -> None:
-        if self._file is not None:
-            always = tuple(grant for grant in self.grants.value if not grant.chat_id)
-            await asyncio.to_thread(self._file.try_write, Grants(always))
+        saved = Grants(tuple(grant for grant in self.grants.value if not grant.chat_id), self._allowed)
+        if self._file is not None and saved != self._saved:
+            self._saved = saved
+            await asyncio.to_thread(self._file.try_write, saved)
 
 
 def _definition(tool: Tool) -> str:
@@ -198,6 +234,11 @@ def _arguments(call: ToolCall, tool: Tool) -> dict[str, Any]:
         where = ".".join(map(str, error.absolute_path))
         raise ToolError(f"{where}: {error.message}" if where else f"{error.message}")
     return dict(arguments)
+
+
+def _as_json(arguments: Arguments) -> str:
+    """Return the arguments as they were understood, each on a line of its own."""
+    return json.dumps(arguments, ensure_ascii=False, indent=2)
 
 
 def _limited(text: str, context: CallContext) -> str:

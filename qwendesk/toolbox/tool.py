@@ -19,6 +19,18 @@ class ToolError(Exception):
     """A call that failed. The text is a sentence that the model reads, so it says what to do instead."""
 
 
+class ToolImage(msgspec.Struct, frozen=True):
+    """A picture in a result: the bytes of an image file."""
+
+    mime: str
+    data: bytes
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    text: str
+    images: tuple[ToolImage, ...] = ()
+
+
 class Tool(msgspec.Struct, frozen=True):
     name: str
     """As the model calls it."""
@@ -31,8 +43,8 @@ class Tool(msgspec.Struct, frozen=True):
     parameters: Mapping[str, Any]
     """JSON schema of the arguments."""
     effect: Effect
-    run: Callable[[Arguments, CallContext], Awaitable[str]]
-    """Returns the result as text. Raises ToolError."""
+    run: Callable[[Arguments, CallContext], Awaitable[str | ToolResult]]
+    """Returns the result, often text alone. Raises ToolError."""
     preview: Callable[[Arguments, CallContext], Awaitable[str]] | None = None
     """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
     icon: str = "tool"
@@ -40,6 +52,14 @@ class Tool(msgspec.Struct, frozen=True):
     """Whether its arguments are a change of a file, which can be undone."""
     is_trusted: bool = False
     """Whether its results never hold text of others."""
+    is_described_by_others: bool = False
+    """Whether others wrote its description, which the model reads in every chat that has the tool."""
+    provider: str = ""
+    """The program or the address behind it, if it is not the app: a consent counts for that one alone."""
+    switch: str = ""
+    """By what it is on in a chat, together with others, such as all of a server's; "": by its own name."""
+    limit_s: float = 0.0
+    """How long a call may take, in seconds; 0 for the limit of most tools."""
     needs_folder: bool = False
     """Whether it works in the folders that the user picked for the chat."""
     group: str = ""

@@ -23,7 +23,7 @@ from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, Folder
 from qwendesk.core.files import decode_json
-from qwendesk.core.messages import ImagePart, Part, ToolStep
+from qwendesk.core.messages import ImagePart, ToolStep
 from qwendesk.core.translation import tr
 
 FORMAT = "qwendesk-chats"
@@ -40,9 +40,8 @@ class _Chat(msgspec.Struct, frozen=True):
 def export_json(chats: Iterable[ExchangedChat], folders: Iterable[Folder]) -> bytes:
     """Return the content of an export file. Pictures whose file is missing are left out. Blocks."""
     chats = tuple(chats)
-    images = {
-        image.sha256: image for chat in chats for node in chat.tree.nodes.values() for image in node.message.images
-    }
+    nodes = (node for chat in chats for node in chat.tree.nodes.values())
+    images = {image.sha256: image for node in nodes for image in node.message.all_images}
     files = {}
     for sha256, image in images.items():
         content = picture_bytes(image)
@@ -112,13 +111,11 @@ def _decoded(stream: JsonStream, kind: Any) -> Any:
 
 def _with_paths(node: ChatNode, path_of: Callable[[str], str]) -> ChatNode:
     """Return the message with the path that `path_of` returns for the hash of each picture."""
-    if not node.message.images:
-        return node
-    parts: tuple[Part, ...] = tuple(
-        ImagePart(path_of(part.sha256), part.sha256, part.longest_side) if isinstance(part, ImagePart) else part
-        for part in node.message.parts
-    )
-    return msgspec.structs.replace(node, message=msgspec.structs.replace(node.message, parts=parts))
+
+    def with_path(image: ImagePart) -> ImagePart:
+        return ImagePart(path_of(image.sha256), image.sha256, image.longest_side)
+
+    return msgspec.structs.replace(node, message=node.message.with_images(with_path))
 
 
 def _without_path(node: ChatNode) -> ChatNode:
