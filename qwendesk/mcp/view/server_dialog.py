@@ -1,0 +1,195 @@
+"""The form for one server: a program with its arguments, or an address."""
+
+from collections.abc import Sequence
+
+import msgspec
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from qwendesk.core.errors import BadOption
+from qwendesk.core.translation import tr
+from qwendesk.mcp.pasted_servers import check_server
+from qwendesk.mcp.server_config import NewServer, ServerConfig, clean_name, new_id
+from qwendesk.mcp.view.secret_rows import SecretRows
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.file_dialogs import ask_for_folder
+
+_WIDTH, _ARGUMENTS_HEIGHT = 520, 84
+
+
+class ServerDialog(QDialog):
+    entered = Signal(object)
+    """The NewServer. Of one that is changed, secrets that were not typed are left out."""
+
+    def __init__(
+        self, parent: QWidget, taken: Sequence[str], config: ServerConfig | None = None, saved: Sequence[str] = ()
+    ) -> None:
+        """`taken` are names of other servers; `saved` are the names of secrets that have a value already."""
+        super().__init__(parent)
+        self._taken = {name.casefold() for name in taken}
+        self._old, self._config = config, config or ServerConfig(new_id(), "")
+        self.setObjectName("servers.form")
+        self.setWindowTitle(tr("Add a server") if config is None else tr("Change {0}", config.name))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setFixedWidth(min(_WIDTH, parent.width() - 40))
+        self._name = self._line(tr("Name"), "name", self._config.name, tr("What you want to call it"))
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(20, 18, 20, 16)
+        self._column.setSpacing(8)
+        self._column.addLayout(self._make_kinds())
+        self._put(tr("Name"), self._name)
+        self._program, self._remote = self._make_program(saved), self._make_remote(saved)
+        self._column.addWidget(self._program)
+        self._column.addWidget(self._remote)
+        self._error = QLabel()
+        self._error.setObjectName("servers.form.error")
+        self._error.setProperty("kind", "error")
+        self._error.setWordWrap(True)
+        self._error.hide()
+        self._column.addWidget(self._error)
+        self._column.addStretch(1)
+        self._column.addLayout(self._make_buttons())
+        (self._by_address if self._config.address else self._by_program).setChecked(True)
+        self._show_kind()
+        self._name.setFocus()
+
+    def _make_kinds(self) -> QHBoxLayout:
+        self._by_program = TextButton(tr("Program"), kind="pill")
+        describe(self._by_program, "servers.form.program", tr("Program"), tr("A program that QwenDesk starts (stdio)"))
+        self._by_address = TextButton(tr("Address"), kind="pill")
+        describe(
+            self._by_address, "servers.form.remote", tr("Address"), tr("A server that runs elsewhere (streamable HTTP)")
+        )
+        self._kinds = QButtonGroup(self)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self._by_program, self._by_address):
+            button.setCheckable(True)
+            self._kinds.addButton(button)
+            row.addWidget(button)
+        row.addStretch(1)
+        self._kinds.buttonClicked.connect(self._show_kind)
+        return row
+
+    def _make_program(self, saved: Sequence[str]) -> QWidget:
+        config = self._config
+        self._command = self._line(tr("Program"), "command", config.command, tr("Such as npx or uvx, or a whole path"))
+        self._arguments = QPlainTextEdit("\n".join(config.arguments))
+        self._arguments.setFixedHeight(_ARGUMENTS_HEIGHT)
+        self._arguments.setTabChangesFocus(True)
+        describe(self._arguments, "servers.form.arguments", tr("Arguments, one a line"), tr("Without quotation marks"))
+        self._folder = self._line(tr("Folder"), "folder", config.folder, tr("Where it runs. Usually empty."))
+        choose = TextButton(tr("Choose…"))
+        describe(choose, "servers.form.choose", tr("Choose…"), tr("Choose the folder"))
+        choose.clicked.connect(
+            lambda: ask_for_folder(self, "servers.form.dialog", tr("Choose a folder"), self._folder.setText)
+        )
+        folder = QWidget()
+        row = QHBoxLayout(folder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self._folder, 1)
+        row.addWidget(choose)
+        self._variables = SecretRows("servers.form.variables", tr("Add a variable"), config.environment, saved)
+        return _box(
+            (tr("Program"), self._command),
+            (tr("Arguments, one a line"), self._arguments),
+            (tr("Folder"), folder),
+            (tr("Environment variables, such as keys"), self._variables),
+        )
+
+    def _make_remote(self, saved: Sequence[str]) -> QWidget:
+        self._address = self._line(
+            tr("Address"), "address", self._config.address, tr("Such as https://example.org/mcp")
+        )
+        self._headers = SecretRows("servers.form.headers", tr("Add a header"), self._config.headers, saved)
+        return _box((tr("Address"), self._address), (tr("Headers, such as Authorization"), self._headers))
+
+    def _make_buttons(self) -> QHBoxLayout:
+        text = tr("Add and start") if self._old is None else tr("Save and start")
+        save = TextButton(text, kind="primary")
+        describe(save, "servers.form.save", text, tr("Save it, and start it to see what it offers"))
+        save.clicked.connect(self._enter)
+        cancel = TextButton(tr("Cancel"))
+        describe(cancel, "servers.form.cancel", tr("Cancel"), tr("Change nothing"), "Esc")
+        cancel.clicked.connect(self.reject)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(save)
+        row.addWidget(cancel)
+        return row
+
+    def _line(self, label: str, name: str, text: str, tip: str) -> QLineEdit:
+        field = QLineEdit(text)
+        field.setPlaceholderText(tip)
+        describe(field, f"servers.form.{name}", label, tip)
+        field.returnPressed.connect(self._enter)
+        return field
+
+    def _put(self, label: str, field: QWidget) -> None:
+        self._column.addWidget(_label(label))
+        self._column.addWidget(field)
+
+    def _show_kind(self) -> None:
+        is_remote = self._by_address.isChecked()
+        self._program.setVisible(not is_remote)
+        self._remote.setVisible(is_remote)
+        self.adjustSize()
+
+    def _enter(self) -> None:
+        try:
+            server = check_server(self._read())
+            if server.config.name.casefold() in self._taken:
+                raise BadOption("", tr('There is a server "{0}" already. Choose another name.', server.config.name))
+        except BadOption as error:
+            self._error.setText(error.sentence)
+            self._error.show()
+            return
+        self.accept()
+        self.entered.emit(server)
+
+    def _read(self) -> NewServer:
+        name = clean_name(self._name.text())
+        config = msgspec.structs.replace(
+            self._config, name=name, command="", arguments=(), folder="", environment=(), address="", headers=()
+        )
+        if self._by_address.isChecked():
+            rows = self._headers
+            config = msgspec.structs.replace(config, address=self._address.text().strip(), headers=rows.names)
+        else:
+            rows = self._variables
+            arguments = (line.strip() for line in self._arguments.toPlainText().splitlines())
+            config = msgspec.structs.replace(
+                config,
+                command=self._command.text().strip(),
+                arguments=tuple(filter(None, arguments)),
+                folder=self._folder.text().strip(),
+                environment=rows.names,
+            )
+        return NewServer(config, rows.values)
+
+
+def _box(*fields: tuple[str, QWidget]) -> QWidget:
+    box = QWidget()
+    column = QVBoxLayout(box)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(8)
+    for label, field in fields:
+        column.addWidget(_label(label))
+        column.addWidget(field)
+    return box
+
+
+def _label(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("kind", "small")
+    return label
