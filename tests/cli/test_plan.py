@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +20,7 @@ from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices
 from qwendesk.engines.load_decision import plan_of
 from qwendesk.hardware.snapshot import GpuReading
-from tests.draft_head_model import write_demo_head
+from tests.draft_head_model import write_demo_head, write_demo_without_head
 from tests.hub.hub_server import running_hub
 from tools.hollow_model import write_hollow
 
@@ -234,7 +233,7 @@ def test_plan_for_this_pc_judges_the_links_of_its_cards(
 
 
 def test_a_draft_head_beside_the_model_is_found_and_counted(tmp_path: Path) -> None:
-    model = shutil.copy(demo_model(), tmp_path / "demo.gguf")
+    model = write_demo_without_head(tmp_path / "demo.gguf")
     head = write_demo_head(tmp_path / "mtp-demo.gguf")
     drafting = planned(str(model), "--set", "speculative=mtp")
     assert drafting["options"]["draft_model"] == str(head)

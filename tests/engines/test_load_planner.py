@@ -1,7 +1,6 @@
 """The plan of a load: checked with the engine where that may change it, and never held up by it."""
 
 import asyncio
-import shutil
 from pathlib import Path
 from typing import Literal
 from unittest.mock import Mock
@@ -9,7 +8,6 @@ from unittest.mock import Mock
 import msgspec
 import pytest
 
-from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
@@ -23,7 +21,7 @@ from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.hardware.layer_split import HEADROOM_BYTES
 from qwendesk.hardware.planner import fixed_plan
 from qwendesk.hub.gguf import read_facts
-from tests.draft_head_model import write_demo_head
+from tests.draft_head_model import write_demo_head, write_demo_without_head
 from tools.hollow_model import write_hollow
 from tools.qwen_header import REAL_SIZES
 
@@ -211,7 +209,7 @@ async def test_a_choice_of_the_user_and_a_file_without_a_head_are_left_alone(
 
 @pytest.fixture
 def demo_beside_a_head(tmp_path: Path) -> LoadOptions:
-    model = shutil.copy(paths.demo_model(), tmp_path / "demo.gguf")
+    model = write_demo_without_head(tmp_path / "demo.gguf")
     head = write_demo_head(tmp_path / "mtp-demo.gguf")
     return LoadOptions(model=str(model), draft_model=str(head))
 

@@ -5,20 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from qwendesk.core import paths
 from qwendesk.hub.draft_head_pairing import draft_head_mismatch, find_draft_head
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.hub.library import Library, model_at, scan
 from qwendesk.hub.library_places import SearchFolder
 from qwendesk.hub.model_deletion import ModelDeletion, deletion_of
-from tests.draft_head_model import write_demo_head, write_demo_with_head
+from tests.draft_head_model import write_demo_head, write_demo_with_head, write_demo_without_head
 from tests.hub.verified import findings
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    return Path(shutil.copy(paths.demo_model(), tmp_path / "demo.gguf"))
+    return write_demo_without_head(tmp_path / "demo.gguf")
 
 
 @pytest.fixture

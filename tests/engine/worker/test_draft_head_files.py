@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.engine.worker.loader import load
-from tests.draft_head_model import write_demo_head
+from tests.draft_head_model import write_demo_head, write_demo_without_head
 from tests.engine.worker.process import demo_options, greedy, user
 from tests.engine.worker.test_drafts import LOG, QUESTION, ask
 
@@ -13,7 +13,8 @@ from tests.engine.worker.test_drafts import LOG, QUESTION, ask
 def test_a_draft_head_of_another_model_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     other = write_demo_head(tmp_path / "mtp-other.gguf", tokens_moved=True)
     LOG.install()
-    options = demo_options(speculative="mtp", draft_model=str(other))
+    model = write_demo_without_head(tmp_path / "demo.gguf")
+    options = demo_options(model=str(model), speculative="mtp", draft_model=str(other))
     made = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
     assert made.model.head is None
     assert made.report.n_draft_max == 0
@@ -26,7 +27,8 @@ def test_a_draft_head_of_another_model_is_left_out(tmp_path: Path, caplog: pytes
 def test_a_draft_head_that_is_no_model_file_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "mtp.gguf").write_bytes(b"GGUF" + bytes(100))
     LOG.install()
-    options = demo_options(speculative="mtp", draft_model=str(tmp_path / "mtp.gguf"))
+    model = write_demo_without_head(tmp_path / "demo.gguf")
+    options = demo_options(model=str(model), speculative="mtp", draft_model=str(tmp_path / "mtp.gguf"))
     made = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
     assert made.model.head is None
     assert "could not be loaded" in caplog.text

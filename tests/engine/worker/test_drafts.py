@@ -18,7 +18,7 @@ from qwendesk.engine.worker.generate import Generation
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
 from qwendesk.engine.worker.mtp_head import MtpHead
-from tests.draft_head_model import write_demo_head, write_demo_with_head
+from tests.draft_head_model import write_demo_head, write_demo_with_head, write_demo_without_head
 from tests.engine.worker.process import Answer, demo_options, draw_circle, greedy, user
 
 LOG = EngineLog()
@@ -62,9 +62,18 @@ def loaded(**changes: object) -> Session:
     return msgspec.structs.replace(made, gate=OpenGate())
 
 
+@pytest.fixture(scope="module")
+def without_head(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_without_head(tmp_path_factory.mktemp("alone") / "demo.gguf")
+
+
 @pytest.fixture(scope="module", params=["lookup", "mtp", "mtp in a file of its own"])
-def session(request: pytest.FixtureRequest, with_head: Path, head_file: Path) -> Iterator[Session]:
-    files = {"lookup": {}, "mtp": {"model": str(with_head)}}.get(request.param, {"draft_model": str(head_file)})
+def session(request: pytest.FixtureRequest, with_head: Path, head_file: Path, without_head: Path) -> Iterator[Session]:
+    files = {
+        "lookup": {"model": str(without_head)},
+        "mtp": {"model": str(with_head)},
+        "mtp in a file of its own": {"model": str(without_head), "draft_model": str(head_file)},
+    }[request.param]
     made = loaded(speculative=request.param.split()[0], **files)
     assert (made.model.head is None) == (request.param == "lookup")
     yield made
@@ -353,9 +362,10 @@ def test_a_state_is_usable_with_and_without_drafts(with_head: Path, tmp_path: Pa
     assert min(answer.stats.reused_tokens for answer in answers) > 300
 
 
-def test_a_file_without_a_head_drafts_nothing() -> None:
+def test_a_file_without_a_head_drafts_nothing(without_head: Path) -> None:
     LOG.install()
-    made = load(demo_options(speculative="mtp"), LOG, lambda _stage, _fraction: None, lambda: False)
+    options = demo_options(model=str(without_head), speculative="mtp")
+    made = load(options, LOG, lambda _stage, _fraction: None, lambda: False)
     assert made.report.n_draft_max == 0
     assert ask(made, [user(QUESTION)], greedy()).stats.drafted_tokens == 0
     made.close()
