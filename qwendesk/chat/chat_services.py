@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from qwendesk.chat.answer_generator import ModelSource
+from qwendesk.chat.browser_pages import BrowserPages
 from qwendesk.chat.chat_list import ChatListService
 from qwendesk.chat.chat_list_state import ChatListEvent, ChatOpened
 from qwendesk.chat.chat_saver import StoreChatSaver
@@ -56,6 +57,7 @@ class ChatServices:
         self.presets = PresetsService(self.chat)
         self.prompts = PromptLibrary()
         self.transfer = ExchangeService(self.chat_list)
+        self.pages = BrowserPages()
         self.context = ContextGauge(client, models, self.chat)
         self.warmer = Warmer(client, models, self.chat, self.states, prepares_ahead, tools=tools)
         self.before_switch: Callable[[], None] = lambda: None
@@ -69,6 +71,7 @@ class ChatServices:
     async def start(self, folder: Path | None = None, may_reopen: MayReopen = always) -> None:
         """Open the stored chats and, if `may_reopen` allows it, the chat that was open last."""
         await self.states.tidy()
+        await self.pages.delete_all()
         await self.chat_list.start(folder or paths.data_folder(), may_reopen)
 
     async def close(self) -> None:
@@ -76,6 +79,7 @@ class ChatServices:
         for unsubscribe in self._unsubscribe:
             unsubscribe()
         await self.warmer.close()
+        await self.pages.delete_all()
         await self.states.close()
         await self.presets.close()
         await self.prompts.close()

@@ -21,6 +21,7 @@ from qwendesk.chat.view.inspector.sampling_tab import SamplingTab
 from qwendesk.chat.view.inspector.system_prompt_tab import SystemPromptTab
 from qwendesk.chat.view.last_chat_opener import LastChatOpener
 from qwendesk.chat.view.model_offer import ModelOffer
+from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.store_notices import StoreNotices
 from qwendesk.core.translation import tr
@@ -67,6 +68,8 @@ class ChatView(QObject):
         self.commands = ChatCommands(self.page, chat, self.area, self.sidebar, self.transfer, self.page_asked.emit)
         self.switcher = ChatSwitcher(services, self.page, self.sidebar, self.offer)
         self._store_notices = StoreNotices(chat_list, self.sidebar)
+        self._page_opener = PageOpener(services.pages, chat, self.page)
+        self.page.thread_view.page_asked.connect(self._page_opener.ask)
         self.call_log = CallLogOpener(self.page, chat, chat_list)
         self.sidebar.calls_asked.connect(self.call_log.open_chat)
         self.page.add_above(BranchNote(chat, chat_list))

@@ -20,6 +20,7 @@ from qwendesk.chat.view.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF
 from qwendesk.chat.view.thread.markdown_stream import MarkdownStream, slice_end
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.chat.view.thread.section_stack import SectionStack
+from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.chat.view.thread.text_search import mark_found
 from qwendesk.core.translation import tr
 from qwendesk.widgets.step_budget import StepBudget, StepwiseWork
@@ -39,6 +40,7 @@ class AnswerView(QWidget):
     """
 
     code_saved = Signal(str, str)
+    page_asked = Signal(str, str)
     resized = Signal()
     """The height changed for another reason than a new width."""
     parsed = Signal()
@@ -55,11 +57,12 @@ class AnswerView(QWidget):
         formulas: FormulaCache | None = None,
         highlighter: Highlighter | None = None,
         budget: StepBudget | None = None,
+        sources: SourceLinks | None = None,
     ) -> None:
-        """Without a `highlighter`, code is not highlighted."""
+        """Without a `highlighter`, code is not highlighted; without `sources`, citations are plain text."""
         super().__init__(parent)
         self._formulas = formulas or FormulaCache(self)
-        self._highlighter = highlighter
+        self._highlighter, self._sources = highlighter, sources
         self.markdown = ""
         self._pending = ""
         self._ended = False
@@ -254,9 +257,10 @@ class AnswerView(QWidget):
         self.parsed.emit()
 
     def _new_pane(self, section: AnswerSection) -> SectionPane:
-        pane = SectionPane(self._formulas, self._highlighter, self)
+        pane = SectionPane(self._formulas, self._highlighter, self, self._sources)
         pane.whole_code = lambda code: self._whole_code(section, code)
         pane.code_saved.connect(self.code_saved)
+        pane.page_asked.connect(self.page_asked)
         pane.footnote_chosen.connect(self._on_footnote)
         pane.written.connect(lambda: self._on_written(section))
         pane.viewport().installEventFilter(self)

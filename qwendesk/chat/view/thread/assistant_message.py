@@ -13,6 +13,7 @@ from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.message_actions import MessageActions
+from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
@@ -37,6 +38,7 @@ class AssistantMessage(QWidget):
 
     try_again = Signal()
     code_saved = Signal(str, str)
+    page_asked = Signal(str, str)
     dragged = Signal(AnswerView, QPoint)
     parsed = Signal()
     jumped = Signal(int)
@@ -49,10 +51,11 @@ class AssistantMessage(QWidget):
         highlighter: Highlighter | None = None,
         budget: StepBudget | None = None,
         calls: CallIntents | None = None,
+        sources: SourceLinks | None = None,
     ) -> None:
         super().__init__()
         self._turn_id, self._calls = turn_id, calls or CallIntents(self)
-        self._formulas, self._highlighter, self._budget = formulas, highlighter, budget
+        self._formulas, self._highlighter, self._budget, self._sources = formulas, highlighter, budget, sources
         self._think_block: ThinkBlock | None = None
         self._rows: list[list[CallRow]] = []
         """The calls of each step."""
@@ -155,9 +158,10 @@ class AssistantMessage(QWidget):
         return next((row for row in rows if row.record and row.record.call == call and not row.record.is_done), None)
 
     def _new_view(self) -> AnswerView:
-        view = AnswerView(formulas=self._formulas, highlighter=self._highlighter, budget=self._budget)
+        view = AnswerView(None, self._formulas, self._highlighter, self._budget, self._sources)
         view.hide()
         view.code_saved.connect(self.code_saved)
+        view.page_asked.connect(self.page_asked)
         view.dragged.connect(lambda place: self.dragged.emit(view, place))
         view.parsed.connect(self.parsed)
         view.jumped.connect(self.jumped)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QFont, QTextBlockFormat, QTextCharFormat, QTextCursor,
 
 from qwendesk.chat.view.thread.formulas import SOURCE, FormulaCache, formula_format
 from qwendesk.chat.view.thread.markdown_plugins import formula_source
+from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.core.translation import tr
 from qwendesk.widgets.text_pane import is_web_address
 from qwendesk.widgets.theme import Theme
@@ -38,12 +39,18 @@ def write_inline(
     base: QTextCharFormat,
     theme: Theme,
     formulas: FormulaCache | None = None,
+    sources: SourceLinks | None = None,
 ) -> None:
-    """Insert inline tokens at `cursor`. Only http and https links become anchors, and no image is ever fetched."""
+    """Insert inline tokens at `cursor`. No image is ever fetched.
+
+    Anchors are only http and https links, footnotes, and citations that `sources` knows.
+    """
     stack = [base]
     for token in children:
         form = stack[-1]
         match token.type:
+            case "text" if sources is not None and "[" in token.content and not form.isAnchor():
+                sources.write(cursor, token.content, form, theme)
             case "text" | "text_special":
                 cursor.insertText(token.content, form)
             case "softbreak" | "hardbreak":

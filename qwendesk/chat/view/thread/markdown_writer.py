@@ -30,6 +30,7 @@ from qwendesk.chat.view.thread.formulas import FormulaCache, FormulaPainter
 from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.inline_writer import FOOTNOTE, FOOTNOTE_REF, centre_formula, write_formula, write_inline
 from qwendesk.chat.view.thread.markdown_blocks import MarkdownBlock
+from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.chat.view.thread.table_writer import fit_widths, natural_widths, table_rows, write_table
 from qwendesk.core.translation import tr
 from qwendesk.widgets.theme import Theme
@@ -85,9 +86,10 @@ class MarkdownWriter:
         theme: Theme,
         formulas: FormulaCache | None = None,
         highlighter: Highlighter | None = None,
+        sources: SourceLinks | None = None,
     ) -> None:
         self.document = document
-        self._formulas, self._highlighter = formulas, highlighter
+        self._formulas, self._highlighter, self._sources = formulas, highlighter, sources
         self._is_open = False
         self._formula_painter = FormulaPainter(document)
         self._is_continuation = self._has_continuation = False
@@ -208,14 +210,17 @@ class MarkdownWriter:
     def _paragraph(self, inline: Token, place: _Place) -> None:
         top, bottom = (2, 2) if place.tight else (6, 6)
         self._block(top=top, bottom=bottom, place=place)
-        write_inline(self._cursor, _words(inline), self.body_format(), self.theme, self._formulas)
+        self._write_inline(_words(inline), self.body_format())
+
+    def _write_inline(self, tokens: Sequence[Token], form: QTextCharFormat) -> None:
+        write_inline(self._cursor, tokens, form, self.theme, self._formulas, self._sources)
 
     def _heading(self, opening: Token, inline: Token, place: _Place) -> None:
         self._block(top=16, bottom=6, place=place)
         form = self.body_format(_HEADINGS.get(opening.tag, _BODY))
         form.setFontWeight(QFont.Weight.Bold)
         self._cursor.setBlockCharFormat(form)
-        write_inline(self._cursor, inline.children or [], form, self.theme, self._formulas)
+        self._write_inline(inline.children or [], form)
 
     def _list(self, tokens: Sequence[Token], start: int, end: int, place: _Place) -> None:
         form = QTextListFormat()
@@ -260,7 +265,7 @@ class MarkdownWriter:
                 place=msgspec.structs.replace(place, depth=0),
             )
             qt_list = self._cursor.createList(form)
-            write_inline(self._cursor, _words(tokens[start + 2]), self.body_format(), self.theme, self._formulas)
+            self._write_inline(_words(tokens[start + 2]), self.body_format())
             self._write(tokens, start + 4, end, place)
         else:
             qt_list = self._cursor.createList(form)
@@ -318,7 +323,7 @@ class MarkdownWriter:
         link.setToolTip(tr("Back to the text"))
         self._cursor.insertText(f"{name} ↩", link)
         self._cursor.insertText("  ", form)
-        write_inline(self._cursor, inline.children or [], form, self.theme, self._formulas)
+        self._write_inline(inline.children or [], form)
 
     def _rule(self) -> None:
         form = QTextFrameFormat()
@@ -338,7 +343,9 @@ class MarkdownWriter:
         if rows:
             widths = fit_widths(natural, self.width)
             has_head = not self._is_continuation
-            table = write_table(self._cursor, rows, widths, self.theme, self._formulas, has_head=has_head)
+            table = write_table(
+                self._cursor, rows, widths, self.theme, self._formulas, self._sources, has_head=has_head
+            )
             self.table = (table, natural) if natural else None
             self._leave_frame(table)
 

@@ -156,6 +156,8 @@ class RowFactory(QObject):
     picture_opened = Signal(str)
     try_again = Signal(int)
     """Asks to answer the question of this turn again."""
+    page_asked = Signal(str, str)
+    """Text and language of HTML or SVG to show in the browser."""
     dragged = Signal(object, QPoint)
     """A selection is being dragged: the AnswerView, and the mouse position in its coordinates."""
     parsed = Signal(object)
@@ -180,12 +182,16 @@ class RowFactory(QObject):
     def answer(self, row: Row, width: int, height: int) -> AssistantMessage:
         """Return the widget of an answer, `width` pixels wide, with the first `height` pixels drawn."""
         turn = row.turn
-        answer = AssistantMessage(turn.id, self._formulas, self.highlighter, self._budget, self._intents.calls)
+        intents = self._intents
+        answer = AssistantMessage(
+            turn.id, self._formulas, self.highlighter, self._budget, intents.calls, intents.sources
+        )
         answer.setObjectName(f"thread.message.{turn.id}")
         answer.resize(width, 1)
         answer.try_again.connect(lambda: self.try_again.emit(turn.id))
         answer.answer_view.show_range(0, height)
         answer.code_saved.connect(lambda text, language: ask_to_save_code(self._thread, text, language))
+        answer.page_asked.connect(self.page_asked)
         answer.dragged.connect(self.dragged.emit)
         answer.parsed.connect(lambda: self.parsed.emit(row))
         answer.jumped.connect(lambda y: self.jumped.emit(row, y))

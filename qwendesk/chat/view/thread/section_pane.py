@@ -7,6 +7,7 @@ from PySide6.QtCore import QMimeData, QRect, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QToolButton, QWidget
 
+from qwendesk.chat.browser_page import is_page
 from qwendesk.chat.view.thread.clipboard_text import markdown_of, plain_text, rich_text
 from qwendesk.chat.view.thread.code_card import CodeCard
 from qwendesk.chat.view.thread.formulas import FormulaCache
@@ -15,6 +16,7 @@ from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.inline_writer import FOOTNOTE, draw_formulas
 from qwendesk.chat.view.thread.markdown_blocks import MarkdownBlock, reparse_block
 from qwendesk.chat.view.thread.markdown_writer import CARD_HEADER, Mark, MarkdownWriter
+from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.chat.view.thread.table_writer import fit_widths, set_widths
 from qwendesk.chat.view.thread.text_search import visible_text
 from qwendesk.core.translation import tr
@@ -84,16 +86,22 @@ class SectionPane(TextPane):
 
     code_saved = Signal(str, str)
     """Text and language of a code card that the user wants to save as a file."""
+    page_asked = Signal(str, str)
+    """Text and language of a code card that the user wants to see as a page."""
     written = Signal()
     """The blocks were replaced, so nothing is selected or highlighted any more."""
     footnote_chosen = Signal(str)
     """The address of a footnote or of its reference."""
 
     def __init__(
-        self, formulas: FormulaCache, highlighter: Highlighter | None = None, parent: QWidget | None = None
+        self,
+        formulas: FormulaCache,
+        highlighter: Highlighter | None = None,
+        parent: QWidget | None = None,
+        sources: SourceLinks | None = None,
     ) -> None:
         super().__init__(parent)
-        self._formulas, self._highlighter = formulas, highlighter
+        self._formulas, self._highlighter, self._sources = formulas, highlighter, sources
         self.blocks_written = 0
         """Number of times a finished block was written."""
         self.open_writes = 0
@@ -111,7 +119,7 @@ class SectionPane(TextPane):
         self._open_cards: list[CodeCard] = []
         """The code cards in open blocks."""
         self._open_buttons: list[QToolButton] = []
-        self._writer = MarkdownWriter(self.document(), current_theme(), formulas, highlighter)
+        self._writer = MarkdownWriter(self.document(), current_theme(), formulas, highlighter, sources)
         self.setObjectName("thread.text")
         self.setAccessibleName(tr("Answer"))
         self.horizontalScrollBar().valueChanged.connect(self.viewport().update)
@@ -231,6 +239,8 @@ class SectionPane(TextPane):
     def _on_anchor(self, url: QUrl) -> None:
         if url.toString().startswith(FOOTNOTE):
             self.footnote_chosen.emit(url.toString())
+        elif self._sources is not None:
+            self._sources.open(url.toString())
 
     def _clear(self) -> None:
         for button in [each for each, _ in self._buttons] + self._open_buttons:
@@ -241,7 +251,9 @@ class SectionPane(TextPane):
         self._buttons, self._open_buttons, self._code, self._open_cards = [], [], [], []
         self._open_mark = self._open_code = None
         self.document().clear()
-        self._writer = MarkdownWriter(self.document(), current_theme(), self._formulas, self._highlighter)
+        self._writer = MarkdownWriter(
+            self.document(), current_theme(), self._formulas, self._highlighter, self._sources
+        )
 
     def _continue_code(self, blocks: Sequence[MarkdownBlock], *, is_open: bool) -> bool:
         """Extend an open code card instead of writing it again. Return False if the open block is another one."""
@@ -278,7 +290,13 @@ class SectionPane(TextPane):
 
         copy.clicked.connect(copy_code)
         save.clicked.connect(lambda: self.code_saved.emit(self.whole_code(card), card.language))
-        return [copy, save]
+        if not is_page(card.language, card.text):
+            return [copy, save]
+        page = self._button(
+            "thread.code.open", tr("Open in browser"), tr("Show this as a page in your browser, without scripts")
+        )
+        page.clicked.connect(lambda: self.page_asked.emit(self.whole_code(card), card.language))
+        return [copy, save, page]
 
     def _button(self, name: str, text: str, tooltip: str) -> QToolButton:
         button = QToolButton(self.viewport())

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.inline_writer import write_inline
+from qwendesk.chat.view.thread.source_links import SourceLinks
 from qwendesk.widgets.theme import Theme
 
 MIN_COLUMN_WIDTH = 140
@@ -92,6 +93,7 @@ def write_table(
     widths: Sequence[int],
     theme: Theme,
     formulas: FormulaCache | None,
+    sources: SourceLinks | None,
     *,
     has_head: bool,
 ) -> QTextTable:
@@ -129,5 +131,6 @@ def write_table(
                 block = place.blockFormat()
                 block.setAlignment(_ALIGNMENTS[alignment])
                 place.setBlockFormat(block)
-            write_inline(place, inline.children or [], head if y == 0 and has_head else plain, theme, formulas)
+            base = head if y == 0 and has_head else plain
+            write_inline(place, inline.children or [], base, theme, formulas, sources)
     return table

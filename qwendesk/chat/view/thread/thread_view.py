@@ -41,6 +41,8 @@ class ThreadView(QScrollArea):
     picture_opened = Signal(str)
     try_again = Signal(int)
     """Asks to answer the question of this failed turn again."""
+    page_asked = Signal(str, str)
+    """Text and language of HTML or SVG to show in the browser."""
 
     def __init__(self, previews: PreviewCache, budget: StepBudget | None = None) -> None:
         super().__init__()
@@ -50,6 +52,7 @@ class ThreadView(QScrollArea):
         self._row_factory = RowFactory(self, previews, self.budget, self.intents)
         self._row_factory.picture_opened.connect(self.picture_opened)
         self._row_factory.try_again.connect(self.try_again)
+        self._row_factory.page_asked.connect(self.page_asked)
         self._row_factory.parsed.connect(self._on_parsed)
         self._row_factory.jumped.connect(self._on_jumped)
         self.highlighter = self._row_factory.highlighter

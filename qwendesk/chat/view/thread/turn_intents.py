@@ -6,6 +6,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.view.thread.call_intents import CallIntents
+from qwendesk.chat.view.thread.source_links import SourceLinks
 
 
 class EditDraft(msgspec.Struct, frozen=True):
@@ -67,6 +68,8 @@ class TurnIntents(QObject):
         """Unfinished edits by message id."""
         self.calls = CallIntents(self)
         """The requests for single tool calls."""
+        self.sources = SourceLinks(self)
+        """The places that answers can cite."""
         self.branches: Mapping[str, tuple[BranchLink, ...]] = {}
         """The branches made at a message, by message id."""
 
