@@ -12,13 +12,18 @@ from qwendesk.cli.terminal import Terminal, check_text
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import CallRecord, ToolCall
-from qwendesk.core.tool_context import CallContext
+from qwendesk.core.tool_context import CallContext, ConsentRequest
 from qwendesk.core.translation import tr
+from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import FILES, builtin_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder, States
 from qwendesk.toolbox.service import ToolService
+from qwendesk.toolbox.tool import Tool
 
-_BY_OPTION = {"clock": ("current_time",), "calculator": ("calculate",), "files": FILES}
+_BY_OPTION = {
+    "clock": ("current_time",), "calculator": ("calculate",), "files": FILES, "web_search": ("web_search",),
+    "read_page": ("read_page",),
+}  # fmt: skip
 """The tools by what `--tools` calls them."""
 _NOT_ALLOWED = "This call needs the user's consent, which was not given."
 _NOTE_EVERY_S = 3.0
@@ -30,7 +35,7 @@ class AskTools(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     yes: bool = False
-    """Run calls without asking."""
+    """Run calls without asking, apart from those that send something out."""
 
     def applied(self, settings: ChatSettings) -> ChatSettings:
         return msgspec.structs.replace(settings, tools=self.names, tool_folders=self.folders)
@@ -43,7 +48,7 @@ def read_tools(text: str, *, yes: bool) -> AskTools:
     for item in filter(None, (part.strip() for part in text.split(","))):
         kind, _, folder = item.partition(":")
         if kind not in _BY_OPTION:
-            known = ", ".join(("files:FOLDER", "calculator", "clock"))
+            known = ", ".join(("files:FOLDER", *(each for each in _BY_OPTION if each != "files")))
             raise BadOption(tr("Unknown tool"), tr('There is no tool "{0}". Known tools: {1}.', kind, known))
         if kind == "files":
             check_text(folder, tr("A folder's path"))
@@ -55,14 +60,25 @@ def read_tools(text: str, *, yes: bool) -> AskTools:
 
 
 class CommandLineTools:
-    """The chat's tools on the command line, where every call is shown and needs `--yes` or a typed answer."""
+    """The chat's tools on the command line, where every call is shown and needs `--yes` or a typed answer.
 
-    def __init__(self, chosen: AskTools, terminal: Terminal, ask: Callable[[str], str] | None = None) -> None:
-        """`ask` shows a question and returns what was typed; None if nobody can type."""
+    `--yes` is no consent to send something out: a script would send whatever a page or a file told the model to send.
+    """
+
+    def __init__(
+        self,
+        chosen: AskTools,
+        terminal: Terminal,
+        ask: Callable[[str], str] | None = None,
+        tools: Sequence[Tool] | None = None,
+    ) -> None:
+        """`ask` shows a question and returns what was typed; None if nobody can type. `tools` replaces the app's."""
         self._indexes = FolderIndexes(wait_s=None)
-        self._service, self._chosen, self._terminal = ToolService(builtin_tools(self._indexes)), chosen, terminal
+        tools = builtin_tools(self._indexes, options=lambda: SettingsService().options) if tools is None else tools
+        self._service, self._chosen, self._terminal = ToolService(tools), chosen, terminal
         self._ask = ask
         self._preparing: asyncio.Future[list[SearchedFolder]] | None = None
+        self._service.waiting.subscribe(self._on_request)
 
     async def prepare(self) -> None:
         """Read the folders that are new or have changed. Say how far that is if it takes long."""
@@ -97,17 +113,35 @@ class CommandLineTools:
         return self._service.taints(tool)
 
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
-        is_allowed = self._chosen.yes or self._is_allowed_by_hand(call)
-        if not is_allowed:
-            return CallRecord(call, is_done=True, error=_NOT_ALLOWED)
-        return await self._service.run(call, context)
+        tool = self._service.tools.get(call.name)
+        will_ask = tool is not None and tool.effect not in ("nothing", "reads")
+        if will_ask and self._ask is None:
+            self._terminal.note(
+                tr("{0} was not run, because it sends something out and nobody can be asked.", call.name)
+            )
+        elif will_ask or self._chosen.yes or self._is_allowed_by_hand(call):
+            return await self._service.run(call, context)
+        return CallRecord(call, is_done=True, error=_NOT_ALLOWED)
 
     def _is_allowed_by_hand(self, call: ToolCall) -> bool:
         if self._ask is None:
             self._terminal.note(tr("{0} was not run. Add --yes to allow the tools that --tools names.", call.name))
             return False
-        answer = self._ask(tr("Run {0} {1}? [y/N]", call.name, call.arguments_json))
-        return answer.strip().lower() in ("y", "yes")
+        return _is_yes(self._ask(tr("Run {0} {1}? [y/N]", call.name, call.arguments_json)))
+
+    def _on_request(self, request: ConsentRequest | None) -> None:
+        """Ask about a call whose effect needs consent, with all that it would do."""
+        if request is None or self._ask is None:
+            return
+        is_allowed = False
+        try:
+            is_allowed = _is_yes(self._ask(f"{request.details}\n{tr('Run {0}? [y/N]', request.call.name)}"))
+        finally:
+            self._service.decide(request, "once" if is_allowed else "refuse")
+
+
+def _is_yes(answer: str) -> bool:
+    return answer.strip().lower() in ("y", "yes")
 
 
 def typed_answer() -> Callable[[str], str] | None:

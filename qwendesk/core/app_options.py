@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.settings import Setting
 
 _LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
+_SEARCH = "Web search"
 _CHATS, _GAMES, _ENGINE = "Chats", "Games and other programs", "Engine"
 
 GameAction = Literal["unload", "experts", "keep"]
@@ -159,6 +160,34 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             high=10_000,
         ),
     ] = 0
+    search_service: Annotated[
+        Literal["duckduckgo", "brave", "searxng"],
+        Setting(
+            "Search service",
+            "",
+            "What the tool Web search asks. The tool is off until you turn it on in a chat, and shows you each search.",
+            _SEARCH,
+            basic=True,
+            choice_help={
+                "duckduckgo": "DuckDuckGo, without a key. It limits how often you can search.",
+                "brave": "Brave Search, with a key of yours. Enter it below.",
+                "searxng": "A SearXNG server: yours, or one that you trust. Enter its address below.",
+            },
+        ),
+    ] = "duckduckgo"
+    searxng_address: Annotated[
+        str,
+        Setting(
+            "SearXNG address",
+            "",
+            "Address of the server. It may be on this PC or in your network, and must answer in JSON (search.formats "
+            "in its settings.yml).",
+            _SEARCH,
+            pattern=r"(https?://[^\s/@]+[^\s@]*)?",
+            example="an address such as http://localhost:8080, or nothing",
+            basic=True,
+        ),
+    ] = ""
     reserve_gb: Annotated[
         float,
         Setting(

@@ -13,9 +13,11 @@ from lxml import etree, html
 from qwendesk.decoding.limits import MAX_FILE_BYTES
 from qwendesk.decoding.protocol import DecodeRefusal, PageText, ReadPage
 
-_LEFT_OUT = (
-    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "nav",
-    "footer", "dialog", "button", "input", "select", "option", "textarea", "datalist", "head",
+_LEFT_OUT = frozenset(
+    {
+        "audio", "button", "canvas", "datalist", "dialog", "embed", "footer", "head", "iframe", "input", "nav",
+        "noscript", "object", "option", "script", "select", "style", "svg", "template", "textarea", "video",
+    }
 )  # fmt: skip
 _LEFT_OUT_ROLES = ("navigation", "contentinfo", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar")
 _HIDDEN_STYLE = re.compile(
@@ -23,9 +25,12 @@ _HIDDEN_STYLE = re.compile(
     r"|font-size\s*:\s*0)"
 )
 _BLOCKS = frozenset(
-    "address article aside blockquote br center dd details div dl dt fieldset figcaption figure form header hgroup hr "
-    "legend li main ol p pre section summary table tbody thead tr ul h1 h2 h3 h4 h5 h6 caption body".split()
-)
+    {
+        "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "div", "dl",
+        "dt", "fieldset", "figcaption", "figure", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr",
+        "legend", "li", "main", "ol", "p", "pre", "section", "summary", "table", "tbody", "thead", "tr", "ul",
+    }
+)  # fmt: skip
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _SMALLEST_SHARE = 0.3
 """Of the text of the whole page, for what the page calls its main part to be taken as such."""
@@ -49,10 +54,11 @@ def decode_page(file: BinaryIO, request: ReadPage) -> tuple[PageText | DecodeRef
 
 
 def _is_left_out(element: Any) -> bool:
+    if element.tag in _LEFT_OUT:
+        return True
     attributes = element.attrib
-    return bool(
-        element.tag in _LEFT_OUT
-        or "hidden" in attributes
+    return bool(attributes) and bool(
+        "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in _LEFT_OUT_ROLES
         or _HIDDEN_STYLE.search(attributes.get("style", ""))

@@ -15,6 +15,8 @@ from qwendesk.hub.network import endpoint_from_environment
 
 _logger = logging.getLogger(__name__)
 _SERVICE = "QwenDesk"
+SEARCH_HOST = "api.search.brave.com"
+"""The search service whose key is saved like a token."""
 TokenPlace = Literal["environment", "keyring", "file", "nowhere"]
 
 
@@ -38,6 +40,7 @@ def token_place(host: str) -> TokenPlace:
 def save_token(host: str, token: str) -> bool:
     """Save a token. Return True if it is in the keyring, False if it could only be saved in the file."""
     delete_token(host)
+    _note_host(host)
     try:
         keyring.set_password(_SERVICE, host, token)
         return True
@@ -59,8 +62,20 @@ def delete_token(host: str) -> None:
 
 
 def known_hosts() -> tuple[str, ...]:
-    """Return the hosts that may have a saved token: those in the file, the Hub, and HF_ENDPOINT's."""
-    return tuple(dict.fromkeys((*_file().read(), "huggingface.co", urlsplit(endpoint_from_environment()).netloc)))
+    """Return the hosts that may have a saved token: those that had one, the Hub, HF_ENDPOINT's and the search's."""
+    hub = ("huggingface.co", urlsplit(endpoint_from_environment()).netloc)
+    return tuple(dict.fromkeys((*_file().read(), *_hosts_file().read(), *hub, SEARCH_HOST)))
+
+
+def _note_host(host: str) -> None:
+    """Remember that a host has a token, because a keyring lists nothing and all tokens are to be deletable."""
+    noted = _hosts_file().read()
+    if host not in noted:
+        _hosts_file().try_write((*noted, host))
+
+
+def _hosts_file() -> JsonFile[tuple[str, ...]]:
+    return JsonFile(paths.config_folder() / "token_hosts.json", tuple[str, ...], tuple, keep_unusable=False)
 
 
 def _from_environment(host: str) -> str:

@@ -26,9 +26,11 @@ KINDS: Final = MappingProxyType(
             "prompts.json*",
             "profiles.json*",
             "window.json*",
+            "browser-pages.json*",
             "deletion.json*",
         ),
         "tools": ("file-edits", "tool_consents.json*"),
+        "notes": ("notes.json*",),
         "token": ("tokens.json*",),
         "measured": (
             "speeds.json*",

@@ -1,17 +1,36 @@
 """The tools that come with the app."""
 
+from collections.abc import Callable
+
+from qwendesk.core.app_options import AppOptions
 from qwendesk.toolbox.calculator import CALCULATOR
 from qwendesk.toolbox.clock import clock
 from qwendesk.toolbox.edit_file import edit_file
 from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.file_tools import file_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
+from qwendesk.toolbox.run_python import run_python
 from qwendesk.toolbox.tool import Tool
+from qwendesk.toolbox.web_tools import web_tools
 
 FILES = ("list_files", "search_files", "read_file")
 """The tools that read in the folders of the user, which are on or off together."""
 
 
-def builtin_tools(indexes: FolderIndexes | None = None, edits: EditHistory | None = None) -> tuple[Tool, ...]:
-    """Return all of them, in the order in which they are shown. `edits` keeps what changes of files replace."""
-    return (clock(), CALCULATOR, *file_tools(indexes or FolderIndexes()), edit_file(edits))
+def builtin_tools(
+    indexes: FolderIndexes | None = None,
+    edits: EditHistory | None = None,
+    options: Callable[[], AppOptions] = AppOptions,
+) -> tuple[Tool, ...]:
+    """Return all of them, in the order in which they are shown.
+
+    `edits` keeps what changes of files replace. `options` returns the app's options as they are then.
+    """
+    return (
+        clock(),
+        CALCULATOR,
+        *file_tools(indexes or FolderIndexes()),
+        edit_file(edits),
+        *web_tools(options),
+        run_python(),
+    )

@@ -125,9 +125,10 @@ class ToolService:
 
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
         """Run a call, after the user's consent where it needs that. A failure is in the record's `error`."""
-        record, elapsed_s = CallRecord(call, is_done=True), 0.0
+        record, elapsed_s, limit_s = CallRecord(call, is_done=True), 0.0, self._limit_s
         try:
             tool = await self._tool(call.name, context)
+            limit_s = tool.limit_s or self._limit_s
             arguments = _arguments(call, tool)
             if self._reads_descriptions_of_others(context.settings):
                 context = msgspec.structs.replace(context, is_tainted=True)
@@ -140,7 +141,7 @@ class ToolService:
                 return msgspec.structs.replace(record, error=_REFUSED)
             began = self._clock()
             try:
-                async with asyncio.timeout(tool.limit_s or self._limit_s):
+                async with asyncio.timeout(limit_s):
                     result = await tool.run(arguments, context)
                 result = result if isinstance(result, ToolResult) else ToolResult(result)
                 text, images = await keep_images(result, context)
@@ -149,7 +150,7 @@ class ToolService:
         except ToolError as error:
             return msgspec.structs.replace(record, error=_limited(str(error), context), elapsed_s=elapsed_s)
         except TimeoutError:
-            error_text = f"The tool took longer than {tool.limit_s or self._limit_s:g} s and was stopped."
+            error_text = f"The tool took longer than {limit_s:g} s and was stopped."
             return msgspec.structs.replace(record, error=error_text, elapsed_s=elapsed_s)
         except Exception as error:  # a tool is code of others too: one that fails must not end the answer
             _logger.exception("The tool %s failed", call.name)

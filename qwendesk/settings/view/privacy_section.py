@@ -27,7 +27,8 @@ KIND_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "attachments": mark("Pictures and documents of chats"),
         "settings": mark("Settings, profiles and prompts"),
         "tools": mark("What tools changed in files, for Undo, and what you always allow"),
-        "token": mark("Access token, if there is no keyring"),
+        "notes": mark("Notes about you"),
+        "token": mark("Access token and keys, if there is no keyring"),
         "measured": mark("Measured speeds and the last model"),
         "downloads": mark("Download queue"),
         "catalog": mark("Catalog updates"),
@@ -59,8 +60,9 @@ class PrivacySection(TitledCard):
                     "Your chats never leave this PC. There is no telemetry: nothing counts or reports what you do. "
                     "QwenDesk connects only for what you ask for on the Models page: searches, downloads, checks of "
                     "model files. If you turn on Check for updates to model files weekly, above, it also asks Hugging "
-                    "Face once a week for the lists of files of the models it recommends. Offline, above, stops all of "
-                    "that."
+                    "Face once a week for the lists of files of the models it recommends. The tools Web search and "
+                    "Read page, which are off until you turn them on in a chat, send what the model wrote only after "
+                    "you have seen it. Offline, above, stops all of that."
                 ),
             )
         )

@@ -30,6 +30,8 @@ _SCROLL_BAR = 12
 """Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
 _AFTER_NETWORK = "Network"
 """The cards of model folders and access token come after this section."""
+_AFTER_SEARCH = "Web search"
+"""The card of the search key comes after this section."""
 _AFTER_GAMES = "Games and other programs"
 """The card of programs comes after this section."""
 
@@ -47,7 +49,9 @@ class SettingsPage(QWidget):
         settings: SettingsService,
         folders: TitledCard,
         token: TitledCard,
+        search_key: TitledCard,
         programs: TitledCard,
+        notes: TitledCard,
         privacy: PrivacySection,
         remarks: Callable[[], dict[str, str]],
     ) -> None:
@@ -58,7 +62,8 @@ class SettingsPage(QWidget):
         self._wide: list[QWidget] = []
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, TitledCard] = {}
-        self._folders, self._token, self._programs, self._privacy = folders, token, programs, privacy
+        self._folders, self._token, self._search_key = folders, token, search_key
+        self._programs, self._notes, self._privacy = programs, notes, privacy
         self._nothing = QLabel()
         self._nothing.setWordWrap(True)
         self._nothing.setProperty("kind", "lead")
@@ -152,8 +157,11 @@ class SettingsPage(QWidget):
             if name == _AFTER_NETWORK:
                 column.addWidget(self._folders)
                 column.addWidget(self._token)
+            if name == _AFTER_SEARCH:
+                column.addWidget(self._search_key)
             if name == _AFTER_GAMES:
                 column.addWidget(self._programs)
+        column.addWidget(self._notes)
         column.addWidget(self._privacy)
         column.addStretch(1)
         return inner
@@ -181,7 +189,7 @@ class SettingsPage(QWidget):
         for name, section in self._sections.items():
             rows = [row for row in self._rows.values() if row.entry.setting.section == name]
             section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
-        cards = (self._folders, self._token, self._programs, self._privacy)
+        cards = (self._folders, self._token, self._search_key, self._programs, self._notes, self._privacy)
         for card in cards:
             card.setVisible(not query or card.matches(query))
         shown = (*self._sections.values(), *cards)

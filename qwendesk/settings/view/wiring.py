@@ -30,11 +30,14 @@ class SettingsView(QObject):
         privacy: PrivacyService,
         make_folders: Callable[[], TitledCard],
         make_token: Callable[[], TitledCard],
+        make_search_key: Callable[[], TitledCard],
         make_programs: Callable[[], TitledCard],
+        make_notes: Callable[[], TitledCard],
         remarks: Callable[[], dict[str, str]],
     ) -> None:
-        """`make_folders`, `make_token` and `make_programs` build the cards of the model folders, of the access token
-        and of the programs that game mode has rules for.
+        """`make_folders`, `make_token`, `make_search_key` and `make_programs` build the cards of the model folders, of
+        the access token, of the key for a search service, of the programs that game mode has rules for; `make_notes`
+        that of the notes about the user.
 
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
@@ -42,8 +45,9 @@ class SettingsView(QObject):
 
         def build_page() -> SettingsPage:
             page = SettingsPage(
-                settings, make_folders(), make_token(), make_programs(), PrivacySection(privacy), remarks
-            )
+                settings, make_folders(), make_token(), make_search_key(), make_programs(), make_notes(),
+                PrivacySection(privacy), remarks,
+            )  # fmt: skip
             page.page_asked.connect(self.page_asked)
             page.restart_asked.connect(self.restart_asked)
             return page

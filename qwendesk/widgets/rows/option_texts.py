@@ -39,6 +39,9 @@ _CHOICES = {
     "unload": mark("Unload"),
     "experts": mark("Experts to CPU"),
     "keep": mark("Keep loaded"),
+    "duckduckgo": "DuckDuckGo",
+    "brave": "Brave Search",
+    "searxng": "SearXNG",
     "next_message": mark("With my next message"),
     "automatic": mark("Automatically"),
 }

@@ -1,0 +1,1 @@
+"""The tools in the window: their cards on the settings page."""

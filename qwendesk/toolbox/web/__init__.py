@@ -1,0 +1,1 @@
+"""The tools that use the Internet: searching, and reading a page."""

@@ -1,0 +1,93 @@
+"""What a fetched page says: its title and its text, whatever format it has. All functions block."""
+
+import re
+from email.message import Message
+
+import msgspec
+
+from qwendesk.decoding.process import run_decoder
+from qwendesk.decoding.protocol import DecodeRefusal, DecodeReply, DocumentText, PageText, ReadPage, ReadPdfText
+from qwendesk.toolbox.tool import ToolError
+from qwendesk.toolbox.web.fetcher import Fetched
+from qwendesk.toolbox.web.page_encoding import decode_page, readable
+
+_MOST_CHARACTERS = 16_000_000
+_MOST_PDF_PAGES = 2_000
+_MOST_TITLE = 200
+_TEXT_TYPES = re.compile(
+    r"text/.+|application/((.+\+)?(json|xml|yaml)|ld\+json|x-ndjson|javascript|x-yaml|toml|sql|rtf|x-sh)"
+)
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_UNKNOWN_TYPES = ("", "application/octet-stream", "binary/octet-stream")
+_HEAD_BYTES = 1024
+
+
+class PageContent(msgspec.Struct, frozen=True):
+    title: str
+    """Empty if the page has none."""
+    text: str
+
+
+def read_content(page: Fetched) -> PageContent:
+    """Return title and text of a page. Raise ToolError if it has none that can be read."""
+    kind, charset = _type_of(page)
+    if kind == "application/pdf":
+        return PageContent("", readable(_pdf_text(page.content)))
+    if kind in _HTML_TYPES:
+        return _html_content(decode_page(page.content, charset))
+    if _TEXT_TYPES.fullmatch(kind):
+        text = readable(decode_page(page.content, charset))
+        if not text.strip():
+            raise ToolError("The page is empty.")
+        return PageContent("", text)
+    raise ToolError(f"There is no text at this address, but {kind}. Only web pages, texts and PDF files can be read.")
+
+
+def _type_of(page: Fetched) -> tuple[str, str]:
+    """Return media type and charset. What the server does not name is judged by its first bytes."""
+    header = Message()
+    header["Content-Type"] = page.content_type
+    kind = header.get_content_type() if page.content_type.strip() else ""
+    charset = header.get_content_charset() or ""
+    head = page.content[:_HEAD_BYTES].lstrip()
+    if head.startswith(b"%PDF-"):
+        return "application/pdf", ""
+    if kind not in _UNKNOWN_TYPES:
+        return kind, charset
+    is_html = re.match(rb"(?i)<(!doctype html|html|head|body)\b", head)
+    is_binary = b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return "text/html" if is_html else "a binary file" if is_binary else "text/plain", charset
+
+
+def _html_content(source: str) -> PageContent:
+    reply, text = run_decoder(source.encode("utf-8", "replace"), ReadPage(_MOST_CHARACTERS))
+    if not isinstance(reply, PageText):
+        raise _refusal(reply)
+    content = PageContent(readable(reply.title)[:_MOST_TITLE], readable(text.decode("utf-8", "replace")).strip())
+    if not content.text:
+        raise ToolError("The page has no text without its scripts, which are not run. Try another page.")
+    return content
+
+
+def _pdf_text(data: bytes) -> str:
+    reply, content = run_decoder(data, ReadPdfText((), _MOST_PDF_PAGES, _MOST_CHARACTERS))
+    if not isinstance(reply, DocumentText):
+        raise _refusal(reply)
+    pages, start = [], 0
+    for length in reply.lengths:
+        pages.append(content[start : start + length].decode("utf-8", "replace"))
+        start += length
+    text = "\n\n".join(pages).strip()
+    if not text:
+        raise ToolError("The PDF has no text: its pages are pictures.")
+    return text
+
+
+def _refusal(reply: DecodeReply) -> ToolError:
+    match reply.reason if isinstance(reply, DecodeRefusal) else "failed":
+        case "locked":
+            return ToolError("The PDF is protected by a password.")
+        case "too_many_pages" | "too_much_text" | "out_of_memory" | "time_limit":
+            return ToolError("The page is too large to be read.")
+        case _:
+            return ToolError("The page is damaged and can't be read.")
