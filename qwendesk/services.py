@@ -67,6 +67,8 @@ from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.services import MeterServices, MeterSource
 from qwendesk.meters.services import build_services as build_meter_services
+from qwendesk.remote.routed_client import RoutedClient
+from qwendesk.remote.service import RemoteService
 from qwendesk.server.question import Question
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import ServerService
@@ -76,6 +78,8 @@ from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import builtin_tools
 from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
+from qwendesk.toolbox.note_tools import note_tools
+from qwendesk.toolbox.notes import NoteService
 from qwendesk.toolbox.service import Grants, ToolService
 
 if TYPE_CHECKING:
@@ -105,8 +109,10 @@ class Services(msgspec.Struct):
     bench: BenchServices
     server: ServerService
     toolbox: ToolService
+    notes: NoteService
     folder_indexes: FolderIndexes
     edits: EditHistory
+    remote: RemoteService
 
 
 def build_services(
@@ -134,8 +140,10 @@ def build_services(
     from qwendesk.models.services import build_model_services  # noqa: PLC0415
 
     answers = AnswerMeter()
-    client = metered_client(client, answers)
     settings, measured, headers = settings or SettingsService(), MeasuredLoads(), HeaderCache()
+    remote = RemoteService(lambda: settings.options.offline)
+    closing.push_async_callback(remote.close)
+    client = metered_client(RoutedClient(client, remote.client), answers)
     closing.push_async_callback(settings.close)
     environment = engines.environment if engines is not None else dict
     read_files = partial(facts_for, read=headers.read_facts)
@@ -176,7 +184,11 @@ def build_services(
     closing.push_async_callback(folder_indexes.close)
     consents = JsonFile(paths.config_folder() / "tool_consents.json", Grants, Grants)
     edits = EditHistory()
-    toolbox = ToolService(builtin_tools(folder_indexes, edits), consents)
+    notes = NoteService()
+    closing.push_async_callback(notes.close)
+    toolbox = ToolService(
+        (*builtin_tools(folder_indexes, edits, lambda: settings.options), *note_tools(notes)), consents
+    )
     chat = ChatServices(
         client,
         engine,
@@ -312,7 +324,7 @@ def build_services(
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, server, toolbox, folder_indexes, edits,
+        PrivacyService(), pc_trial, bench, server, toolbox, notes, folder_indexes, edits, remote,
     )  # fmt: skip
 
 

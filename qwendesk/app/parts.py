@@ -45,7 +45,10 @@ from qwendesk.services import Services, build_services, programs_on_gpus
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
 from qwendesk.toolbox.edit_history import EditHistory
+from qwendesk.toolbox.search_key import SearchKeyService
 from qwendesk.toolbox.service import ToolService
+from qwendesk.toolbox.view.notes_section import NotesSection
+from qwendesk.toolbox.view.search_key_section import SearchKeySection
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field, follow
 from qwendesk.widgets.tasks import Tasks, window_tasks
@@ -260,7 +263,9 @@ def _add_settings(
         services.privacy,
         models.make_folders_section,
         models.make_token_section,
+        lambda: SearchKeySection(SearchKeyService()),
         games.make_section,
+        lambda: NotesSection(services.notes),
         remarks=lambda: missing_tray_remark(settings.options),
     )
     closing.callback(view.appearance.close)

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,24 @@ from qwendesk.core.messages import CallRecord
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
+from qwendesk.core.served_model import ServedModel, is_served, served_model
 from qwendesk.core.settings import table
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.hub.access_tokens import load_token
 from qwendesk.hub.draft_head_pairing import find_draft_head
 from qwendesk.hub.mmproj_pairing import find_mmproj
+from qwendesk.remote.addresses import address_warning, read_address
+from qwendesk.remote.service import RemoteService
 from qwendesk.services import preferred_client
+from qwendesk.settings.service import SettingsService
 
 EXIT_ANSWERED, EXIT_NO_ANSWER, EXIT_CANNOT_LOAD, EXIT_ENGINE_CRASHED = 0, 2, 3, 4
 
+KEY_VARIABLE = "QWENDESK_ENGINE_KEY"
 _DEMO_NOTE = mark(
     "This is the built-in demo model. It knows only a few topics about QwenDesk. Use --model FILE for a real model."
 )
@@ -56,7 +63,15 @@ class AskRequest(msgspec.Struct, frozen=True, kw_only=True):
 def add_ask_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("prompts", metavar="PROMPT", nargs="+", help="a message; each further one continues the same chat")
-    add("--model", metavar="F", type=Path, help="the GGUF file to load (default: the built-in demo model)")
+    add(
+        "--model", metavar="F", help="the GGUF file to load (default: the built-in demo model), or with --engine a name"
+    )
+    add(
+        "--engine",
+        metavar="URL",
+        help="ask a model on this server instead: llama-server, Ollama, LM Studio, vLLM and others. Its key is the "
+        f"saved one, or that in the variable {KEY_VARIABLE}",
+    )
     add("--mmproj", metavar="F", help="its vision file (default: a matching one in its folder; empty: none)")
     add(
         "--image",
@@ -83,9 +98,10 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
         "--tools",
         metavar="LIST",
         default="",
-        help="what the model may call: calculator, clock, files:FOLDER (reads there), separated by commas",
+        help="what the model may call, separated by commas: calculator, clock, files:FOLDER (reads there), web_search, "
+        "read_page",
     )
-    add("--yes", action="store_true", help="run what --tools names without asking")
+    add("--yes", action="store_true", help="run what --tools names without asking, apart from what sends")
     add("--json", action="store_true", help="print one JSON object instead of streaming")
 
 
@@ -147,7 +163,9 @@ def _belongs_to_load(key: str) -> bool:
 
 
 def _load_options(options: argparse.Namespace) -> LoadOptions:
-    model = options.model.absolute() if options.model else demo_model()
+    if options.engine is not None:
+        return LoadOptions(model=ServedModel(read_address(options.engine), options.model or "").text)
+    model = Path(options.model).absolute() if options.model else demo_model()
     if options.mmproj is not None:
         mmproj = Path(options.mmproj).absolute() if options.mmproj else None
     else:
@@ -160,7 +178,7 @@ async def ask(
     request: AskRequest, terminal: Terminal, interrupts: Interrupts, client: EngineClient | None = None
 ) -> int:
     """Load the model, send every prompt, print the answers and return the exit status."""
-    client = client or await preferred_client()
+    client = client or (_server_client() if is_served(request.load.model) else await preferred_client())
     engine = EngineService(client)
     tools = CommandLineTools(request.tools, terminal, typed_answer())
     chat = ChatService(client, engine, tools=tools)
@@ -171,6 +189,14 @@ async def ask(
     finally:
         await tools.close()
         await engine.close()
+
+
+def _server_client() -> EngineClient:
+    """Return a client for the server of --engine. What the user set for it in the window counts here too."""
+    from qwendesk.remote.client import RemoteClient
+
+    servers = RemoteService(lambda: SettingsService().options.offline)
+    return RemoteClient(servers.find_server, lambda address: os.environ.get(KEY_VARIABLE) or load_token(address))
 
 
 class _Conversation:
@@ -196,6 +222,9 @@ class _Conversation:
         request = self._request
         if request.load.model == str(demo_model()):
             self._terminal.note(tr(_DEMO_NOTE))
+        served = served_model(request.load.model)
+        if served is not None and (warning := address_warning(served.address)):
+            self._terminal.note(warning)
         loaded = await self._engine.load(request.load)
         if isinstance(loaded, LoadFailure):
             return await self._report_failure(loaded)
@@ -298,8 +327,8 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
         "answer": answer.text,
         "stop_reason": answer.stop_reason,
         "prompt_tokens": stats.prompt_tokens,
-        "reused_tokens": stats.reused_tokens,
-        "reread_tokens": stats.reread_tokens,
+        "reused_tokens": stats.reused_tokens if stats.is_reuse_known else None,
+        "reread_tokens": stats.reread_tokens if stats.is_reuse_known else None,
         "image_tokens": stats.image_tokens,
         "reasoning_tokens": stats.reasoning_tokens,
         "answer_tokens": stats.answer_tokens,

@@ -59,6 +59,13 @@ def is_this_pc(address: str) -> bool:
         return host == "localhost"
 
 
+def is_same_server(address: str, other: str) -> bool:
+    """Return whether two addresses are the same one, or two ways to write the same port of this PC."""
+    if not other or address == other:
+        return bool(other)
+    return is_this_pc(address) and is_this_pc(other) and urlsplit(address).port == urlsplit(other).port
+
+
 def address_warning(address: str) -> str:
     """Return what to say before messages are sent to an address; "" if nothing."""
     if address.startswith("https://") or is_this_pc(address):

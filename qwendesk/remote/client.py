@@ -51,7 +51,7 @@ from qwendesk.remote.wire import request_body
 _logger = logging.getLogger(__name__)
 
 FindServer = Callable[[str], Server]
-"""Returns the server at an address, as the user added it, or a new one."""
+"""Returns the server at an address, as the user added it, or a new one. Raises QwenDeskError if it may not be used."""
 LoadKey = Callable[[str], str]
 """Returns the key for an address; "" if there is none. Blocks."""
 
@@ -104,6 +104,8 @@ class RemoteClient:
         if isinstance(error, QwenDeskError):
             return self._load_failed(LoadFailure("other", error.title, error.sentence))
         self._in_use, server = loading.result()
+        found = ServedModel(server.address, self._in_use.model.name)
+        options = msgspec.structs.replace(options, model=found.text)
         report = _report(options, self._in_use, server, time.monotonic() - started_at)
         self._subscribers.notify(Loaded(id=0, report=report))
         return report
@@ -149,10 +151,14 @@ class RemoteClient:
         in_use = self._in_use
         if in_use is None:
             return FailedAnswer(no_model_failure())
+        title = in_use.connection.server.title
+        try:
+            self._find_server(in_use.connection.server.address)
+        except QwenDeskError as error:
+            return _failed(error.title, error.sentence)
         if prompt:
             return _failed(tr("Not possible there"), tr("A server continues no raw text, only chats."))
         if begun is not None and not begun.is_empty and not in_use.dialect.continues:
-            title = in_use.connection.server.title
             return _failed(tr("Can't continue"), tr("{0} can't continue an answer. Regenerate it instead.", title))
         reader = AnswerReader(
             time.monotonic,

@@ -78,19 +78,13 @@ async def list_models(connection: Connection, kind: ServerKind) -> tuple[ModelOn
 
 
 async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> ModelOnServer:
-    """Return what can be found out about one model. Raises ServerError, also if there is no such model."""
-    models = await list_models(connection, kind)
-    model = next((each for each in models if each.name == name), None)
-    if model is None and kind == "ollama":
-        model = next((each for each in models if each.name == f"{name}:latest"), None)
-    if model is None:
-        known = ", ".join(each.name for each in models[:8]) or tr("none")
-        raise ServerError(
-            tr("Model not found"),
-            tr("{0} has no model “{1}”. Its models: {2}.", connection.server.title, name, known),
-        )
+    """Return what can be found out about one model; with "" about the only one, or the only one that is loaded.
+
+    Raises ServerError, also if there is no such model.
+    """
+    model = _chosen(connection.server.title, await list_models(connection, kind), name)
     if kind in ("llama-server", "qwendesk"):
-        return await _inspect_by_props(connection, model)
+        return await _inspect_by_props(connection, kind, model)
     if kind == "vllm":
         return await _inspect_vllm(connection, model)
     if kind == "ollama":
@@ -98,6 +92,22 @@ async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> 
     if kind == "sglang":
         return await _inspect_sglang(connection, model)
     return model
+
+
+def _chosen(server: str, models: Sequence[ModelOnServer], name: str) -> ModelOnServer:
+    known = ", ".join(each.name for each in models[:8]) or tr("none")
+    if not name:
+        loaded = [each for each in models if each.is_loaded]
+        for few in (models, loaded):
+            if len(few) == 1:
+                return few[0]
+        raise ServerError(tr("Which model?"), tr("{0} has several models. Name one of them: {1}.", server, known))
+    # Ollama leaves out the tag "latest".
+    found = next((each for wanted in (name, f"{name}:latest") for each in models if each.name == wanted), None)
+    if found is None:
+        sentence = tr("{0} has no model “{1}”. Its models: {2}.", server, name, known)
+        raise ServerError(tr("Model not found"), sentence)
+    return found
 
 
 def architecture_of(name: str) -> str:
@@ -123,7 +133,7 @@ def _listed(row: Mapping[str, Any]) -> ModelOnServer:
     )
 
 
-async def _inspect_by_props(connection: Connection, model: ModelOnServer) -> ModelOnServer:
+async def _inspect_by_props(connection: Connection, kind: ServerKind, model: ModelOnServer) -> ModelOnServer:
     props = await connection.find("/props") or {}
     settings, modalities = props.get("default_generation_settings"), props.get("modalities")
     caps = props.get("chat_template_caps")
@@ -136,13 +146,17 @@ async def _inspect_by_props(connection: Connection, model: ModelOnServer) -> Mod
         body = {"messages": [*messages], "chat_template_kwargs": {**variables}}
         return (await connection.find("/apply-template", body) or {}).get("prompt")
 
+    is_known = isinstance(modalities, dict) and not props.get("is_sleeping")
+    can_see = bool(modalities.get("vision")) if is_known and isinstance(modalities, dict) else None
     names = f"{model.name} {props.get('model_path', '')}"
+    # QwenDesk renders nothing for others, but leaves out what its model can't do.
+    own = _template(thinking=True, tools=True, note="") if kind == "qwendesk" else None
     return msgspec.structs.replace(
         model,
         n_ctx=_number(settings.get("n_ctx")) if isinstance(settings, dict) else model.n_ctx,
-        can_see=bool(modalities.get("vision")) if isinstance(modalities, dict) else None,
+        can_see=can_see,
         architecture=architecture_of(names) or ("qwen35" if "qwendesk-demo" in names.lower() else ""),
-        template=await _probed(render, tools=tools),
+        template=own or await _probed(render, tools=tools),
     )
 
 

@@ -8,6 +8,7 @@ from qwendesk.core.file_names import quant_in_name
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import served_model
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_duration, show_rate, show_tokens
@@ -30,13 +31,17 @@ def model_label(state: EngineState) -> str:
     if state.is_saving_states:
         return tr("Keeping your chats ready…")
     if state.report is not None:
-        parts = (model_name(state.report), quant_in_name(state.report.options.model), show_tokens(state.report.n_ctx))
+        n_ctx = show_tokens(state.report.n_ctx) if state.report.n_ctx else ""
+        if state.report.served_by is not None:
+            parts = (model_name(state.report), n_ctx, state.report.served_by.name)
+        else:
+            parts = (model_name(state.report), quant_in_name(state.report.options.model), n_ctx)
         return " · ".join(part for part in parts if part)
     if state.phase in (Phase.STARTING, Phase.LOADING) and state.requested is not None:
         return tr("Loading {0} · {1}%", _name_of(state.requested.model), round(state.load_fraction * 100))
     if state.idle_unloaded is not None:
         model = state.idle_unloaded.model
-        name = tr("Built-in demo") if is_demo(model) else Path(model).stem
+        name = tr("Built-in demo") if is_demo(model) else _name_of(model)
         if state.questions_held:
             return tr("{0} · unloaded for another program", name)
         return tr("{0} · loads with your next message", name)
@@ -44,6 +49,9 @@ def model_label(state: EngineState) -> str:
 
 
 def _name_of(model: str) -> str:
+    served = served_model(model)
+    if served is not None:
+        return served.name or served.address
     return tr("built-in demo") if is_demo(model) else Path(model).stem
 
 
@@ -97,12 +105,7 @@ def stats_tooltip(answer: Answer) -> str:
         tr_n("Answer: {0} token", "Answer: {0} tokens", stats.answer_tokens),
         tr_n("Thinking: {0} token", "Thinking: {0} tokens", stats.reasoning_tokens) if stats.reasoning_tokens else "",
         tr("First token after {0}", _duration(stats.ttft_s)),
-        tr_n(
-            "Re-read {1} of {0} prompt token",
-            "Re-read {1} of {0} prompt tokens",
-            stats.prompt_tokens,
-            show_count(stats.reread_tokens),
-        ),
+        _prompt_line(stats),
         tr_n(
             "After tools: read {0} token in {1}",
             "After tools: read {0} tokens in {1}",
@@ -124,6 +127,17 @@ def stats_tooltip(answer: Answer) -> str:
         else "",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _prompt_line(stats: AnswerStats) -> str:
+    if not stats.is_reuse_known:
+        return tr_n("Prompt: {0} token", "Prompt: {0} tokens", stats.prompt_tokens) if stats.prompt_tokens else ""
+    return tr_n(
+        "Re-read {1} of {0} prompt token",
+        "Re-read {1} of {0} prompt tokens",
+        stats.prompt_tokens,
+        show_count(stats.reread_tokens),
+    )
 
 
 def _drafts_line(stats: AnswerStats) -> str:

@@ -5,7 +5,9 @@ The bodies follow the servers' documentation, see qwendesk/remote/dialects.py.
 
 import asyncio
 import json
+import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,10 +57,12 @@ class MadeUpServer:
         """Set when the client closes a connection whose answer `holds`."""
         self.is_holding = asyncio.Event()
         self._server: asyncio.Server | None = None
+        self._scheme = "http"
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def start(self) -> "MadeUpServer":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    async def start(self, port: int = 0, tls: ssl.SSLContext | None = None) -> "MadeUpServer":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, ssl=tls)
+        self._scheme = "http" if tls is None else "https"
         return self
 
     @property
@@ -68,7 +72,7 @@ class MadeUpServer:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def chats(self) -> list[Any]:
@@ -94,8 +98,10 @@ class MadeUpServer:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
-            self._tasks.discard(task)
             writer.close()
+            with suppress(ConnectionError, ssl.SSLError, asyncio.CancelledError):
+                await writer.wait_closed()
+            self._tasks.discard(task)
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
