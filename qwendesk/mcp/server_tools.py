@@ -30,7 +30,9 @@ class ServerTool(msgspec.Struct, frozen=True):
     server_name: str
     server_id: str
     server_identity: str
-    """The program or the address behind it."""
+    """The program or the address behind it, which consents are bound to."""
+    server_line: str
+    """The same for people to read: a command line, or an address."""
     runs_program: bool
     """Whether the server is a program on this PC, and not one elsewhere."""
     original: str
@@ -71,7 +73,7 @@ def server_tools(server: ServerConfig, prefix: str) -> Iterator[ServerTool]:
     """Yield the tools that a server offers. One whose schema is too large is left out."""
     offered = {tool.name: tool for tool in server.offer.tools}
     names = tool_names(prefix, [*offered, RESOURCES] if server.offer.resources else [*offered])
-    about = (server.name, server.id, server.identity, bool(server.command))
+    about = (server.name, server.id, server.identity, server.command_line, bool(server.command))
     for tool in offered.values():
         try:
             schema = usable_schema(tool.schema)
