@@ -231,28 +231,28 @@ async def test_tool_that_asks_each_time_can_be_allowed_for_one_call_only() -> No
 @pytest.mark.asyncio
 async def test_tool_that_is_impossible_here_is_not_offered_and_says_why() -> None:
     async def find_obstacle() -> str:
-        tries.append("tried")
         return "There is no line."
 
-    tries: list[str] = []
     service = ToolService([msgspec.structs.replace(tool("nothing"), find_obstacle=find_obstacle), CALCULATOR])
     assert [choice.obstacle for choice in service.choices] == ["Being tried on this PC…", ""]
     record = await service.run(SEND, context())
     assert record.error == "There is no tool send. You can call: calculate."
-    await service.find_obstacles()
-    assert tries == ["tried"]
     assert [choice.obstacle for choice in service.choices] == ["There is no line.", ""]
     assert not any("send" in definition for definition in service.definitions(context().settings))
 
 
 @pytest.mark.asyncio
-async def test_tool_that_was_tried_and_is_possible_runs() -> None:
+async def test_tool_is_tried_until_it_is_possible() -> None:
     async def find_obstacle() -> str:
-        return ""
+        return found.pop(0)
 
+    found = ["Not yet.", "", "Never asked again."]
     service = ToolService([msgspec.structs.replace(tool("nothing"), find_obstacle=find_obstacle)])
-    assert (await service.run(SEND, context())).result == "sent hello"
+    assert "There is no tool send" in (await service.run(SEND, context())).error
+    for _ in range(2):
+        assert (await service.run(SEND, context())).result == "sent hello"
     assert service.choices[0].obstacle == ""
+    assert found == ["Never asked again."]
 
 
 def test_own_tools_do_not_taint() -> None:

@@ -22,7 +22,7 @@ from qwendesk.chat.exchange.values import NOT_AN_EXPORT, BadExchange, ExchangedC
 from qwendesk.chat.exchange.zip_pictures import Pictures
 from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chat_tree import ChatNode, ChatTree
-from qwendesk.core.chats import ChatSummary, title_of
+from qwendesk.core.chats import ChatSettings, ChatSummary, title_of
 from qwendesk.core.messages import ImagePart, Message, Part, TextPart
 from qwendesk.core.translation import tr
 
@@ -101,6 +101,7 @@ def _chat(stream: JsonStream, pictures: Pictures) -> ReadChat:
         created_s=created_s,
         changed_s=_time(facts.get("update_time")) or created_s,
         archived=facts.get("is_archived") is True,
+        settings=ChatSettings(is_imported=True),
     )
     return ReadChat(ExchangedChat(summary, tree), left_out_pictures=max(0, n_named - n_taken))
 
