@@ -1,0 +1,78 @@
+"""Clients take turns."""
+
+import asyncio
+
+import pytest
+
+from qwendesk.server.fair_queue import FairQueue
+from qwendesk.server.refusals import Refused
+
+pytestmark = pytest.mark.asyncio
+
+
+class Turns:
+    """Requests that run until the test lets them end."""
+
+    def __init__(self, most_waiting: int = 10) -> None:
+        self.queue, self.served = FairQueue(most_waiting), []
+        self._end = asyncio.Event()
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def ask(self, client: str) -> "asyncio.Task[None]":
+        task = asyncio.create_task(self._run(client))
+        self.tasks.append(task)
+        await asyncio.sleep(0)
+        return task
+
+    async def _run(self, client: str) -> None:
+        async with self.queue.turn(client):
+            self.served.append(client)
+            await self._end.wait()
+
+    async def finish(self) -> list[str]:
+        self._end.set()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        return self.served
+
+
+async def test_a_client_with_many_requests_does_not_keep_others_waiting() -> None:
+    turns = Turns()
+    for client in ("a", "a", "a", "a", "b", "c"):
+        await turns.ask(client)
+    assert turns.served == ["a"], "one at a time"
+    assert await turns.finish() == ["a", "a", "b", "c", "a", "a"]
+
+
+async def test_too_many_are_refused() -> None:
+    turns = Turns(most_waiting=1)
+    await turns.ask("a")
+    await turns.ask("b")
+    with pytest.raises(Refused) as caught:
+        async with turns.queue.turn("c"):
+            pass
+    assert caught.value.status == 429
+    assert await turns.finish() == ["a", "b"]
+
+
+async def test_a_client_that_leaves_gives_its_place_up() -> None:
+    turns = Turns()
+    running = await turns.ask("a")
+    leaving = await turns.ask("b")
+    await turns.ask("c")
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    assert turns.queue.n_waiting == 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert await turns.finish() == ["a", "c"]
+
+
+async def test_the_turn_is_passed_on_if_a_client_leaves_in_that_moment() -> None:
+    turns = Turns()
+    await turns.ask("a")
+    leaving = await turns.ask("b")
+    await turns.ask("c")
+    turns.tasks[0].cancel()
+    await asyncio.sleep(0)  # the turn is given to b, which has not run yet
+    leaving.cancel()
+    assert await turns.finish() == ["a", "c"]
