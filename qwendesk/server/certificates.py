@@ -8,6 +8,7 @@ import ssl
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import write_whole
@@ -40,6 +41,12 @@ class Certificate(msgspec.Struct, frozen=True):
         return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
 
 
+def network_hosts() -> tuple[str, ...]:
+    """Return the IPv4 addresses that this PC has in its networks. Blocks."""
+    own = (each.address for group in psutil.net_if_addrs().values() for each in group if each.family == socket.AF_INET)
+    return tuple(address for address in own if not ipaddress.ip_address(address).is_loopback)
+
+
 def own_certificate(folder: Path, host: str) -> Certificate:
     """Return the certificate that QwenDesk made in that folder; make one if there is none. Blocks. Raises OSError.
 
@@ -60,7 +67,7 @@ def _make(made: Certificate, host: str) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "QwenDesk")])
     names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.DNSName(socket.gethostname().lower())]
-    addresses = [address for address in ("127.0.0.1", "::1", host) if _is_address(address)]
+    addresses = [address for address in ("127.0.0.1", "::1", host, *network_hosts()) if _is_address(address)]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in dict.fromkeys(addresses)]
     now = datetime.datetime.now(datetime.UTC)
     certificate = (

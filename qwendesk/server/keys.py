@@ -47,7 +47,20 @@ def read_keys(path: Path) -> tuple[ServerKey, ...]:
 
 def new_key_file(path: Path) -> None:
     """Write a file with a new key that only this user can read, in place of an older one. Raise OSError."""
-    write_whole(path, f"qd-{secrets.token_urlsafe(24)}\n".encode(), mode=0o600)
+    write_whole(path, f"{_new_key()}\n".encode(), mode=0o600)
+
+
+def renew_key(path: Path) -> None:
+    """Replace the first key of a file by a new one, and keep the others. Blocks. Raise OSError."""
+    lines = _content(path).splitlines()
+    for number, line in enumerate(lines):
+        if line.strip() and not line.lstrip().startswith("#"):
+            name = _key(line.strip()).name
+            lines[number] = f"{_new_key()} {name}".rstrip()
+            break
+    else:
+        lines.append(_new_key())
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode(), mode=0o600)
 
 
 def matching_key(keys: tuple[ServerKey, ...], sent: str) -> ServerKey | None:
@@ -57,6 +70,10 @@ def matching_key(keys: tuple[ServerKey, ...], sent: str) -> ServerKey | None:
         if hmac.compare_digest(each.key.encode(), sent.encode("utf-8", "surrogateescape")):
             found = each
     return found
+
+
+def _new_key() -> str:
+    return f"qd-{secrets.token_urlsafe(24)}"
 
 
 def _key(line: str) -> ServerKey:

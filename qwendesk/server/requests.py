@@ -14,6 +14,8 @@ from qwendesk.engine.protocol import CallDelta, Delta, Finished, PromptProgress
 
 Phase = Literal["waiting", "reading", "writing", "done", "stopped", "refused"]
 _MOST_SHOWN = 50
+_SHORTEST_S = 0.5
+"""A speed is only shown of a longer time."""
 
 
 class ServedRequest(msgspec.Struct, frozen=True):
@@ -28,8 +30,10 @@ class ServedRequest(msgspec.Struct, frozen=True):
     prompt_tokens: int = 0
     reused_tokens: int = 0
     written_tokens: int = 0
+    writing_since_s: float = 0.0
+    """When its first token came, in seconds since 1970."""
     tok_s: float = 0.0
-    """Decode speed; 0.0 before the end."""
+    """Decode speed: so far, and the engine's own figure at the end."""
     problem: str = ""
     """Why it was refused, or failed."""
 
@@ -61,8 +65,8 @@ class RequestLog:
         match item:
             case PromptProgress(total=total, reused=reused):
                 self._change(request_id, phase="reading", prompt_tokens=total, reused_tokens=reused)
-            case Delta() | CallDelta():
-                self._change(request_id, phase="writing")
+            case Delta(tokens=tokens) | CallDelta(tokens=tokens):
+                self._note_tokens(request_id, tokens)
             case Finished(stats=stats):
                 self._change(
                     request_id,
@@ -85,6 +89,16 @@ class RequestLog:
     def stop_all(self) -> None:
         for request_id in tuple(self._tasks):
             self.stop(request_id)
+
+    def _note_tokens(self, request_id: int, tokens: int) -> None:
+        now = self._clock()
+        request = next((each for each in self.observed.value if each.id == request_id), None)
+        if request is None:
+            return
+        since = request.writing_since_s or now
+        written = request.written_tokens + tokens
+        speed = written / (now - since) if now - since >= _SHORTEST_S else 0.0
+        self._change(request_id, phase="writing", written_tokens=written, writing_since_s=since, tok_s=speed)
 
     def _change(self, request_id: int, **changes: object) -> None:
         self.observed.set(

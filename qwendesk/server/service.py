@@ -5,6 +5,7 @@ import contextlib
 import errno
 import ipaddress
 import socket
+import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.server.access import Access
 from qwendesk.server.answering import Answering, MakeOptions
-from qwendesk.server.certificates import Certificate, own_certificate
+from qwendesk.server.certificates import Certificate, network_hosts, own_certificate
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.keys import ServerKey, read_keys
 from qwendesk.server.requests import RequestLog
@@ -27,8 +28,13 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 USUAL_PORT = 8765
+ANY_HOST = "0.0.0.0"
 _STOP_S = 2.0
 """How long the end waits for connections to be closed."""
+
+
+class PortNotUsable(QwenDeskError):
+    """The port is taken by another program, or not allowed."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +49,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """None makes one where one is needed."""
     most_waiting: int = 16
     """How many requests may wait for their turn; further ones are refused."""
+    network_port: int | None = None
+    """The port at which other PCs reach the server too, always with TLS; None lets none in."""
 
     @property
     def needs_certificate(self) -> bool:
@@ -54,6 +62,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         except ValueError:
             return True
 
+    @property
+    def lets_others_in(self) -> bool:
+        return self.needs_certificate or self.network_port is not None
+
 
 class ServerState(msgspec.Struct, frozen=True):
     address: str = ""
@@ -61,6 +73,10 @@ class ServerState(msgspec.Struct, frozen=True):
     keys: tuple[ServerKey, ...] = ()
     fingerprint: str = ""
     """SHA-256 of the certificate; "" without TLS."""
+    certificate_file: str = ""
+    """The certificate as PEM, for PCs that are to trust it; "" without TLS."""
+    network_addresses: tuple[str, ...] = ()
+    """The addresses for other PCs that `network_port` made."""
 
     @property
     def is_on(self) -> bool:
@@ -95,22 +111,23 @@ class ServerService:
             context = None if certificate is None else await asyncio.to_thread(certificate.context)
             runner = self._make_runner(options, keys)
             await runner.setup()
+            main = context if options.certificate is not None or options.needs_certificate else None
             try:
-                listener = await asyncio.to_thread(_listen, options.host, options.port)
-                from aiohttp import web
-
-                await web.SockSite(runner, listener, ssl_context=context).start()
-            except OSError as error:
+                port = await _open(runner, options.host, options.port, main)
+                if options.network_port is not None:
+                    await _open(runner, ANY_HOST, options.network_port, context)
+            except QwenDeskError:
                 await runner.cleanup()
-                raise _not_started(options, error) from error
+                raise
             self._runner = runner
-            scheme = "http" if certificate is None else "https"
             host = f"[{options.host}]" if ":" in options.host else options.host
             self.observed.set(
                 ServerState(
-                    f"{scheme}://{host}:{listener.getsockname()[1]}",
+                    f"{'http' if main is None else 'https'}://{host}:{port}",
                     keys,
                     "" if certificate is None else await asyncio.to_thread(certificate.fingerprint),
+                    "" if certificate is None else str(certificate.file),
+                    await asyncio.to_thread(_network_addresses, options.network_port),
                 )
             )
             return self.state
@@ -133,7 +150,7 @@ class ServerService:
         from qwendesk.server.http_app import HttpApp, Limits
 
         answering = Answering(self._client, self.models, FairQueue(options.most_waiting), self._make_options)
-        names = (options.host.lower(), socket.gethostname().lower()) if options.needs_certificate else ()
+        names = (options.host.lower(), socket.gethostname().lower()) if options.lets_others_in else ()
         access = Access(keys, names, options.origins)
         app = HttpApp(answering, self.models, access, self.requests, Limits()).build()
         return web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=_STOP_S)
@@ -145,13 +162,32 @@ def default_key_file() -> Path:
 
 def _certificate(options: ServerOptions) -> Certificate | None:
     """Return the certificate to use; None where none is needed. Blocks. Raise QwenDeskError."""
-    if options.certificate is not None or not options.needs_certificate:
+    if options.certificate is not None or not options.lets_others_in:
         return options.certificate
     try:
         return own_certificate(paths.config_folder() / "server", options.host)
     except (OSError, ImportError) as error:
         sentence = tr("No certificate could be made: {0}. Give one with --certificate and --certificate-key.", error)
         raise QwenDeskError(tr("Certificate missing"), sentence) from error
+
+
+async def _open(runner: "web.AppRunner", host: str, port: int, context: ssl.SSLContext | None) -> int:
+    """Serve at a port, and return it: it may have been 0. Raise QwenDeskError if that isn't possible."""
+    from aiohttp import web
+
+    try:
+        listener = await asyncio.to_thread(_listen, host, port)
+        await web.SockSite(runner, listener, ssl_context=context).start()
+    except OSError as error:
+        raise _not_started(host, port, error) from error
+    return int(listener.getsockname()[1])
+
+
+def _network_addresses(port: int | None) -> tuple[str, ...]:
+    """Return the addresses by which other PCs reach that port: this PC's name and its numbers. Blocks."""
+    if port is None:
+        return ()
+    return tuple(f"https://{host}:{port}" for host in (socket.gethostname().lower(), *network_hosts()))
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -170,11 +206,11 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _not_started(options: ServerOptions, error: OSError) -> QwenDeskError:
+def _not_started(host: str, port: int, error: OSError) -> QwenDeskError:
     if error.errno in (errno.EADDRINUSE, errno.EACCES):
         sentence = tr(
-            "Port {0} is taken by another program or not allowed. Choose another one; 0 takes a free one.", options.port
+            "Port {0} is taken by another program or not allowed. Choose another one; 0 takes a free one.", port
         )
-    else:
-        sentence = tr("{0} can't be used: {1}. Use 127.0.0.1, or an address of this PC.", options.host, error.strerror)
+        return PortNotUsable(tr("The server didn't start"), sentence)
+    sentence = tr("{0} can't be used: {1}. Use 127.0.0.1, or an address of this PC.", host, error.strerror)
     return QwenDeskError(tr("The server didn't start"), sentence)

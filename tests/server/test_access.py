@@ -8,7 +8,7 @@ import pytest
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.server.access import Access, program_name
-from qwendesk.server.keys import KEY_VARIABLE, ServerKey, read_keys
+from qwendesk.server.keys import KEY_VARIABLE, ServerKey, read_keys, renew_key
 from qwendesk.server.refusals import Refused
 
 ACCESS = Access((ServerKey("qd-0123456789abcdef", "mine"),), ("my-pc",), ("https://example.com",))
@@ -87,3 +87,15 @@ def test_a_program_is_named_by_the_beginning_of_its_user_agent() -> None:
     assert program_name("claude-cli/2.1.0 (external, cli)") == "claude-cli"
     assert program_name("") == ""
     assert len(program_name("x" * 500)) == 40
+
+
+def test_a_new_key_replaces_the_first_one_only(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("# mine\nqd-0123456789abcdef laptop\nqd-fedcba9876543210 phone\n")
+
+    renew_key(file)
+
+    renewed, phone = read_keys(file)
+    assert (renewed.name, phone.key) == ("laptop", "qd-fedcba9876543210")
+    assert renewed.key != "qd-0123456789abcdef"
+    assert file.read_text().startswith("# mine\n")
