@@ -2,8 +2,8 @@
 # ruff: noqa: ASYNC109 - timeouts are arguments in the library's interface
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpcore2
@@ -80,6 +80,8 @@ class MadeUpWeb(httpcore2.AsyncNetworkBackend):
             pass  # the client hung up, which is what some tests are about
         finally:
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
@@ -106,7 +108,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         return self._server if info == "server_addr" else self._stream.get_extra_info(info)
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def running_web(ssl_context: Any = None) -> AsyncIterator[MadeUpWeb]:
     web = MadeUpWeb()
     server = await asyncio.start_server(web.accept, "127.0.0.1", 0, ssl=ssl_context)
