@@ -29,13 +29,18 @@ class ServedRequest(msgspec.Struct, frozen=True):
     phase: Phase = "waiting"
     prompt_tokens: int = 0
     reused_tokens: int = 0
-    written_tokens: int = 0
+    reasoning_tokens: int = 0
+    answer_tokens: int = 0
     writing_since_s: float = 0.0
     """When its first token came, in seconds since 1970."""
     tok_s: float = 0.0
     """Decode speed: so far, and the engine's own figure at the end."""
     problem: str = ""
     """Why it was refused, or failed."""
+
+    @property
+    def written_tokens(self) -> int:
+        return self.reasoning_tokens + self.answer_tokens
 
     @property
     def is_running(self) -> bool:
@@ -65,14 +70,17 @@ class RequestLog:
         match item:
             case PromptProgress(total=total, reused=reused):
                 self._change(request_id, phase="reading", prompt_tokens=total, reused_tokens=reused)
+            case Delta(kind="reasoning", tokens=tokens):
+                self._note_written(request_id, reasoning_tokens=tokens)
             case Delta(tokens=tokens) | CallDelta(tokens=tokens):
-                self._note_tokens(request_id, tokens)
+                self._note_written(request_id, answer_tokens=tokens)
             case Finished(stats=stats):
                 self._change(
                     request_id,
                     prompt_tokens=stats.prompt_tokens,
                     reused_tokens=stats.reused_tokens,
-                    written_tokens=stats.reasoning_tokens + stats.answer_tokens,
+                    reasoning_tokens=stats.reasoning_tokens,
+                    answer_tokens=stats.answer_tokens,
                     tok_s=stats.decode_tok_s,
                 )
 
@@ -90,15 +98,17 @@ class RequestLog:
         for request_id in tuple(self._tasks):
             self.stop(request_id)
 
-    def _note_tokens(self, request_id: int, tokens: int) -> None:
-        now = self._clock()
+    def _note_written(self, request_id: int, **tokens: int) -> None:
+        """Take how many tokens of one kind are written so far, and with them the speed."""
+        self._change(request_id, phase="writing", **tokens)
         request = next((each for each in self.observed.value if each.id == request_id), None)
+        now = self._clock()
         if request is None:
-            return
-        since = request.writing_since_s or now
-        written = request.written_tokens + tokens
-        speed = written / (now - since) if now - since >= _SHORTEST_S else 0.0
-        self._change(request_id, phase="writing", written_tokens=written, writing_since_s=since, tok_s=speed)
+            return  # it is no longer on the list
+        if not request.writing_since_s:
+            self._change(request_id, writing_since_s=now)
+        elif now - request.writing_since_s >= _SHORTEST_S:
+            self._change(request_id, tok_s=request.written_tokens / (now - request.writing_since_s))
 
     def _change(self, request_id: int, **changes: object) -> None:
         self.observed.set(
