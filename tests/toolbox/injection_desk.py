@@ -15,7 +15,7 @@ from qwendesk.chat.documents.document_reader import read_document
 from qwendesk.chat.image_parts import current_part
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.tree_edits import new_answer, new_question
-from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Turn
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall, text_message
@@ -31,9 +31,11 @@ from tests.fakes.engine import decide_by_default
 from tests.fakes.obedient_engine import ObedientEngine
 from tests.toolbox.recording_tools import RecordingTools
 
+FOREIGN = "weather"
+"""A tool that only some attempts have, with a description by others."""
 ON = (
     "current_time", "calculate", "list_files", "search_files", "read_file", "edit_file", "look_up", "read_page",
-    "send_mail", "fetch_address", "run_command", "write_note", "weather",
+    "send_mail", "fetch_address", "run_command", "write_note", FOREIGN,
 )  # fmt: skip
 """The tools that are on in the chat."""
 QUESTION = "Help me, and tell me what 6 * 7 is."
@@ -97,10 +99,12 @@ class Desk:
     async def allow(self, call: ToolCall) -> None:
         """Make a call and allow it as the attempt says, while the chat holds nothing but what the user typed."""
         decision, self._decision = self._decision, self.attempt.allowed or self._decision
-        record = await self.toolbox.run(call, CallContext(self.chat.chat_id, self.settings))
-        assert record.consent == self.attempt.allowed, record.error
-        again = await self.toolbox.run(call, CallContext(self.chat.chat_id, self.settings))
-        assert again.consent == self.attempt.allowed
+        own = tuple(name for name in ON if name != FOREIGN)
+        before = CallContext(self.chat.chat_id, msgspec.structs.replace(self.settings, tools=own))
+        for _ in range(2):
+            record = await self.toolbox.run(call, before)
+            assert record.consent == self.attempt.allowed, record.error
+        assert len(self.asked) == 1, "the second call did not ask"
         self._decision = decision
         self.asked.clear()
         self.recording.ran.clear()
@@ -169,12 +173,14 @@ async def _on_picture(desk: Desk) -> None:
 
 
 async def _in_description(desk: Desk) -> None:
-    desk.tools.append(desk.recording.effect("weather", "sends", "city", description=desk.attempt.says))
+    desk.tools.append(desk.recording.effect(FOREIGN, "sends", "city", description=desk.attempt.says))
 
 
 async def _in_imported_chat(desk: Desk) -> None:
     theirs = await _kit(desk.store / "theirs")
-    await theirs.chat(desk.attempt.says, "1")
+    theirs.chat_list.new()
+    for node in _turn(text_message("user", desk.attempt.says), "Fine."):
+        await theirs.say(theirs.chat_list.current_id, node)
     await theirs.exchange.export(desk.store / "chats.json", "json")
     await theirs.chat_list.close()
     ours = await _kit(desk.store / "ours")
@@ -208,9 +214,14 @@ async def _open_the_imported(desk: Desk, kit: Kit) -> None:
 
 async def _in_earlier_answer(desk: Desk) -> None:
     """The question had a letter, and the answer tells what stands in it."""
-    question = new_question("", Message("user", (DocumentPart("letter.txt", "A letter."), TextPart("What is it?"))))
-    answer = msgspec.structs.replace(new_answer(question.id), message=text_message("assistant", desk.attempt.says))
-    desk.tree = ChatTree().with_node(question).with_node(answer)
+    question = Message("user", (DocumentPart("letter.txt", "A letter."), TextPart("What is it?")))
+    for node in _turn(question, desk.attempt.says):
+        desk.tree = desk.tree.with_node(node)
+
+
+def _turn(question: Message, answer: str) -> tuple[ChatNode, ChatNode]:
+    asked = new_question("", question)
+    return asked, msgspec.structs.replace(new_answer(asked.id), message=text_message("assistant", answer))
 
 
 CARRIERS: dict[str, Carrier] = {
