@@ -101,7 +101,7 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
         help="what the model may call, separated by commas: calculator, clock, files:FOLDER (reads there), web_search, "
         "read_page",
     )
-    add("--yes", action="store_true", help="run what --tools names without asking, apart from what sends")
+    add("--yes", action="store_true", help="run what --tools names without asking, but not web_search and read_page")
     add("--json", action="store_true", help="print one JSON object instead of streaming")
 
 

@@ -11,13 +11,16 @@ from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
 from qwendesk.cli.ask_tools import CommandLineTools, read_tools
 from qwendesk.cli.terminal import Terminal
+from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
+from qwendesk.toolbox.web_tools import web_tools
 from tests.decoding import office_files
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer, ready
+from tests.toolbox.web.made_up_web import answer, running_web
 
 CALCULATE = ToolCall("calculate", '{"expression": "6 * 7"}')
 
@@ -97,6 +100,50 @@ async def test_typed_answer_decides(typed, result):
     record = await tools.run(CALCULATE, CallContext("", ChatSettings(tools=("calculate",))))
     assert record.result == result
     assert "calculate" in questions[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "call"),
+    [
+        ("web_search", ToolCall("web_search", '{"query": "boats"}')),
+        ("read_page", ToolCall("read_page", '{"url": "https://page.example"}')),
+    ],
+)
+def test_yes_is_no_consent_to_send(engine, capsys, option, call):
+    engine.answers = [ScriptedAnswer(calls=(call,)), ScriptedAnswer(text="I can't.")]
+    assert cli.main(["ask", "--tools", option, "--yes", "--json", "What do boats do?"]) == 0
+    out, err = capsys.readouterr()
+    (turn,) = json.loads(out)["turns"]
+    assert "consent" in turn["tool_calls"][0]["error"]
+    assert f"{option} was not run, because it sends something out and nobody can be asked." in err
+
+
+@pytest.mark.parametrize(("typed", "is_sent"), [("y\n", True), ("\n", False)])
+@pytest.mark.asyncio
+async def test_what_would_be_sent_is_shown_and_asked_about_despite_yes(typed, is_sent):
+    questions = []
+
+    def ask(question: str) -> str:
+        questions.append(question)
+        return typed
+
+    async with running_web() as web:
+        web.answers[f"127.0.0.1:{web.port}/search"] = answer(b'{"results": []}', "application/json")
+        options = AppOptions(search_service="searxng", searxng_address=f"http://127.0.0.1:{web.port}")
+        chosen = read_tools("web_search", yes=True)
+        terminal = Terminal(io.StringIO(), io.StringIO())
+        tools = CommandLineTools(chosen, terminal, ask, web_tools(lambda: options))
+        search = ToolCall("web_search", '{"query": "boats"}')
+        record = await tools.run(search, CallContext("", ChatSettings(tools=chosen.names)))
+        assert len(web.requests) == is_sent
+    assert questions == [f"Sends a search to SearXNG (127.0.0.1:{web.port}).\nSearch: boats\nRun web_search? [y/N]"]
+    assert ("found nothing" if is_sent else "did not allow") in record.error
+
+
+@pytest.mark.parametrize("text", ["run_python", "python", "remember", "recall_notes", "edit_file"])
+def test_tools_that_write_or_run_are_not_there(text):
+    with pytest.raises(BadOption):
+        read_tools(text, yes=True)
 
 
 def test_a_model_without_calls_is_said(engine, capsys):
