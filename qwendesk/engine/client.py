@@ -213,6 +213,8 @@ class WorkerClient:
         may_call: bool = True,
         must_call: str = "",
         prompt: str = "",
+        gives_way: bool = False,
+        n_logprobs: int = -1,
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
@@ -222,7 +224,7 @@ class WorkerClient:
                 lambda request_id: Generate(
                     id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json),
                     begun=begun, chat=chat, state_file=state_file, may_call=may_call, must_call=must_call,
-                    prompt=prompt,
+                    prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs,
                 )
             )  # fmt: skip
         return WorkerAnswer(reply, self._cancel, self._answer_now)

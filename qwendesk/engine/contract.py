@@ -98,6 +98,8 @@ class EngineClient(Protocol):
         may_call: bool = True,
         must_call: str = "",
         prompt: str = "",
+        gives_way: bool = False,
+        n_logprobs: int = -1,
     ) -> AnswerStream:
         """Generate an answer, or continue the partial answer `begun`. Tools are only called if it `may_call`.
 

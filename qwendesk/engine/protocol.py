@@ -105,6 +105,10 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """The chat of the messages. Its state is kept when the next request is of another chat; "" keeps none."""
     state_file: str = ""
     """Path of a file that SaveState may have written for this chat. A file that cannot be used is ignored."""
+    gives_way: bool = False
+    """Whether its prompt is set aside, between two batches, while a Generate request waits that does not give way."""
+    n_logprobs: int = -1
+    """How many of the likeliest tokens the log probabilities of each token of the answer name; -1 for none at all."""
 
 
 class Warm(Request, frozen=True, kw_only=True, tag="warm"):
@@ -368,12 +372,26 @@ class PromptProgress(Event, frozen=True, kw_only=True, tag="prompt_progress"):
     """The next step encodes an image, which can take minutes on a slow CPU and cannot be interrupted."""
 
 
+class TokenLogprob(msgspec.Struct, frozen=True):
+    token: bytes
+    """Its text as UTF-8, which can be part of a character."""
+    logprob: float
+    """The logarithm of its probability before sampling options changed it."""
+
+
+class AnswerToken(TokenLogprob, frozen=True):
+    likeliest: tuple[TokenLogprob, ...] = ()
+    """As many as were asked for, the likeliest first."""
+
+
 class Delta(Event, frozen=True, kw_only=True, tag="delta"):
     """A piece of the reasoning or of the answer. `tokens` counts the tokens of that kind so far."""
 
     kind: Literal["reasoning", "answer"]
     text: str
     tokens: int
+    logprobs: tuple[AnswerToken, ...] = ()
+    """Those of the tokens of an answer up to here, if the request asked for them. Together they can have more text."""
 
 
 class CallDelta(Event, frozen=True, kw_only=True, tag="call_delta"):
@@ -429,6 +447,8 @@ class Benched(Event, frozen=True, kw_only=True, tag="benched"):
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     stop_reason: StopReason
     stats: AnswerStats
+    stop_text: str = ""
+    """The stop text that ended the answer; "" if none did."""
 
 
 class RequestFailed(Event, frozen=True, kw_only=True, tag="request_failed"):

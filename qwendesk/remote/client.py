@@ -147,6 +147,8 @@ class RemoteClient:
         may_call: bool = True,
         must_call: str = "",
         prompt: str = "",
+        gives_way: bool = False,
+        n_logprobs: int = -1,
     ) -> AnswerStream:
         in_use = self._in_use
         if in_use is None:
@@ -158,6 +160,8 @@ class RemoteClient:
             return _failed(error.title, error.sentence)
         if prompt:
             return _failed(tr("Not possible there"), tr("A server continues no raw text, only chats."))
+        if n_logprobs >= 0:
+            return _failed(tr("Not possible there"), tr("A server's log probabilities can't be passed on."))
         if begun is not None and not begun.is_empty and not in_use.dialect.continues:
             return _failed(tr("Can't continue"), tr("{0} can't continue an answer. Regenerate it instead.", title))
         reader = AnswerReader(

@@ -93,10 +93,12 @@ class RoutedClient:
         may_call: bool = True,
         must_call: str = "",
         prompt: str = "",
+        gives_way: bool = False,
+        n_logprobs: int = -1,
     ) -> AnswerStream:
         return self._current.generate(
             messages, options, tools_json, begun=begun, chat=chat, state_file=state_file, may_call=may_call,
-            must_call=must_call, prompt=prompt,
+            must_call=must_call, prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs,
         )  # fmt: skip
 
     async def warm(

@@ -211,10 +211,13 @@ class FakeEngineClient:
         may_call: bool = True,
         must_call: str = "",
         prompt: str = "",
+        gives_way: bool = False,
+        n_logprobs: int = -1,
     ) -> "FakeAnswerStream":
         request = Generate(
             id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun,
             chat=chat, state_file=state_file, may_call=may_call, must_call=must_call, prompt=prompt,
+            gives_way=gives_way, n_logprobs=n_logprobs,
         )  # fmt: skip
         self.requests.append(request)
         if self.answers:

@@ -18,9 +18,9 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, TextPart
 from qwendesk.core.options import DecidedOptions
 from qwendesk.engine.protocol import Allocation, Generate
-from qwendesk.engine.worker.generate import layout_of
 from qwendesk.engine.worker.loader import Session, load
 from qwendesk.engine.worker.log import EngineLog
+from qwendesk.engine.worker.request_layout import layout_of
 from tests.engine.worker.process import image_part
 
 

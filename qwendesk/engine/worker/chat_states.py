@@ -104,6 +104,11 @@ class ChatStates:
         if found is not None and not self._cache.adopt(found):
             _logger.warning("The engine refused the saved state of a chat. The chat is processed again.")
 
+    def put_aside(self) -> None:
+        """Keep the current chat's state in RAM, however long the copy takes. No chat is current afterwards."""
+        self._keep_current(is_idle=True)
+        self._current = ""
+
     def copy(self, chat: str, most_bytes: int, *, is_idle: bool = True) -> SavedChat | None:
         """Return the state of `chat`, to be written to a file.
 

@@ -23,7 +23,7 @@ class RequestControl:
         self._answer_now = False
 
     def expect(self, request_id: int) -> None:
-        """Record that a request that can be cancelled was queued."""
+        """Record that a request that can be cancelled was queued, perhaps the running one for the second time."""
         with self._lock:
             self._waiting.add(request_id)
 
@@ -44,7 +44,8 @@ class RequestControl:
         finally:
             with self._lock:
                 self._running, self._abort = None, None
-                self._cancelled.discard(request_id)
+                if request_id not in self._waiting:  # it runs again later, and is then cancelled
+                    self._cancelled.discard(request_id)
                 timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()

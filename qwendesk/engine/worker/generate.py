@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.messages import Message
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
-from qwendesk.engine.protocol import Begun, Event, Finished, Generate, PromptProgress, Rendered, Rendering, Request
+from qwendesk.engine.protocol import AnswerToken, Begun, Finished, Generate, PromptProgress
 from qwendesk.engine.worker.cache import Item
 from qwendesk.engine.worker.call_grammar import call_grammar
 from qwendesk.engine.worker.call_writer import CallWriter
@@ -18,19 +16,16 @@ from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
 from qwendesk.engine.worker.draft_gate import DraftGate
 from qwendesk.engine.worker.engine_calls import Aborted
-from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer, options_to_resume, with_tokens
-from qwendesk.engine.worker.layout import DecodeStep, Layout, lay_out
+from qwendesk.engine.worker.interrupted_answers import InterruptedAnswer
+from qwendesk.engine.worker.layout import DecodeStep, Layout
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.lookup_drafter import LookupDrafter
 from qwendesk.engine.worker.loop_watch import LoopWatch
 from qwendesk.engine.worker.mtp_drafter import MtpDrafter
-from qwendesk.engine.worker.prompt import Prompt, build_prompt
+from qwendesk.engine.worker.request_layout import Send, fit_to_context
 from qwendesk.engine.worker.sampling import Sampler
-from qwendesk.engine.worker.template import ChatTemplate
 from qwendesk.engine.worker.tools import read_tools
 from qwendesk.engine.worker.writer import Writer
-
-Send = Callable[[Event], None]
 
 _FINAL = ("eos", "stop_string", "tool_calls")
 """Stop reasons of complete answers; all other answers can be continued."""
@@ -41,6 +36,15 @@ _ANY_TOOL = "*"
 """What `must_call` says if any tool will do."""
 _MOST_CALLS = 32
 """In one answer, where several are allowed."""
+
+
+class SetAside(Exception):
+    """A prompt gives way to another request. It goes on later, from a state that is kept in RAM."""
+
+    def __init__(self, n_processed: int = 0, prefill_s: float = 0.0) -> None:
+        """`n_processed` tokens of the prompt were processed so far, in `prefill_s` seconds."""
+        super().__init__()
+        self.n_processed, self.prefill_s = n_processed, prefill_s
 
 
 class _Stopped(Exception):
@@ -54,6 +58,8 @@ class Generation:
     """Serves one Generate request on a session.
 
     `between_steps` is called between two batches of the prompt and between two tokens, for small tasks of the caller.
+    `between_batches` is called only between batches and may raise SetAside; `before` is what an earlier Generation of
+    the same request raised.
     """
 
     def __init__(
@@ -63,9 +69,12 @@ class Generation:
         control: RequestControl,
         send: Send,
         between_steps: Callable[[], None],
+        between_batches: Callable[[], None] = lambda: None,
+        before: SetAside | None = None,
     ) -> None:
         self._session, self._request, self._options = session, request, request.options
         self._control, self._send, self._between_steps = control, send, between_steps
+        self._between_batches, self._before = between_batches, before or SetAside()
         self._decoder = Decoder(session.model, session.cache, session.gate)
         self._loops = LoopWatch(request.options)
         tools = read_tools(request.tools_json)
@@ -73,8 +82,9 @@ class Generation:
             tools = {name: tool for name, tool in tools.items() if name == request.must_call}
         self._tools = tools if session.call_tags and request.may_call else {}
         self._markers = session.marker_ids() if self._tools else frozenset()
-        self._started = time.monotonic()
+        self._started = time.monotonic() - self._before.prefill_s
         self._stats = AnswerStats()
+        self._stop_text = ""
 
     def run(self) -> Finished:
         """Generate the answer and return its Finished event. Raise BadRequest if the request cannot be served."""
@@ -83,7 +93,7 @@ class Generation:
             reason = self._serve(sampler)
         finally:
             sampler.close()
-        return Finished(id=self._request.id, stop_reason=reason, stats=self._stats)
+        return Finished(id=self._request.id, stop_reason=reason, stats=self._stats, stop_text=self._stop_text)
 
     def _serve(self, sampler: Sampler) -> StopReason:
         layout, dropped = fit_to_context(self._session, self._request, self._send)
@@ -133,12 +143,13 @@ class Generation:
             self._session.states.switch_to(request.chat, ())
             cache.clear()
         rollback = cache.roll_back(layout.items)
-        reused, total = cache.n_cells, layout.n_tokens
+        reused, total = max(0, cache.n_cells - self._before.n_processed), layout.n_tokens
         self._update_stats(reused_tokens=reused, reread_tokens=total - reused, cache_note=rollback.note)
-        progress = PromptProgress(id=self._request.id, done=reused, total=total, reused=reused)
+        progress = PromptProgress(id=self._request.id, done=cache.n_cells, total=total, reused=reused)
         self._send(progress)
         for step in layout.steps(rollback.start, self._session.model.n_ubatch):
             self._between_steps()
+            self._give_way(cache.n_cells - reused)
             if self._control.cancelled:
                 raise _Stopped("cancelled")
             if step.image_chunk is not None:
@@ -146,6 +157,13 @@ class Generation:
             process(self._session, step, rows=int(step.is_last))
             progress = msgspec.structs.replace(progress, done=cache.n_cells)
             self._send(progress)
+
+    def _give_way(self, n_processed: int) -> None:
+        try:
+            self._between_batches()
+        except SetAside:
+            self._session.states.put_aside()
+            raise SetAside(n_processed, time.monotonic() - self._started) from None
 
     def _regenerate_last_word(self, sampler: Sampler, writer: Writer, last_word: str) -> None:
         """Generate the last word of the partial answer again, from the likeliest tokens that spell it.
@@ -190,7 +208,8 @@ class Generation:
                 if writer.in_reasoning and self._begins_call(token):
                     self._end_reasoning(writer, _REASONING_END)
                 was_in_call = writer.in_call
-                if writer.write(token):
+                if writer.write(token, self._logprobs(sampler, token)):
+                    self._stop_text = writer.stop_text
                     raise _Stopped("stop_string")
                 if was_in_call and not writer.in_call and not self._may_call_again(writer):
                     raise _Stopped("tool_calls")
@@ -222,6 +241,10 @@ class Generation:
                 answer_tokens=writer.answer_tokens,
                 decode_s=time.monotonic() - first_token_at if first_token_at else 0.0,
             )
+
+    def _logprobs(self, sampler: Sampler, token: int) -> AnswerToken | None:
+        n_likeliest = self._request.n_logprobs
+        return sampler.logprobs(token, n_likeliest, self._decoder.row) if n_likeliest >= 0 else None
 
     def _begins_call(self, token: int) -> bool:
         return bool(self._tools) and self._session.call_tags is not None and token == self._session.call_tags[0]
@@ -303,93 +326,3 @@ def process(session: Session, step: DecodeStep, *, rows: int) -> None:
         cache.append(step.image_chunk.item)
     if step.save:
         cache.save(pinned=step.pinned)
-
-
-def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Layout, int]:
-    """Return the prompt's layout, and how many of the oldest messages were left out to make room for an answer.
-
-    Only whole turns are left out. The system prompt and the last question always stay.
-    """
-    n_ctx, options = session.model.n_ctx, request.options
-    room = n_ctx // 4 if options.max_tokens < 0 else min(options.max_tokens, n_ctx // 4)
-    whole = layout_of(session, request.messages, request, send)
-    if options.context_overflow == "stop" or whole.n_tokens + room <= n_ctx:
-        return whole, 0
-    n_system = sum(1 for message in request.messages[:1] if message.role == "system")
-    starts = [i for i, message in enumerate(request.messages) if message.role == "user" and i > n_system]
-    step = _DROP_STEP if len(starts) > _DROP_STEP else 1
-    layout, dropped = whole, 0
-    for start in starts:
-        if (start - n_system) % step and start != starts[-1]:
-            continue
-        layout = layout_of(session, (*request.messages[:n_system], *request.messages[start:]), request, send)
-        dropped = start - n_system
-        if layout.n_tokens + room <= n_ctx:
-            break
-    return layout, dropped
-
-
-_DROP_STEP = 8
-"""In long chats, this many messages are left out at once: the cache is lost whenever the first message changes."""
-
-
-def layout_of(session: Session, messages: Sequence[Message], request: Generate, send: Send) -> Layout:
-    """Return the layout of the prompt for `messages`.
-
-    Raise BadRequest for an image that cannot be read, and for any image if the session has no vision.
-    """
-    if request.prompt:
-        tokens = session.model.tokenize(request.prompt, special=True)
-        return lay_out(Prompt((tuple(tokens),), (), opens_reasoning=False), {})
-    images = [image for message in messages for image in message.images]
-    if images and session.vision is None:
-        raise no_picture_support()
-    options = options_to_resume(request.options, request.begun)
-    template = announced_template(session, request, send)
-    prompt = prompt_of(session, template, messages, options, request.tools_json)
-    known = session.recent.recall(request.begun, opens_reasoning=prompt.opens_reasoning)
-    if known is not None:
-        prompt = with_tokens(prompt, known.tokens)
-    elif request.begun is not None:
-        prompt = prompt_of(session, template, messages, options, request.tools_json, request.begun)
-    pictures = session.vision.prepare(images) if session.vision is not None and images else {}
-    return lay_out(prompt, pictures, can_cut_anywhere=session.model.can_cut_anywhere)
-
-
-def announced_template(session: Session, request: Request, send: Send) -> ChatTemplate:
-    """Return the session's template, set up to tell the client when it runs for this request."""
-    return session.template.announced(
-        lambda: send(Rendering(id=request.id)),
-        lambda: send(Rendered(id=request.id)),
-    )
-
-
-def prompt_of(
-    session: Session,
-    template: ChatTemplate,
-    messages: Sequence[Message],
-    options: GenerationOptions,
-    tools_json: Sequence[str] = (),
-    begun: Begun | None = None,
-) -> Prompt:
-    """Build the prompt of a conversation with `template`. Raise BadRequest if the template refuses it."""
-    abilities = session.report.template
-    return build_prompt(
-        template,
-        session.vocabulary,
-        messages,
-        tools_json=tools_json,
-        enable_thinking=options.enable_thinking and session.report.can_think,
-        preserve_thinking=options.preserve_thinking,
-        # A template may refuse values that it does not know.
-        reasoning_effort=options.reasoning_effort if options.reasoning_effort in abilities.reasoning_efforts else "",
-        begun=begun,
-    )
-
-
-def no_picture_support() -> BadRequest:
-    """Return the error for an image that is sent to a model without vision."""
-    return BadRequest(
-        mark("No picture support"),
-        mark("This model was loaded without its vision file (mmproj), so it can't see pictures. Choose that file."),
-    )

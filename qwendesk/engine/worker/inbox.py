@@ -2,6 +2,7 @@
 
 import collections
 import threading
+from collections.abc import Callable
 from typing import TypeVar
 
 from qwendesk.engine.protocol import AnyRequest, Request
@@ -24,6 +25,11 @@ class Inbox:
     @property
     def is_empty(self) -> bool:
         return not self._requests
+
+    def has(self, is_wanted: Callable[[AnyRequest], bool]) -> bool:
+        """Return whether a request that `is_wanted` is in the queue."""
+        with self._changed:
+            return any(map(is_wanted, self._requests))
 
     def take(self) -> AnyRequest:
         """Remove and return the oldest request; wait for one if the queue is empty."""

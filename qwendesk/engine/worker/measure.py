@@ -6,9 +6,9 @@ import msgspec
 
 from qwendesk.core.messages import ImagePart, Message, Part
 from qwendesk.engine.protocol import Measure, Measured, MessageTokens, PictureCost
-from qwendesk.engine.worker.generate import Send, announced_template, no_picture_support, prompt_of
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.prompt import ImagePlaceholder
+from qwendesk.engine.worker.request_layout import Send, announced_template, no_picture_support, prompt_of
 
 
 def measure(session: Session, request: Measure, send: Send) -> Measured:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import secrets
 from collections.abc import Callable, Collection, Container
 
@@ -13,6 +14,7 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import mark
+from qwendesk.engine.protocol import AnswerToken, TokenLogprob
 from qwendesk.engine.worker.model import LoadedModel
 from qwendesk.engine.worker.token_grammar import TOKEN_DATA, Candidates, TokenGrammar, dead_end, token_array
 
@@ -106,6 +108,19 @@ class Sampler:
         C.llama_sampler_accept(self._chain, token)
         grammar.accept(token)
         return token
+
+    def logprobs(self, token: int, n_likeliest: int, row: int = -1) -> AnswerToken:
+        """Return the log probability that a row of the last decode's logits gives a token, and those of the likeliest.
+
+        Neither sampling options nor a grammar change them.
+        """
+        logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._model.ctx, row), (self._model.n_vocab,))
+        peak = float(logits.max())
+        log_sum = peak + math.log(float(np.exp(logits - peak).sum(dtype=np.float64)))
+        ids = np.argpartition(-logits, n_likeliest)[:n_likeliest]
+        ordered = ids[np.argsort(-logits[ids], kind="stable")].tolist()
+        likeliest = (TokenLogprob(self._model.piece(each), float(logits[each]) - log_sum) for each in ordered)
+        return AnswerToken(self._model.piece(token), float(logits[token]) - log_sum, tuple(likeliest))
 
     def likeliest_token_for(self, remaining: bytes, excluded: Container[int]) -> int:
         """Return the likeliest token that spells the beginning of `remaining`, or all of it and more.

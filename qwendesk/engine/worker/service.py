@@ -21,7 +21,7 @@ from qwendesk.engine.worker.channel import Channel
 from qwendesk.engine.worker.chat_states import SavedChat
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.engine_calls import EngineFault
-from qwendesk.engine.worker.generate import Generation
+from qwendesk.engine.worker.generate import Generation, SetAside
 from qwendesk.engine.worker.inbox import Inbox
 from qwendesk.engine.worker.loader import LoadError, Session, load
 from qwendesk.engine.worker.log import EngineLog
@@ -47,6 +47,8 @@ class Service:
         self._inbox, self._control = Inbox(), RequestControl()
         self._log = EngineLog()
         self._session: Session | None = None
+        self._set_aside: dict[int, SetAside] = {}
+        """How far the prompts of requests were that gave way, by id."""
 
     def run(self) -> None:
         """Serve requests until Shutdown. If standard input ends or can't be read, the process exits at once."""
@@ -131,12 +133,27 @@ class Service:
                 tokens = self._require_session().model.tokenize(request.text, special=request.special)
                 self._channel.send(p.Tokenized(id=request.id, tokens=tuple(tokens)))
             case p.Generate():
-                turn = Generation(
-                    self._require_session(), request, self._control, self._channel.send, self._serve_measures
-                )
-                self._channel.send(turn.run())
+                self._generate(request)
             case _:
                 raise AssertionError(f"{request} is served by the reading thread")
+
+    def _generate(self, request: p.Generate) -> None:
+        """Send an answer, or put the request back behind others to which it gives way."""
+
+        def give_way() -> None:
+            if request.gives_way and self._inbox.has(_comes_first):
+                raise SetAside
+
+        turn = Generation(
+            self._require_session(), request, self._control, self._channel.send, self._serve_measures, give_way,
+            self._set_aside.pop(request.id, None),
+        )  # fmt: skip
+        try:
+            self._channel.send(turn.run())
+        except SetAside as progress:
+            self._set_aside = {request.id: progress}
+            self._control.expect(request.id)
+            self._inbox.put(request)
 
     def _welcome(self, request: p.Hello) -> None:
         if request.version != p.PROTOCOL_VERSION:
@@ -234,6 +251,10 @@ def _failure(request_id: int, error: Exception) -> p.RequestFailed:
         sentence=mark("{0}. The engine is still running: try again."),
         values=(str(error) or type(error).__name__,),
     )
+
+
+def _comes_first(request: p.AnyRequest) -> bool:
+    return isinstance(request, p.Generate) and not request.gives_way
 
 
 def _cancelled(request: p.AnyRequest) -> p.Event:

@@ -12,9 +12,10 @@ import msgspec
 from qwendesk.core.messages import Message, TextPart, text_message
 from qwendesk.engine.protocol import Event, Generate, Warm, Warmed
 from qwendesk.engine.worker.cache import common_prefix_length
-from qwendesk.engine.worker.generate import layout_of, process
+from qwendesk.engine.worker.generate import process
 from qwendesk.engine.worker.layout import DecodeStep
 from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.request_layout import layout_of
 
 _QUESTIONS = ("a", "1 b")
 """Two questions that share no beginning."""

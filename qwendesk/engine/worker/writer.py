@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.engine.protocol import Begun, Delta, Event
+from qwendesk.engine.protocol import AnswerToken, Begun, Delta, Event
 from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.loop_watch import LoopWatch
@@ -38,6 +38,8 @@ class Writer:
         self._trimmer = BlankTrimmer()
         self._stop_texts = options.stop
         self._stops = StopMatcher(self._stop_texts)
+        self._logprobs: list[AnswerToken] = []
+        """Those of tokens of the answer whose text was not sent yet."""
         self._blanks = 0
         self._replaying = False
         self._skip = -1
@@ -80,6 +82,11 @@ class Writer:
         return blank
 
     @property
+    def stop_text(self) -> str:
+        """The stop text that was completed, "" if none was."""
+        return next((text for text in self._stop_texts if text and self._stops.rest.startswith(text)), "")
+
+    @property
     def sent(self) -> Begun:
         """The text of this answer that was sent, without the part before the interruption."""
         return Begun("".join(self._sent["reasoning"]), "".join(self._sent["answer"]))
@@ -112,7 +119,7 @@ class Writer:
         self._blanks -= self.answer_tokens
         self.reasoning_tokens = self.answer_tokens = 0
 
-    def write(self, token: int) -> bool:
+    def write(self, token: int, logprobs: AnswerToken | None = None) -> bool:
         """Take one token. Return True if it completes a stop text."""
         self.tokens.append(token)
         was_in_call, kind = self.in_call, self._splitter.feed(token)
@@ -123,6 +130,8 @@ class Writer:
             self.reasoning_tokens += 1
         else:
             self.answer_tokens += 1
+        if kind == "answer" and logprobs is not None:
+            self._logprobs.append(logprobs)
         if kind == "call begins" or kind == "call ends":  # noqa: PLR1714  mypy narrows only this form
             if was_in_call:
                 self._end_call(is_finished=True)
@@ -220,4 +229,6 @@ class Writer:
         if text and not self._replaying:
             self._sent[kind].append(text)
             n_tokens = self.reasoning_tokens if kind == "reasoning" else self.answer_tokens
-            self._send(Delta(id=self._id, kind=kind, text=text, tokens=n_tokens))
+            known = tuple(self._logprobs) if kind == "answer" else ()
+            self._logprobs = []
+            self._send(Delta(id=self._id, kind=kind, text=text, tokens=n_tokens, logprobs=known))

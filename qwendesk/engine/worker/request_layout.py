@@ -1,0 +1,105 @@
+"""From a request to the layout of its prompt."""
+
+from collections.abc import Callable, Sequence
+
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import Message
+from qwendesk.core.translation import mark
+from qwendesk.engine.protocol import Begun, Event, Generate, Rendered, Rendering, Request
+from qwendesk.engine.worker.interrupted_answers import options_to_resume, with_tokens
+from qwendesk.engine.worker.layout import Layout, lay_out
+from qwendesk.engine.worker.loader import Session
+from qwendesk.engine.worker.prompt import Prompt, build_prompt
+from qwendesk.engine.worker.template import ChatTemplate
+
+Send = Callable[[Event], None]
+
+_DROP_STEP = 8
+"""In long chats, this many messages are left out at once: the cache is lost whenever the first message changes."""
+
+
+def fit_to_context(session: Session, request: Generate, send: Send) -> tuple[Layout, int]:
+    """Return the prompt's layout, and how many of the oldest messages were left out to make room for an answer.
+
+    Only whole turns are left out. The system prompt and the last question always stay.
+    """
+    n_ctx, options = session.model.n_ctx, request.options
+    room = n_ctx // 4 if options.max_tokens < 0 else min(options.max_tokens, n_ctx // 4)
+    whole = layout_of(session, request.messages, request, send)
+    if options.context_overflow == "stop" or whole.n_tokens + room <= n_ctx:
+        return whole, 0
+    n_system = sum(1 for message in request.messages[:1] if message.role == "system")
+    starts = [i for i, message in enumerate(request.messages) if message.role == "user" and i > n_system]
+    step = _DROP_STEP if len(starts) > _DROP_STEP else 1
+    layout, dropped = whole, 0
+    for start in starts:
+        if (start - n_system) % step and start != starts[-1]:
+            continue
+        layout = layout_of(session, (*request.messages[:n_system], *request.messages[start:]), request, send)
+        dropped = start - n_system
+        if layout.n_tokens + room <= n_ctx:
+            break
+    return layout, dropped
+
+
+def layout_of(session: Session, messages: Sequence[Message], request: Generate, send: Send) -> Layout:
+    """Return the layout of the prompt for `messages`.
+
+    Raise BadRequest for an image that cannot be read, and for any image if the session has no vision.
+    """
+    if request.prompt:
+        tokens = session.model.tokenize(request.prompt, special=True)
+        return lay_out(Prompt((tuple(tokens),), (), opens_reasoning=False), {})
+    images = [image for message in messages for image in message.images]
+    if images and session.vision is None:
+        raise no_picture_support()
+    options = options_to_resume(request.options, request.begun)
+    template = announced_template(session, request, send)
+    prompt = prompt_of(session, template, messages, options, request.tools_json)
+    known = session.recent.recall(request.begun, opens_reasoning=prompt.opens_reasoning)
+    if known is not None:
+        prompt = with_tokens(prompt, known.tokens)
+    elif request.begun is not None:
+        prompt = prompt_of(session, template, messages, options, request.tools_json, request.begun)
+    pictures = session.vision.prepare(images) if session.vision is not None and images else {}
+    return lay_out(prompt, pictures, can_cut_anywhere=session.model.can_cut_anywhere)
+
+
+def announced_template(session: Session, request: Request, send: Send) -> ChatTemplate:
+    """Return the session's template, set up to tell the client when it runs for this request."""
+    return session.template.announced(
+        lambda: send(Rendering(id=request.id)),
+        lambda: send(Rendered(id=request.id)),
+    )
+
+
+def prompt_of(
+    session: Session,
+    template: ChatTemplate,
+    messages: Sequence[Message],
+    options: GenerationOptions,
+    tools_json: Sequence[str] = (),
+    begun: Begun | None = None,
+) -> Prompt:
+    """Build the prompt of a conversation with `template`. Raise BadRequest if the template refuses it."""
+    abilities = session.report.template
+    return build_prompt(
+        template,
+        session.vocabulary,
+        messages,
+        tools_json=tools_json,
+        enable_thinking=options.enable_thinking and session.report.can_think,
+        preserve_thinking=options.preserve_thinking,
+        # A template may refuse values that it does not know.
+        reasoning_effort=options.reasoning_effort if options.reasoning_effort in abilities.reasoning_efforts else "",
+        begun=begun,
+    )
+
+
+def no_picture_support() -> BadRequest:
+    """Return the error for an image that is sent to a model without vision."""
+    return BadRequest(
+        mark("No picture support"),
+        mark("This model was loaded without its vision file (mmproj), so it can't see pictures. Choose that file."),
+    )
