@@ -1,5 +1,6 @@
 """The demo model's real vocabulary and template, without its weights."""
 
+import contextlib
 import ctypes
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +58,8 @@ def _piece(vocab: ctypes.c_void_p, token: int) -> bytes:
     return buffer.raw[:length]
 
 
-@pytest.fixture(scope="session")
-def demo() -> Iterator[Demo]:
+@contextlib.contextmanager
+def open_demo() -> Iterator[Demo]:
     C.llama_backend_init()
     params = C.llama_model_default_params()
     params.vocab_only = True
@@ -75,3 +76,9 @@ def demo() -> Iterator[Demo]:
     vocabulary = Vocabulary(control, user_defined, lambda text: _tokenize(vocab, text, parse_special=False))
     yield Demo(vocab, vocabulary, source.value.decode(), pieces)
     C.llama_model_free(model)
+
+
+@pytest.fixture(scope="session")
+def demo() -> Iterator[Demo]:
+    with open_demo() as demo:
+        yield demo

@@ -4,7 +4,20 @@ import functools
 
 from qwendesk.engine.worker.template import ChatTemplate
 
-QWEN_LIKE = """\
+_CALL_IN_XML = """\
+      {{- ('\\n\\n' if text else '') + '<tool_call>\\n<function=' + call.name + '>\\n' -}}
+      {%- for name, value in call.arguments | items -%}
+        {{- '<parameter=' + name + '>\\n' -}}
+        {{- value | tojson if value is mapping or (value is sequence and value is not string) else value | string -}}
+        {{- '\\n</parameter>\\n' -}}
+      {%- endfor -%}
+      {{- '</function>\\n</tool_call>' -}}
+"""
+_CALL_IN_JSON = """\
+      {{- ('\\n' if text else '') + '<tool_call>\\n{"name": "' + call.name + '", "arguments": ' -}}
+      {{- (call.arguments | tojson) + '}\\n</tool_call>' -}}
+"""
+_BEFORE_CALL = """\
 {%- macro body(content) -%}
   {%- if content is string -%}{{- content -}}
   {%- else -%}
@@ -54,13 +67,8 @@ QWEN_LIKE = """\
     {{- text -}}
     {%- for call in m.tool_calls or [] -%}
       {%- set call = call.function -%}
-      {{- ('\\n\\n' if text else '') + '<tool_call>\\n<function=' + call.name + '>\\n' -}}
-      {%- for name, value in call.arguments | items -%}
-        {{- '<parameter=' + name + '>\\n' -}}
-        {{- value | tojson if value is mapping or (value is sequence and value is not string) else value | string -}}
-        {{- '\\n</parameter>\\n' -}}
-      {%- endfor -%}
-      {{- '</function>\\n</tool_call>' -}}
+"""
+_AFTER_CALL = """\
     {%- endfor -%}
     {{- '<|im_end|>\\n' -}}
   {%- elif m.role == 'tool' -%}
@@ -74,6 +82,9 @@ QWEN_LIKE = """\
   {{- '<think>\\n\\n</think>\\n\\n' if enable_thinking is defined and enable_thinking is false else '<think>\\n' -}}
 {%- endif -%}
 """
+QWEN_LIKE = _BEFORE_CALL + _CALL_IN_XML + _AFTER_CALL
+WITH_JSON_CALLS = _BEFORE_CALL.replace("<function=NAME>\\n</function>", '{"name": NAME}') + _CALL_IN_JSON + _AFTER_CALL
+"""Writes calls as the families before Qwen3.5 do."""
 
 WITH_EFFORT = """\
 {%- set effort = reasoning_effort | default('xhigh') -%}
