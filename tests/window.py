@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import qasync
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import build
 from qwendesk.core import paths
 from qwendesk.widgets.theme_keeper import ThemeKeeper
@@ -41,7 +41,7 @@ def app() -> Iterator[QApplication]:
     app.clipboard().clear()
 
 
-class Loop(qasync.QEventLoop):
+class Loop(EventLoop):
     """Runs what goes on in the background only while it runs itself, and no test or fixture for longer than `limit_s`.
 
     qasync handles events once more after the test has ended; a task that goes on then finds no running loop. The

@@ -12,11 +12,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import qasync
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.collector import IdleCollector, keep_collector_quick
 from qwendesk.app.error_reporting import log_to_file, report_errors
+from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
 from qwendesk.app.window.file_opener import SystemFileEvents
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     instance = None if options.demo_tour else SingleInstance()
     if instance is not None and not instance.begin(options.files):
         return 0  # the first window has taken the files and comes to the front
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+    with asyncio.Runner(loop_factory=lambda: EventLoop(app)) as runner:
         code = runner.run(_run(app, options, instance))
         if code == RESTART:
             code = 0

@@ -13,6 +13,7 @@ import msgspec
 from qwendesk.app.desktop import DesktopIntegration, build_desktop
 from qwendesk.app.last_model_offer import connect_last_model
 from qwendesk.app.picker_opener import connect_picker
+from qwendesk.app.server_page import add_server_page
 from qwendesk.app.window.inspector import Inspector, Tab
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.app.window.tray import missing_tray_remark
@@ -181,6 +182,7 @@ def build(
     bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
     bench_view = _add_bench(services, window)
     games = GamesView(
+    show_servers = add_server_page(services, window)
         services.game_mode,
         services.settings.state,
         engine.observed,
@@ -195,6 +197,7 @@ def build(
         search_asked.connect(models.actions.search_asked)
     _join_models(models, window, engine, chat, engines_view)
     chats.offer.shown.connect(models.no_model_strip.set_replaced)
+    connect_picker(window, models, engine, engines_view, services.remote, show_servers)
 
     def refresh_offers(_engine: str) -> None:
         tasks.start(services.models.offers.refresh())
@@ -367,7 +370,6 @@ def _join_models(
     follow(models.no_model_strip, chat.subscribe, on_chat_event)
     bind_field(window.rail, models.services.downloads.state, lambda state: len(state.unfinished), show_count)
     install(window, {"downloads": lambda: open_tab("downloads")})
-    connect_picker(window, models, engine, engines_view, lambda: open_tab("pc"))
     connect_last_model(window, models.services, engine)
 
 

@@ -13,6 +13,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart, without_images
+from qwendesk.core.served_model import model_title
 from qwendesk.core.settings import apply_assignments
 from qwendesk.engine.protocol import LoadReport
 
@@ -36,7 +37,7 @@ def fill_variables(text: str, *, today: datetime.date, model: str) -> str:
 
 def model_name(report: LoadReport | None) -> str:
     """Return the name of the loaded model; "" if none is loaded."""
-    return "" if report is None else report.name or Path(report.options.model).stem
+    return "" if report is None else report.name or model_title(report.options.model)
 
 
 def request_options(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> GenerationOptions:

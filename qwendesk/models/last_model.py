@@ -9,6 +9,7 @@ from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.engine.state import EngineState
 from qwendesk.models.protocols import ModelEngine
 
@@ -49,7 +50,12 @@ class LastModel:
 
 
 def _without_missing_files(options: LoadOptions | None) -> LoadOptions | None:
-    """Return the options without a vision file or template that is gone; None if the model is gone."""
+    """Return the options without a vision file or template that is gone; None if the model is gone.
+
+    A model on a server is kept: whether it is still there shows when it is loaded.
+    """
+    if options is not None and is_served(options.model):
+        return options
     if options is None or not Path(options.model).is_file():
         return None
     if options.mmproj and not Path(options.mmproj).is_file():

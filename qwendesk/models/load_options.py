@@ -13,6 +13,7 @@ import msgspec
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.model_name import ModelName
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.library import LibraryModel, model_at
 from qwendesk.hub.verify_use import is_broken_template
@@ -73,6 +74,8 @@ class LoadOptionsService:
 
         Before the first scan its vision projector, draft head and template may be unknown; those of `last` are used.
         """
+        if is_served(last.model):
+            return last
         options = await self.options_for(Path(last.model))
         return msgspec.structs.replace(
             options,

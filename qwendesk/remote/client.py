@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import PurePath
 
 import msgspec
 
@@ -14,7 +13,7 @@ from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
-from qwendesk.core.served_model import ServedModel, served_model
+from qwendesk.core.served_model import ServedModel, served_model, served_name
 from qwendesk.core.subscribers import Subscribers
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem, AnswerStream
@@ -240,11 +239,6 @@ class RemoteClient:
         return failure
 
 
-def _shown_name(name: str) -> str:
-    """Return the name without the folder and the ending that llama-server gives a model without an alias."""
-    return PurePath(name.replace("\\", "/")).stem if name.lower().endswith(".gguf") else name
-
-
 def _failed(title: str, sentence: str) -> FailedAnswer:
     return FailedAnswer(RequestFailed(id=0, title=title, sentence=sentence))
 
@@ -258,7 +252,7 @@ def _report(options: DecidedOptions, in_use: _InUse, server: Server, load_s: flo
     model, dialect = in_use.model, in_use.dialect
     return LoadReport(
         options=options,
-        name=_shown_name(model.name),
+        name=served_name(model.name),
         architecture=model.architecture,
         n_params=model.n_params,
         weights_bytes=model.weights_bytes,

@@ -1,14 +1,13 @@
 """Texts of the window made from immutable values. No widgets here."""
 
 from collections import Counter
-from pathlib import Path
 
 from qwendesk.core.conversation import Answer
 from qwendesk.core.file_names import quant_in_name
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.paths import is_demo
-from qwendesk.core.served_model import served_model
+from qwendesk.core.served_model import model_title
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_duration, show_rate, show_tokens
@@ -23,7 +22,7 @@ def model_name(report: LoadReport) -> str:
     """Return the model's name without its quant."""
     if is_demo(report.options.model):
         return tr("Built-in demo")
-    return report.name or Path(report.options.model).stem
+    return report.name or model_title(report.options.model)
 
 
 def model_label(state: EngineState) -> str:
@@ -49,10 +48,7 @@ def model_label(state: EngineState) -> str:
 
 
 def _name_of(model: str) -> str:
-    served = served_model(model)
-    if served is not None:
-        return served.name or served.address
-    return tr("built-in demo") if is_demo(model) else Path(model).stem
+    return tr("built-in demo") if is_demo(model) else model_title(model)
 
 
 def engine_text(state: EngineState) -> tuple[str, str]:

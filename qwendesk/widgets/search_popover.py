@@ -101,6 +101,10 @@ class SearchPopover(Popover):
         self._list.setFixedHeight(min(count, most) * self._row_height)
         self.fit_height()
 
+    def refill(self) -> None:
+        """Fill the list again, because there is something else to show."""
+        self._refill(self._query.text())
+
     def fit_height(self) -> None:
         """Give the popover the height of its content, after something in it was shown or hidden."""
         has_flow = self.column.hasHeightForWidth()

@@ -7,10 +7,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-import qasync
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
+from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import build
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import FakeEngineClient, decide_by_default
@@ -60,7 +60,7 @@ async def run(app: QApplication, log: Path) -> None:
 def main() -> None:
     app = QApplication(sys.argv)
     app.setQuitOnLastWindowClosed(False)
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+    with asyncio.Runner(loop_factory=lambda: EventLoop(app)) as runner:
         runner.run(run(app, Path(sys.argv[1])))
 
 

@@ -65,7 +65,7 @@ def _catalog_names() -> set[str]:
 _CATALOG_NAMES = re.compile("|".join(re.escape(name) for name in sorted(_catalog_names(), key=len, reverse=True)))
 _TURNS = 300
 """As long as something may still be cut off; only what is wrong takes them all."""
-PAGES = ("page_chat", "page_models", "page_engine", "page_bench", "page_settings")
+PAGES = ("page_chat", "page_models", "page_engine", "page_bench", "page_server", "page_settings")
 
 
 @pytest.fixture

@@ -24,7 +24,9 @@ from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced, TurnEnded
 from qwendesk.chat.context_fill import ContextFill
 from qwendesk.chat.view.composer.pasted_content import OWN_DRAG, has_files, read_mime
 from qwendesk.chat.view.wiring import ChatView
+from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
@@ -164,6 +166,10 @@ class MainWindow(QMainWindow):
     def load_model(self, path: str) -> None:
         self._tasks.start(self._engine.load_file(Path(path)))
 
+    def load_served(self, model: str) -> None:
+        """Use a model of a server, as `LoadOptions.model` has it."""
+        self._tasks.start(self._engine.load(LoadOptions(model=model)))
+
     def load_mmproj(self, path: str) -> None:
         self._tasks.start(self._engine.load_mmproj(Path(path)))
 
@@ -244,6 +250,8 @@ class MainWindow(QMainWindow):
     def _load_offered(self, model: str) -> None:
         if is_demo(model):
             self.load_demo()
+        elif is_served(model):
+            self.load_served(model)
         else:
             self.load_model(model)
 

@@ -18,6 +18,7 @@ from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.thread.rows import ScrollAnchor
 from qwendesk.core.chats import OF_MESSAGE, ReadPosition, SavedDraft, SearchHit
 from qwendesk.core.conversation import Turn
+from qwendesk.core.served_model import is_served
 from qwendesk.widgets.bind import follow
 from qwendesk.widgets.tasks import window_tasks
 
@@ -106,9 +107,9 @@ class ChatSwitcher(QObject):
         self._page.thread_view.find_bar.show_hit(turn.id, part, words, in_thought=hit.in_reasoning)
 
     async def _offer_model(self, chat_id: str, model: str) -> None:
-        """Offer the model that answered the chat, if its file still exists."""
+        """Offer the model that answered the chat, if its file still exists or it is on a server."""
         self._offer.withdraw()
-        exists = bool(model) and await asyncio.to_thread(Path(model).is_file)
+        exists = is_served(model) or (bool(model) and await asyncio.to_thread(Path(model).is_file))
         if exists and self._chat.chat_id == chat_id:
             self._offer.offer(model)
 

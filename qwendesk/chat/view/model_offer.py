@@ -1,11 +1,10 @@
 """Offers to load the model that answered the open chat, if another model or none is loaded."""
 
-from pathlib import Path
-
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.view.chat_page import ChatPage
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import model_title
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.notice import Notice, NoticeAction
@@ -36,11 +35,11 @@ class ModelOffer(QObject):
             self.withdraw()
 
     def offer(self, model: str) -> None:
-        """Offer to load `model`, the path of an existing file, unless it is loaded or being loaded."""
+        """Offer to load `model`, an existing file or a model of a server, unless it is loaded or being loaded."""
         self.withdraw()
         if not model or model == self._requested:
             return
-        name = tr("the built-in demo") if is_demo(model) else Path(model).stem
+        name = tr("the built-in demo") if is_demo(model) else model_title(model)
         load = NoticeAction("load", tr("Load it"), model, lambda: self._load(model))
         sentence = tr("You can also continue with the loaded model.")
         if not self._requested:

@@ -1,4 +1,4 @@
-"""The model picker: the models on this PC with size, fit and state, found by typing a few letters of a name."""
+"""The model picker: the models on this PC with size, fit and state, and those of servers. Typing finds one."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidgetItem, QVBoxLayout,
 
 from qwendesk.core.observed import Observed
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import ServedChoice, is_served, model_title, served_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.hub.library import LibraryModel
@@ -36,12 +37,16 @@ class ModelPicker(SearchPopover):
 
     load_asked = Signal(str)
     """Path of a model."""
+    served_asked = Signal(str)
+    """A model of a server."""
     options_asked = Signal(str)
     """Path of a model whose load options the user wants to see, without loading it."""
     demo_asked = Signal()
     offers_asked = Signal()
     """Asks to show the models that fit this PC."""
     file_asked = Signal()
+    server_asked = Signal()
+    """Asks to add a server."""
     mmproj_asked = Signal()
     cancel_asked = Signal()
 
@@ -67,8 +72,9 @@ class ModelPicker(SearchPopover):
         usable.sort(key=lambda each: each.model.path != last)
         self._entries = {each.model.path: each for each in usable}
         self._engine, self._fits, self._last = engine.value, fits, last
+        self._served: tuple[ServedChoice, ...] = ()
         is_listed = any(each.model.path == last for each in entries)
-        self._elsewhere = Path(last) if last and not is_listed else None
+        self._elsewhere = Path(last) if last and not is_listed and not is_served(last) else None
         """The model that was used last, if it isn't in a models folder but was opened as a file."""
         self._rows: dict[str, tuple[PickerRow, QListWidgetItem]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on the button only closes the picker
@@ -79,15 +85,29 @@ class ModelPicker(SearchPopover):
         bind(self, fits, self._show_fits)
         bind(self, engine, self._show_engine)
 
+    def show_served(self, choices: Sequence[ServedChoice]) -> None:
+        """List the models of servers too, unless the picker is for load options: those have none."""
+        served, last = list(choices), served_model(self._last)
+        if last is not None and all(each.model != self._last for each in served):
+            served.append(ServedChoice(self._last, model_title(self._last), last.address))
+        served.sort(key=lambda each: each.model != self._last)
+        self._served = () if self._for_options else tuple(served)
+        if self.isVisible():
+            self.refill()
+
     def fill(self, query: str) -> str:
         """Show the models that match `query`, and the demo if nothing is searched for."""
         self._rows = {}
+        if is_served(self._last):
+            self._add_served(query)
         elsewhere = self._elsewhere
         if elsewhere is not None and all(word in elsewhere.stem.lower() for word in query.lower().split()):
             self._add(self._last, self._model_row(self._last, elsewhere.stem, str(elsewhere.parent)))
         matching = [entry.model for entry in self._entries.values() if matches_search(entry, query)]
         for model in matching[:_MOST_MATCHES]:
             self._add(model.path, self._model_row(model.path, model.name, _details(model)))
+        if not is_served(self._last):
+            self._add_served(query)
         is_search = bool(query.strip())
         if not is_search and not self._for_options:
             demo = tr("Always available, but knows only a few topics")
@@ -96,15 +116,21 @@ class ModelPicker(SearchPopover):
         self._show_states()
         if is_search:
             return "" if self._rows else tr("No matching model")
-        return "" if self._entries or elsewhere is not None else tr("No models on this PC yet")
+        return "" if self._entries or self._served or elsewhere is not None else tr("No models on this PC yet")
 
     def choose(self, key: str) -> None:
         if key == _DEMO:
             self.demo_asked.emit()
+        elif is_served(key):
+            self.served_asked.emit(key)
         elif self._for_options:
             self.options_asked.emit(key)
         else:
             self.load_asked.emit(key)
+
+    def _add_served(self, query: str) -> None:
+        for choice in [each for each in self._served if _matches(each, query)][:_MOST_MATCHES]:
+            self._add(choice.model, PickerRow(choice.name, choice.details))
 
     def _model_row(self, path: str, name: str, details: str) -> "PickerRow":
         row = PickerRow(name, details, has_options=not self._for_options)
@@ -118,6 +144,8 @@ class ModelPicker(SearchPopover):
         tip = tr("Any Qwen3.5, 3.6 or 3.8 GGUF file on this PC")
         if not self._for_options:
             flow.addWidget(self._button("file", tr("Open a file…"), tip, self.file_asked))
+            tip = tr("Use a model that runs on llama-server, Ollama, vLLM or another server")
+            flow.addWidget(self._button("server", tr("Add a server…"), tip, self.server_asked))
         tip = tr("The vision file of the loaded model, so that it can see")
         self._mmproj = self._button("mmproj", tr("Choose mmproj file…"), tip, self.mmproj_asked)
         self._cancel = self._button("cancel", tr("Stop loading"), tr("Stop loading the model"), self.cancel_asked)
@@ -136,7 +164,7 @@ class ModelPicker(SearchPopover):
         """Show which model is loaded or being loaded, and the buttons for it."""
         self._engine = engine
         self._mmproj.setVisible(
-            not self._for_options and engine.report is not None and not is_demo(engine.report.options.model)
+            not self._for_options and engine.report is not None and _takes_mmproj(engine.report.options.model)
         )
         self._cancel.setVisible(not self._for_options and engine.is_loading)
         self._show_states()
@@ -220,6 +248,15 @@ class PickerRow(QWidget):
     def _update_name(self) -> None:
         texts = (self._name, self._details, self._state.text(), self._fit.text())
         self.setAccessibleName(", ".join(text for text in texts if text))
+
+
+def _matches(choice: ServedChoice, query: str) -> bool:
+    text = f"{choice.name} {choice.details}".lower()
+    return all(word in text for word in query.lower().split())
+
+
+def _takes_mmproj(model: str) -> bool:
+    return not (is_demo(model) or is_served(model))
 
 
 def _chip(name: str, tone: str) -> QLabel:

@@ -19,6 +19,7 @@ ANCHORS = {
     "page_models": "Ctrl+2",
     "page_engine": "Ctrl+3",
     "page_bench": "Ctrl+4",
+    "page_server": "Ctrl+5",
     "page_settings": "Ctrl+,",
     "search_chats": "Ctrl+K",
     "find": "Ctrl+F",

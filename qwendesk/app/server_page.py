@@ -1,0 +1,39 @@
+"""The Server page: models for other programs, and models of other servers."""
+
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtWidgets import QWidget
+
+from qwendesk.app.window.main_window import MainWindow
+from qwendesk.core.translation import tr
+from qwendesk.remote.view.wiring import RemoteView
+from qwendesk.services import Services
+from qwendesk.widgets.actions import COMMANDS, install
+from qwendesk.widgets.layouts import LazyPage
+from qwendesk.widgets.tabbed_page import TabbedPage
+
+ORDER: Final = ("serve", "engines")
+"""Tabs by key, left to right: This PC serves, Other engines."""
+
+
+def add_server_page(services: Services, window: MainWindow) -> Callable[[], None]:
+    """Add the Server page, which is built when it is first shown. Return what shows its tab of other engines."""
+    remote = RemoteView(services.remote, services.engine.observed)
+    remote.setParent(window)
+    remote.load_asked.connect(window.load_served)
+
+    def build() -> TabbedPage:
+        page = TabbedPage("server", tr("Server"), tr("Sections of the Server page"), ORDER, QWidget())
+        page.setObjectName("server.page")
+        page.add_tab("engines", tr("Other engines"), remote.make_tab())
+        return page
+
+    def show_engines() -> None:
+        window.go_to("server")
+        page.page().show_tab("engines")
+
+    page = LazyPage(build)
+    window.add_page("server", "server", tr("Server"), COMMANDS["page_server"].shortcut, page)
+    install(window, {"page_server": lambda: window.go_to("server")})
+    return show_engines
