@@ -62,6 +62,8 @@ from qwendesk.hardware.snapshot_reader import SnapshotReader
 from qwendesk.hardware.spill import SpillState
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.header_cache import HeaderCache
+from qwendesk.mcp.service import McpService
+from qwendesk.mcp_tools import join_servers
 from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.meter_state import MeterState
@@ -112,6 +114,7 @@ class Services(msgspec.Struct):
     notes: NoteService
     folder_indexes: FolderIndexes
     edits: EditHistory
+    mcp: McpService
     remote: RemoteService
 
 
@@ -189,6 +192,9 @@ def build_services(
     toolbox = ToolService(
         (*builtin_tools(folder_indexes, edits, lambda: settings.options), *note_tools(notes)), consents
     )
+    mcp = McpService(is_offline=lambda: settings.options.offline, proxy=lambda: settings.options.proxy)
+    closing.push_async_callback(mcp.close)
+    closing.callback(join_servers(mcp, toolbox))
     chat = ChatServices(
         client,
         engine,
@@ -324,7 +330,7 @@ def build_services(
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, server, toolbox, notes, folder_indexes, edits, remote,
+        PrivacyService(), pc_trial, bench, server, toolbox, notes, folder_indexes, edits, mcp, remote,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from qwendesk.engines.view.wiring import EnginesView
 from qwendesk.games.service import GameSources
 from qwendesk.games.view.wiring import GamesView
 from qwendesk.help.view.wiring import GuideOpener
+from qwendesk.mcp.view.wiring import make_servers_section
 from qwendesk.meters.service import MeterService
 from qwendesk.meters.services import MeterSource
 from qwendesk.meters.view.wiring import MeterViews
@@ -254,6 +255,7 @@ def _join_tools(chats: ChatView, toolbox: ToolService, edits: EditHistory, tasks
         actions.show_tools(toolbox.looks)
 
     bind(picker, toolbox.obstacles, lambda _obstacles: show_tools())
+    bind(picker, toolbox.added, lambda _tools: show_tools())
 
 
 def _add_settings(
@@ -267,6 +269,7 @@ def _add_settings(
         models.make_folders_section,
         models.make_token_section,
         lambda: SearchKeySection(SearchKeyService()),
+        lambda: make_servers_section(services.mcp),
         games.make_section,
         lambda: NotesSection(services.notes),
         remarks=lambda: missing_tray_remark(settings.options),

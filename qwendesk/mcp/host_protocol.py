@@ -71,6 +71,7 @@ class OfferedTool(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     description: str = ""
     schema: dict[str, Any] = {}
+    """Of its arguments, made safe to use by schemas.py."""
 
 
 class OfferedResource(msgspec.Struct, frozen=True, omit_defaults=True):

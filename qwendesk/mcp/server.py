@@ -64,6 +64,7 @@ class Server:
         self._starting = asyncio.Lock()
         self._n_failures, self._failed_s = 0, 0.0
         self._n_running = 0
+        self._is_closed = False
         self._idle: asyncio.TimerHandle | None = None
 
     async def start(self, *, by_user: bool = False) -> Offer:
@@ -72,6 +73,8 @@ class Server:
         After failures in a row, it is left alone for a while, unless the user asks.
         """
         async with self._starting:
+            if self._is_closed:
+                raise ServerProblem(self._name_sentence)
             if self._connection is not None:
                 return self.state.config.offer
             wait_s = self._wait_s
@@ -131,6 +134,11 @@ class Server:
             if connection is not None:
                 await connection.stop()
             self._show(phase="stopped", problem="", log=())
+
+    async def close(self) -> None:
+        """Stop it for good: it was removed or replaced, or the app ends."""
+        self._is_closed = True
+        await self.stop()
 
     def set_config(self, config: ServerConfig) -> None:
         """Take changed settings. They count when it is started next."""

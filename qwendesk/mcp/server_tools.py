@@ -7,7 +7,6 @@ import msgspec
 
 from qwendesk.core.translation import tr
 from qwendesk.mcp.host_protocol import CallTool, OfferedResource, Question, ReadResource
-from qwendesk.mcp.schemas import TooLarge, usable_schema
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.mcp.tool_names import server_prefixes, tool_names
 
@@ -70,16 +69,12 @@ def all_tools(servers: Iterable[ServerConfig]) -> tuple[ServerTool, ...]:
 
 
 def server_tools(server: ServerConfig, prefix: str) -> Iterator[ServerTool]:
-    """Yield the tools that a server offers. One whose schema is too large is left out."""
+    """Yield the tools that a server offers."""
     offered = {tool.name: tool for tool in server.offer.tools}
     names = tool_names(prefix, [*offered, RESOURCES] if server.offer.resources else [*offered])
     about = (server.name, server.id, server.identity, server.command_line, bool(server.command))
     for tool in offered.values():
-        try:
-            schema = usable_schema(tool.schema)
-        except TooLarge:
-            continue
-        yield ServerTool(names[tool.name], *about, tool.name, tool.description, schema)
+        yield ServerTool(names[tool.name], *about, tool.name, tool.description, tool.schema)
     if server.offer.resources and RESOURCES not in offered:
         yield ServerTool(
             names[RESOURCES], *about, RESOURCES, _RESOURCES_DESCRIPTION, dict(_RESOURCES_SCHEMA), "resources"

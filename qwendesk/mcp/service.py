@@ -31,7 +31,9 @@ class McpState(msgspec.Struct, frozen=True):
     tools: tuple[ServerTool, ...] = ()
     """Of all servers that are on, whether they run or not."""
     problem: str = ""
-    """Why the servers can't be saved, or why their secrets are in a file."""
+    """Why servers or their secrets can't be saved; "" if they can."""
+    are_secrets_in_file: bool = False
+    """Whether secrets were saved in a file, because there is no usable keyring."""
 
 
 class McpService:
@@ -53,16 +55,20 @@ class McpService:
         self._saved = loaded.value
         self._writing = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.state: Observed[McpState] = Observed(McpState())
+        problem = ""
+        if loaded.renamed_to is not None:
+            problem = tr("Your file of MCP servers was damaged. It was renamed to {0}.", loaded.renamed_to.name)
+        elif loaded.problem:
+            problem = tr("Your file of MCP servers can't be read: {0}.", loaded.reason)
+        self.state: Observed[McpState] = Observed(McpState(problem=problem))
         self._update()
 
     async def add(self, servers: Sequence[NewServer]) -> None:
         """Save new servers with their secrets, and start each once to learn what it offers."""
+        self._update(problem="")
         for new in servers:
-            is_kept = await asyncio.to_thread(save_secrets, new.config, new.secrets)
+            await self._save_secrets(new)
             self._servers[new.config.id] = self._server(new.config)
-            if not is_kept:
-                self._update(problem=_in_file())
         self._update()
         await self._save()
         for new in servers:
@@ -72,22 +78,23 @@ class McpService:
         """Replace the settings of a server, which is stopped. Secrets that are not given stay as they are."""
         config = server.config
         old = self._servers[config.id]
-        await old.stop()
+        self._update(problem="")
+        await old.close()
         gone = set(_secret_names(old.state.config)) - set(_secret_names(config))
-        await asyncio.to_thread(delete_secrets, old.state.config, tuple(gone))
-        is_kept = await asyncio.to_thread(save_secrets, config, server.secrets)
+        await self._delete_secrets(old.state.config, tuple(gone))
+        await self._save_secrets(server)
         self._servers[config.id] = self._server(config)
-        self._update(problem="" if is_kept else _in_file())
+        self._update()
         await self._save()
         self._start_soon(self.test(config.id))
 
     async def remove(self, server_id: str) -> None:
         """Stop a server and forget it with its secrets."""
         server = self._servers.pop(server_id)
-        self._update()
+        self._update(problem="")
         await self._save()
-        await server.stop()
-        await asyncio.to_thread(delete_secrets, server.state.config)
+        await server.close()
+        await self._delete_secrets(server.state.config, None)
 
     async def set_on(self, server_id: str, *, on: bool) -> None:
         """Offer the tools of a server to the model, or stop it."""
@@ -149,7 +156,7 @@ class McpService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+        await asyncio.gather(*(server.close() for server in self._servers.values()))
         await self._save()
 
     def _server(self, config: ServerConfig) -> Server:
@@ -174,11 +181,30 @@ class McpService:
         if self._current_list() != self._saved:
             self._start_soon(self._save())
 
-    def _update(self, problem: str | None = None) -> None:
-        states = tuple(server.state for server in self._servers.values())
-        tools = all_tools(state.config for state in states)
-        old = self.state.value
-        self.state.set(McpState(states, tools, old.problem if problem is None else problem))
+    def _update(self, **changes: object) -> None:
+        """Show the servers as they are, with `changes` of the state."""
+        servers = tuple(server.state for server in self._servers.values())
+        tools = self.state.value.tools
+        if [each.config for each in servers] != [each.config for each in self.state.value.servers]:
+            tools = all_tools(each.config for each in servers)
+        self.state.update(servers=servers, tools=tools, **changes)
+
+    async def _save_secrets(self, server: NewServer) -> None:
+        try:
+            is_in_keyring = await asyncio.to_thread(save_secrets, server.config, server.secrets)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._update(problem=tr("The secrets of {0} couldn't be saved: {1}.", server.config.name, reason))
+        else:
+            if not is_in_keyring:
+                self._update(are_secrets_in_file=True)
+
+    async def _delete_secrets(self, config: ServerConfig, names: Sequence[str] | None) -> None:
+        try:
+            await asyncio.to_thread(delete_secrets, config, names)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._update(problem=tr("The secrets of {0} couldn't be deleted: {1}.", config.name, reason))
 
     def _current_list(self) -> ServerList:
         return ServerList(servers=tuple(server.state.config for server in self._servers.values()))
@@ -191,8 +217,12 @@ class McpService:
             if self._is_locked:
                 self._update(problem=tr("The servers can't be saved, because the file of servers can't be replaced."))
                 return
-            await asyncio.to_thread(self._file.try_write, current)
-            self._saved = current
+            try:
+                await asyncio.to_thread(self._file.write, current)
+            except OSError as error:
+                self._update(problem=tr("The servers couldn't be saved: {0}.", error.strerror or str(error)))
+            else:
+                self._saved = current
 
     def _start_soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -202,7 +232,3 @@ class McpService:
 
 def _secret_names(config: ServerConfig) -> tuple[str, ...]:
     return config.headers if config.address else config.environment
-
-
-def _in_file() -> str:
-    return tr("Your system has no usable keyring, so secrets of servers are saved in a file that only you can read.")

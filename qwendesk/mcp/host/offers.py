@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from qwendesk.mcp.host.results import plain, shortened
 from qwendesk.mcp.host_protocol import Offer, OfferedPrompt, OfferedResource, OfferedTool, PromptArgument
+from qwendesk.mcp.schemas import TooLarge, usable_schema
 
 _MOST_PAGES = 20
 MOST_TOOLS = 128
@@ -17,7 +18,7 @@ _MOST_OTHERS = 100
 """Resources, and prompts."""
 _MOST_NAME, _MOST_DESCRIPTION, _MOST_ADDRESS = 128, 4000, 1000
 MOST_SCHEMA = 30_000
-"""Characters of the schema of a tool's arguments."""
+"""Characters of the schema of a tool's arguments, as the server sends it and with its references written out."""
 
 ItemT = TypeVar("ItemT")
 
@@ -71,7 +72,13 @@ async def _all(list_page: "Callable[..., Awaitable[PageT]]", items: Callable[[Pa
 def _tool(tool: types.Tool) -> OfferedTool | None:
     if len(tool.name) > _MOST_NAME or len(_json(tool.input_schema)) > MOST_SCHEMA:
         return None
-    return OfferedTool(plain(tool.name), shortened(tool.description, _MOST_DESCRIPTION), plain(tool.input_schema))
+    try:
+        schema = usable_schema(tool.input_schema)
+    except TooLarge:
+        return None
+    if len(_json(schema)) > MOST_SCHEMA:
+        return None
+    return OfferedTool(plain(tool.name), shortened(tool.description, _MOST_DESCRIPTION), plain(schema))
 
 
 def _resource(resource: types.Resource) -> OfferedResource | None:

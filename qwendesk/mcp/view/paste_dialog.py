@@ -10,7 +10,6 @@ from qwendesk.core.translation import tr
 from qwendesk.mcp.pasted_servers import read_pasted_servers
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.widgets.buttons import TextButton, describe, restyle
-from qwendesk.widgets.theme_keeper import current_theme
 
 _EXAMPLE = """{
   "mcpServers": {
@@ -32,7 +31,7 @@ class PasteDialog(QDialog):
         super().__init__(parent)
         self._taken = taken
         self._servers: tuple[NewServer, ...] = ()
-        self.setObjectName("servers.paste")
+        self.setObjectName("mcp.paste")
         self.setWindowTitle(tr("Paste servers as JSON"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(min(_WIDTH, parent.width() - 40), min(_HEIGHT, parent.height() - 40))
@@ -41,20 +40,20 @@ class PasteDialog(QDialog):
         about.setWordWrap(True)
         self._field = QPlainTextEdit()
         self._field.setPlaceholderText(_EXAMPLE)
-        self._field.setFont(current_theme().mono_font(12))
+        self._field.setProperty("kind", "details")
         self._field.setTabChangesFocus(True)
-        describe(self._field, "servers.paste.field", tr("JSON of the servers"), tr("JSON of the servers"))
+        describe(self._field, "mcp.paste.field", tr("JSON of the servers"), tr("JSON of the servers"))
         self._found = QLabel()
-        self._found.setObjectName("servers.paste.found")
+        self._found.setObjectName("mcp.paste.found")
         self._found.setProperty("kind", "small")
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._found.setWordWrap(True)
         self._add = TextButton(tr("Add and start"), kind="primary")
-        describe(self._add, "servers.paste.add", tr("Add and start"), tr("Run these programs and connect"))
+        describe(self._add, "mcp.paste.add", tr("Add and start"), tr("Run these programs and connect"))
         self._add.clicked.connect(self._enter)
         cancel = TextButton(tr("Cancel"))
-        describe(cancel, "servers.paste.cancel", tr("Cancel"), tr("Add nothing"), "Esc")
+        describe(cancel, "mcp.paste.cancel", tr("Cancel"), tr("Add nothing"), "Esc")
         cancel.clicked.connect(self.reject)
         buttons = QHBoxLayout()
         buttons.addStretch(1)

@@ -37,7 +37,7 @@ class ServerDialog(QDialog):
         super().__init__(parent)
         self._taken = {name.casefold() for name in taken}
         self._old, self._config = config, config or ServerConfig(new_id(), "")
-        self.setObjectName("servers.form")
+        self.setObjectName("mcp.form")
         self.setWindowTitle(tr("Add a server") if config is None else tr("Change {0}", config.name))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setFixedWidth(min(_WIDTH, parent.width() - 40))
@@ -51,7 +51,7 @@ class ServerDialog(QDialog):
         self._column.addWidget(self._program)
         self._column.addWidget(self._remote)
         self._error = QLabel()
-        self._error.setObjectName("servers.form.error")
+        self._error.setObjectName("mcp.form.error")
         self._error.setProperty("kind", "error")
         self._error.setWordWrap(True)
         self._error.hide()
@@ -64,10 +64,10 @@ class ServerDialog(QDialog):
 
     def _make_kinds(self) -> QHBoxLayout:
         self._by_program = TextButton(tr("Program"), kind="pill")
-        describe(self._by_program, "servers.form.program", tr("Program"), tr("A program that QwenDesk starts (stdio)"))
+        describe(self._by_program, "mcp.form.program", tr("Program"), tr("A program that QwenDesk starts (stdio)"))
         self._by_address = TextButton(tr("Address"), kind="pill")
         describe(
-            self._by_address, "servers.form.remote", tr("Address"), tr("A server that runs elsewhere (streamable HTTP)")
+            self._by_address, "mcp.form.remote", tr("Address"), tr("A server that runs elsewhere (streamable HTTP)")
         )
         self._kinds = QButtonGroup(self)
         row = QHBoxLayout()
@@ -85,13 +85,14 @@ class ServerDialog(QDialog):
         self._command = self._line(tr("Program"), "command", config.command, tr("Such as npx or uvx, or a whole path"))
         self._arguments = QPlainTextEdit("\n".join(config.arguments))
         self._arguments.setFixedHeight(_ARGUMENTS_HEIGHT)
+        self._arguments.setProperty("kind", "details")
         self._arguments.setTabChangesFocus(True)
-        describe(self._arguments, "servers.form.arguments", tr("Arguments, one a line"), tr("Without quotation marks"))
+        describe(self._arguments, "mcp.form.arguments", tr("Arguments, one a line"), tr("Without quotation marks"))
         self._folder = self._line(tr("Folder"), "folder", config.folder, tr("Where it runs. Usually empty."))
         choose = TextButton(tr("Choose…"))
-        describe(choose, "servers.form.choose", tr("Choose…"), tr("Choose the folder"))
+        describe(choose, "mcp.form.choose", tr("Choose…"), tr("Choose the folder"))
         choose.clicked.connect(
-            lambda: ask_for_folder(self, "servers.form.dialog", tr("Choose a folder"), self._folder.setText)
+            lambda: ask_for_folder(self, "mcp.form.dialog", tr("Choose a folder"), self._folder.setText)
         )
         folder = QWidget()
         row = QHBoxLayout(folder)
@@ -99,7 +100,7 @@ class ServerDialog(QDialog):
         row.setSpacing(6)
         row.addWidget(self._folder, 1)
         row.addWidget(choose)
-        self._variables = SecretRows("servers.form.variables", tr("Add a variable"), config.environment, saved)
+        self._variables = SecretRows("mcp.form.variables", tr("Add a variable"), config.environment, saved)
         return _box(
             (tr("Program"), self._command),
             (tr("Arguments, one a line"), self._arguments),
@@ -111,16 +112,16 @@ class ServerDialog(QDialog):
         self._address = self._line(
             tr("Address"), "address", self._config.address, tr("Such as https://example.org/mcp")
         )
-        self._headers = SecretRows("servers.form.headers", tr("Add a header"), self._config.headers, saved)
+        self._headers = SecretRows("mcp.form.headers", tr("Add a header"), self._config.headers, saved)
         return _box((tr("Address"), self._address), (tr("Headers, such as Authorization"), self._headers))
 
     def _make_buttons(self) -> QHBoxLayout:
         text = tr("Add and start") if self._old is None else tr("Save and start")
         save = TextButton(text, kind="primary")
-        describe(save, "servers.form.save", text, tr("Save it, and start it to see what it offers"))
+        describe(save, "mcp.form.save", text, tr("Save it, and start it to see what it offers"))
         save.clicked.connect(self._enter)
         cancel = TextButton(tr("Cancel"))
-        describe(cancel, "servers.form.cancel", tr("Cancel"), tr("Change nothing"), "Esc")
+        describe(cancel, "mcp.form.cancel", tr("Cancel"), tr("Change nothing"), "Esc")
         cancel.clicked.connect(self.reject)
         row = QHBoxLayout()
         row.addStretch(1)
@@ -131,7 +132,7 @@ class ServerDialog(QDialog):
     def _line(self, label: str, name: str, text: str, tip: str) -> QLineEdit:
         field = QLineEdit(text)
         field.setPlaceholderText(tip)
-        describe(field, f"servers.form.{name}", label, tip)
+        describe(field, f"mcp.form.{name}", label, tip)
         field.returnPressed.connect(self._enter)
         return field
 

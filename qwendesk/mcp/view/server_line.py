@@ -8,7 +8,7 @@ from qwendesk.mcp.host_protocol import OfferedTool
 from qwendesk.mcp.server import ServerState
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.mcp.view.server_texts import offer_text, status_text
-from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
+from qwendesk.widgets.buttons import IconButton, TextButton, describe, plain_tip, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.text_labels import ElidedLabel
@@ -30,7 +30,7 @@ class ServerLine(QFrame):
         super().__init__()
         self.server_id = server_id
         self.state = ServerState(ServerConfig(server_id, ""))
-        self._name = f"settings.servers.{number}"
+        self._name = f"settings.mcp.{number}"
         self.setObjectName(self._name)
         self._is_open = False
         self._shown_tools: tuple[OfferedTool, ...] | None = None
@@ -67,7 +67,7 @@ class ServerLine(QFrame):
         self._status.setText(status_text(state))
         restyle(self._status, "tone", _TONES.get(state.phase, "") if config.is_on else "")
         self._command.setText(config.command_line)
-        self._command.setToolTip(config.command_line)
+        self._command.setToolTip(plain_tip(config.command_line))
         self._problem.setText(state.problem)
         self._problem.setVisible(bool(state.problem))
         self._log.setText("\n".join(state.log))
@@ -124,7 +124,7 @@ class ServerLine(QFrame):
         return box
 
     def _show_tools(self, config: ServerConfig) -> None:
-        if config.offer.tools != self._shown_tools:  # otherwise the keyboard's focus stays where it is
+        if self._is_open and config.offer.tools != self._shown_tools:  # else the keyboard's focus stays where it is
             self._shown_tools = config.offer.tools
             while (item := self._tools.takeAt(0)) is not None:
                 widget = item.widget()
@@ -166,6 +166,7 @@ class ServerLine(QFrame):
 
     def _open(self, *, is_open: bool) -> None:
         self._is_open = is_open
+        self._show_tools(self.state.config)
         self._chevron.themed.show("down" if is_open else "right")
         self._inside.setVisible(is_open)
         self._describe_chevron()

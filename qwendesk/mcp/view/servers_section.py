@@ -24,7 +24,7 @@ class ServersSection(TitledCard):
     """Shows a line for each server."""
 
     def __init__(self, service: McpService) -> None:
-        super().__init__("settings.servers", tr("MCP servers"), _WORDS)
+        super().__init__("settings.mcp", tr("MCP servers"), _WORDS)
         self._service, self._tasks = service, window_tasks()
         self._lines: dict[str, ServerLine] = {}
         about = _note(
@@ -36,7 +36,12 @@ class ServersSection(TitledCard):
             "small",
         )
         self._problem = _note("", "error")
-        self._problem.setObjectName("settings.servers.problem")
+        self._problem.setObjectName("settings.mcp.problem")
+        self._place = _note(
+            tr("Your system has no usable keyring, so secrets of servers are saved in a file that only you can read."),
+            "small",
+        )
+        self._place.setObjectName("settings.mcp.place")
         self._list = QVBoxLayout()
         self._list.setContentsMargins(0, 0, 0, 0)
         self._list.setSpacing(0)
@@ -45,6 +50,7 @@ class ServersSection(TitledCard):
         self.add(about)
         self.add(box)
         self.add(self._problem)
+        self.add(self._place)
         self.add(self._make_buttons())
         bind(self, service.state, self._show)
 
@@ -55,12 +61,12 @@ class ServersSection(TitledCard):
         row = FlowLayout()
         around.addLayout(row)
         add = TextButton(" " + tr("Add a server…"), icon_name="new")
-        describe(add, "settings.servers.add", tr("Add a server…"), tr("Enter a program or an address"))
+        describe(add, "settings.mcp.add", tr("Add a server…"), tr("Enter a program or an address"))
         add.clicked.connect(self._add)
         paste = TextButton(tr("Paste JSON…"), kind="quiet")
         describe(
             paste,
-            "settings.servers.paste",
+            "settings.mcp.paste",
             tr("Paste JSON…"),
             tr("The settings that Claude Desktop, Cursor, LM Studio and VS Code use too"),
         )
@@ -83,6 +89,7 @@ class ServersSection(TitledCard):
             self._lines[server.config.id].show_state(server)
         self._problem.setText(state.problem)
         self._problem.setVisible(bool(state.problem))
+        self._place.setVisible(state.are_secrets_in_file)
 
     def _make_line(self, server_id: str) -> ServerLine:
         line = ServerLine(server_id, len(self._lines) + 1)
@@ -124,7 +131,7 @@ class ServersSection(TitledCard):
         name = self._lines[server_id].state.config.name
         QuestionDialog(
             self.window(),
-            "settings.servers.question",
+            "settings.mcp.question",
             tr("Remove {0}?", name),
             tr("It is stopped, and its settings and secrets are deleted. The program itself stays on this PC."),
             (

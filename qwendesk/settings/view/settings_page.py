@@ -31,7 +31,7 @@ _SCROLL_BAR = 12
 _AFTER_NETWORK = "Network"
 """The cards of model folders and access token come after this section."""
 _AFTER_SEARCH = "Web search"
-"""The card of the search key comes after this section."""
+"""The cards of the search key and of the MCP servers come after this section."""
 _AFTER_GAMES = "Games and other programs"
 """The card of programs comes after this section."""
 
@@ -50,6 +50,7 @@ class SettingsPage(QWidget):
         folders: TitledCard,
         token: TitledCard,
         search_key: TitledCard,
+        mcp_servers: TitledCard,
         programs: TitledCard,
         notes: TitledCard,
         privacy: PrivacySection,
@@ -63,7 +64,8 @@ class SettingsPage(QWidget):
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, TitledCard] = {}
         self._folders, self._token, self._search_key = folders, token, search_key
-        self._programs, self._notes, self._privacy = programs, notes, privacy
+        self._mcp_servers, self._programs = mcp_servers, programs
+        self._notes, self._privacy = notes, privacy
         self._nothing = QLabel()
         self._nothing.setWordWrap(True)
         self._nothing.setProperty("kind", "lead")
@@ -159,6 +161,7 @@ class SettingsPage(QWidget):
                 column.addWidget(self._token)
             if name == _AFTER_SEARCH:
                 column.addWidget(self._search_key)
+                column.addWidget(self._mcp_servers)
             if name == _AFTER_GAMES:
                 column.addWidget(self._programs)
         column.addWidget(self._notes)
@@ -189,7 +192,9 @@ class SettingsPage(QWidget):
         for name, section in self._sections.items():
             rows = [row for row in self._rows.values() if row.entry.setting.section == name]
             section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
-        cards = (self._folders, self._token, self._search_key, self._programs, self._notes, self._privacy)
+        cards = (
+            self._folders, self._token, self._search_key, self._mcp_servers, self._programs, self._notes, self._privacy
+        )  # fmt: skip
         for card in cards:
             card.setVisible(not query or card.matches(query))
         shown = (*self._sections.values(), *cards)

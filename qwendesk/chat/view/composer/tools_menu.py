@@ -62,7 +62,7 @@ class ToolsMenu(Menu):
         return tuple(each for each in usable if settings.tool_folders or not each.needs_folder)
 
     def _add_choice(self, choice: ToolChoice) -> None:
-        action = QAction(choice.title, self)
+        action = QAction(choice.title.replace("&", "&&"), self)
         action.setObjectName(f"composer.tools.{choice.names[0]}")
         action.setCheckable(True)
         action.setChecked(choice in self.active)
