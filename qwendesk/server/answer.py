@@ -9,7 +9,7 @@ import msgspec
 from qwendesk.core.messages import Message, TextPart, ToolCall
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.contract import AnswerItem
-from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
+from qwendesk.engine.protocol import AnswerToken, CallDelta, Called, Delta, Finished, PromptProgress
 from qwendesk.server.question import ClientMessage, Question
 
 
@@ -45,6 +45,10 @@ class WrittenAnswer(msgspec.Struct, frozen=True):
     calls: tuple[WrittenCall, ...]
     stop_reason: StopReason
     stats: AnswerStats
+    stop_text: str = ""
+    """The stop text that ended it; "" if none did."""
+    logprobs: tuple[AnswerToken, ...] = ()
+    """Those of the tokens of the text, if the client asked for them."""
 
     @property
     def calls_tools(self) -> bool:
@@ -69,6 +73,7 @@ class AnswerCollector:
         self._names: dict[int, str] = {}
         self._arguments: dict[int, list[str]] = {}
         self._calls: list[WrittenCall] = []
+        self._logprobs: list[AnswerToken] = []
         self._finished: Finished | None = None
         self.progress: PromptProgress | None = None
         """How far the prompt is processed; None before it is known."""
@@ -77,8 +82,9 @@ class AnswerCollector:
         match item:
             case PromptProgress():
                 self.progress = item
-            case Delta(kind=kind, text=text):
+            case Delta(kind=kind, text=text, logprobs=logprobs):
                 self._texts[kind].append(text)
+                self._logprobs += logprobs
             case CallDelta(index=index, name=name, arguments=arguments):
                 self._names.setdefault(index, name)
                 self._arguments.setdefault(index, []).append(arguments)
@@ -97,6 +103,8 @@ class AnswerCollector:
             tuple(self._calls),
             "eos" if reason == "tool_calls" and not self._calls else reason,
             self._finished.stats,
+            self._finished.stop_text,
+            tuple(self._logprobs),
         )
 
     def _end_call(self, called: Called) -> None:

@@ -101,6 +101,8 @@ class Answering:
             may_call=question.may_call,
             must_call=question.must_call,
             prompt=question.prompt,
+            gives_way=bool(question.messages),
+            n_logprobs=question.n_logprobs,
         )
         collector, has_ended = AnswerCollector(head), False
         try:

@@ -8,6 +8,7 @@ from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta
 from qwendesk.server.answer import AnswerHead, WrittenAnswer, unreadable_call
 from qwendesk.server.events import Comment, Frame, StreamEvent
+from qwendesk.server.logprobs import chat_logprobs
 from qwendesk.server.refusals import Refused, error_body
 
 DONE = StreamEvent("[DONE]")
@@ -57,7 +58,8 @@ def chat_body(head: AnswerHead, answer: WrittenAnswer) -> dict[str, Any]:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_json}}
             for call in answer.calls
         ]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(answer)}
+    logprobs = chat_logprobs(head.question, answer.logprobs)
+    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": finish_reason(answer)}
     return {
         "id": f"chatcmpl-{head.key}",
         "object": "chat.completion",
@@ -81,8 +83,10 @@ class ChatWriter:
 
     def write(self, item: AnswerItem) -> Iterator[Frame]:
         match item:
-            case Delta(kind=kind, text=text):
-                yield self._chunk({"reasoning_content" if kind == "reasoning" else "content": text})
+            case Delta(kind="reasoning", text=text):
+                yield self._chunk({"reasoning_content": text})
+            case Delta(text=text, logprobs=tokens):
+                yield self._chunk({"content": text}, logprobs=chat_logprobs(self._head.question, tokens))
             case CallDelta(index=index, name=name, arguments=arguments):
                 call: dict[str, Any] = {"index": index, "function": {"arguments": arguments}}
                 if name:
@@ -114,6 +118,8 @@ class ChatWriter:
             "model": self._head.model,
         }
 
-    def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> StreamEvent:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+    def _chunk(
+        self, delta: dict[str, Any], reason: str | None = None, logprobs: dict[str, Any] | None = None
+    ) -> StreamEvent:
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
         return StreamEvent(self._base() | {"choices": [choice]})

@@ -9,6 +9,8 @@ from qwendesk.server.pictures import picture_from_url
 from qwendesk.server.question import ANY_TOOL, ClientMessage, Question, arranged, function_json, message, tool_call
 from qwendesk.server.sampling_fields import read_effort, read_format, read_sampling, read_stop_texts
 
+MOST_LOGPROBS = 20
+"""The limit of OpenAI's API for top_logprobs."""
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
@@ -35,6 +37,7 @@ def read_chat_request(body: Fields) -> Question:
         must_call=must_call,
         thinking=thinking,
         changes=changes,
+        n_logprobs=_n_logprobs(body),
         stream=body.flag("stream"),
         include_usage=body.object("stream_options").flag("include_usage"),
     )
@@ -44,13 +47,27 @@ def refuse_unsupported(body: Fields) -> None:
     """Raise Refused for fields of OpenAI's APIs that change the answer in a way that the engine can't."""
     if (body.whole("n") or 1) != 1 or (body.whole("best_of") or 1) != 1:
         raise body.refuse("n", "QwenDesk gives one answer to a request. Leave n out, or ask again for another answer.")
-    is_asked = body.any("logprobs") not in (None, False) or (body.whole("top_logprobs") or 0) > 0
-    if is_asked:
-        raise body.refuse("logprobs", "The engine doesn't report log probabilities. Leave logprobs out.")
     if body.has("functions"):
         raise body.refuse("functions", "functions is the old form of tools. Send tools instead.")
     if "audio" in body.list("modalities"):
         raise body.refuse("modalities", "The model writes text only.")
+
+
+def check_n_logprobs(body: Fields, name: str) -> int:
+    """Return how many of the likeliest tokens a field asks for; 0 if it is left out. Raise Refused."""
+    number = body.whole(name) or 0
+    if not 0 <= number <= MOST_LOGPROBS:
+        raise body.refuse(name, f"{body.path(name)} takes numbers from 0 to {MOST_LOGPROBS}.")
+    return number
+
+
+def _n_logprobs(body: Fields) -> int:
+    number = check_n_logprobs(body, "top_logprobs")
+    if body.flag("logprobs"):
+        return number
+    if number:
+        raise body.refuse("top_logprobs", "top_logprobs needs logprobs to be true.")
+    return -1
 
 
 def read_tool_choice(body: Fields, names: Sequence[str]) -> tuple[bool, str]:

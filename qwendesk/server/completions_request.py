@@ -1,6 +1,6 @@
 """Reads requests of OpenAI's completions: a text that the model continues, without a chat."""
 
-from qwendesk.server.chat_request import refuse_unsupported
+from qwendesk.server.chat_request import check_n_logprobs, refuse_unsupported
 from qwendesk.server.fields import Fields
 from qwendesk.server.question import Question
 from qwendesk.server.sampling_fields import read_sampling, read_stop_texts
@@ -23,6 +23,7 @@ def read_completions_request(body: Fields) -> Question:
         model=body.text("model"),
         thinking=False,
         changes=changes,
+        n_logprobs=check_n_logprobs(body, "logprobs") if body.has("logprobs") else -1,
         stream=body.flag("stream"),
         include_usage=body.object("stream_options").flag("include_usage"),
     )

@@ -120,7 +120,7 @@ class HttpApp:
 
     async def _refuse_embeddings(self, _request: web.Request) -> web.Response:
         sentence = "QwenDesk makes no embeddings: it loads models that write text. Use another program for them."
-        raise Refused(501, sentence, code="not_supported")
+        raise Refused(400, sentence, code="not_supported")  # clients repeat what ends with 500 or more
 
     async def _list_models(self, _request: web.Request) -> web.Response:
         models = [_model_object(model, self._models) for model in await self._models.all()]

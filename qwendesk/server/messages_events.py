@@ -39,7 +39,7 @@ def messages_body(head: AnswerHead, answer: WrittenAnswer) -> dict[str, Any]:
     return _message(head, _usage(answer.stats)) | {
         "content": content,
         "stop_reason": stop_reason(answer),
-        "stop_sequence": _stop_sequence(head, answer),
+        "stop_sequence": answer.stop_text or None,
     }
 
 
@@ -84,7 +84,7 @@ class MessagesWriter:
 
     def end(self, answer: WrittenAnswer) -> Iterator[Frame]:
         yield from self._end_block()
-        ending = {"stop_reason": stop_reason(answer), "stop_sequence": _stop_sequence(self._head, answer)}
+        ending = {"stop_reason": stop_reason(answer), "stop_sequence": answer.stop_text or None}
         yield _event({"type": "message_delta", "delta": ending, "usage": _usage(answer.stats)})
         yield _event({"type": "message_stop"})
 
@@ -139,12 +139,6 @@ def _usage(stats: AnswerStats) -> dict[str, Any]:
         "cache_read_input_tokens": stats.reused_tokens,
         "output_tokens": stats.reasoning_tokens + stats.answer_tokens,
     }
-
-
-def _stop_sequence(head: AnswerHead, answer: WrittenAnswer) -> str | None:
-    """Return the text that ended the answer, if it is known: the engine says only that one did."""
-    stop = head.question.changes.get("stop", ())
-    return stop[0] if answer.stop_reason == "stop_string" and len(stop) == 1 else None
 
 
 def _signature(thinking: str) -> str:

@@ -35,6 +35,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """None if the client did not say."""
     changes: Mapping[str, Any] = {}
     """Fields of GenerationOptions that the client sets."""
+    n_logprobs: int = -1
+    """As in the engine's Generate request."""
     stream: bool = False
     include_usage: bool = True
     """Whether a stream of chat completions ends with the usage."""

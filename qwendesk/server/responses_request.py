@@ -20,6 +20,8 @@ def read_responses_request(body: Fields) -> Question:
             raise body.refuse(name, f"QwenDesk keeps no responses, so {name} can't be used. Send the whole input.")
     if body.flag("background"):
         raise body.refuse("background", "QwenDesk keeps no responses, so none can run in the background.")
+    if body.whole("top_logprobs"):
+        raise body.refuse("top_logprobs", "Log probabilities are given by /v1/chat/completions only.")
     body.required("input")
     reader = _InputReader()
     if instructions := body.text("instructions"):

@@ -42,8 +42,8 @@ def unreadable(index: int, text: str) -> AnswerItem:
     return Called(id=1, index=index, call=None, text=text, is_finished=True)
 
 
-def end(reason: StopReason) -> AnswerItem:
-    return Finished(id=1, stop_reason=reason, stats=STATS)
+def end(reason: StopReason, stop_text: str = "") -> AnswerItem:
+    return Finished(id=1, stop_reason=reason, stats=STATS, stop_text=stop_text)
 
 
 def whole(of: AnswerHead, items: Sequence[AnswerItem]) -> WrittenAnswer:

@@ -141,13 +141,21 @@ def test_thinking_is_asked_for_in_every_way_that_clients_know() -> None:
 @pytest.mark.parametrize(
     ("param", "value"),
     [
-        ("n", 2), ("logprobs", True), ("functions", []), ("temperature", 11), ("temperature", "hot"), ("messages", []),
+        ("n", 2), ("logprobs", 1), ("top_logprobs", 3), ("top_logprobs", 99), ("functions", []), ("temperature", 11),
+        ("temperature", "hot"), ("messages", []),
         ("messages", "Hi"), ("messages", None), ("stream", "yes"), ("top_k", 1.5), ("tools", {}), ("stop", [1]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused_by_name(param: str, value: Any) -> None:
     error = refused(**{param: value})
     assert (error.status, error.param) == (400, param)
+
+
+def test_log_probabilities_are_asked_for_in_two_fields() -> None:
+    assert read().n_logprobs == -1
+    assert read(logprobs=True).n_logprobs == 0
+    assert read(logprobs=True, top_logprobs=20).n_logprobs == 20
+    assert read(logprobs=False, top_logprobs=0).n_logprobs == -1
 
 
 def test_what_no_engine_needs_to_know_is_ignored() -> None:

@@ -65,10 +65,10 @@ def test_tokens_of_the_prompt_come_first_and_those_of_the_answer_last() -> None:
 def test_the_reasons_of_ends() -> None:
     expected = {"eos": "end_turn", "stop_string": "stop_sequence", "max_tokens": "max_tokens"}
     for reason, word in expected.items():
-        of = head(changes={"stop": ("END",)})
-        body = messages_body(of, whole(of, [*said("answer", "a"), end(reason)]))
+        stop_text = "END" if reason == "stop_string" else ""
+        body = messages_body(head(), whole(head(), [*said("answer", "a"), end(reason, stop_text)]))
         assert body["stop_reason"] == word
-        assert body["stop_sequence"] == ("END" if reason == "stop_string" else None)
+        assert body["stop_sequence"] == (stop_text or None)
 
 
 def test_a_call_that_was_cut_off_is_none() -> None:

@@ -1,0 +1,1 @@
+"""Set-ups: the configuration with which other programs use the server."""
