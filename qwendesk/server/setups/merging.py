@@ -26,7 +26,7 @@ def as_text(entries: Mapping[str, Any], kind: FileKind) -> str:
         return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
     if kind == "yaml":
         return "".join(f"{line}\n" for line in _yaml_lines(entries))
-    import tomlkit
+    import tomlkit  # noqa: PLC0415  only here
 
     return tomlkit.dumps(entries)
 
@@ -48,12 +48,13 @@ def merged(text: str, entries: Mapping[str, Any], kind: FileKind, slot: Sequence
     _put(document, entries)
     indent = re.search(r'\n([ \t]+)"', text)
     new = json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False)
-    return new + ("\n" if text.endswith("\n") else "")
+    new += "\n" if text.endswith("\n") else ""
+    return new.replace("\n", "\r\n") if "\r\n" in text else new
 
 
 def _merged_toml(text: str, entries: Mapping[str, Any]) -> str:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
+    import tomlkit  # noqa: PLC0415  only here
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
     try:
         document = tomlkit.parse(text)

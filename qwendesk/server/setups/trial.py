@@ -1,0 +1,80 @@
+"""Trial: starts a program with one short question, to see whether it gets its answer from the server."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from qwendesk.core.translation import tr
+from qwendesk.server.setups.programs import Program
+
+QUESTION = "Reply with the single word ready."
+_LONGEST_S = 900.0
+"""Long, because a large model may first have to be loaded, and the prompts of agents are long."""
+_MOST_SHOWN = 600
+
+
+class TrialResult(msgspec.Struct, frozen=True):
+    works: bool
+    text: str
+    """What the program answered, or what it said in place of an answer."""
+
+
+class Trial:
+    """Runs one program. `run` blocks; `stop` may be called from another thread."""
+
+    def __init__(self, program: Program, file: Path, environment: Mapping[str, str] = os.environ) -> None:
+        self._program, self._file, self._environment = program, file, dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+
+    def run(self, question: str = QUESTION, folder: Path | None = None, *extra: str) -> TrialResult:
+        """Ask one question in a folder, by default an empty one. `extra` are further arguments."""
+        command = shutil.which(self._program.command, path=self._environment.get("PATH"))
+        if command is None:
+            return TrialResult(works=False, text=tr("{0} isn't installed on this PC.", self._program.command))
+        arguments = [command, *self._program.ask_arguments(self._file, question), *extra]
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
+            try:
+                return self._run(arguments, folder or Path(empty))
+            except OSError as error:
+                return TrialResult(
+                    works=False, text=tr("{0} couldn't be started: {1}.", command, error.strerror or error)
+                )
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self._process is not None:
+            _end(self._process)
+
+    def _run(self, arguments: list[str], folder: Path) -> TrialResult:
+        self._process = subprocess.Popen(
+            arguments, cwd=folder, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        if self._is_stopped:
+            _end(self._process)
+        try:
+            out, err = self._process.communicate(timeout=_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            _end(self._process)
+            self._process.communicate()
+            return TrialResult(works=False, text=tr("No answer within {0} minutes.", round(_LONGEST_S / 60)))
+        answer, said = (stream.decode(errors="replace").strip() for stream in (out, err))
+        works = self._process.returncode == 0 and bool(answer)
+        return TrialResult(works=works, text=(answer if works else said or answer)[-_MOST_SHOWN:])
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the program with what it started."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, 9)

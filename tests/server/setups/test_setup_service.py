@@ -1,0 +1,99 @@
+"""Which programs are there, and whether they work with the server."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.observed import Observed
+from qwendesk.server.requests import ServedRequest
+from qwendesk.server.setups.programs import Target
+from qwendesk.server.setups.service import SetupService, SetupState
+from tests.server.setups.programs import write_program
+
+pytestmark = pytest.mark.asyncio
+TARGET = Target("http://127.0.0.1:8765", "qd-0123456789abcdef", 65_536)
+Requests = Observed[tuple[ServedRequest, ...]]
+
+
+def state(service: SetupService, program_id: str) -> SetupState:
+    return next(each for each in service.observed.value if each.program.id == program_id)
+
+
+async def test_a_program_is_found_set_up_and_outdated(tmp_path: Path) -> None:
+    environment = write_program(tmp_path / "bin", "claude", "print('ready')")
+    service = SetupService(Requests(()), tmp_path, environment)
+    await service.refresh(TARGET)
+    assert (state(service, "claude").phase, state(service, "codex").phase) == ("ready", "not_found")
+
+    written = await service.write("claude", TARGET)
+    assert written.file == tmp_path / ".claude" / "qwendesk.json"
+    assert state(service, "claude").phase == "set_up"
+
+    await service.refresh(Target("http://127.0.0.1:9999", TARGET.key, 65_536))
+    assert state(service, "claude").phase == "outdated"
+
+
+async def test_a_preview_has_the_text_and_says_why_it_cannot_be_written(tmp_path: Path) -> None:
+    service = SetupService(Requests(()), tmp_path, {})
+    (tmp_path / ".continue").mkdir()
+    (tmp_path / ".continue" / "config.yaml").write_text("name: mine\n")
+
+    new = await service.preview("claude", TARGET)
+    taken = await service.preview("continue", TARGET)
+    shown = await service.preview("zed", TARGET)
+
+    assert not new.obstacle
+    assert TARGET.key in new.text
+    assert taken.obstacle
+    assert taken.exists
+    assert shown.obstacle
+
+
+async def test_a_trial_works_only_if_the_server_was_asked(tmp_path: Path) -> None:
+    environment = write_program(tmp_path / "bin", "claude", "import sys; print('ready', sys.argv[-1])")
+    requests = Requests(())
+    service = SetupService(requests, tmp_path, environment)
+    await service.write("claude", TARGET)
+
+    await service.try_program("claude")
+    assert state(service, "claude").phase == "failed"
+
+    trial = asyncio.ensure_future(service.try_program("claude"))
+    await asyncio.sleep(0)
+    requests.set((ServedRequest(7, "claude-cli", "", "/v1/messages", 0.0, phase="done"),))
+    await trial
+    assert state(service, "claude").phase == "works"
+    assert state(service, "claude").said.startswith("ready Reply with")
+    await service.refresh(TARGET)
+    assert state(service, "claude").phase == "works"
+
+
+async def test_what_a_program_says_instead_of_an_answer_is_kept(tmp_path: Path) -> None:
+    environment = write_program(
+        tmp_path / "bin", "codex", "import sys; print('no such model', file=sys.stderr); sys.exit(3)"
+    )
+    service = SetupService(Requests(()), tmp_path, environment)
+    await service.try_program("codex")
+    assert (state(service, "codex").phase, state(service, "codex").said) == ("failed", "no such model")
+
+
+async def test_a_trial_that_is_stopped_ends(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    script = f"import pathlib, time; pathlib.Path({str(started)!r}).touch(); time.sleep(600)"
+    environment = write_program(tmp_path / "bin", "codex", script)
+    service = SetupService(Requests(()), tmp_path, environment)
+    trial = asyncio.ensure_future(service.try_program("codex"))
+    while not started.exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+    service.close()
+
+    await trial
+    assert state(service, "codex").phase == "failed"
+
+
+async def test_a_program_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    service = SetupService(Requests(()), tmp_path, {"PATH": str(tmp_path)})
+    await service.try_program("codex")
+    assert "codex" in state(service, "codex").said

@@ -1,0 +1,1 @@
+"""Real programs that use QwenDesk's server: `python -m tools.clients`."""
