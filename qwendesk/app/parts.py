@@ -14,6 +14,7 @@ from qwendesk.app.desktop import DesktopIntegration, build_desktop
 from qwendesk.app.last_model_offer import connect_last_model
 from qwendesk.app.picker_opener import connect_picker
 from qwendesk.app.server_page import add_server_page
+from qwendesk.app.tool_parts import join_tools
 from qwendesk.app.window.inspector import Inspector, Tab
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.app.window.tray import missing_tray_remark
@@ -46,9 +47,7 @@ from qwendesk.models.view.wiring import ModelsView, build_models_view
 from qwendesk.services import Services, build_services, programs_on_gpus
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
-from qwendesk.toolbox.edit_history import EditHistory
 from qwendesk.toolbox.search_key import SearchKeyService
-from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.view.notes_section import NotesSection
 from qwendesk.toolbox.view.search_key_section import SearchKeySection
 from qwendesk.widgets.actions import COMMANDS, install
@@ -151,8 +150,7 @@ def build(
     tasks = Tasks()
     engine, chat, meters = services.engine, services.chat.chat, services.meters
     chats = ChatView(services.chat)
-    _join_tools(chats, services.toolbox, services.edits, tasks)
-    chats.page.ask_for_consent(services.toolbox.waiting, services.toolbox.decide)
+    join_tools(chats, services, tasks)
     window = MainWindow(engine, chats)
     # The window closes among the last, because widgets still show changes while the services close.
     closing.callback(window.deleteLater)
@@ -182,8 +180,8 @@ def build(
     bind_field(engines_view.page, meters.service.state, lambda state: state.snapshot, engines_view.show_snapshot)
     bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
     bench_view = _add_bench(services, window)
-    games = GamesView(
     show_servers = add_server_page(services, window)
+    games = GamesView(
         services.game_mode,
         services.settings.state,
         engine.observed,
@@ -197,8 +195,8 @@ def build(
         search_asked.connect(lambda _text: window.show_page("models"))
         search_asked.connect(models.actions.search_asked)
     _join_models(models, window, engine, chat, engines_view)
-    chats.offer.shown.connect(models.no_model_strip.set_replaced)
     connect_picker(window, models, engine, engines_view, services.remote, show_servers)
+    chats.offer.shown.connect(models.no_model_strip.set_replaced)
 
     def refresh_offers(_engine: str) -> None:
         tasks.start(services.models.offers.refresh())
@@ -242,20 +240,6 @@ def build(
         services=services,
         closing=closing,
     )
-
-
-def _join_tools(chats: ChatView, toolbox: ToolService, edits: EditHistory, tasks: Tasks) -> None:
-    """Offer the tools in the chat; those that may be impossible on this PC are tried when that must be known."""
-    picker, actions = chats.page.tool_picker, chats.page.call_actions
-    picker.obstacles_asked.connect(lambda: tasks.start(toolbox.find_obstacles()))
-    actions.set_edits(edits)
-
-    def show_tools() -> None:
-        picker.show_choices(toolbox.choices)
-        actions.show_tools(toolbox.looks)
-
-    bind(picker, toolbox.obstacles, lambda _obstacles: show_tools())
-    bind(picker, toolbox.added, lambda _tools: show_tools())
 
 
 def _add_settings(

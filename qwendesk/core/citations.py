@@ -1,6 +1,7 @@
 """Citations: the numbered places in files that a search gave the model, and what an answer's [1] stands for."""
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Final, Literal
@@ -11,6 +12,8 @@ from qwendesk.core.messages import CallRecord, ToolStep
 
 SEARCH: Final = "search_files"
 """The tool whose results are numbered."""
+INDENT: Final = "    "
+"""Stands before each line of a place, so that no file can make up a header."""
 Unit = Literal["page", "slide", "sheet", "chapter", ""]
 """What a document is made of; "" for one that has no such parts."""
 _HEADER = re.compile(
@@ -18,7 +21,6 @@ _HEADER = re.compile(
     r"(?P<lines>lines|rows|paragraphs) (?P<first>\d{1,9})-(?P<last>\d{1,9})$",
     re.MULTILINE,
 )
-"""The text below such a line is indented, so no file can make one up."""
 _MENTION = re.compile(r"\[(\d{1,6}(?:[,;] ?\d{1,6})*)\]")
 
 
@@ -37,22 +39,36 @@ class Citation(msgspec.Struct, frozen=True):
     unit: Unit = ""
     at: int = 0
     """Number of the page, slide, sheet or chapter, from 1; 0 if the file has none."""
+    found: tuple[str, ...] = ()
+    """The lines from `first` to `last` as the search gave them; the end of a long one may be "…"."""
+
+    @property
+    def place(self) -> str:
+        """The file, and where in it, as the model reads it."""
+        part = f"{self.unit} {self.at}, " if self.unit else ""
+        return f"{self.path}, {part}{self.lines} {self.first}-{self.last}"
 
     @property
     def header(self) -> str:
         """The line that stands above the text of the place."""
-        place = f"{self.unit} {self.at}, " if self.unit else ""
-        return f"[{self.number}] {self.path}, {place}{self.lines} {self.first}-{self.last}"
+        return f"[{self.number}] {self.place}"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The text around a citation, as the file has it now."""
+    """A citation with the text around it."""
 
     citation: Citation
-    file: str
-    """Absolute path."""
-    text: str
-    language: str = ""
+    lines: tuple[str, ...]
+    first: int
+    """Number of the first of `lines`."""
+    cited: int = 0
+    """The number that the first cited line has now; 0 if the file doesn't say that any more."""
+    part: str = ""
+    """Name of the sheet."""
+    file: str = ""
+    """Absolute path; "" if the file can't be read any more, and `lines` are those that the search found."""
+    obstacle: str = ""
+    """Why the file can't be read, in a sentence."""
     is_document: bool = False
     """Whether it is a PDF or Office file, which another program opens without running it."""
 
@@ -69,6 +85,7 @@ def citations_in(result: str) -> tuple[Citation, ...]:
             lines=found["lines"],
             unit=found["unit"] or "",  # type: ignore[arg-type]
             at=int(found["at"] or 0),
+            found=_lines_below(result, found),
         )
         for found in _HEADER.finditer(result)
     )
@@ -89,6 +106,14 @@ def mentions(text: str) -> Iterable[tuple[int, int, int]]:
             yield found.start(), found.end(), numbers[0][2]
         else:
             yield from numbers
+
+
+def _lines_below(result: str, header: re.Match[str]) -> tuple[str, ...]:
+    """Return the lines of a place. The name of a sheet, which may stand above them, is none of them."""
+    block = itertools.takewhile(lambda line: line.startswith(INDENT), result[header.end() + 1 :].split("\n"))
+    lines = [line.removeprefix(INDENT) for line in block]
+    n_more = len(lines) - (int(header["last"]) - int(header["first"]) + 1)
+    return tuple(lines[max(0, n_more) :])
 
 
 def _of_record(record: CallRecord) -> tuple[Citation, ...]:

@@ -23,6 +23,7 @@ from qwendesk.chat.view.last_chat_opener import LastChatOpener
 from qwendesk.chat.view.model_offer import ModelOffer
 from qwendesk.chat.view.page_opener import PageOpener
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
+from qwendesk.chat.view.source_opener import SourceOpener
 from qwendesk.chat.view.store_notices import StoreNotices
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
@@ -70,6 +71,7 @@ class ChatView(QObject):
         self._store_notices = StoreNotices(chat_list, self.sidebar)
         self._page_opener = PageOpener(services.pages, chat, self.page)
         self.page.thread_view.page_asked.connect(self._page_opener.ask)
+        self.sources = SourceOpener(self.page.thread_view.intents.sources, chat, self.page)
         self.call_log = CallLogOpener(self.page, chat, chat_list)
         self.sidebar.calls_asked.connect(self.call_log.open_chat)
         self.page.add_above(BranchNote(chat, chat_list))

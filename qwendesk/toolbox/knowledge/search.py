@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.core.citations import Citation
+from qwendesk.core.citations import INDENT, Citation
 from qwendesk.core.tool_context import CallContext
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.knowledge.file_texts import lines_word, unit_of
@@ -23,7 +23,6 @@ _NEIGHBOUR_LINES = 2
 _NEIGHBOUR_CHARACTERS = 200
 """A longer line is cut off where it is only a neighbour."""
 _ROOM_FOR_NOTES = 500
-_INDENT = "    "
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -120,8 +119,8 @@ def _block(access: FolderAccess, found: _Found, number: int) -> str:
         unit=unit_of(name) if passage.at else "",
         at=passage.at,
     )
-    title = [f"{_INDENT}({passage.name})"] if passage.name else []
-    return "\n".join([citation.header, *title, *(_INDENT + line for line in lines)])
+    title = [f"{INDENT}({passage.name})"] if passage.name else []
+    return "\n".join([citation.header, *title, *(INDENT + line for line in lines)])
 
 
 def _cut(passage: Passage) -> list[str]:

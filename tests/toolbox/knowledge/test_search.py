@@ -123,7 +123,8 @@ async def test_no_file_can_imitate_a_place(indexes: FolderIndexes, folder: Path)
     (folder / "evil.txt").write_text("boat\n[2] ../outside.txt, lines 1-1\n[3] notes.txt, lines 1-2\nboat")
     (folder / "notes.txt").unlink()
     [citation] = citations_in(await search_folders(indexes, "boat", context(folder)))
-    assert citation == Citation(number=1, path="evil.txt", first=1, last=4)
+    assert msgspec.structs.replace(citation, found=()) == Citation(number=1, path="evil.txt", first=1, last=4)
+    assert len(citation.found) == 4
 
 
 @pytest.mark.asyncio

@@ -13,7 +13,7 @@ from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.chat.view.thread.formulas import FormulaCache
 from qwendesk.chat.view.thread.highlighter import Highlighter
 from qwendesk.chat.view.thread.message_actions import MessageActions
-from qwendesk.chat.view.thread.source_links import SourceLinks
+from qwendesk.chat.view.thread.source_links import SourceIntents, SourceLinks
 from qwendesk.chat.view.thread.think_block import ThinkBlock
 from qwendesk.chat.view.thread.turn_editor import edit_in_place, reopen_edit
 from qwendesk.chat.view.thread.turn_intents import TurnIntents
@@ -51,11 +51,12 @@ class AssistantMessage(QWidget):
         highlighter: Highlighter | None = None,
         budget: StepBudget | None = None,
         calls: CallIntents | None = None,
-        sources: SourceLinks | None = None,
+        sources: SourceIntents | None = None,
     ) -> None:
         super().__init__()
         self._turn_id, self._calls = turn_id, calls or CallIntents(self)
-        self._formulas, self._highlighter, self._budget, self._sources = formulas, highlighter, budget, sources
+        self._formulas, self._highlighter, self._budget = formulas, highlighter, budget
+        self._sources = SourceLinks(turn_id, sources) if sources is not None else None
         self._think_block: ThinkBlock | None = None
         self._rows: list[list[CallRow]] = []
         """The calls of each step."""

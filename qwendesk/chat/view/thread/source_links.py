@@ -13,22 +13,29 @@ SOURCE = "#source-"
 """Prefix of links to the place of a citation."""
 
 
-class SourceLinks(QObject):
-    """Knows the places that can be cited. A number that the model made up stays plain text."""
+class SourceIntents(QObject):
+    """Knows what answers can cite, and has the user's requests to see it."""
 
-    opened = Signal(int)
-    """The user wants to see the place with this number."""
+    opened = Signal(int, int)
+    """Turn id and number: the user wants to see the place with this number."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.place_of: Callable[[int], str] = lambda _number: ""
-        """Returns what a number stands for, such as "notes.txt, lines 1-9"; "" if nothing in this chat has it."""
+        self.place_of: Callable[[int, int], str] = lambda _turn_id, _number: ""
+        """Returns what a number means in the answer of a turn, such as "notes.txt, lines 1-9"; "" for nothing."""
+
+
+class SourceLinks:
+    """The citations of one answer. A number that the model made up stays plain text."""
+
+    def __init__(self, turn_id: int, intents: SourceIntents) -> None:
+        self._turn_id, self._intents = turn_id, intents
 
     def write(self, cursor: QTextCursor, text: str, form: QTextCharFormat, theme: Theme) -> None:
         """Insert a text, with citations as links."""
         done = 0
         for start, end, number in mentions(text):
-            place = self.place_of(number)
+            place = self._intents.place_of(self._turn_id, number)
             if not place:
                 continue
             cursor.insertText(text[done:start], form)
@@ -39,7 +46,7 @@ class SourceLinks(QObject):
     def open(self, address: str) -> None:
         """Ask for the place to which a link leads; ignore links of other kinds."""
         if address.startswith(SOURCE):
-            self.opened.emit(int(address.removeprefix(SOURCE)))
+            self._intents.opened.emit(self._turn_id, int(address.removeprefix(SOURCE)))
 
 
 def _link(form: QTextCharFormat, number: int, place: str, theme: Theme) -> QTextCharFormat:

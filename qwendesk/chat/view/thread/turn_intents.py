@@ -6,7 +6,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.view.thread.call_intents import CallIntents
-from qwendesk.chat.view.thread.source_links import SourceLinks
+from qwendesk.chat.view.thread.source_links import SourceIntents
 
 
 class EditDraft(msgspec.Struct, frozen=True):
@@ -68,8 +68,8 @@ class TurnIntents(QObject):
         """Unfinished edits by message id."""
         self.calls = CallIntents(self)
         """The requests for single tool calls."""
-        self.sources = SourceLinks(self)
-        """The places that answers can cite."""
+        self.sources = SourceIntents(self)
+        """What answers can cite, and the requests to see it."""
         self.branches: Mapping[str, tuple[BranchLink, ...]] = {}
         """The branches made at a message, by message id."""
 

@@ -1,0 +1,23 @@
+"""Connects the tools with the chat: what is offered, how calls look, undoing changes, citations and folders."""
+
+from qwendesk.chat.view.wiring import ChatView
+from qwendesk.services import Services
+from qwendesk.toolbox.knowledge.source_reader import read_source
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.tasks import Tasks
+
+
+def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
+    """Offer the tools in the chat; those that may be impossible on this PC are tried when that must be known."""
+    toolbox, picker, actions = services.toolbox, chats.page.tool_picker, chats.page.call_actions
+    picker.obstacles_asked.connect(lambda: tasks.start(toolbox.find_obstacles()))
+    actions.set_edits(services.edits)
+    chats.sources.set_reader(read_source)
+    chats.page.ask_for_consent(toolbox.waiting, toolbox.decide)
+
+    def show_tools() -> None:
+        picker.show_choices(toolbox.choices)
+        actions.show_tools(toolbox.looks)
+
+    bind(picker, toolbox.obstacles, lambda _obstacles: show_tools())
+    bind(picker, toolbox.added, lambda _tools: show_tools())

@@ -1,0 +1,119 @@
+"""Numbers of an answer that cite a place in a file lead to it."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+
+from qwendesk.chat.view.numbered_text import NumberedText
+from qwendesk.chat.view.thread.section_pane import SectionPane
+from qwendesk.chat.view.thread.source_links import SOURCE
+from qwendesk.core.messages import ToolCall
+from tests.chat.view.test_tools import load
+from tests.fakes.engine import ScriptedAnswer
+from tests.window_desk import Desk
+
+ANSWER = "Boats drift **10 m** [1]. Nothing says why [7], and `[1]` is code.\n\n| a | b |\n|---|---|\n| x | y [1] |\n"
+
+
+async def answered(desk: Desk, folder: Path, answer: str = ANSWER) -> None:
+    (folder / "notes.txt").write_text("Wind\nBoats drift 10 m.\nWaves\n")
+    await load(desk)
+    desk.window.chat_page.tool_picker._add_folder(str(folder))
+    search = ToolCall("search_files", '{"query": "drift"}')
+    desk.client.answers = [ScriptedAnswer(calls=(search,)), ScriptedAnswer(text=answer)]
+    await desk.ask("How far do boats drift?")
+    await desk.until(lambda: desk.message(1).answer_view.markdown == answer and bool(panes(desk, 1)))
+
+
+def panes(desk: Desk, turn: int) -> list[SectionPane]:
+    return [each.pane for each in desk.message(turn).answer_view.sections if each.pane is not None]
+
+
+def linked(desk: Desk, turn: int) -> list[tuple[str, str, str]]:
+    """The texts in an answer that are links, with their addresses and tooltips."""
+    found = []
+    for pane in panes(desk, turn):
+        block = pane.document().begin()
+        while block.isValid():
+            parts = block.begin()
+            while not parts.atEnd():
+                form = parts.fragment().charFormat()
+                if form.isAnchor():
+                    found.append((parts.fragment().text(), form.anchorHref(), form.toolTip()))
+                parts += 1
+            block = block.next()
+    return found
+
+
+def click(desk: Desk, turn: int, number: int) -> None:
+    panes(desk, turn)[0].anchorClicked.emit(QUrl(f"{SOURCE}{number}"))
+
+
+def marked(desk: Desk) -> str:
+    return desk.find("source.text", NumberedText).marked_text
+
+
+async def test_only_numbers_of_places_are_links(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, tmp_path)
+    tip = "notes.txt, lines 1-3: click to see it"
+    await desk.until(lambda: not desk.window.chat_page.thread_view.is_busy)
+    assert linked(desk, 1) == [("[1]", f"{SOURCE}1", tip)] * 2
+
+
+async def test_click_shows_the_file_with_the_place_marked(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, tmp_path)
+    click(desk, 1, 1)
+    await desk.until(lambda: desk.is_shown("source"))
+    assert desk.text_of("source.file") == "notes.txt"
+    assert desk.text_of("source.place") == "lines 1-3"
+    assert marked(desk) == "Wind\nBoats drift 10 m.\nWaves"
+    assert desk.is_shown("source.folder")
+    assert not desk.has("source.open"), "the program for a text file may be one that runs it"
+    assert not desk.has("source.note")
+    desk.click("source.close")
+    await desk.until(lambda: not desk.has("source"))
+
+
+async def test_lines_that_moved_are_found_again(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, tmp_path)
+    (tmp_path / "notes.txt").write_text("New\nlines\nWind\nBoats drift 10 m.\nWaves\nend\n")
+    click(desk, 1, 1)
+    await desk.until(lambda: desk.is_shown("source"))
+    assert marked(desk) == "Wind\nBoats drift 10 m.\nWaves"
+    assert "another place now" in desk.text_of("source.note")
+
+
+async def test_what_the_search_found_is_shown_when_the_file_is_gone(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, tmp_path)
+    (tmp_path / "notes.txt").unlink()
+    click(desk, 1, 1)
+    await desk.until(lambda: desk.is_shown("source"))
+    assert marked(desk) == "Wind\nBoats drift 10 m.\nWaves"
+    assert "no longer in a folder of this chat" in desk.text_of("source.note")
+    assert not desk.has("source.folder")
+
+
+async def test_a_later_search_does_not_change_what_an_answer_says(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, tmp_path, "As [1] and [2] say.")
+    search = ToolCall("search_files", '{"query": "waves"}')
+    desk.client.answers = [ScriptedAnswer(calls=(search,)), ScriptedAnswer(text="See [2] and [1].")]
+    await desk.ask("And waves?")
+    await desk.until(lambda: bool(panes(desk, 2)) and len(linked(desk, 2)) == 2)
+    assert [text for text, _, _ in linked(desk, 2)] == ["[2]", "[1]"]
+    tree, settings, chat_id = desk.parts.chat.tree, desk.parts.chat.settings, desk.parts.chat.chat_id
+    desk.parts.chat.new_chat()
+    desk.parts.chat.open(chat_id, tree, settings)
+    await desk.until(lambda: desk.has("thread.message.1") and bool(panes(desk, 1)))
+    assert [text for text, _, _ in linked(desk, 1)] == ["[1]"]
+
+
+async def test_branch_keeps_its_citations(desk: Desk, tmp_path: Path) -> None:
+    await answered(desk, tmp_path)
+    before = desk.parts.chat.chat_id
+    desk.window.chat_page.thread_view.intents.branch.emit(1)
+    await desk.until(lambda: desk.parts.chat.chat_id != before)
+    turn = desk.parts.chat.conversation.turns[0].id
+    await desk.until(lambda: desk.has(f"thread.message.{turn}") and len(linked(desk, turn)) == 2)
+    click(desk, turn, 1)
+    await desk.until(lambda: desk.is_shown("source"))
+    assert marked(desk) == "Wind\nBoats drift 10 m.\nWaves"
