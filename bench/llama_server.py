@@ -7,7 +7,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _START_LIMIT_S = 120.0
@@ -19,6 +19,15 @@ Ask = Callable[[Sequence[tuple[str, str]], int], tuple[float, float]]
 @contextlib.contextmanager
 def chat_through_llama_server(server: Path, model: Path, *, n_ctx: int, n_threads: int) -> Iterator[Ask]:
     """A running server; it is gone afterwards."""
+    with running_llama_server(server, model, n_ctx=n_ctx, n_threads=n_threads) as port:
+        yield lambda messages, n_tokens: _ask(port, messages, n_tokens)
+
+
+@contextlib.contextmanager
+def running_llama_server(
+    server: Path, model: Path, *, n_ctx: int, n_threads: int, template: Path | None = None
+) -> Iterator[int]:
+    """The port on which a server answers until the end. `template` is a chat template in place of the model's."""
     port = _free_port()
     arguments = [
         "--model",
@@ -32,6 +41,7 @@ def chat_through_llama_server(server: Path, model: Path, *, n_ctx: int, n_thread
         "--parallel",
         1,
         "--jinja",
+        *(("--chat-template-file", template) if template else ()),
     ]
     process = subprocess.Popen(
         [str(server), *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -39,7 +49,7 @@ def chat_through_llama_server(server: Path, model: Path, *, n_ctx: int, n_thread
     with process:
         try:
             _wait_until_healthy(port, process)
-            yield lambda messages, n_tokens: _ask(port, messages, n_tokens)
+            yield port
         finally:
             process.terminate()
 
@@ -53,15 +63,18 @@ def _ask(port: int, messages: Sequence[tuple[str, str]], n_tokens: int) -> tuple
         "stream": True,
         "chat_template_kwargs": {"enable_thinking": False},
     }
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
     timings: dict[str, float] = {}
-    with urllib.request.urlopen(request) as reply:
+    with urllib.request.urlopen(request_of(port, "/v1/chat/completions", body)) as reply:
         for line in reply:
             if line.startswith(b"data: {"):
                 timings = json.loads(line.removeprefix(b"data: ")).get("timings", timings)
     return timings["predicted_per_second"], timings["prompt_ms"] / 1000
+
+
+def request_of(port: int, path: str, body: Mapping[str, object]) -> urllib.request.Request:
+    return urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
 
 
 def _wait_until_healthy(port: int, process: "subprocess.Popen[bytes]") -> None:
