@@ -59,6 +59,8 @@ class ToolLook(msgspec.Struct, frozen=True):
     icon: str = "tool"
     changes_files: bool = False
     """Whether its arguments are a change of a file, which may be undone."""
+    shows_code: bool = False
+    """Whether arguments and results are shown like code."""
 
 
 class ToolChoice(msgspec.Struct, frozen=True):

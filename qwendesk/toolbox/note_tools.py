@@ -59,6 +59,7 @@ def note_tools(notes: NoteService) -> tuple[Tool, ...]:
             effect="writes",
             run=remember,
             preview=preview,
+            icon="note",
             is_trusted=True,
             group=_GROUP,
             asks_each_time=True,
@@ -75,6 +76,7 @@ def note_tools(notes: NoteService) -> tuple[Tool, ...]:
             parameters={"type": "object", "properties": {}},
             effect="nothing",
             run=recall,
+            icon="note",
             group=_GROUP,
         ),
     )

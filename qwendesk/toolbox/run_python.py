@@ -53,6 +53,8 @@ def run_python(find: Callable[[], Awaitable[Sandbox | str]] | None = None) -> To
         effect="runs",
         run=runner.run,
         preview=_preview,
+        icon="terminal",
+        shows_code=True,
         asks_each_time=True,
         find_obstacle=runner.find_obstacle,
     )

@@ -104,7 +104,10 @@ class ToolService:
     @property
     def looks(self) -> dict[str, ToolLook]:
         """How calls look to the user, by the tools' names."""
-        return {name: ToolLook(tr(tool.title), tool.icon, tool.changes_files) for name, tool in self.tools.items()}
+        return {
+            name: ToolLook(tr(tool.title), tool.icon, tool.changes_files, tool.shows_code)
+            for name, tool in self.tools.items()
+        }
 
     def taints(self, tool: str) -> bool:
         """Return whether a result of this tool may hold text that the user did not type."""

@@ -48,6 +48,8 @@ class Tool(msgspec.Struct, frozen=True):
     preview: Callable[[Arguments, CallContext], Awaitable[str]] | None = None
     """What the user sees before consent in place of the arguments, such as a diff. Raises ToolError."""
     icon: str = "tool"
+    shows_code: bool = False
+    """Whether its arguments and results are code and what it printed, whose columns matter."""
     changes_files: bool = False
     """Whether its arguments are a change of a file, which can be undone."""
     is_trusted: bool = False

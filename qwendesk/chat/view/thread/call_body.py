@@ -16,13 +16,13 @@ _CELL_PADDING = 4
 class CallBody(TextPane):
     """Everything is written as plain text: what tools give is data, in which nothing is a link or a picture."""
 
-    def show_record(self, record: CallRecord, *, is_change: bool) -> None:
-        """Show a call. `is_change`: its arguments are a change of a file."""
+    def show_record(self, record: CallRecord, *, is_change: bool, is_code: bool) -> None:
+        """Show a call. `is_change`: its arguments are a change of a file. `is_code`: they and the result are code."""
         change = change_text(record) if is_change else ""
         if change:
             self.show_difference(change, record.error)
             return
-        cursor = self._begin(is_code=False)
+        cursor = self._begin(is_code=is_code)
         arguments, result, table = arguments_text(record), result_text(record), None
         cursor.insertText(arguments, self._format("text_dim"))
         if arguments and result:
@@ -43,6 +43,11 @@ class CallBody(TextPane):
             cursor.insertText(("\n" if number else "") + line, self._format(role))
         if error:
             cursor.insertText(f"\n\n{error}", self._format("text_bad"))
+        self.fit_height()
+
+    def show_details(self, text: str) -> None:
+        """Show all that a call would do, in the type in which similar letters look most different."""
+        self._begin(is_code=True).insertText(text, self._format("text"))
         self.fit_height()
 
     def show_text(self, text: str) -> None:

@@ -82,6 +82,9 @@ class CallRow(QFrame):
     def show_request(self, request: ConsentRequest | None) -> None:
         """Show what the call would do and what the user may decide; None: the call asks no more."""
         if self._question is not None:
+            focused = self.window().focusWidget()
+            if focused is not None and self._question.isAncestorOf(focused):
+                self._header.setFocus()  # else Qt would choose some button of the window
             self._question.hide()
             self._question.deleteLater()
             self._question = None
@@ -133,10 +136,10 @@ class CallRow(QFrame):
         self._arguments.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
     def _make_question(self, request: ConsentRequest) -> QWidget:
-        question = QWidget()
-        row = FlowLayout(question)
-        row.setContentsMargins(_INSET, 0, _INSET, 14)
-        row.setSpacing(8)
+        question, row = QWidget(), FlowLayout()
+        column = QVBoxLayout(question)
+        column.setContentsMargins(_INSET, 0, _INSET, 14)
+        column.addLayout(row)
         for decision in request.choices:
             kind = "primary" if decision == "once" else "text" if decision == "refuse" else ""
             button = TextButton(decision_text(decision), kind=kind)
@@ -220,7 +223,10 @@ class CallRow(QFrame):
         self._bar.setVisible(is_open and self._edit is not None and bool(obstacle_text(self._edit)))
         if not is_open or self._record is None:
             return
-        if self._request is not None:
+        look = self._intents.look(self._record.call.name)
+        if self._request is None:
+            self._body.show_record(self._record, is_change=look.changes_files, is_code=look.shows_code)
+        elif look.changes_files:
             self._body.show_difference(self._request.details)
         else:
-            self._body.show_record(self._record, is_change=self._changes_files)
+            self._body.show_details(self._request.details)
