@@ -82,8 +82,7 @@ class CallRow(QFrame):
     def show_request(self, request: ConsentRequest | None) -> None:
         """Show what the call would do and what the user may decide; None: the call asks no more."""
         if self._question is not None:
-            focused = self.window().focusWidget()
-            if focused is not None and self._question.isAncestorOf(focused):
+            if self._question.isAncestorOf(self.window().focusWidget()):
                 self._header.setFocus()  # else Qt would choose some button of the window
             self._question.hide()
             self._question.deleteLater()
