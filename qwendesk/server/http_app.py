@@ -6,17 +6,17 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from qwendesk import __version__
-from qwendesk.core.units import MIB
 from qwendesk.server.access import Access, program_name
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import DIALECTS, Dialect
 from qwendesk.server.fields import Fields, decode_body
 from qwendesk.server.http_answers import HttpAnswers
 from qwendesk.server.keys import ServerKey
+from qwendesk.server.limits import Limits
 from qwendesk.server.messages_request import read_messages_request
 from qwendesk.server.refusals import ApiFamily, Refused, error_body
 from qwendesk.server.requests import RequestLog
@@ -24,17 +24,10 @@ from qwendesk.server.served_models import ServedModel, ServedModels
 
 _logger = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_connection_logger = logging.getLogger("qwendesk.server.connections")
+_connection_logger.setLevel(logging.CRITICAL)  # what is no HTTP may have keys and texts in it
 _KEY = web.RequestKey("key", ServerKey)
 _PREFLIGHT_S = "600"
-
-
-class Limits(msgspec.Struct, frozen=True):
-    body_bytes: int = 48 * MIB
-    """A line of the engine's protocol has 64 MiB, and pictures are a third larger there."""
-    body_s: float = 60.0
-    """How long a client may take to send its request."""
-    ping_s: float = 5.0
-    """How long a stream is silent."""
 
 
 class HttpApp:
@@ -46,8 +39,32 @@ class HttpApp:
         self._answering, self._models, self._access, self._log = answering, models, access, log
         self._limits = limits
         self._answers = HttpAnswers(answering, log, ping_s=limits.ping_s)
+        self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
+        """The connections from which no request came yet, and what closes them."""
 
-    def build(self) -> web.Application:
+    def runner(self, *, shutdown_s: float) -> web.AppRunner:
+        """Return what serves the application. When it ends, connections have `shutdown_s` seconds to be closed."""
+        return web.AppRunner(
+            self._build(),
+            handler_cancellation=True,
+            access_log=None,
+            logger=_connection_logger,
+            keepalive_timeout=self._limits.keepalive_s,
+            shutdown_timeout=shutdown_s,
+        )
+
+    def connect(self, make_connection: Callable[[], RequestHandler]) -> RequestHandler:
+        """Make a new connection, which is closed if no request comes in time."""
+        connection = make_connection()
+
+        def close() -> None:
+            del self._silent[connection]
+            connection.force_close()
+
+        self._silent[connection] = asyncio.get_running_loop().call_later(self._limits.head_s, close)
+        return connection
+
+    def _build(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=self._limits.body_bytes)
         app.on_response_prepare.append(self._on_prepare)
         for path, dialect in DIALECTS.items():
@@ -76,6 +93,8 @@ class HttpApp:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Serve what may be served, and answer every failure in the shape of the API."""
+        if (closing := self._silent.pop(request.protocol, None)) is not None:
+            closing.cancel()
         try:
             self._access.check_host(request.headers.get("Host", ""))
             self._access.check_origin(request.headers.get("Origin", ""))

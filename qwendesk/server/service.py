@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import socket
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,14 @@ from qwendesk.server.answering import Answering, MakeOptions
 from qwendesk.server.certificates import Certificate, network_hosts, own_certificate
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.keys import ServerKey, read_keys
+from qwendesk.server.limits import Limits
 from qwendesk.server.requests import RequestLog
 from qwendesk.server.served_models import ServedModels
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+    from qwendesk.server.http_app import HttpApp
 
 USUAL_PORT = 8765
 ANY_HOST = "0.0.0.0"
@@ -86,12 +90,15 @@ class ServerState(msgspec.Struct, frozen=True):
 class ServerService:
     """One server on the loaded model. Call its methods on the event loop's thread."""
 
-    def __init__(self, client: EngineClient, models: ServedModels, make_options: MakeOptions) -> None:
-        self._client, self._make_options = client, make_options
+    def __init__(
+        self, client: EngineClient, models: ServedModels, make_options: MakeOptions, limits: Limits | None = None
+    ) -> None:
+        self._client, self._make_options, self._limits = client, make_options, limits or Limits()
         self.models = models
         self.observed = Observed(ServerState())
         self.requests = RequestLog()
         self._runner: web.AppRunner | None = None
+        self._listeners: list[asyncio.Server] = []
         self._lock = asyncio.Lock()
 
     @property
@@ -109,17 +116,17 @@ class ServerService:
             keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
             certificate = await asyncio.to_thread(_certificate, options)
             context = None if certificate is None else await asyncio.to_thread(certificate.context)
-            runner = self._make_runner(options, keys)
-            await runner.setup()
+            app = self._make_app(options, keys)
+            self._runner = app.runner(shutdown_s=_STOP_S)
+            await self._runner.setup()
             main = context if options.certificate is not None or options.needs_certificate else None
             try:
-                port = await _open(runner, options.host, options.port, main)
+                port = await self._open(app, options.host, options.port, main)
                 if options.network_port is not None:
-                    await _open(runner, ANY_HOST, options.network_port, context)
+                    await self._open(app, ANY_HOST, options.network_port, context)
             except QwenDeskError:
-                await runner.cleanup()
+                await self._stop()
                 raise
-            self._runner = runner
             host = f"[{options.host}]" if ":" in options.host else options.host
             self.observed.set(
                 ServerState(
@@ -139,21 +146,33 @@ class ServerService:
 
     async def _stop(self) -> None:
         self.requests.stop_all()
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            listener.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
         self.observed.set(ServerState())
 
-    def _make_runner(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "web.AppRunner":
-        from aiohttp import web
-
-        from qwendesk.server.http_app import HttpApp, Limits
+    def _make_app(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "HttpApp":
+        from qwendesk.server.http_app import HttpApp
 
         answering = Answering(self._client, self.models, FairQueue(options.most_waiting), self._make_options)
         names = (options.host.lower(), socket.gethostname().lower()) if options.lets_others_in else ()
         access = Access(keys, names, options.origins)
-        app = HttpApp(answering, self.models, access, self.requests, Limits()).build()
-        return web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=_STOP_S)
+        return HttpApp(answering, self.models, access, self.requests, self._limits)
+
+    async def _open(self, app: "HttpApp", host: str, port: int, context: ssl.SSLContext | None) -> int:
+        """Serve at a port, and return it: it may have been 0. Raise QwenDeskError if that isn't possible."""
+        assert self._runner is not None, "the runner is made"
+        assert self._runner.server is not None, "the runner is set up"
+        connect = partial(app.connect, self._runner.server)
+        try:
+            listener = await asyncio.to_thread(_listen, host, port)
+            self._listeners.append(await asyncio.get_running_loop().create_server(connect, sock=listener, ssl=context))
+        except OSError as error:
+            raise _not_started(host, port, error) from error
+        return int(listener.getsockname()[1])
 
 
 def default_key_file() -> Path:
@@ -169,18 +188,6 @@ def _certificate(options: ServerOptions) -> Certificate | None:
     except (OSError, ImportError) as error:
         sentence = tr("No certificate could be made: {0}. Give one with --certificate and --certificate-key.", error)
         raise QwenDeskError(tr("Certificate missing"), sentence) from error
-
-
-async def _open(runner: "web.AppRunner", host: str, port: int, context: ssl.SSLContext | None) -> int:
-    """Serve at a port, and return it: it may have been 0. Raise QwenDeskError if that isn't possible."""
-    from aiohttp import web
-
-    try:
-        listener = await asyncio.to_thread(_listen, host, port)
-        await web.SockSite(runner, listener, ssl_context=context).start()
-    except OSError as error:
-        raise _not_started(host, port, error) from error
-    return int(listener.getsockname()[1])
 
 
 def _network_addresses(port: int | None) -> tuple[str, ...]:

@@ -1,0 +1,18 @@
+"""How much and how long a client may send, and how long it hears nothing."""
+
+import msgspec
+
+from qwendesk.core.units import MIB
+
+
+class Limits(msgspec.Struct, frozen=True):
+    body_bytes: int = 48 * MIB
+    """A line of the engine's protocol has 64 MiB, and pictures are a third larger there."""
+    head_s: float = 20.0
+    """How long a client may take from connecting to the end of its first request's head."""
+    keepalive_s: float = 75.0
+    """How long a connection may wait for its next request."""
+    body_s: float = 60.0
+    """How long a client may take to send a request's body."""
+    ping_s: float = 5.0
+    """How long a stream is silent."""
