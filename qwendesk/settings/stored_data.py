@@ -31,7 +31,7 @@ KINDS: Final = MappingProxyType(
         ),
         "tools": ("file-edits", "tool_consents.json*"),
         "notes": ("notes.json*",),
-        "token": ("tokens.json*",),
+        "token": ("tokens.json*", "token_hosts.json*"),
         "measured": (
             "speeds.json*",
             "draft-speedups.json*",

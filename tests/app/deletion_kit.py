@@ -28,7 +28,8 @@ def everything(root: Path) -> None:
         write(root / "data" / name)
     for name in ("models/owner/repo/a.gguf", "engines/cuda/lib.so", "something-new.bin"):
         write(root / "data" / name)
-    for name in ("settings.json", "prompts.json", "tokens.json"):
+    write(root / "data" / "notes.json")
+    for name in ("settings.json", "prompts.json", "tokens.json", "token_hosts.json"):
         write(root / "config" / name, b"{}")
     write(root / "data" / "file-edits" / "0123.json")
     write(root / "cache" / "pasted" / "a.png")

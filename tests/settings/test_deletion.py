@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core import paths
+from qwendesk.hub.access_tokens import SEARCH_HOST
 from qwendesk.hub.model_folders import ModelFolders, write_folders
 from qwendesk.settings import stored_data
 from qwendesk.settings.deletion import DeletionLeftover, delete_everything, note_deletion, note_file, take_leftovers
@@ -33,7 +34,7 @@ def test_everything_but_kept_models_is_deleted(folders: Path) -> None:
     hosts: list[str] = []
     assert delete_everything(models=False, forget_token=hosts.append, hosts=("mirror.example",)) == ()
     assert {path.name for path in folders.rglob("*") if path.is_file()} == {"a.gguf"}
-    assert {"huggingface.co", "mirror.example"} <= set(hosts)
+    assert {"huggingface.co", "mirror.example", SEARCH_HOST} <= set(hosts)
 
 
 def test_everything_and_the_models_are_deleted(folders: Path) -> None:

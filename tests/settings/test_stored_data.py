@@ -20,8 +20,8 @@ def test_each_kind_is_found_with_its_size(folders: Path) -> None:
     assert sizes["chats"] == 20
     assert sizes["attachments"] == sizes["models"] == sizes["engines"] == sizes["cache"] == sizes["other"] == 5
     assert sizes["settings"] == 4
-    assert sizes["token"] == 2
-    assert sizes["tools"] == 5
+    assert sizes["token"] == 4
+    assert sizes["tools"] == sizes["notes"] == 5
     assert sizes["crashes"] == sizes["logs"] == 5
     assert all(stored.places for stored in stored_data.find_stored_data())
 

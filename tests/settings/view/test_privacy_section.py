@@ -97,6 +97,8 @@ async def test_delete_everything_leaves_nothing(
     await desk.parts.chats.opened()
     await desk.load_demo()
     desk.parts.services.settings.change({"zoom_percent": 110})
+    desk.parts.services.notes.add("I live in Hamburg.")
+    await desk.parts.services.notes.close()
     desk.drop(shape_picture("red", "circle"))
     await desk.until(lambda: desk.is_shown("composer.attachment.1"))
     await desk.ask("Well?")
@@ -105,7 +107,9 @@ async def test_delete_everything_leaves_nothing(
     closed: list[bool] = []
     desk.window.closed.connect(lambda: closed.append(True))
     desk.click("settings.privacy.delete")
-    assert "Chats and drafts" in desk.find("privacy.list", QLabel).text()
+    listed = desk.find("privacy.list", QLabel).text()
+    assert "Chats and drafts" in listed
+    assert "Notes about you" in listed
     assert not desk.find("privacy.models", QCheckBox).isChecked()
     if has_link:
         asked = desk.find("privacy.link.1", QCheckBox)
