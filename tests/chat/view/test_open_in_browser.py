@@ -20,6 +20,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
+@pytest.fixture(autouse=True)
+def unexplained() -> None:
+    """The user has not been told yet: the home folder is that of the whole session."""
+    (paths.config_folder() / "browser-pages.json").unlink(missing_ok=True)
+
+
 async def answered(desk: Desk) -> None:
     await desk.load_demo()
     desk.client.answers = [ScriptedAnswer(text=ANSWER)]
@@ -51,7 +57,7 @@ async def test_nothing_is_written_without_a_yes(desk: Desk, opened: list[Path]) 
     desk.click("browserpage.cancel")
     await desk.until(lambda: not desk.has("browserpage"))
     assert not opened
-    assert not (paths.cache_folder() / "browser-pages").exists()
+    assert not list((paths.cache_folder() / "browser-pages").glob("*"))
 
 
 async def test_incognito_chat_asks_each_time(desk: Desk, opened: list[Path]) -> None:
