@@ -14,7 +14,7 @@ from qwendesk.app.desktop import DesktopIntegration, build_desktop
 from qwendesk.app.last_model_offer import connect_last_model
 from qwendesk.app.picker_opener import connect_picker
 from qwendesk.app.server_page import add_server_page
-from qwendesk.app.tool_parts import join_tools
+from qwendesk.app.tool_parts import join_tools, make_consents_section
 from qwendesk.app.window.inspector import Inspector, Tab
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.app.window.tray import missing_tray_remark
@@ -27,6 +27,7 @@ from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.state import EngineState
@@ -79,6 +80,8 @@ class Parts(msgspec.Struct):
         self.models.start()
         self.services.meters.service.start()
         self.services.game_mode.start()
+        if self.services.settings.options.serve:
+            self.tasks.start(self.services.server_switch.follow_settings())
         self.desktop.start()
 
     def begin(self) -> None:
@@ -98,10 +101,12 @@ class Parts(msgspec.Struct):
     async def _load_again(self, last: LoadOptions) -> None:
         """Load the last model with its current profile, unless the user has chosen another model meanwhile.
 
-        While a program runs that the user wants to have the memory, the model waits for its end.
+        While a program runs that the user wants to have the memory, a model on this PC waits for its end.
         """
         options = await self.models.services.load_options.options_again(last)
-        if not self.engine.was_load_requested and not await self.services.game_mode.holds_first_load():
+        if self.engine.was_load_requested:
+            return
+        if is_served(options.model) or not await self.services.game_mode.holds_first_load():
             await self.engine.load(options)
 
     async def _prepare_again(self, last: LoadOptions) -> None:
@@ -256,6 +261,7 @@ def _add_settings(
         lambda: make_servers_section(services.mcp),
         games.make_section,
         lambda: NotesSection(services.notes),
+        lambda: make_consents_section(services),
         remarks=lambda: missing_tray_remark(settings.options),
     )
     closing.callback(view.appearance.close)

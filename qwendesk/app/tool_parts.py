@@ -3,6 +3,7 @@
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.services import Services
 from qwendesk.toolbox.knowledge.source_reader import read_source
+from qwendesk.toolbox.view.consents_section import ConsentsSection
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.tasks import Tasks
 
@@ -21,3 +22,13 @@ def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
 
     bind(picker, toolbox.obstacles, lambda _obstacles: show_tools())
     bind(picker, toolbox.added, lambda _tools: show_tools())
+
+
+def make_consents_section(services: Services) -> ConsentsSection:
+    """Return the card of what tools may do without asking."""
+
+    def title_of(chat_id: str) -> str:
+        summary = services.chat.chat_list.chats.summaries.get(chat_id)
+        return summary.title if summary is not None else ""
+
+    return ConsentsSection(services.toolbox, title_of)

@@ -53,6 +53,7 @@ class SettingsPage(QWidget):
         mcp_servers: TitledCard,
         programs: TitledCard,
         notes: TitledCard,
+        consents: TitledCard,
         privacy: PrivacySection,
         remarks: Callable[[], dict[str, str]],
     ) -> None:
@@ -65,7 +66,7 @@ class SettingsPage(QWidget):
         self._sections: dict[str, TitledCard] = {}
         self._folders, self._token, self._search_key = folders, token, search_key
         self._mcp_servers, self._programs = mcp_servers, programs
-        self._notes, self._privacy = notes, privacy
+        self._notes, self._consents, self._privacy = notes, consents, privacy
         self._nothing = QLabel()
         self._nothing.setWordWrap(True)
         self._nothing.setProperty("kind", "lead")
@@ -164,6 +165,7 @@ class SettingsPage(QWidget):
                 column.addWidget(self._mcp_servers)
             if name == _AFTER_GAMES:
                 column.addWidget(self._programs)
+        column.addWidget(self._consents)
         column.addWidget(self._notes)
         column.addWidget(self._privacy)
         column.addStretch(1)
@@ -193,7 +195,8 @@ class SettingsPage(QWidget):
             rows = [row for row in self._rows.values() if row.entry.setting.section == name]
             section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
         cards = (
-            self._folders, self._token, self._search_key, self._mcp_servers, self._programs, self._notes, self._privacy
+            self._folders, self._token, self._search_key, self._mcp_servers, self._programs, self._consents,
+            self._notes, self._privacy,
         )  # fmt: skip
         for card in cards:
             card.setVisible(not query or card.matches(query))

@@ -34,11 +34,13 @@ class SettingsView(QObject):
         make_mcp_servers: Callable[[], TitledCard],
         make_programs: Callable[[], TitledCard],
         make_notes: Callable[[], TitledCard],
+        make_consents: Callable[[], TitledCard],
         remarks: Callable[[], dict[str, str]],
     ) -> None:
         """`make_folders`, `make_token`, `make_search_key`, `make_mcp_servers` and `make_programs` build the cards of
         the model folders, of the access token, of the key for a search service, of the MCP servers, of the programs
-        that game mode has rules for; `make_notes` that of the notes about the user.
+        that game mode has rules for; `make_notes` that of the notes about the user, and
+        `make_consents` that of what tools may do without asking.
 
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
@@ -47,7 +49,7 @@ class SettingsView(QObject):
         def build_page() -> SettingsPage:
             page = SettingsPage(
                 settings, make_folders(), make_token(), make_search_key(), make_mcp_servers(), make_programs(),
-                make_notes(), PrivacySection(privacy), remarks,
+                make_notes(), make_consents(), PrivacySection(privacy), remarks,
             )  # fmt: skip
             page.page_asked.connect(self.page_asked)
             page.restart_asked.connect(self.restart_asked)
