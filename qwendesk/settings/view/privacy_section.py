@@ -57,12 +57,22 @@ class PrivacySection(TitledCard):
             _text(
                 "settings.privacy.promise",
                 tr(
-                    "Your chats never leave this PC. There is no telemetry: nothing counts or reports what you do. "
+                    "There is no telemetry: nothing counts or reports what you do. Your chats stay on this PC, unless "
+                    "you choose a model on another server, which then gets what you write, or allow a tool to send "
+                    "something, which you see first."
+                ),
+            )
+        )
+        column.addWidget(
+            _text(
+                "settings.privacy.connections",
+                tr(
                     "QwenDesk connects only for what you ask for on the Models page: searches, downloads, checks of "
-                    "model files. If you turn on Check for updates to model files weekly, above, it also asks Hugging "
-                    "Face once a week for the lists of files of the models it recommends. The tools Web search and "
-                    "Read page, which are off until you turn them on in a chat, send what the model wrote only after "
-                    "you have seen it. Offline, above, stops all of that."
+                    "model files; for models on servers that you add; and for the tools Web search and Read page and "
+                    "MCP servers, which are off until you turn them on in a chat. If you turn on Check for updates to "
+                    "model files weekly, above, it also asks Hugging Face once a week for the lists of files of the "
+                    "models it recommends. With Offline, above, it connects to nothing on the Internet. Programs that "
+                    "you add as MCP servers connect as they like."
                 ),
             )
         )
