@@ -60,7 +60,8 @@ class Server:
         self._connection: HostConnection | None = None
         self._opening: HostConnection | None = None
         """One that is being started."""
-        self._stopping: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        """Waits until the process of a connection that ended is gone."""
         self._starting = asyncio.Lock()
         self._n_failures, self._failed_s = 0, 0.0
         self._n_running = 0
@@ -84,6 +85,7 @@ class Server:
                 )
             self._show(phase="starting", problem="", log=())
             try:
+                await self._wait_for_ending()
                 launch = await self._launch(self.state.config)
                 connection = self._opening = HostConnection(launch, self._on_offer, self._on_end)
                 await connection.start(self._start_s)
@@ -98,6 +100,7 @@ class Server:
             finally:
                 self._opening = None
             if connection.ended is not None:  # it has ended since it answered
+                await connection.stop()
                 raise ServerProblem(self._fail(connection.ended))
             self._connection = connection
             self._n_failures = 0
@@ -133,6 +136,7 @@ class Server:
             connection, self._connection = self._connection, None
             if connection is not None:
                 await connection.stop()
+            await self._wait_for_ending()
             self._show(phase="stopped", problem="", log=())
 
     async def close(self) -> None:
@@ -167,7 +171,7 @@ class Server:
 
     def _on_end(self, connection: HostConnection) -> None:
         if connection is self._connection and connection.ended is not None:
-            self._connection = None
+            self._end_soon(connection)
             self._fail(connection.ended)
 
     def _stop_when_idle(self) -> None:
@@ -178,7 +182,16 @@ class Server:
 
     def _on_idle(self) -> None:
         if self._n_running == 0 and self._connection is not None:
-            self._stopping = asyncio.create_task(self.stop())
+            self._end_soon(self._connection)
+            self._show(phase="stopped")
+
+    def _end_soon(self, connection: HostConnection) -> None:
+        self._connection = None
+        self._ending = asyncio.create_task(connection.stop())
+
+    async def _wait_for_ending(self) -> None:
+        if self._ending is not None:
+            await asyncio.wait({self._ending})  # unlike a plain await, it never cancels the task
 
     def _show(self, **changes: object) -> None:
         state = msgspec.structs.replace(self.state, **changes)

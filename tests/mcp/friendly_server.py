@@ -5,10 +5,11 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import mcp_types as types
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from pydantic import BaseModel
 
 from tests.pictures import ShapePicture
@@ -55,7 +56,7 @@ def header(name: str, context: Context[Any, Any]) -> str:
     return str(request.headers.get(name)) if request is not None else "(no request)"
 
 
-@server.tool()
+@server.tool(structured_output=False)
 def picture() -> list[Any]:
     """Return a picture with a text."""
     return ["A red square.", Image(data=png_bytes(), format="png")]
@@ -64,7 +65,7 @@ def picture() -> list[Any]:
 @server.tool()
 def fail() -> str:
     """Always fail."""
-    raise ValueError("The printer is on fire.")
+    raise ToolError("The printer is on fire.")
 
 
 @server.tool()
@@ -87,26 +88,21 @@ async def wait(path: str) -> str:
     return "never"
 
 
+def which_colour() -> Elicit[Colour]:
+    return Elicit("Which colour?", Colour)
+
+
 @server.tool()
-async def ask_user(context: Context[Any, Any]) -> str:
+def ask_user(colour: Annotated[Colour, Resolve(which_colour)]) -> str:
     """Ask the user for a colour."""
-    answer = await context.elicit("Which colour?", Colour)
-    return answer.action
-
-
-@server.tool()
-async def ask_model(context: Context[Any, Any]) -> str:
-    """Ask the client's model."""
-    message = types.SamplingMessage(role="user", content=types.TextContent(type="text", text="Say hello."))
-    result = await context.session.create_message([message], max_tokens=10)
-    return str(result)
+    return colour.colour
 
 
 @server.tool()
 async def grow(context: Context[Any, Any]) -> str:
     """Offer one more tool."""
     server.add_tool(lambda: "new", name="grown", description="A tool that was not there before.")
-    await context.session.send_tool_list_changed()
+    await context.notify_tools_changed()
     return "grown"
 
 

@@ -184,10 +184,17 @@ async def test_schemas_that_would_stall_whoever_uses_them_are_made_harmless(serv
     await added(service, hostile("schemas"))
     schemas = {tool.original: tool.parameters for tool in service.state.value.tools}
     assert "bomb" not in schemas
+    assert service.state.value.servers[0].config.offer.n_left_out == 1
     assert "$ref" not in str(schemas)
     assert "pattern" not in str(schemas["slow"])
     assert schemas["remote"]["properties"] == {"x": {}}
-    assert schemas["wrong"] == {"type": "object", "properties": {}}
+    assert schemas["wrong"] == {"type": "object", "properties": {"x": {}}}
+
+
+@pytest.mark.asyncio
+async def test_offer_that_is_not_as_the_protocol_says_is_told(service: McpService) -> None:
+    await added(service, hostile("no schema"))
+    assert "tools.0.inputSchema.type: Input should be 'object'" in problem(service)
 
 
 @pytest.mark.asyncio

@@ -11,7 +11,19 @@ from qwendesk.mcp.host_protocol import Progress
 from qwendesk.mcp.secret_values import all_secret_keys
 from qwendesk.mcp.server_config import NewServer, ServerConfig, new_id, server_list_file
 from qwendesk.mcp.service import CallFailed, McpService
-from tests.mcp.servers import ROOT, added, call, friendly, http_server, no_progress, phase, tool_of, until, until_text
+from tests.mcp.servers import (
+    ROOT,
+    added,
+    call,
+    friendly,
+    hostile,
+    http_server,
+    no_progress,
+    phase,
+    tool_of,
+    until,
+    until_text,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -88,14 +100,21 @@ async def test_cancelled_call_is_cancelled_in_the_server(service: McpService, tm
     assert await call(service, "add", a=1, b=1) == "2"
 
 
-@pytest.mark.parametrize("tool", ["ask_user", "ask_model"])
-async def test_what_a_server_asks_of_us_is_refused_without_a_wait(service: McpService, tool: str) -> None:
+async def test_question_to_the_user_is_refused_without_a_wait(service: McpService) -> None:
     await added(service, friendly())
 
-    answer = await service.call(tool_of(service, tool), {}, no_progress)
+    with pytest.raises(CallFailed, match=r"refused the call: .*elicitation"):
+        await service.call(tool_of(service, "ask_user"), {}, no_progress)
 
-    assert answer.is_error
-    assert "support" in answer.text.lower()
+
+@pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
+async def test_what_older_servers_ask_of_us_is_refused_without_a_wait(service: McpService, method: str) -> None:
+    await added(service, hostile("asks", method))
+
+    reply = json.loads(await call(service, "go"))
+
+    assert reply["id"] == "question"
+    assert reply["error"]["message"].endswith("not supported")
 
 
 async def test_changed_list_of_tools_is_followed(service: McpService) -> None:
@@ -122,7 +141,7 @@ async def test_servers_are_saved_without_their_secrets_and_start_when_needed() -
     await first.close()
     saved = server_list_file().path.read_text()
     assert "PYTHONPATH" in saved
-    assert str(ROOT) not in saved
+    assert f'"{ROOT}"' not in saved, "the value of the variable"
     assert all_secret_keys() == (f"mcp/{server.id}/PYTHONPATH",)
 
     later = McpService()

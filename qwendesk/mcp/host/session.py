@@ -13,6 +13,7 @@ from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 import qwendesk
 from qwendesk.mcp.host.offers import read_offer
@@ -168,6 +169,9 @@ class HostSession:
             data = f" {json.dumps(error.data, ensure_ascii=False)}" if error.data else ""
             status = f" (HTTP {self._last.status})" if self._last.status >= 400 else ""
             return f"{error.message}{data}{status}"
+        if isinstance(error, ValidationError):  # an answer that is not as the protocol says
+            first = error.errors(include_url=False)[0]
+            return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         if isinstance(error, httpx2.TransportError) and isinstance(self._launch, HttpLaunch):
             return str(error) or type(error).__name__
         return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
