@@ -74,6 +74,8 @@ from qwendesk.remote.service import RemoteService
 from qwendesk.server.question import Question
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import ServerService
+from qwendesk.server.setups.service import SetupService
+from qwendesk.server.switch import ServerSwitch
 from qwendesk.settings.privacy_service import PrivacyService
 from qwendesk.settings.profiles import ProfilesService
 from qwendesk.settings.service import SettingsService
@@ -110,6 +112,8 @@ class Services(msgspec.Struct):
     pc_trial: PcTrial
     bench: BenchServices
     server: ServerService
+    server_switch: ServerSwitch
+    setups: SetupService
     toolbox: ToolService
     notes: NoteService
     folder_indexes: FolderIndexes
@@ -327,10 +331,14 @@ def build_services(
 
     server = ServerService(client, ServedModels(engine, model_to_serve), served_options)
     closing.push_async_callback(server.stop)
+    setups = SetupService(server.requests.observed)
+    closing.callback(setups.close)
+    server_switch = ServerSwitch(server, lambda: settings.options, settings.change)
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, server, toolbox, notes, folder_indexes, edits, mcp, remote,
+        PrivacyService(), pc_trial, bench, server, server_switch, setups, toolbox, notes, folder_indexes, edits, mcp,
+        remote,
     )  # fmt: skip
 
 

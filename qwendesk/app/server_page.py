@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.core.translation import tr
 from qwendesk.remote.view.wiring import RemoteView
+from qwendesk.server.view.wiring import ServeView
 from qwendesk.services import Services
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.layouts import LazyPage
@@ -23,9 +24,14 @@ def add_server_page(services: Services, window: MainWindow) -> Callable[[], None
     remote.setParent(window)
     remote.load_asked.connect(window.load_served)
 
+    serve = ServeView(services.server_switch, services.setups, services.settings.state)
+    serve.setParent(window)
+    serve.failed.connect(window.report)
+
     def build() -> TabbedPage:
         page = TabbedPage("server", tr("Server"), tr("Sections of the Server page"), ORDER, QWidget())
         page.setObjectName("server.page")
+        page.add_tab("serve", tr("This PC serves"), serve.make_tab())
         page.add_tab("engines", tr("Other engines"), remote.make_tab())
         return page
 

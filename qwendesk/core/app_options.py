@@ -12,7 +12,7 @@ from qwendesk.core.settings import Setting
 
 _LOOK, _NETWORK, _MEMORY, _STARTING = "Look", "Network", "Memory", "Starting and closing"
 _SEARCH = "Web search"
-_CHATS, _GAMES, _ENGINE = "Chats", "Games and other programs", "Engine"
+_CHATS, _GAMES, _ENGINE, _SERVER = "Chats", "Games and other programs", "Engine", "Server"
 
 GameAction = Literal["unload", "experts", "keep"]
 """What happens to the model while a program runs: it is unloaded, its experts move to the CPU, or nothing."""
@@ -301,3 +301,37 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             page="engine",
         ),
     ] = ""
+    serve: Annotated[
+        bool,
+        Setting(
+            "Serve other programs",
+            "",
+            "Programs such as Claude Code, Codex and opencode use the loaded model through a server on this PC. They "
+            "need its key. The Server page has its address and sets programs up.",
+            _SERVER,
+            page="server",
+            basic=True,
+        ),
+    ] = False
+    server_port: Annotated[
+        int,
+        Setting(
+            "Port of the server",
+            "",
+            "Other programs reach the server there. Change it on the Server page if another program has it.",
+            _SERVER,
+            low=1024,
+            high=65_534,
+            page="server",
+        ),
+    ] = 8765
+    serve_network: Annotated[
+        bool,
+        Setting(
+            "Let other PCs in your network in",
+            "",
+            "They reach the server at the next port, encrypted (TLS), with the same key.",
+            _SERVER,
+            page="server",
+        ),
+    ] = False

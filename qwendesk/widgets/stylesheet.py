@@ -43,6 +43,7 @@ QLabel[kind="dim"][tone="warn"] { color: @text_warn; }
 QLabel[kind="dim"][tone="bad"] { color: @text_bad; }
 QLabel[kind="small"][tone="warn"] { color: @text_warn; font-weight: 600; }
 QLabel[kind="small"][tone="bad"] { color: @text_bad; font-weight: 600; }
+QLabel[kind="address"] { font-family: @mono; font-size: @12; }
 QLabel[kind="number"] { font-size: @12; }
 QLabel[kind="notice"] { color: @text_warn; font-size: @12; }
 QLabel[kind="error"] { color: @text_bad; }

@@ -9,7 +9,7 @@ from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton
 from qwendesk.widgets.rows.block_row import BlockRow
 from qwendesk.widgets.rows.choice_row import BoolRow, ChoiceRow, LanguageRow
-from qwendesk.widgets.rows.option_texts import is_list, is_number
+from qwendesk.widgets.rows.option_texts import is_list, is_number, value_text
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.rows.text_row import ListRow, NumberRow, TextRow
 
@@ -27,7 +27,7 @@ class LinkRow(SettingRow):
         self.put_editor(self._open)
 
     def _show(self, value: Any) -> None:
-        text = str(value) or tr("Automatic (recommended)")
+        text = tr("Automatic (recommended)") if value == "" else value_text(self.entry, value)
         self._open.setText(tr("{0}…", text))
         self._open.setAccessibleName(tr("{0}: {1}", tr(self.entry.setting.label), text))
 

@@ -10,6 +10,7 @@ from tools.screenshots.gallery import (
     failure_scenes,
     models_scenes,
     panel_scenes,
+    server_scenes,
     turn_scenes,
     window_scenes,
 )
@@ -43,6 +44,7 @@ SCENES: Final[Mapping[str, Scene]] = {
     "hub": Scene(models_scenes.hugging_face),
     "downloads": Scene(models_scenes.downloads),
     "engine": Scene(window_scenes.engine),
+    "server": Scene(server_scenes.this_pc_serves),
     "settings": Scene(window_scenes.settings),
     "menus": Scene(window_scenes.menus),
     "help": Scene(window_scenes.help_window),

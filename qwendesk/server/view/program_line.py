@@ -1,0 +1,77 @@
+"""ProgramLine: one program that can be set up for the server."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from qwendesk.core.translation import tr
+from qwendesk.server.setups.service import SetupState
+from qwendesk.server.view.setup_texts import detail_text, phase_text, phase_tone
+from qwendesk.widgets.buttons import TextButton, describe, restyle
+
+_TRIED = ("set_up", "works", "failed")
+
+
+class ProgramLine(QWidget):
+    setup_asked = Signal()
+    trial_asked = Signal()
+    stop_asked = Signal()
+
+    def __init__(self, state: SetupState) -> None:
+        super().__init__()
+        program, name = state.program, f"serve.program.{state.program.id}"
+        self.setObjectName(name)
+        title = QLabel(program.name)
+        self._chip = QLabel()
+        self._chip.setObjectName(f"{name}.state")
+        self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._detail = QLabel()
+        self._detail.setObjectName(f"{name}.detail")
+        self._detail.setProperty("kind", "small")
+        self._detail.setTextFormat(Qt.TextFormat.PlainText)
+        self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._detail.setWordWrap(True)
+        self._set_up = TextButton(tr("Set up…"))
+        describe(
+            self._set_up, f"{name}.setup", tr("Set up {0}…", program.name), tr("See what goes where before it does")
+        )
+        self._set_up.clicked.connect(self.setup_asked)
+        self._try = TextButton(kind="quiet")
+        self._try.clicked.connect(self._on_try)
+        self._name, self._program, self._is_trying = name, program, False
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(title, 1)
+        row.addWidget(self._chip)
+        row.addWidget(self._try)
+        row.addWidget(self._set_up)
+        rule = QFrame()
+        rule.setProperty("kind", "rule")
+        rule.setFixedHeight(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._detail)
+        column.addWidget(rule)
+
+    def show_state(self, state: SetupState, file: Path, *, is_on: bool) -> None:
+        """Show a program; nothing can be done with it while the server is off."""
+        self._is_trying = state.phase == "trying"
+        self._chip.setText(phase_text(state.phase))
+        self._chip.setAccessibleName(tr("State: {0}", phase_text(state.phase)))
+        restyle(self._chip, "chip", phase_tone(state.phase) if is_on else "plain")
+        detail = detail_text(state, file) if is_on else ""
+        self._detail.setText(detail)
+        self._detail.setVisible(bool(detail))
+        self._set_up.setEnabled(is_on and not self._is_trying)
+        text = tr("Stop") if self._is_trying else tr("Try")
+        self._try.setText(text)
+        tip = tr("Have it ask the model one short question, which can take minutes")
+        describe(self._try, f"{self._name}.try", tr("{0}: {1}", self._program.name, text), tip)
+        can_try = bool(self._program.ask) and state.phase in _TRIED
+        self._try.setVisible(is_on and (can_try or self._is_trying))
+
+    def _on_try(self) -> None:
+        (self.stop_asked if self._is_trying else self.trial_asked).emit()

@@ -1,0 +1,131 @@
+"""RequestsCard: the requests that run, and the latest ones."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from qwendesk.core.translation import tr
+from qwendesk.server.requests import ServedRequest
+from qwendesk.server.view import request_texts
+from qwendesk.widgets.buttons import TextButton, describe, restyle
+
+_MOST_LINES = 20
+_NUMBERS = (2, 3, 4, 5)
+"""Columns of numbers, which are aligned at the right."""
+_STATE = 6
+
+
+class RequestsCard(QFrame):
+    stop_asked = Signal(int)
+    """The id of a request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "modelcard")
+        self.setObjectName("serve.requests")
+        title = QLabel(tr("Now and before"))
+        title.setProperty("kind", "heading")
+        self._summary = QLabel()
+        self._summary.setObjectName("serve.requests.summary")
+        self._summary.setProperty("kind", "dim")
+        head = QHBoxLayout()
+        head.addWidget(title)
+        head.addStretch(1)
+        head.addWidget(self._summary)
+        self._nothing = QLabel(tr("No program has asked yet."))
+        self._nothing.setObjectName("serve.requests.none")
+        self._nothing.setProperty("kind", "dim")
+        self._table = QWidget()
+        self._grid = QGridLayout(self._table)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(6)
+        self._lines: list[_Line] = []
+        self._add_head()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 12, 18, 14)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._nothing)
+        column.addWidget(self._table)
+
+    def show_requests(self, requests: Sequence[ServedRequest]) -> None:
+        """Show requests, those that run before the others."""
+        shown = sorted(requests, key=lambda each: not each.is_running)[:_MOST_LINES]
+        while len(self._lines) < len(shown):
+            line = _Line(self._grid, len(self._lines))
+            line.stop.clicked.connect(lambda _checked=False, line=line: self.stop_asked.emit(line.request_id))
+            self._lines.append(line)
+        for index, line in enumerate(self._lines):
+            line.show_request(shown[index] if index < len(shown) else None)
+        self._summary.setText(request_texts.summary_text(requests))
+        self._nothing.setVisible(not shown)
+        self._table.setVisible(bool(shown))
+
+    def _add_head(self) -> None:
+        texts = (tr("client"), tr("since"), tr("prompt"), tr("read"), tr("written"), tr("speed"), tr("state"))
+        tips = {
+            2: tr("Tokens of the prompt"),
+            3: tr("Tokens of the prompt that weren't in memory, so that they had to be processed"),
+            4: tr("Tokens of thinking and answer"),
+        }
+        for column, text in enumerate(texts):
+            label = QLabel(text)
+            label.setProperty("kind", "dim")
+            label.setToolTip(tips.get(column, ""))
+            _align(label, column)
+            self._grid.addWidget(label, 0, column)
+        self._grid.setColumnStretch(0, 2)
+        self._grid.setColumnStretch(_STATE, 3)
+
+
+class _Line:
+    """The widgets of one request, which get new texts, so that nothing flickers."""
+
+    def __init__(self, grid: QGridLayout, number: int) -> None:
+        self.request_id = 0
+        row = 1 + 2 * number
+        self._rule = QFrame()
+        self._rule.setProperty("kind", "rule")
+        self._rule.setFixedHeight(1)
+        grid.addWidget(self._rule, row, 0, 1, _STATE + 2)
+        self._labels = [QLabel() for _ in range(_STATE + 1)]
+        for column, label in enumerate(self._labels):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setObjectName(f"serve.request.{number + 1}.{column}")
+            _align(label, column)
+            grid.addWidget(label, row + 1, column)
+        self._labels[0].setProperty("kind", "strong")
+        self._labels[_STATE].setWordWrap(True)
+        self.stop = TextButton(tr("Stop"), kind="link")
+        describe(
+            self.stop, f"serve.request.{number + 1}.stop", tr("Stop this request"), tr("Its program gets no answer")
+        )
+        grid.addWidget(self.stop, row + 1, _STATE + 1)
+
+    def show_request(self, request: ServedRequest | None) -> None:
+        for widget in (self._rule, *self._labels):
+            widget.setVisible(request is not None)
+        self.stop.setVisible(request is not None and request.is_running)
+        if request is None:
+            return
+        self.request_id = request.id
+        texts = (
+            request_texts.program_text(request),
+            request_texts.time_text(request),
+            request_texts.prompt_text(request),
+            request_texts.read_text(request),
+            request_texts.written_text(request),
+            request_texts.speed_text(request),
+            request_texts.phase_text(request),
+        )
+        for label, text in zip(self._labels, texts, strict=True):
+            label.setText(text)
+        self._labels[0].setToolTip(request.path)
+        restyle(self._labels[_STATE], "kind", request_texts.phase_kind(request.phase))
+
+
+def _align(label: QLabel, column: int) -> None:
+    side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
+    label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)

@@ -1,0 +1,121 @@
+"""Builds the tab This PC serves and connects it to the server. Of this feature's widgets, the app imports only this."""
+
+import asyncio
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.core.app_options import AppOptions
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.observed import Observed
+from qwendesk.core.translation import tr
+from qwendesk.server.setups.service import Preview, SetupService
+from qwendesk.server.switch import ServerSwitch
+from qwendesk.server.view.serve_tab import ServeTab
+from qwendesk.server.view.setup_dialog import SetupDialog
+from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
+from qwendesk.widgets.question_dialog import DialogButton, QuestionDialog
+from qwendesk.widgets.tasks import window_tasks
+
+
+class ServeView(QObject):
+    """The local server in the window. The tab is built when it is first shown."""
+
+    failed = Signal(str, str)
+    """Title and sentence of what didn't work."""
+
+    def __init__(self, switch: ServerSwitch, setups: SetupService, settings: Observed[AppOptions]) -> None:
+        super().__init__()
+        self._switch, self._setups, self._settings, self._tasks = switch, setups, settings, window_tasks()
+
+    def make_tab(self) -> ServeTab:
+        """Build the tab."""
+        switch, start = self._switch, self._tasks.start
+        tab = self._tab = ServeTab(self._setups.observed.value, self._setups.file_of)
+        tab.address.switched.connect(lambda on: start(switch.set_on(on=on)))
+        tab.address.port_entered.connect(lambda port: start(switch.set_port(port)))
+        tab.address.free_port_asked.connect(lambda: start(switch.take_free_port()))
+        tab.address.network_asked.connect(self._on_network)
+        tab.address.new_key_asked.connect(self._ask_for_new_key)
+        tab.programs.setup_asked.connect(lambda program: start(self._show_setup(program), tab))
+        tab.programs.trial_asked.connect(lambda program: start(self._setups.try_program(program)))
+        tab.programs.stop_asked.connect(self._setups.stop_trial)
+        tab.requests.stop_asked.connect(switch.server.requests.stop)
+        tab.shown.connect(self._look_at_programs)
+        for observed in (switch.observed, switch.server.observed, self._settings):
+            bind(tab, observed, lambda _state: self._show_server())
+        bind(tab, switch.server.observed, lambda _state: self._look_at_programs())
+        bind(tab, self._setups.observed, lambda _states: self._show_programs())
+        bind(tab, switch.server.requests.observed, tab.requests.show_requests, every_ms=REPAINT_EVERY_MS)
+        return tab
+
+    def _show_server(self) -> None:
+        options = self._settings.value
+        self._tab.address.show_state(
+            self._switch.server.state,
+            self._switch.observed.value,
+            is_wanted=options.serve,
+            port=options.server_port,
+            lets_in=options.serve_network,
+        )
+        self._show_programs()
+
+    def _show_programs(self) -> None:
+        self._tab.programs.show_states(self._setups.observed.value, is_on=self._switch.server.state.is_on)
+
+    def _look_at_programs(self) -> None:
+        target = self._switch.target()
+        if target is not None and asyncio._get_running_loop() is not None:  # there is none while the window is built
+            self._tasks.start(self._setups.refresh(target))
+
+    def _on_network(self, is_wanted: bool) -> None:
+        if not is_wanted:
+            self._let_network_in(allowed=False)
+            return
+        QuestionDialog(
+            self._tab.window(),
+            "serve.network.question",
+            tr("Let other PCs in your network in?"),
+            tr(
+                "Whoever has the key can then use the loaded model from another PC. The connection is encrypted with a "
+                "certificate made on this PC, which the other PC has to trust. Your firewall may ask you once."
+            ),
+            (
+                DialogButton("yes", tr("Let them in"), lambda: self._let_network_in(allowed=True)),
+                DialogButton("no", tr("Cancel")),
+            ),
+            default="no",
+        ).open()
+
+    def _let_network_in(self, *, allowed: bool) -> None:
+        self._tasks.start(self._switch.let_network_in(allowed=allowed))
+
+    def _ask_for_new_key(self) -> None:
+        QuestionDialog(
+            self._tab.window(),
+            "serve.key.question",
+            tr("Make a new key?"),
+            tr("Programs that have the old one are refused until you set them up again. Running answers are stopped."),
+            (
+                DialogButton("yes", tr("Make a new key"), lambda: self._tasks.start(self._switch.renew_key())),
+                DialogButton("no", tr("Cancel")),
+            ),
+            default="no",
+        ).open()
+
+    async def _show_setup(self, program_id: str) -> None:
+        target = self._switch.target()
+        if target is None:
+            return
+        preview = await self._setups.preview(program_id, target)
+        dialog = SetupDialog(self._tab.window(), preview, target.key)
+        dialog.write_asked.connect(lambda: self._tasks.start(self._write(preview)))
+        dialog.open()
+
+    async def _write(self, preview: Preview) -> None:
+        target = self._switch.target()
+        if target is None:
+            return
+        try:
+            await self._setups.write(preview.program.id, target)
+        except QwenDeskError as error:
+            self.failed.emit(error.title, error.sentence)

@@ -1,0 +1,216 @@
+"""The tab This PC serves as a user sees it."""
+
+import asyncio
+import socket
+from typing import Any
+
+import aiohttp
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit
+
+from tests.fakes.answer_stream import ScriptedAnswer
+from tests.server.setups.programs import write_program
+from tests.server.view.conftest import ServerDesk, free_port
+
+
+async def ask(desk: ServerDesk, key: str = "", **headers: str) -> tuple[int, dict[str, Any]]:
+    """Ask a question as a program does, and return the status and the body."""
+    state = desk.services.server.state
+    sent = {"Authorization": f"Bearer {key or state.keys[0].key}", "User-Agent": "claude-cli/2.1", **headers}
+    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{state.address}/v1/chat/completions", json=body, headers=sent) as response,
+    ):
+        return response.status, await response.json()
+
+
+def copied() -> str:
+    return QApplication.clipboard().text()
+
+
+async def test_it_is_off_until_the_user_switches_it_on_and_programs_then_get_answers(desk: ServerDesk) -> None:
+    assert desk.text_of("serve.title") == "Off"
+    assert not desk.is_shown("serve.openai")
+    assert not desk.find("serve.program.claude.setup", QAbstractButton).isEnabled()
+
+    await desk.switch_on()
+
+    assert (desk.text_of("serve.title"), desk.text_of("serve.reach")) == ("On", "This PC only")
+    address = desk.services.server.state.address
+    assert desk.text_of("serve.openai") == f"{address}/v1"
+    desk.click("serve.openai.copy")
+    assert copied() == f"{address}/v1"
+    status, answer = await ask(desk)
+    assert (status, answer["choices"][0]["message"]["content"]) == (200, "You said: Hello")
+
+    desk.click("serve.on")
+    await desk.until(lambda: not desk.services.server.state.is_on)
+    assert desk.text_of("serve.title") == "Off"
+    assert not desk.services.settings.options.serve
+
+
+async def test_the_key_is_hidden_until_it_is_asked_for(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    key = desk.services.server.state.keys[0].key
+    assert key not in desk.text_of("serve.key")
+    assert desk.text_of("serve.key").endswith(key[-4:])
+
+    desk.click("serve.key.copy")
+    assert copied() == key
+    desk.click("serve.key.show")
+    assert desk.text_of("serve.key") == key
+    desk.click("serve.key.show")
+    assert key not in desk.text_of("serve.key")
+
+
+async def test_a_new_key_is_made_after_a_question_and_the_old_one_is_refused(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    old = desk.services.server.state.keys[0].key
+    desk.click("serve.key.new")
+    desk.click("serve.key.question.no")
+    await desk.until(lambda: not desk.has("serve.key.question"))
+    assert desk.services.server.state.keys[0].key == old
+
+    desk.click("serve.key.new")
+    desk.click("serve.key.question.yes")
+    await desk.until(lambda: desk.services.server.state.is_on and desk.services.server.state.keys[0].key != old)
+
+    assert (await ask(desk, old))[0] == 401
+    assert (await ask(desk))[0] == 200
+
+
+async def test_a_port_that_is_taken_is_a_sentence_and_one_click_finds_another(desk: ServerDesk) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", desk.services.settings.options.server_port))
+        other.listen()
+        desk.click("serve.on")
+        await desk.until(lambda: desk.is_shown("serve.problem"))
+        assert str(desk.services.settings.options.server_port) in desk.text_of("serve.problem")
+        assert "taken by another program" in desk.text_of("serve.problem")
+
+        desk.click("serve.freeport")
+        await desk.until(lambda: desk.services.server.state.is_on)
+
+    assert not desk.is_shown("serve.problem")
+    assert (await ask(desk))[0] == 200
+
+
+async def test_a_port_can_be_entered(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    field, port = desk.find("serve.port", QLineEdit), free_port()
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, str(port))
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    await desk.until(lambda: desk.services.server.state.address.endswith(f":{port}"))
+    assert desk.text_of("serve.anthropic").endswith(f":{port}")
+
+    field.selectAll()
+    QTest.keyClicks(field, "80")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert field.text() == str(port)
+
+
+async def test_other_pcs_get_in_after_a_question_with_tls_and_a_fingerprint(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    desk.click("serve.network")
+    desk.click("serve.network.question.no")
+    await desk.until(lambda: not desk.has("serve.network.question"))
+    assert not desk.services.server.state.network_addresses
+
+    desk.click("serve.network")
+    desk.click("serve.network.question.yes")
+    await desk.until(lambda: bool(desk.services.server.state.network_addresses))
+
+    state = desk.services.server.state
+    assert desk.text_of("serve.reach") == "Your network too"
+    assert desk.text_of("serve.fingerprint") == state.fingerprint
+    assert desk.text_of("serve.network.1").startswith("https://")
+    assert desk.text_of("serve.certificate") == state.certificate_file
+    assert (await ask(desk))[0] == 200  # programs on this PC need no certificate
+    address = f"https://127.0.0.1:{desk.services.settings.options.server_port + 1}/health"
+    fingerprint = aiohttp.Fingerprint(bytes.fromhex(state.fingerprint.replace(":", "")))
+    async with aiohttp.ClientSession() as session, session.get(address, ssl=fingerprint) as response:
+        assert response.status == 200
+
+    desk.click("serve.network")
+    await desk.until(lambda: not desk.services.server.state.network_addresses and desk.services.server.state.is_on)
+    assert desk.text_of("serve.reach") == "This PC only"
+
+
+async def test_requests_are_listed_with_their_tokens_and_can_be_stopped(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    await desk.until(lambda: desk.is_shown("serve.requests.none"))
+    assert (await ask(desk))[0] == 200
+    await desk.until(lambda: desk.is_shown("serve.request.1.0"))
+    assert desk.text_of("serve.request.1.0") == "Claude Code"
+    assert desk.text_of("serve.request.1.4") == "6"
+    assert desk.text_of("serve.request.1.6") == "done"
+
+    desk.client.answers = [ScriptedAnswer(text="word " * 5000, tokens_per_second=20)]
+    running = asyncio.ensure_future(ask(desk))
+    await desk.until(lambda: desk.text_of("serve.request.1.6") == "writing")
+    assert desk.text_of("serve.request.2.6") == "done"
+    meter = desk.services.meters.service
+    assert desk.text_of("serve.requests.summary").startswith("1 running")
+    await meter.sample()
+    desk.click("serve.request.1.stop")
+    await asyncio.wait((running,))
+    await desk.until(lambda: desk.text_of("serve.request.1.6") == "stopped")
+    assert running.exception() is not None  # its connection was closed
+    assert not desk.is_shown("serve.request.1.stop")
+
+
+async def test_a_program_is_set_up_and_tried(desk: ServerDesk) -> None:
+    script = "import json, sys, urllib.request\nsettings = json.load(open(sys.argv[2]))['env']\n"
+    script += (
+        "body = json.dumps({'max_tokens': 10, 'messages': [{'role': 'user', 'content': sys.argv[-1]}]}).encode()\n"
+    )
+    script += "address = settings['ANTHROPIC_BASE_URL'] + '/v1/messages'\n"
+    script += "headers = {'Authorization': 'Bearer ' + settings['ANTHROPIC_AUTH_TOKEN']}\n"
+    script += "answer = json.load(urllib.request.urlopen(urllib.request.Request(address, body, headers)))\n"
+    script += "print(answer['content'][-1]['text'])"
+    write_program(desk.home / "bin", "claude", script)
+    await desk.switch_on()
+    await desk.until(lambda: desk.text_of("serve.program.claude.state") == "ready")
+    assert desk.text_of("serve.program.codex.state") == "not found"
+
+    desk.click("serve.program.claude.setup")
+    await desk.until(lambda: desk.is_shown("serve.setup.write"))
+    key = desk.services.server.state.keys[0].key
+    assert key not in desk.find("serve.setup.text", QPlainTextEdit).toPlainText()
+    assert "plain text" in desk.text_of("serve.setup.warning")
+    desk.click("serve.setup.write")
+    await desk.until(lambda: desk.text_of("serve.program.claude.state") == "set up")
+    assert key in (desk.home / ".claude" / "qwendesk.json").read_text()
+    assert "claude --settings" in desk.text_of("serve.program.claude.detail")
+
+    desk.click("serve.program.claude.try")
+    await desk.until(lambda: desk.text_of("serve.program.claude.state") in ("works", "didn't answer"))
+    assert desk.text_of("serve.program.claude.state") == "works"
+    assert "You said: Reply" in desk.text_of("serve.program.claude.detail")
+
+
+async def test_what_cannot_be_written_is_shown_to_copy(desk: ServerDesk) -> None:
+    folder = desk.home / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    (folder / "opencode.json").write_text("{} // mine\n")
+    await desk.switch_on()
+    desk.click("serve.program.opencode.setup")
+    await desk.until(lambda: desk.is_shown("serve.setup.copy"))
+    assert not desk.is_shown("serve.setup.write")
+    assert "comments" in desk.text_of("serve.setup.file")
+
+    desk.click("serve.setup.copy")
+    assert desk.services.server.state.keys[0].key in copied()
+    desk.click("serve.setup.close")
+    assert (folder / "opencode.json").read_text() == "{} // mine\n"
+
+
+async def test_it_runs_again_after_the_next_start(desk: ServerDesk) -> None:
+    desk.services.settings.change({"serve": True})
+    desk.parts.start()
+    await desk.until(lambda: desk.services.server.state.is_on)
+    assert desk.text_of("serve.title") == "On"
