@@ -1,10 +1,12 @@
 """Connects the tools with the chat: what is offered, how calls look, undoing changes, citations and folders."""
 
+from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.view.wiring import ChatView
+from qwendesk.core.citations import SEARCH
 from qwendesk.services import Services
 from qwendesk.toolbox.knowledge.source_reader import read_source
 from qwendesk.toolbox.view.consents_section import ConsentsSection
-from qwendesk.widgets.bind import bind
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.tasks import Tasks
 
 
@@ -20,8 +22,25 @@ def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
         picker.show_choices(toolbox.choices)
         actions.show_tools(toolbox.looks)
 
+    _read_folders(chats, services)
     bind(picker, toolbox.obstacles, lambda _obstacles: show_tools())
     bind(picker, toolbox.added, lambda _tools: show_tools())
+
+
+def _read_folders(chats: ChatView, services: Services) -> None:
+    """Read the folders of the open chat in the background while a tool that searches them is on."""
+    chat, indexes = services.chat.chat, services.folder_indexes
+
+    def read(_of_chat: object = None) -> None:
+        settings = chat.settings
+        folders = settings.tool_folders if SEARCH in settings.tools else ()
+        indexes.attach(folders, in_memory=chat.is_incognito)
+
+    def of_chat(state: ChatState) -> tuple[object, ...]:
+        return state.chat_id, state.settings.tool_folders, SEARCH in state.settings.tools
+
+    chats.page.folders.follow(indexes.states, read)
+    bind_field(chats.page.folders, chat.state, of_chat, read)
 
 
 def make_consents_section(services: Services) -> ConsentsSection:

@@ -19,6 +19,7 @@ from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.chat.view.composer.sampling_popover import SamplingPopover
 from qwendesk.chat.view.consent import ConsentView
 from qwendesk.chat.view.context_notices import ContextNotices
+from qwendesk.chat.view.folder_view import FolderView
 from qwendesk.chat.view.thread.picture_viewer import PictureViewer
 from qwendesk.chat.view.thread.thread_view import ThreadView
 from qwendesk.chat.view.thread.thumbnails import PreviewCache
@@ -36,6 +37,7 @@ from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.layouts import DensitySpacing
+from qwendesk.widgets.served_texts import answer_now_reason, continue_reason
 from qwendesk.widgets.tasks import window_tasks
 
 _COMPOSER_WIDTH = 820
@@ -91,6 +93,7 @@ class ChatPage(QWidget):
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
         self.tool_picker = ToolPicker(self.composer, chat)
+        self.folders = FolderView(self.composer, chat)
         self.call_actions = CallActions(self.thread_view.intents.calls, chat, self._may_answer)
         self._connect()
         self.show_engine(self._engine)
@@ -196,8 +199,16 @@ class ChatPage(QWidget):
 
     def answer_now(self) -> None:
         """End the model's thinking, if it is thinking."""
-        if self._chat.busy:
+        reason = answer_now_reason(self._engine.report)
+        if self._chat.busy and reason:
+            self.composer.show_remark(reason)
+        elif self._chat.busy:
             self._tasks.start(self._chat.answer_now())
+
+    @property
+    def continue_reason(self) -> str:
+        """Why the loaded model can't continue an answer; "" if it can."""
+        return continue_reason(self._engine.report)
 
     def toggle_thinking(self) -> None:
         report = self._engine.report
@@ -256,6 +267,7 @@ class ChatPage(QWidget):
 
     def _show_settings(self, _settings: ChatSettings | None = None) -> None:
         report, settings = self._engine.report, self._chat.settings
+        self.composer.show_answer_now_reason(answer_now_reason(report))
         self.composer.show_thinking(on=self._chat.thinking, report=report, budget=thinking_budget(settings))
         thinks = self._chat.thinking and (report is None or report.can_think)
         self.composer.show_effort(report.template if report and thinks else None, reasoning_effort(settings))

@@ -30,7 +30,6 @@ class ToolPicker(QObject):
         choice = composer.tools.choice
         choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
         choice.folder_asked.connect(self._ask_for_folder)
-        choice.folder_removed.connect(self._remove_folder)
         choice.aboutToShow.connect(self.obstacles_asked)
         bind_field(self, chat.state, lambda state: state.settings, self._show)
 
@@ -62,6 +61,3 @@ class ToolPicker(QObject):
         reading = next((choice.names for choice in self._choices if choice.needs_folder), ())
         tools = (*settings.tools, *(name for name in reading if name not in settings.tools))
         self._change(tools=tools, tool_folders=tuple(dict.fromkeys((*settings.tool_folders, folder))))
-
-    def _remove_folder(self, folder: str) -> None:
-        self._change(tool_folders=tuple(each for each in self._chat.settings.tool_folders if each != folder))

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.folder_state import FolderState
+from qwendesk.core.folder_state import FolderState, Phase
 from qwendesk.core.number_format import show_count
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
@@ -187,7 +187,8 @@ class FolderIndexes:
             if percent != last_shown:
                 last_shown = percent
                 n_files, _, _ = index.counts()
-                show(FolderState(folder, "reading" if progress.total else "listing", percent / 100, n_files))
+                phase: Phase = "reading" if progress.total else "listing"
+                show(FolderState(folder, phase, percent / 100, progress.n_seen, progress.n_found, n_files))
 
         try:
             is_all = update_index(index, Path(folder), job.cancelled.is_set, report, self._limits)
@@ -203,7 +204,8 @@ class FolderIndexes:
             index_storage.make_room(self._place)
         n_files, _, n_problems = index.counts()
         note = "" if is_all else tr("There is more in it than can be searched: {0} files are.", show_count(n_files))
-        return FolderState(folder, "ready", 1.0, n_files, index.problems(_MOST_PROBLEMS), n_problems, note)
+        problems = index.problems(_MOST_PROBLEMS)
+        return FolderState(folder, "ready", 1.0, n_files=n_files, problems=problems, n_problems=n_problems, note=note)
 
     def _index(self, key: _Key) -> IndexFile:
         with self._lock:

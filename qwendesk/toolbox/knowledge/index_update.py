@@ -31,6 +31,10 @@ class Progress(msgspec.Struct, frozen=True):
 
     done: int = 0
     total: int = 0
+    """Bytes of the files that are new or have changed."""
+    n_seen: int = 0
+    n_found: int = 0
+    """Files, with those that have not changed."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -66,7 +70,7 @@ def update_index(
     done, total = 0, sum(file.size_bytes for file in changed) or 1
     access, batch = FolderAccess([str(folder)]), _Batch(index)
     try:
-        for file in changed:
+        for n_seen, file in enumerate(changed, len(found) - len(changed) + 1):
             if is_cancelled():
                 raise Cancelled
             if file.path not in known and (n_files >= limits.files or n_characters >= limits.characters):
@@ -82,7 +86,7 @@ def update_index(
                 n_characters += sum(len(passage.text) for passage in read.passages)
                 batch.add(read)
             done += file.size_bytes
-            report(Progress(done, total))
+            report(Progress(done, total, n_seen, len(found)))
     finally:
         batch.write()
     return is_all

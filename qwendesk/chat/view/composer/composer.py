@@ -12,6 +12,7 @@ from qwendesk.chat.view.composer.budget_menu import BudgetMenu
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
+from qwendesk.chat.view.composer.folder_strip import FolderStrip
 from qwendesk.chat.view.composer.pasted_strip import PastedStrip
 from qwendesk.chat.view.composer.preparing_note import PreparingNote
 from qwendesk.chat.view.composer.tools_button import ToolsButton
@@ -23,6 +24,7 @@ from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, describe, restyle
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
+from qwendesk.widgets.served_texts import budget_reason
 from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")
@@ -81,10 +83,12 @@ class Composer(QFrame):
         self.text.pasted.connect(self.pasted)
         self.text.focused.connect(lambda on: restyle(self, "focused", "true" if on else "false"))
         self.pasted_strip = PastedStrip(self.text)
+        self.folders = FolderStrip()
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 12, 10)
         column.setSpacing(6)
         DensitySpacing(column)
+        column.addWidget(self.folders)
         column.addWidget(AttachmentShelf(self.attachments))
         column.addWidget(self.pasted_strip)
         column.addWidget(self._notice_above_text())
@@ -128,6 +132,12 @@ class Composer(QFrame):
     def is_stopping(self) -> bool:
         return self._is_stopping
 
+    def show_answer_now_reason(self, reason: str) -> None:
+        """Grey the button that ends thinking, with the reason as its tooltip; "" enables it."""
+        self._answer_now.setEnabled(not reason)
+        tip, shortcut = reason or tr("Stop thinking and answer now"), "" if reason else COMMANDS["answer_now"].shortcut
+        describe(self._answer_now, "composer.answernow", tr("Answer now"), tip, shortcut)
+
     def show_answer_now(self, *, visible: bool) -> None:
         """Show or hide the button that ends thinking."""
         self._answer_now.setVisible(visible and not self._is_stopping)
@@ -146,6 +156,7 @@ class Composer(QFrame):
         self._show_words()
         self._budget.setEnabled(can)
         self._budgets.show_budget(budget)
+        self._budgets.show_reason(budget_reason(report))
         tip = tr("Thinks before answering. Better on hard questions, but slower.")
         if report is not None and not can:
             tip = tr(
@@ -312,13 +323,7 @@ class Composer(QFrame):
         self._preset.setMenu(self._style_menu())
         self.tools = ToolsButton()
         self._answer_now = TextButton(" " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
-        describe(
-            self._answer_now,
-            "composer.answernow",
-            tr("Answer now"),
-            tr("Stop thinking and answer now"),
-            COMMANDS["answer_now"].shortcut,
-        )
+        self.show_answer_now_reason("")
         self._answer_now.clicked.connect(self.answer_now_asked)
         self._send = TextButton(kind="primary", icon_name="send", role="on_fill", size=18)
         self._send.setFixedSize(_SEND_WIDTH, 34)

@@ -1,13 +1,15 @@
 """The composer's menu of tools: which the model may call in this chat, and in which folders they may read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
+from qwendesk.chat.folder_texts import state_text
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.folder_state import FolderState
 from qwendesk.core.number_format import show_count
 from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
@@ -19,7 +21,8 @@ class ToolsMenu(Menu):
     """The names of the tools that are on."""
     folder_asked = Signal()
     """The user wants to pick a folder."""
-    folder_removed = Signal(str)
+    folder_opened = Signal(str)
+    """The path of a folder of which the user wants to know more."""
     calls_asked = Signal()
     """The user wants to see the tool calls of this chat."""
 
@@ -29,20 +32,24 @@ class ToolsMenu(Menu):
         self.setToolTipsVisible(True)
         self._choices: tuple[ToolChoice, ...] = ()
         self._settings = ChatSettings()
+        self._states: Mapping[str, FolderState] = {}
+        self._folders: dict[str, QAction] = {}
 
     def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings) -> None:
         """Show all tools, with those that are on checked."""
         self._choices, self._settings = tuple(choices), settings
         self.clear()
+        self._folders = {}
         for choice in self._choices:
             self._add_choice(choice)
         self.addSeparator()
         for folder in settings.tool_folders:
-            action = QAction(tr("Remove {0}", Path(folder).name or folder).replace("&", "&&"), self)
+            action = self._folders[folder] = QAction(self)
             action.setObjectName(f"composer.tools.folder.{folder}")
             action.setToolTip(folder)
-            action.triggered.connect(lambda _checked=False, folder=folder: self.folder_removed.emit(folder))
+            action.triggered.connect(lambda _checked=False, folder=folder: self.folder_opened.emit(folder))
             self.addAction(action)
+        self.show_folder_states(self._states)
         calls = QAction(tr("Calls in this chat…"), self)
         calls.setObjectName("composer.tools.calls")
         calls.triggered.connect(self.calls_asked)
@@ -52,6 +59,14 @@ class ToolsMenu(Menu):
         self.addAction(pick)
         self.addSeparator()
         self.addAction(calls)
+
+    def show_folder_states(self, states: Mapping[str, FolderState]) -> None:
+        """Show how far the folders are read."""
+        self._states = states
+        for folder, action in self._folders.items():
+            name, state = Path(folder).name or folder, states.get(folder)
+            text = name if state is None else tr("{0}: {1}", name, state_text(state))
+            action.setText(f"{text}…".replace("&", "&&"))
 
     @property
     def active(self) -> tuple[ToolChoice, ...]:

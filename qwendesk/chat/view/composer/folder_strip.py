@@ -1,0 +1,54 @@
+"""The folders in which the model may read in this chat, above the message field, each with its state."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from qwendesk.chat.folder_texts import has_problem, state_text
+from qwendesk.core.folder_state import FolderState
+from qwendesk.core.translation import tr
+from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.layouts import FlowLayout
+
+
+class FolderStrip(QWidget):
+    """Hidden while there is no folder."""
+
+    opened = Signal(str)
+    """The path of a folder of which the user wants to know more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._buttons: dict[str, TextButton] = {}
+        self._flow = FlowLayout(self, spacing=6)
+        self.hide()
+
+    def show_folders(self, folders: Sequence[str], states: Mapping[str, FolderState]) -> None:
+        """Show these folders; those without a state are not read."""
+        for folder in [each for each in self._buttons if each not in folders]:
+            button = self._buttons.pop(folder)
+            self._flow.removeWidget(button)
+            button.hide()
+            button.deleteLater()
+        for folder in folders:
+            if folder not in self._buttons:
+                self._buttons[folder] = self._new_button(folder)
+            _show_state(self._buttons[folder], folder, states.get(folder))
+        self.setVisible(bool(folders))
+
+    def _new_button(self, folder: str) -> TextButton:
+        button = TextButton(kind="size", icon_name="folder", role="text_link")
+        button.clicked.connect(lambda: self.opened.emit(folder))
+        self._flow.addWidget(button)
+        button.show()
+        return button
+
+
+def _show_state(button: TextButton, folder: str, state: FolderState | None) -> None:
+    name = Path(folder).name or folder
+    text = name if state is None else tr("{0}: {1}", name, state_text(state))
+    button.setText(f" {text}".replace("&", "&&"))
+    button.themed.show("folder", "text_warn" if state is not None and has_problem(state) else "text_link")
+    describe(button, f"composer.folder.{folder}", text, tr("What is read in {0}", folder))
