@@ -58,7 +58,7 @@ class ChatServices:
         self.prompts = PromptLibrary()
         self.transfer = ExchangeService(self.chat_list)
         self.pages = BrowserPages()
-        self.context = ContextGauge(client, models, self.chat)
+        self.context = ContextGauge(client, models, self.chat, tools)
         self.warmer = Warmer(client, models, self.chat, self.states, prepares_ahead, tools=tools)
         self.before_switch: Callable[[], None] = lambda: None
         """Called before another chat is shown, while views still show the previous one."""

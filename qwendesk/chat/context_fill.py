@@ -12,6 +12,7 @@ from qwendesk.chat.image_parts import current_part, messages_to_send, scaled
 from qwendesk.chat.request import model_name, question_message, request_messages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.token_count import TokenCount, estimate_if_too_large, too_large_sentence
+from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn
 from qwendesk.core.errors import QwenDeskError
@@ -33,6 +34,8 @@ class ContextFill(msgspec.Struct, frozen=True, kw_only=True):
 
     n_ctx: int
     system: int = 0
+    tools: int = 0
+    """The definitions of the tools that are on."""
     history: int = 0
     """Questions, answers, and everything that the template adds."""
     pictures: int = 0
@@ -46,7 +49,7 @@ class ContextFill(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        return self.system + self.history + self.pictures + self.documents + self.reasoning
+        return self.system + self.tools + self.history + self.pictures + self.documents + self.reasoning
 
     @property
     def free(self) -> int:
@@ -57,14 +60,16 @@ class ContextFill(msgspec.Struct, frozen=True, kw_only=True):
 class ContextGauge:
     """Counts the tokens of the open chat and its next question, and changes which parts of the chat are sent."""
 
-    def __init__(self, client: EngineClient, models: ModelSource, chat: ChatService) -> None:
-        self._client, self._models, self._chat = client, models, chat
+    def __init__(
+        self, client: EngineClient, models: ModelSource, chat: ChatService, tools: ChatTools | None = None
+    ) -> None:
+        self._client, self._models, self._chat, self._tools = client, models, chat, tools
         self.counted = Observed[ContextFill | CountFailure | None](None)
         """What `measure` counted last, or why it failed; None if another chat was opened since."""
         chat.subscribe(self._on_chat_event)
 
     async def measure(self) -> ContextFill | CountFailure:
-        """Count the parts of the chat with one request to the engine."""
+        """Count the parts of the chat."""
         tree = self._chat.tree
         try:
             fill = await self._measure_parts()
@@ -92,12 +97,16 @@ class ContextGauge:
         parts = [each for message, tokens in counted for each in zip(message.parts, tokens.parts, strict=True)]
         pictures = sum(n for part, n in parts if isinstance(part, ImagePart))
         documents = sum(n for part, n in parts if isinstance(part, DocumentPart))
-        rest = measured.prompt_tokens - system - pictures - documents - measured.reasoning_tokens
+        tools = await self.count_tools()
+        if not isinstance(tools, int):
+            return tools
+        rest = measured.prompt_tokens - system - tools - pictures - documents - measured.reasoning_tokens
         reasoning = max(measured.reasoning_tokens, _reasoning_to_continue(conversation))
         left_out = max(0, min(settings.left_out_turns, len(conversation.turns)))
         return ContextFill(
             n_ctx=measured.n_ctx,
             system=system,
+            tools=tools,
             reasoning=reasoning,
             pictures=pictures,
             documents=documents,
@@ -105,6 +114,20 @@ class ContextGauge:
             turns=len(conversation.turns) - left_out,
             left_out_turns=left_out,
         )
+
+    async def count_tools(self) -> int | CountFailure:
+        """Count the tokens that the tools of the chat take of each prompt: what the prompt is longer by with them."""
+        definitions = self._definitions()
+        if not definitions:
+            return 0
+        messages = [each for each in self._messages_with(_PROBE) if each.role == "system"]
+        counts = []
+        for tools_json in (definitions, ()):
+            measured = await self._client.measure([*messages, _PROBE], (), self._chat.options(), tools_json)
+            if not isinstance(measured, Measured):
+                return measured
+            counts.append(measured.prompt_tokens)
+        return max(0, counts[0] - counts[1])
 
     async def count_picture(self, image: ImagePart) -> PictureCost | CountFailure:
         """Count an image in the size chosen for it. Raises BadRequest if its file can't be read."""
@@ -117,7 +140,8 @@ class ContextGauge:
         too_large = estimate_if_too_large([Message("user", (document,))], self._n_ctx)
         if too_large is not None:
             return too_large
-        measured = await self._measure([Message("user", (TextPart(document.quoted()), TextPart("?")))])
+        asked = Message("user", (TextPart(document.quoted()), TextPart("?")))
+        measured = await self._client.measure([asked], (), self._chat.options())
         return TokenCount(measured.messages[0].parts[0], measured.n_ctx) if isinstance(measured, Measured) else measured
 
     async def count_request(
@@ -175,7 +199,11 @@ class ContextGauge:
 
     async def _measure(self, messages: Sequence[Message]) -> Measured | CountFailure:
         sent = await messages_to_send(messages, self._chat.active_incognito_images)
-        return await self._client.measure(sent, (), self._chat.options())
+        return await self._client.measure(sent, (), self._chat.options(), self._definitions())
+
+    def _definitions(self) -> Sequence[str]:
+        """Return the tools that are sent with the next question."""
+        return self._tools.definitions(self._chat.settings) if self._tools is not None else ()
 
     def _change(self, **changes: object) -> None:
         settings: ChatSettings = msgspec.structs.replace(self._chat.settings, **changes)

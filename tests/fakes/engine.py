@@ -185,7 +185,8 @@ class FakeEngineClient:
             return RequestFailed(id=request.id, title=tr("No model"), sentence=tr("No model is loaded."))
         return Measured(
             id=request.id,
-            prompt_tokens=prompt_tokens(messages, thoughts=options.preserve_thinking),
+            prompt_tokens=prompt_tokens(messages, thoughts=options.preserve_thinking)
+            + sum(len(each.split()) for each in tools_json),
             reasoning_tokens=sum(len(each.reasoning.split()) for each in messages) * options.preserve_thinking,
             messages=tuple(MessageTokens(tuple(map(part_tokens, each.parts))) for each in messages),
             pictures=tuple(PictureCost(each.sha256, 256, 256, PICTURE_TOKENS) for each in pictures),

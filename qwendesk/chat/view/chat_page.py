@@ -92,7 +92,7 @@ class ChatPage(QWidget):
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)
-        self.tool_picker = ToolPicker(self.composer, chat)
+        self.tool_picker = ToolPicker(self.composer, chat, gauge)
         self.folders = FolderView(self.composer, chat)
         self.call_actions = CallActions(self.thread_view.intents.calls, chat, self._may_answer)
         self._connect()

@@ -43,6 +43,7 @@ class ContextSheet(Popover):
         for row, (key, text) in enumerate(
             (
                 ("system", tr("System prompt")),
+                ("tools", tr("Tools")),
                 ("history", tr("Questions and answers")),
                 ("pictures", tr("Pictures")),
                 ("documents", tr("Documents")),

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.composer.composer import Composer
 from qwendesk.core.chats import ChatSettings
@@ -14,6 +15,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.file_dialogs import ask_for_folder
+from qwendesk.widgets.tasks import window_tasks
 
 
 class ToolPicker(QObject):
@@ -22,9 +24,11 @@ class ToolPicker(QObject):
     obstacles_asked = Signal()
     """It has to be known now which tools can't be used on this PC."""
 
-    def __init__(self, composer: Composer, chat: ChatService) -> None:
+    def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge) -> None:
         super().__init__(composer)
-        self._composer, self._chat = composer, chat
+        self._composer, self._chat, self._gauge, self._tasks = composer, chat, gauge, window_tasks()
+        self._counted: tuple[object, ...] = ()
+        """What the count of tokens depends on, as it was when they were counted last."""
         self._choices: Sequence[ToolChoice] = ()
         self._report: LoadReport | None = None
         choice = composer.tools.choice
@@ -45,8 +49,26 @@ class ToolPicker(QObject):
     def _show(self, _settings: ChatSettings | None = None) -> None:
         settings = self._chat.settings
         self._composer.tools.show_tools(self._choices, settings, self._report)
+        self._count_if_changed()
         if any(choice.obstacle and set(choice.names) <= set(settings.tools) for choice in self._choices):
             self.obstacles_asked.emit()
+
+    def _count_if_changed(self) -> None:
+        """Have the engine count what the active tools take, unless it did so for the same ones."""
+        report, settings = self._report, self._chat.settings
+        active = self._composer.tools.choice.active
+        wanted = (report, active, settings.system_prompt, bool(settings.tool_folders))
+        if wanted == self._counted:
+            return
+        self._counted = wanted
+        self._composer.tools.show_cost(None)
+        if active and report is not None and report.template.call_dialect and report.served_by is None:
+            self._tasks.start(self._count(wanted), self)
+
+    async def _count(self, wanted: tuple[object, ...]) -> None:
+        n_tokens = await self._gauge.count_tools()
+        if self._counted == wanted and isinstance(n_tokens, int):
+            self._composer.tools.show_cost(n_tokens)
 
     def _change(self, **changes: Any) -> None:
         self._chat.change_settings(msgspec.structs.replace(self._chat.settings, **changes))

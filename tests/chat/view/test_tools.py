@@ -65,6 +65,33 @@ async def test_chosen_tools_are_offered_to_the_model(desk: Desk) -> None:
     assert "current_time" in request.tools_json[0]
 
 
+async def test_tokens_of_the_active_tools_are_counted_by_the_engine(desk: Desk) -> None:
+    await load(desk)
+    choose(desk, "calculate")
+    menu = desk.window.findChild(ToolsMenu)
+
+    def cost() -> str:
+        action = menu.findChild(QAction, "composer.tools.cost")
+        return action.text() if action is not None and action.isVisible() else ""
+
+    def n_words() -> int:
+        return sum(len(each.split()) for each in desk.parts.services.toolbox.definitions(desk.parts.chat.settings))
+
+    await desk.until(lambda: cost() == f"The active tools take {n_words()} tokens of each prompt")
+    assert cost() in button(desk).toolTip()
+    before = n_words()
+    choose(desk, "current_time")
+    await desk.until(lambda: cost() == f"The active tools take {n_words()} tokens of each prompt")
+    assert n_words() > before
+
+    await desk.parts.chats.services.context.measure()
+    fill = desk.parts.chats.services.context.counted.value
+    assert fill.tools == n_words(), "they are a part of what fills the context"
+    choose(desk, "calculate")
+    choose(desk, "current_time")
+    assert cost() == ""
+
+
 async def test_model_without_calls_says_so(desk: Desk) -> None:
     await desk.load_demo()
     assert not button(desk).isEnabled()

@@ -16,6 +16,7 @@ class ToolsButton(TextButton):
     def __init__(self) -> None:
         super().__init__(kind="pill", icon_name="tool", role="text_dim", size=16)
         self._is_short = False
+        self._tip = ""
         self.choice = ToolsMenu(self)
         self.setMenu(self.choice)
         self.show_tools((), ChatSettings(), None)
@@ -27,10 +28,19 @@ class ToolsButton(TextButton):
         self.setVisible(bool(choices))
         self.setEnabled(can)
         self._show_text()
-        tip = tr("What the model may do in this chat, such as calculating or reading your files")
+        self._tip = tr("What the model may do in this chat, such as calculating or reading your files")
         if not can:
-            tip = tr("This model's chat template has no tool calls.")
-        describe(self, "composer.tools", tr("Tools"), tip)
+            self._tip = tr("This model's chat template has no tool calls.")
+        self._show_tip()
+
+    def show_cost(self, n_tokens: int | None) -> None:
+        """Show how many tokens the active tools take of each prompt, as the engine counted; None: an estimate."""
+        self.choice.show_cost(n_tokens)
+        self._show_tip()
+
+    def _show_tip(self) -> None:
+        cost = self.choice.cost_text if self.isEnabled() else ""
+        describe(self, "composer.tools", tr("Tools"), f"{self._tip}. {cost}" if cost else self._tip)
 
     def set_short(self, *, short: bool) -> None:
         """Show the number of tools alone, where there is no room for the word."""

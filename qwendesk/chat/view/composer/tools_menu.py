@@ -34,6 +34,8 @@ class ToolsMenu(Menu):
         self._settings = ChatSettings()
         self._states: Mapping[str, FolderState] = {}
         self._folders: dict[str, QAction] = {}
+        self._cost: QAction | None = None
+        self._n_tokens: int | None = None
 
     def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings) -> None:
         """Show all tools, with those that are on checked."""
@@ -58,6 +60,11 @@ class ToolsMenu(Menu):
         pick.triggered.connect(self.folder_asked)
         self.addAction(pick)
         self.addSeparator()
+        self._cost = QAction(self.cost_text, self)
+        self._cost.setObjectName("composer.tools.cost")
+        self._cost.setEnabled(False)
+        self._cost.setVisible(bool(self.cost_text))
+        self.addAction(self._cost)
         self.addAction(calls)
 
     def show_folder_states(self, states: Mapping[str, FolderState]) -> None:
@@ -67,6 +74,24 @@ class ToolsMenu(Menu):
             name, state = Path(folder).name or folder, states.get(folder)
             text = name if state is None else tr("{0}: {1}", name, state_text(state))
             action.setText(f"{text}…".replace("&", "&&"))
+
+    def show_cost(self, n_tokens: int | None) -> None:
+        """Show what the active tools take, as the engine counted it; None: it has not counted these."""
+        self._n_tokens = n_tokens
+        if self._cost is not None:
+            self._cost.setText(self.cost_text)
+            self._cost.setVisible(bool(self.cost_text))
+
+    @property
+    def cost_text(self) -> str:
+        """What the active tools take of each prompt; "" if none is active."""
+        active = self.active
+        if not active:
+            return ""
+        if self._n_tokens is not None:
+            return tr("The active tools take {0} tokens of each prompt", show_count(self._n_tokens))
+        n_tokens = sum(choice.n_tokens for choice in active)
+        return tr("The active tools take about {0} tokens of each prompt", show_count(n_tokens))
 
     @property
     def active(self) -> tuple[ToolChoice, ...]:
