@@ -182,7 +182,7 @@ def build_services(
     closing.push_async_callback(engine.close)
 
     def note_speedup(stats: AnswerStats) -> None:
-        report = engine.state.report
+        report = engine.state.local_report
         if report is not None and stats.draft_speedup:
             draft_speedups.note(report.options, stats.draft_speedup)
 

@@ -10,6 +10,7 @@ from qwendesk.core.benchmarks import BenchResult, BenchTest, SpeedSamples, Speed
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.served_model import is_served, model_title
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.load_failures import classify_load
@@ -78,6 +79,16 @@ class BenchEngine:
 
         `decide` replaces the planner for this load.
         """
+        if is_served(options.model):
+            return LoadFailure(
+                "other",
+                tr("Not on this PC"),
+                tr(
+                    "{0} runs on a server, which can't load it for this. Compare it only by sampling, or choose a "
+                    "model on this PC.",
+                    model_title(options.model),
+                ),
+            )
         await self._client.unload()
         welcome = await self._client.start()
         if isinstance(welcome, EngineExit):

@@ -32,6 +32,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.core.settings import apply_assignments
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
@@ -136,7 +137,12 @@ class CompareService:
     async def _load_options(self, column: Column) -> LoadOptions:
         requested = self._engine.state.requested
         as_loaded = self._engine.state.report is not None and requested is not None and requested.model == column.model
-        base = requested if as_loaded and requested is not None else await self._options_for(Path(column.model))
+        if as_loaded and requested is not None:
+            base = requested
+        elif is_served(column.model):
+            base = LoadOptions(model=column.model)
+        else:
+            base = await self._options_for(Path(column.model))
         return apply_assignments(base, column.load_changes)
 
     async def _answer_with_loaded(self, load: LoadOptions, question: Message) -> None:

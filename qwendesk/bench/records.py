@@ -13,6 +13,7 @@ from qwendesk.core.devices import DeviceInfo, default_gpus, short_card_name
 from qwendesk.core.file_names import model_name
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.options import DecidedOptions
+from qwendesk.core.served_model import is_served, model_title
 from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
@@ -79,6 +80,8 @@ class BenchRecords:
 
 def shown_name(model: str) -> str:
     """Return a model's name as users know it."""
+    if is_served(model):
+        return model_title(model)
     return tr("Built-in demo") if paths.is_demo(model) else model_name(model)
 
 

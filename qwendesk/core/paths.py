@@ -38,8 +38,8 @@ def demo_model() -> Path:
 
 
 def is_demo(model: str) -> bool:
-    """Return whether `model`, a path, names the built-in demo model."""
-    return Path(model).name == _DEMO_MODEL
+    """Return whether `model` is the path of the built-in demo model. One on a server has other abilities."""
+    return Path(model).name == _DEMO_MODEL and not model.startswith(("http://", "https://"))
 
 
 def demo_mmproj() -> Path:

@@ -251,6 +251,8 @@ class ServedBy(msgspec.Struct, frozen=True, kw_only=True):
     can_answer_now: bool = False
     can_limit_thinking: bool = False
     can_continue: bool = False
+    unused_options: tuple[str, ...] = ()
+    """Generation options that the server doesn't take."""
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):

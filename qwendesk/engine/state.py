@@ -100,6 +100,11 @@ class EngineState(msgspec.Struct, frozen=True):
     welcome: Welcome | None = None
 
     @property
+    def local_report(self) -> LoadReport | None:
+        """The loaded model if it takes memory of this PC; None for a model on a server."""
+        return self.report if self.report is not None and self.report.served_by is None else None
+
+    @property
     def is_loading(self) -> bool:
         """Whether a model is being loaded. A worker also starts without one, to list the devices."""
         is_starting = self.phase in (Phase.STARTING, Phase.LOADING)

@@ -1,4 +1,7 @@
-"""Idle unload: frees the memory when no question came for a while. The next question loads the model again."""
+"""Idle unload: frees the memory when no question came for a while. The next question loads the model again.
+
+A model on a server takes no memory here, so it stays.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -45,7 +48,7 @@ class IdleUnload:
     def eject(self) -> None:
         """Unload the model, unless it is busy. Called when the time is up."""
         self._stop_timer()
-        if self._engine.state.phase is Phase.READY:
+        if self._engine.state.phase is Phase.READY and self._engine.state.local_report is not None:
             self._unload_task = asyncio.get_running_loop().create_task(self._engine.unload_idle())
 
     def _on_engine(self, state: EngineState) -> None:

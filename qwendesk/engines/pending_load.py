@@ -19,6 +19,7 @@ from qwendesk.core.option_rules import conflicts, with_changes
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
 from qwendesk.core.rope_scaling import longest_context
+from qwendesk.core.served_model import is_served
 from qwendesk.core.settings import table
 from qwendesk.core.units import GIB
 from qwendesk.engine.dry_run import ask_engine
@@ -27,11 +28,10 @@ from qwendesk.engine.state import EngineState, Phase
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings
 from qwendesk.engines.exact_plan import Ask, exact_plan, with_engine_numbers
+from qwendesk.engines.latest_headers import LatestHeaders
 from qwendesk.engines.load_decision import (
     Drift,
     FindDrive,
-    ModelFiles,
-    files_of,
     machine_now,
     plan_of,
     ram_freed_by_reload,
@@ -70,7 +70,7 @@ class PendingLoadService:
         self._measured, self._gpu_factor, self._readings = measured, gpu_factor, readings
         self._find_drive = find_drive
         self.state = Observed(PendingLoad())
-        self._files: tuple[tuple[str, ...], ModelFiles | LoadFailure] | None = None
+        self._headers = LatestHeaders(engine.read_files)
         self._loaded_reserve_gb = settings.options.reserve_gb
         self._reserve_gb = settings.options.reserve_gb
         self._loaded: LoadOptions | None = None
@@ -187,7 +187,7 @@ class PendingLoadService:
             return
         self._change(is_asking=True)
         try:
-            files = await asyncio.to_thread(self._read_headers, requested)
+            files = await asyncio.to_thread(self._headers.read, requested)
             if isinstance(files, LoadFailure):
                 return
             machine = await asyncio.to_thread(
@@ -210,6 +210,9 @@ class PendingLoadService:
 
     def _on_engine(self, state: EngineState) -> None:
         requested = state.requested
+        if requested is not None and is_served(requested.model):
+            self._show_served(state)
+            return
         if state.phase is Phase.LOADING and requested is not None and requested is not self._loaded:
             shown = self.pending.requested
             is_other = shown is None or requested.model != shown.model
@@ -223,6 +226,13 @@ class PendingLoadService:
             self._change(devices=state.devices)
             if state.devices:
                 self._schedule_plan()
+
+    def _show_served(self, state: EngineState) -> None:
+        """Show nothing but the server of a model that isn't on this PC."""
+        if state.report is not self._report or self._loaded is not None:
+            self._report, self._loaded = state.report, None
+            served = state.report.served_by if state.report is not None else None
+            self.state.set(PendingLoad(devices=state.devices, served_by=served.name if served is not None else ""))
 
     def _on_settings(self, options: AppOptions) -> None:
         if options.reserve_gb != self._reserve_gb:
@@ -257,7 +267,7 @@ class PendingLoadService:
         if requested is None:
             return
         base = self._default_values(requested)
-        facts = self._cached_headers(requested)
+        facts = self._headers.cached(requested)
         loaded = self._loaded.model if self._loaded is not None and self._report is not None else ""
         self._change(
             requested=requested,
@@ -307,7 +317,7 @@ class PendingLoadService:
 
     def _make_plan(self, requested: LoadOptions, machine: MachineMemory, report: LoadReport | None) -> dict[str, Any]:
         """Return the changes of the PendingLoad. Runs on another thread."""
-        files = self._read_headers(requested)
+        files = self._headers.read(requested)
         if isinstance(files, LoadFailure):
             return {"refusal": files.sentence, "plan": None}
         facts, mmproj = files
@@ -331,22 +341,6 @@ class PendingLoadService:
         refused = refusal(made, requested)
         sentence = refused.sentence if refused is not None else ""
         return {"limits": limits, "conflicts": (), "refusal": sentence, "plan": made}
-
-    def _read_headers(self, requested: LoadOptions) -> ModelFiles | LoadFailure:
-        """Return the headers. Those of the latest model are cached; reading others blocks."""
-        key = files_of(requested)
-        kept = self._files
-        if kept is None or kept[0] != key:
-            kept = (key, self._engine.read_files(requested))
-            self._files = kept
-        return kept[1]
-
-    def _cached_headers(self, requested: LoadOptions) -> ModelFiles | None:
-        """Return the headers if they are cached, else None."""
-        kept = self._files
-        if kept is None or kept[0][0] != requested.model or isinstance(kept[1], LoadFailure):
-            return None
-        return kept[1]
 
     def _memory_without_model(self) -> MachineMemory:
         """Return the memory without the loaded model: video memory as reported before the load, its RAM added here."""

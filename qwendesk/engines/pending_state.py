@@ -54,6 +54,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[str, ...] = ()
     problem: str = ""
     """A sentence that tells what could not be saved, exported or imported."""
+    served_by: str = ""
+    """The server of the loaded model, which decides how it loads; "" if the model is on this PC."""
     base_repo: str = ""
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the options of `plan`; None if they never ran."""

@@ -11,6 +11,7 @@ from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.games.rules import (
@@ -149,7 +150,7 @@ class GameMode:
         """Look once, and do what follows from it. Waits for the end of a load that follows."""
         async with self._looking:
             state, options = self._engine.state, self._settings.options
-            if state.report is None and state.idle_unloaded is None and self._done is None and not self._was_loaded:
+            if not _takes_memory(state) and self._done is None and not self._was_loaded:
                 self._track = GameTrack(accepted=self._track.accepted)
             else:
                 seen = await self._observe(options)
@@ -340,6 +341,12 @@ class GameMode:
 
     def _on_options(self, _options: AppOptions) -> None:
         self._wake.set()
+
+
+def _takes_memory(state: EngineState) -> bool:
+    """Return whether a model takes memory of this PC, or will with the next question. One on a server doesn't."""
+    waiting = state.idle_unloaded
+    return state.local_report is not None or (waiting is not None and not is_served(waiting.model))
 
 
 def _gpu_bytes(report: LoadReport) -> int:

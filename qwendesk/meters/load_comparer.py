@@ -52,7 +52,7 @@ class LoadComparer:
         await asyncio.gather(*self._tasks)
 
     def _on_meters(self, meters: MeterState) -> None:
-        report, snapshot = self._engine.state.report, meters.snapshot
+        report, snapshot = self._engine.state.local_report, meters.snapshot
         if report is not self._report:
             self._report, self._samples = report, 0
             self.comparisons.set(())

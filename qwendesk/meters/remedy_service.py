@@ -52,7 +52,7 @@ class RemedyService:
 
     async def offer(self, meters: MeterState, devices: Mapping[str, str]) -> None:
         """Find the remedies for the spill that `meters` show. `devices` are the engine's names by GPU key."""
-        report = self._engine.state.report
+        report = self._engine.state.local_report
         if meters.spill is None or report is None:
             self.state.update(remedies=())
             return
@@ -61,21 +61,21 @@ class RemedyService:
         found = await asyncio.to_thread(
             find_remedies, report.options, needed, ram, report.n_layers, self._estimate, self._answers.context_tokens
         )
-        if self._engine.state.report is not report:
+        if self._engine.state.local_report is not report:
             return
         self.state.update(remedies=(*found, SpillRemedy(id="eject", consumer=meters.spill.consumer)))
         self._update_reread_time()
 
     async def apply(self, remedy_id: RemedyId, meters: MeterState) -> LoadReport | LoadFailure | None:
         """Apply a remedy after the current answer, by a reload or by ejecting. Return None if it can't be applied."""
-        state, report = self.state.value, self._engine.state.report
+        state, report = self.state.value, self._engine.state.local_report
         remedy = next((each for each in state.remedies if each.id == remedy_id), None)
         if remedy is None or report is None or state.pending is not None:
             return None
         self.state.update(pending=remedy_id, failure=None)
         try:
             await self._answers.wait_until_idle()
-            if self._engine.state.report is not report:
+            if self._engine.state.local_report is not report:
                 return None  # the user loaded another model in the meantime
             self._is_applying = True
             if remedy.options is None:

@@ -145,7 +145,7 @@ class MeterService:
                 continue
 
     def _take(self, snapshot: Snapshot, pid: int | None) -> None:
-        report = self._engine.state.report
+        report = self._engine.state.local_report
         if report is not self._report:
             self._begin(report)
         gpus = {gpu.key: gpu for gpu in snapshot.gpus}
@@ -240,17 +240,17 @@ class MeterService:
 
     def _on_engine(self, state: EngineState) -> None:
         """Update the state at once when the model is ejected, and take a sample at once when one is loaded."""
-        if state.report is self._report:
+        if state.local_report is self._report:
             return
         snapshot = self.state.value.snapshot
-        if state.report is not None:
+        if state.local_report is not None:
             self._wake.set()
         elif snapshot is not None:
             self._begin(None)
             self._publish(snapshot, None)
 
     def _on_answer(self, stats: AnswerStats) -> None:
-        report = self._engine.state.report
+        report = self._engine.state.local_report
         if report is None or self._answers.last_tok_s is None or stats.decode_tok_s != self._answers.last_tok_s:
             return
         save = asyncio.create_task(self._note_speed(report.options, self._answers.context_tokens, stats.decode_tok_s))

@@ -274,5 +274,6 @@ def _report(options: DecidedOptions, in_use: _InUse, server: Server, load_s: flo
             can_answer_now="answer_now" in dialect.extras,
             can_limit_thinking="budget" in dialect.extras,
             can_continue=bool(dialect.continues),
+            unused_options=dialect.unused_options,
         ),
     )

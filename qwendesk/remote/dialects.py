@@ -29,6 +29,8 @@ _LLAMA_SAMPLING: Final = MappingProxyType(
         "grammar": "grammar",
     }
 )
+_OF_THE_WORKER: Final = ("break_loops", "logit_bias", "context_overflow")
+"""Generation options that only the engine worker has."""
 _VLLM_SAMPLING: Final = MappingProxyType({"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"})
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -49,6 +51,19 @@ class Dialect(msgspec.Struct, frozen=True):
     continues: Literal["flag", "last_message", ""] = ""
     """How a partial answer is continued: a flag of the request, whenever the last message is the assistant's, or not
     at all."""
+
+    @property
+    def unused_options(self) -> tuple[str, ...]:
+        """Names of the generation options that are not sent, because this kind of server has nothing like them."""
+        unused = [key for key in _LLAMA_SAMPLING if key not in self.sampling]
+        unused += _OF_THE_WORKER
+        if self.thinking != "template":
+            unused += ["preserve_thinking", "reasoning_effort"]
+        if "budget" not in self.extras:
+            unused += ["thinking_budget", "thinking_close"]
+        if "progress" not in self.extras:
+            unused.append("cache_prompt")
+        return tuple(unused)
 
 
 DIALECTS: Final[Mapping[ServerKind, Dialect]] = MappingProxyType(

@@ -40,13 +40,7 @@ class TopBar(QFrame):
         self.model = ModelButton()
         self.model.clicked.connect(self.picker_asked)
         self._eject = TextButton(tr("Eject"), kind="quiet")
-        describe(
-            self._eject,
-            "model.eject",
-            tr("Eject"),
-            tr("Unload the model and free its memory"),
-            COMMANDS["eject"].shortcut,
-        )
+        self._describe_eject()
         self._eject.clicked.connect(self.eject_asked)
         self._demo_tag = TextButton(tr("Demo model: knows a few topics"), kind="tag")
         describe(
@@ -115,7 +109,16 @@ class TopBar(QFrame):
         loading = state.phase in (Phase.STARTING, Phase.LOADING)
         demo = state.requested is not None and is_demo(state.requested.model)
         self._eject.setVisible(loaded)
+        served = state.report.served_by if state.report is not None else None
+        if served is not None:
+            self._eject.setToolTip(tr("Stop using {0}. The model stays loaded there.", served.name))
+        else:
+            self._describe_eject()
         self._demo_tag.setVisible(demo and (loaded or loading))
+
+    def _describe_eject(self) -> None:
+        tip = tr("Unload the model and free its memory")
+        describe(self._eject, "model.eject", tr("Eject"), tip, COMMANDS["eject"].shortcut)
 
     def show_incognito(self, *, on: bool) -> None:
         """Show or hide the incognito tag, which is also here because the chat list may be hidden."""

@@ -271,7 +271,10 @@ def _caption(record: BenchRecord | None) -> str:
 
 def _words(state: SpeedState) -> str:
     if state.options is None:
-        return tr("Choose a model at the top of the window. Its speed on this PC is measured here.")
+        return tr(
+            "Choose a model on this PC at the top of the window. Its speed is measured here. A model on a server can't "
+            "be measured."
+        )
     if state.is_running:
         return tr(
             "Measuring {0}. Other programs, and questions in chats, would disturb it.", shown_name(state.options.model)

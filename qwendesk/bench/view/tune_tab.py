@@ -210,7 +210,10 @@ def _words(state: TuneState, chosen: LoadOptions | None) -> str:
             "Tuning {0}. Other programs, and questions in chats, would disturb it.", shown_name(state.options.model)
         )
     if chosen is None:
-        return tr("Choose a model at the top of the window. The fastest load options for it are found here.")
+        return tr(
+            "Choose a model on this PC at the top of the window. The fastest load options for it are found here. Of a "
+            "model on a server, the server decides them."
+        )
     return tr(
         "Finds the load options with which {0} is fastest on this PC: threads, batches, token drafts, and where its "
         "parts are. Short runs try one option after the other. What doesn't fit into memory isn't tried, and the "

@@ -14,6 +14,7 @@ from qwendesk.bench.view.quality_tab import QualityTab
 from qwendesk.core.files import write_whole
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.bind import bind, bind_field
@@ -69,7 +70,7 @@ class BenchView(QObject):
         tab.text_asked.connect(copy)
         tab.picture_asked.connect(ask)
         bind(tab, speed.state, tab.show_state, every_ms=30)
-        bind_field(tab, self._engine, chosen_model, choose)
+        bind_field(tab, self._engine, chosen_file, choose)
         page.add_bench_tab("speed", tr("Speed"), tab, tab.corner)
 
     def _add_tune_tab(self, page: BenchPage) -> None:
@@ -80,7 +81,7 @@ class BenchView(QObject):
         tab = TuneTab()
 
         def run(may_change_answers: bool) -> None:
-            chosen = chosen_model(self._engine.value)
+            chosen = chosen_file(self._engine.value)
             if chosen is not None:
                 self._tasks.start(tune.run(chosen, may_change_answers=may_change_answers))
 
@@ -88,7 +89,7 @@ class BenchView(QObject):
         tab.stop_asked.connect(tune.stop)
         tab.use_asked.connect(lambda: self._tasks.start(tune.use()))
         bind(tab, tune.state, tab.show_state, every_ms=60)
-        bind_field(tab, self._engine, chosen_model, tab.set_model)
+        bind_field(tab, self._engine, chosen_file, tab.set_model)
         page.add_bench_tab("tune", tr("Auto-tune"), tab, tab.corner)
 
     def _add_quality_tab(self, page: BenchPage) -> None:
@@ -97,7 +98,7 @@ class BenchView(QObject):
         tab.run_asked.connect(lambda plan: self._tasks.start(quality.run(plan)))
         tab.stop_asked.connect(quality.stop)
         bind(tab, quality.state, tab.show_state, every_ms=60)
-        bind_field(tab, self._engine, chosen_model, quality.choose)
+        bind_field(tab, self._engine, chosen_file, quality.choose)
         self._tasks.start(quality.read())
         page.add_bench_tab("quality", tr("Quality"), tab, tab.corner)
 
@@ -133,3 +134,9 @@ class BenchView(QObject):
 def chosen_model(state: EngineState) -> LoadOptions | None:
     """Return the model that is chosen at the top of the window; None if there is none."""
     return state.idle_unloaded or state.requested
+
+
+def chosen_file(state: EngineState) -> LoadOptions | None:
+    """Return the chosen model if it can be measured; None for one on a server, which loads nothing for tests."""
+    chosen = chosen_model(state)
+    return chosen if chosen is None or not is_served(chosen.model) else None

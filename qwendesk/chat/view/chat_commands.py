@@ -70,7 +70,12 @@ class ChatCommands:
     def continue_answer(self) -> None:
         """Continue an answer that was stopped or cut off."""
         turn = self._last_turn()
-        if turn is not None and turn.answer.can_continue:
+        if turn is None or not turn.answer.can_continue:
+            return
+        reason = self._page.continue_reason
+        if reason:
+            self._page.composer.show_remark(reason)
+        else:
             self._tasks.start(self._chat.resume(turn.id))
 
     def _toggle_thinking(self) -> None:

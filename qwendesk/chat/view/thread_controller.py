@@ -27,6 +27,7 @@ from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, follow
 from qwendesk.widgets.buttons import IconButton, TextButton, describe
+from qwendesk.widgets.served_texts import continue_reason
 from qwendesk.widgets.tasks import window_tasks
 
 _OPPOSITE_ARROW: Final[Mapping[str, str]] = MappingProxyType(
@@ -96,6 +97,7 @@ class ThreadController(QObject):
         intents = thread.intents
         intents.is_last = self._is_last
         intents.is_busy = lambda: chat.busy
+        intents.continue_reason = lambda: continue_reason(self._engine.report)
         # Queued, because the action may remove the message, and its button must exist until its click is handled.
         queued = Qt.ConnectionType.QueuedConnection
         intents.question_edited.connect(self._edit_question, queued)
@@ -112,7 +114,9 @@ class ThreadController(QObject):
 
     def show_engine(self, state: EngineState) -> None:
         """Show the progress of loading the model in the answer that waits for it, or why it isn't loaded."""
-        self._engine = state
+        before, self._engine = self._engine, state
+        if continue_reason(before.report) != continue_reason(state.report):
+            self._thread.intents.busy_changed.emit()
         turns = self._chat.conversation.turns
         answer = self._thread.answer(turns[-1].id) if turns and self._chat.busy else None
         if answer is not None:

@@ -26,6 +26,7 @@ from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.source_opener import SourceOpener
 from qwendesk.chat.view.store_notices import StoreNotices
 from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.actions import ActionId
@@ -64,7 +65,8 @@ class ChatView(QObject):
         self.area = ChatArea(self.page, self.sidebar)
         self.offer = ModelOffer(self.page)
         self.transfer = ChatTransfer(services.transfer, self.sidebar)
-        self.sampling = LazyPage(lambda: SamplingTab(chat, services.presets))
+        self._report: LoadReport | None = None
+        self.sampling = LazyPage(self._build_sampling)
         self.system_prompt = LazyPage(lambda: SystemPromptTab(chat, services.prompts))
         self.commands = ChatCommands(self.page, chat, self.area, self.sidebar, self.transfer, self.page_asked.emit)
         self.switcher = ChatSwitcher(services, self.page, self.sidebar, self.offer)
@@ -89,10 +91,16 @@ class ChatView(QObject):
 
     def show_engine(self, state: EngineState, retry: StepDown | None = None) -> None:
         """Show the engine's state; `retry` is the step to offer after a failed load."""
+        self._report = state.report
         self.page.show_engine(state, retry)
         self.offer.show_engine(state)
         if self.sampling.is_built:
-            self.sampling.page().show_model()
+            self.sampling.page().show_model(state.report)
+
+    def _build_sampling(self) -> SamplingTab:
+        tab = SamplingTab(self.services.chat, self.services.presets)
+        tab.show_model(self._report)
+        return tab
 
     def add_context_label(self, label: QWidget) -> Mapping[ActionId, Callable[[], None]]:
         """Make `label` open the sheet that shows what fills the context. Return the commands that this adds."""

@@ -16,6 +16,7 @@ from qwendesk.engines.self_test import Check, Diagnosis
 from qwendesk.engines.trial import Trial
 from qwendesk.engines.view.load_options.load_text import device_names, source_text
 from qwendesk.hardware.snapshot import GpuReading, Snapshot
+from qwendesk.widgets.served_texts import load_options_text
 
 
 class EnginePageSection(msgspec.Struct, frozen=True):
@@ -102,6 +103,10 @@ def _build(state: EngineState, diagnosis: Diagnosis | None) -> tuple[tuple[str, 
         Phase.ANSWERING: tr("Answering"),
     }
     rows = [(tr("State"), phases[state.phase])]
+    if state.report is not None and state.report.served_by is not None:
+        served = state.report.served_by
+        rows.append((tr("Server"), tr("{0} at {1}", served.program, served.address)))
+        return tuple(rows)
     backends = state.welcome.backends if state.welcome is not None else diagnosis.backends if diagnosis else ()
     if state.welcome is not None:
         rows.append(("llama.cpp", tr("via llama-cpp-python {0}", state.welcome.package_version)))
@@ -133,6 +138,8 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
     """
     plan, report = known.plan, known.state.report
     rows: list[tuple[str, str]] = []
+    if report is not None and report.served_by is not None:
+        return ((tr("Plan"), load_options_text(report.served_by.name)),)
     if plan is None or report is None or plan.options.model != report.options.model:
         rows.append((tr("Plan"), tr("Made when a model is loaded")))
     else:

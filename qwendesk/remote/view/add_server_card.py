@@ -77,7 +77,8 @@ class AddServerCard(TitledCard):
         if state.searching:
             result = tr(_SEARCHING[state.searching])
         elif state.has_searched and not state.found:
-            result = tr(_FOUND_NOTHING[state.has_searched])
+            others = tr("No other server found.") if state.servers else ""
+            result = others or tr(_FOUND_NOTHING[state.has_searched])
         elif state.found:
             result = tr("Found:")
         self._result.setText(result)
@@ -96,11 +97,11 @@ class AddServerCard(TitledCard):
         fields = QGridLayout()
         fields.setHorizontalSpacing(8)
         fields.setVerticalSpacing(4)
-        for column, (text, field) in enumerate(((tr("Address"), self._address), (tr("Key"), self._key))):
+        for place, (text, field) in enumerate(((tr("Address"), self._address), (tr("Key"), self._key))):
             label = QLabel(text)
             label.setProperty("kind", "small")
-            fields.addWidget(label, 0, column)
-            fields.addWidget(field, 1, column)
+            fields.addWidget(label, 0, place)
+            fields.addWidget(field, 1, place)
         fields.addWidget(self._add, 1, 2)
         fields.setColumnStretch(0, 3)
         fields.setColumnStretch(1, 2)

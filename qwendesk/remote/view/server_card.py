@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.served_model import ServedModel
+from qwendesk.core.served_model import ServedModel, served_name
 from qwendesk.core.translation import tr
 from qwendesk.remote.server_texts import about_text, model_details, status_text, status_tone
 from qwendesk.remote.service import ListedServer
@@ -90,7 +90,7 @@ class ServerCard(QFrame):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addLayout(texts, 1)
-        row.addWidget(self._status)
+        row.addWidget(self._status, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self._refresh)
         row.addWidget(self._remove)
         return row
@@ -109,7 +109,7 @@ class ServerCard(QFrame):
     def _model_row(self, name: str, model: "ModelOnServer") -> QWidget:
         text = ServedModel(self._server.address, model.name).text
         title, about = ElidedLabel(f"{name}.name"), ElidedLabel(f"{name}.details", kind="small")
-        title.setText(model.name)
+        title.setText(served_name(model.name))
         title.setToolTip(model.name)
         about.setText(model_details(model))
         about.setVisible(bool(about.text()))
@@ -129,6 +129,6 @@ class ServerCard(QFrame):
         line.setContentsMargins(0, 4, 0, 4)
         line.setSpacing(8)
         line.addLayout(words, 1)
-        line.addWidget(chip)
+        line.addWidget(chip, 0, Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(load)
         return row

@@ -33,6 +33,11 @@ class RemoteWindow:
         self._ports.append(server.port)
         return server
 
+    def open_tab(self) -> None:
+        """Open the tab of other engines."""
+        self.desk.window.go_to("server")
+        self.desk.click("server.tab.engines")
+
     async def add(self, server: MadeUpServer) -> None:
         """Add a server and wait for its models."""
         await self.desk.parts.services.remote.add(server.address)
@@ -42,6 +47,11 @@ class RemoteWindow:
         await self.add(server)
         self.desk.window.load_served(f"{server.address}#{model}")
         await self.desk.until(lambda: self.engine.state.report is not None)
+
+    async def use_this_pc(self) -> None:
+        """Use the demo of the engine on this PC instead."""
+        self.desk.window.load_demo()
+        await self.desk.until(lambda: self.engine.state.local_report is not None)
 
     def card(self, number: int) -> ServerCard:
         return self.desk.find(f"engines.server.{number}", ServerCard)

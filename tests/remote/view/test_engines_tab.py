@@ -22,7 +22,7 @@ def enter(desk, name, text):
 async def test_a_server_on_this_pc_is_found_added_and_its_model_answers(remote_window):
     desk = remote_window.desk
     remote_window.serve(made_up_server.llama_server())
-    desk.window.go_to("server")
+    remote_window.open_tab()
     await desk.until(lambda: desk.is_shown("engines.found.1"))
     assert "llama-server" in desk.text_of("engines.found.1")
     desk.click("engines.found.1")
@@ -40,7 +40,7 @@ async def test_a_server_on_this_pc_is_found_added_and_its_model_answers(remote_w
 async def test_a_server_with_a_key_is_added_by_its_address(remote_window):
     desk = remote_window.desk
     server = remote_window.serve(made_up_server.ollama(), key="secret")
-    desk.window.go_to("server")
+    remote_window.open_tab()
     enter(desk, "engines.address", server.address.removeprefix("http://"))
     desk.click("engines.add.button")
     await desk.until(lambda: desk.is_shown("engines.problem"))
@@ -56,7 +56,7 @@ async def test_a_server_with_a_key_is_added_by_its_address(remote_window):
 
 async def test_an_address_that_others_could_read_along_warns_before_anything_is_sent(remote_window):
     desk = remote_window.desk
-    desk.window.go_to("server")
+    remote_window.open_tab()
     enter(desk, "engines.address", "192.168.1.5:8080")
     assert "Not encrypted" in desk.text_of("engines.warning")
     enter(desk, "engines.address", "https://pc.example")
@@ -85,7 +85,7 @@ async def test_the_picker_leads_to_where_servers_are_added(remote_window):
 async def test_a_removed_server_is_gone_after_a_question(remote_window):
     desk = remote_window.desk
     await remote_window.add(remote_window.serve(made_up_server.llama_server()))
-    desk.window.go_to("server")
+    remote_window.open_tab()
     desk.click("engines.server.1.remove")
     desk.click("engines.question.yes")
     await desk.until(lambda: not desk.is_shown("engines.server.1"))
@@ -97,7 +97,7 @@ async def test_a_server_that_is_off_says_so_with_a_next_step(remote_window):
     server = remote_window.serve(made_up_server.llama_server())
     await remote_window.add(server)
     server.stop()
-    desk.window.go_to("server")
+    remote_window.open_tab()
     await desk.until(lambda: desk.is_shown("engines.server.1.problem"))
     assert "Start the server" in desk.text_of("engines.server.1.problem")
 
@@ -108,7 +108,7 @@ async def test_an_unknown_certificate_is_shown_and_trusted_only_when_the_user_sa
     context = certificate.context()
     assert isinstance(context, ssl.SSLContext)
     server = remote_window.serve(made_up_server.llama_server(), tls=context)
-    desk.window.go_to("server")
+    remote_window.open_tab()
     enter(desk, "engines.address", server.address)
     desk.click("engines.add.button")
     await desk.until(lambda: desk.is_shown("engines.certificate"))

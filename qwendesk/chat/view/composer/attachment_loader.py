@@ -31,6 +31,7 @@ from qwendesk.core.paths import cache_folder
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
 from qwendesk.widgets.file_dialogs import ask_for_files
+from qwendesk.widgets.served_texts import no_vision_text
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -105,6 +106,9 @@ class AttachmentLoader(QObject):
         report = self._report
         if report is None or report.can_see:
             return False
+        if report.served_by is not None:
+            self._composer.show_notice(no_vision_text(report))
+            return True
         self._composer.show_notice(
             tr("This model can't see pictures. Choose its vision file (mmproj) first."), ("mmproj",)
         )
@@ -113,7 +117,7 @@ class AttachmentLoader(QObject):
     def may_be_too_large(self, text: str, n_attached: int) -> bool:
         """Return True if the message should be counted before it is sent."""
         report = self._report
-        if report is None:
+        if report is None or report.served_by is not None:  # a server counts only what it answers
             return False
         turns = self._chat.conversation.turns
         used = turns[-1].answer.stats.total_tokens if turns else 0
@@ -235,7 +239,7 @@ class AttachmentLoader(QObject):
             elif isinstance(room, TokenCount):
                 card.show_count(room.tokens, room.n_ctx)
             elif isinstance(room, RequestFailed):
-                card.refuse(room.title, room.sentence)
+                self._show_uncounted(card, room)
         elif isinstance(card, PictureCard) and report.can_see:
             side = card.longest_side
             try:
@@ -248,8 +252,15 @@ class AttachmentLoader(QObject):
             if isinstance(cost, PictureCost):
                 card.show_cost(cost, report.n_ctx)
             elif isinstance(cost, RequestFailed):
-                card.refuse(cost.title, cost.sentence)
+                self._show_uncounted(card, cost)
         self._check_size()
+
+    def _show_uncounted(self, card: Card, failure: RequestFailed) -> None:
+        """Refuse what the engine couldn't count. A server counts nothing before it answers, which is no refusal."""
+        if self._report is not None and self._report.served_by is not None:
+            card.show_uncounted(failure.sentence)
+        else:
+            card.refuse(failure.title, failure.sentence)
 
     def _check_size(self) -> None:
         """Warn if the attachments alone exceed the context; remove the warning once they don't."""

@@ -23,6 +23,7 @@ class BudgetMenu(Menu):
         self.setToolTipsVisible(True)
         self._group = QActionGroup(self)
         self._actions: dict[int, QAction] = {}
+        self._tips: dict[int, str] = {}
         self._add(-1, "unlimited", tr("Unlimited"), tr("The model thinks for as long as it needs"))
         for tokens in BUDGETS:
             text = tr_n("{0} token", "{0} tokens", tokens)
@@ -35,11 +36,18 @@ class BudgetMenu(Menu):
         """Check the entry of the current budget."""
         self._actions.get(tokens, self._actions[CUSTOM_BUDGET]).setChecked(True)
 
+    def show_reason(self, reason: str) -> None:
+        """Grey the limits, with the reason as their tooltip; "" enables them."""
+        for tokens, action in self._actions.items():
+            action.setEnabled(not reason or tokens == -1)
+            action.setToolTip(self._tips[tokens] if action.isEnabled() else reason)
+
     def _add(self, tokens: int, name: str, text: str, tip: str) -> None:
         action = self.addAction(text)
         action.setObjectName(f"composer.thinking.budget.{name}")
         action.setCheckable(True)
         action.setToolTip(tip)
+        self._tips[tokens] = tip
         action.triggered.connect(lambda _checked=False: self.chosen.emit(tokens))
         self._group.addAction(action)
         self._actions[tokens] = action

@@ -67,6 +67,11 @@ class Card(QFrame):
         self.cost.setText(title)
         self.cost.setToolTip(sentence)
 
+    def show_uncounted(self, sentence: str) -> None:
+        """Say why the size in tokens isn't known. The attachment can be sent."""
+        self.tokens, self.refusal = 0, ""
+        self.cost.setToolTip(sentence)
+
     def accept_count(self, tokens: int, text: str) -> None:
         self.tokens, self.refusal = tokens, ""
         self.cost.setText(text)

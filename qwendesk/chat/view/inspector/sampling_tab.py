@@ -16,6 +16,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.presets import OtherSampling, PresetSource, Style
 from qwendesk.core.settings import Entry, table
 from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport
 from qwendesk.widgets.bind import bind_field
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import panel_scroll_area
@@ -23,6 +24,7 @@ from qwendesk.widgets.rows.option_texts import edit_text, value_text
 from qwendesk.widgets.rows.row_factory import make_row
 from qwendesk.widgets.rows.setting_row import SettingRow
 from qwendesk.widgets.rows.sliding_row import SlidingRow
+from qwendesk.widgets.served_texts import unused_option_reason
 
 _SHOWN_ELSEWHERE = ("json_schema", "enable_thinking")
 """Options without a field in this tab: the schema is in the System prompt tab, thinking in the composer."""
@@ -46,6 +48,7 @@ class SamplingTab(QWidget):
     def __init__(self, chat: ChatService, presets: PresetsService) -> None:
         super().__init__()
         self._chat = chat
+        self._report: LoadReport | None = None
         self.setObjectName("inspector.sampling")
         self._shown_preset: tuple[GenerationOptions, PresetSource, tuple[OtherSampling, ...]] | None = None
         self._rows: dict[str, SettingRow] = {}
@@ -80,9 +83,12 @@ class SamplingTab(QWidget):
         bind_field(self, chat.state, lambda state: state.settings, self.show_options)
         bind_field(self, chat.state, lambda state: state.chat_id, self._on_chat_opened)
 
-    def show_model(self) -> None:
-        """Show the presets for the model that is now loaded."""
+    def show_model(self, report: LoadReport | None) -> None:
+        """Show the presets for the model that is now loaded, and grey what its server doesn't take."""
         chat = self._chat
+        if report is not self._report:
+            self._report = report
+            self._show_unused()
         if (chat.preset_options(), chat.preset_source, chat.other_sampling) != self._shown_preset:
             self.show_options()
 
@@ -165,10 +171,15 @@ class SamplingTab(QWidget):
             self._make_advanced()
         self.show_options()
 
+    def _show_unused(self) -> None:
+        for key, row in self._rows.items():
+            row.show_unavailable(unused_option_reason(self._report, key))
+
     def _make_advanced(self) -> None:
         if len(self._rows) == len(_BASIC_KEYS):
             rest = [key for key in table(GenerationOptions) if key not in (*_BASIC_KEYS, *_SHOWN_ELSEWHERE)]
             self._add_rows(rest, self._advanced_rows)
+            self._show_unused()
 
     def _show_rows(self) -> None:
         """Show the basic and the changed options, or all with Advanced."""

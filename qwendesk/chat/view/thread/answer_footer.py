@@ -16,11 +16,20 @@ class AnswerNote(QFrame):
     """A sentence below an answer, with a button that changes the answer."""
 
     def __init__(
-        self, turn_id: int, name: str, sentence: str, button: TextButton, wanted: SignalInstance, intents: TurnIntents
+        self,
+        turn_id: int,
+        name: str,
+        sentence: str,
+        button: TextButton,
+        wanted: SignalInstance,
+        intents: TurnIntents,
+        *,
+        continues: bool = False,
     ) -> None:
-        """`wanted` is the intent that a click on `button` emits."""
+        """`wanted` is the intent that a click on `button` emits, `continues` whether that continues the answer."""
         super().__init__()
-        self._button, self._intents = button, intents
+        self._button, self._intents, self._tip = button, intents, button.toolTip()
+        self._continues = continues
         self.setProperty("kind", "cutoff")
         self.setObjectName(f"thread.{name}.{turn_id}")
         label = WrappingLabel(sentence)
@@ -37,7 +46,9 @@ class AnswerNote(QFrame):
         self._update_enabled()
 
     def _update_enabled(self) -> None:
-        self._button.setEnabled(not self._intents.is_busy())
+        reason = self._intents.continue_reason() if self._continues else ""
+        self._button.setEnabled(not self._intents.is_busy() and not reason)
+        self._button.setToolTip(reason or self._tip)
 
 
 def answer_notes(turn: Turn, intents: TurnIntents) -> list[AnswerNote]:
@@ -67,7 +78,7 @@ def _cut_off_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     # Only the last answer can be continued. A missing answer can be requested anywhere.
     button.setHidden(begun and not intents.is_last(turn.id))
     wanted = intents.resume if begun else intents.regenerate
-    return AnswerNote(turn.id, "cutoff", sentence, button, wanted, intents)
+    return AnswerNote(turn.id, "cutoff", sentence, button, wanted, intents, continues=begun)
 
 
 def _thinking_loop_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
@@ -76,7 +87,7 @@ def _thinking_loop_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     tip = tr("Continue the thinking and answer again. This answer is kept as another version.")
     describe(button, f"thread.footer.think.{turn.id}", text, tip)
     sentence = tr("Thinking went round in circles, so QwenDesk began the answer.")
-    return AnswerNote(turn.id, "looped", sentence, button, intents.continue_thinking, intents)
+    return AnswerNote(turn.id, "looped", sentence, button, intents.continue_thinking, intents, continues=True)
 
 
 def _repetition_note(turn: Turn, intents: TurnIntents) -> AnswerNote:

@@ -124,6 +124,10 @@ class MessageActions(QWidget):
         for button, tip in self._changing_buttons:
             button.setEnabled(not busy)
             button.setToolTip(tr("{0}. Wait for the current answer, or stop it.", tip) if busy else tip)
+        reason = self._intents.continue_reason()
+        if self._resume is not None and reason:
+            self._resume.setEnabled(False)
+            self._resume.setToolTip(reason)
 
     def _name(self, action: str) -> str:
         """Return an object name: `thread.copy.1` for an answer, `thread.question.copy.1` for a question."""

@@ -64,6 +64,8 @@ class TurnIntents(QObject):
         """Returns True for the conversation's last turn, the only one that can be continued."""
         self.is_busy: Callable[[], bool] = lambda: False
         """Returns True while an answer is generated and nothing can be changed."""
+        self.continue_reason: Callable[[], str] = str
+        """Returns why the loaded model can't continue an answer; "" if it can."""
         self.edits: dict[str, EditDraft] = {}
         """Unfinished edits by message id."""
         self.calls = CallIntents(self)

@@ -79,6 +79,8 @@ class CommandCard(QFrame):
         pending = self._draft
         has_model = pending is not None and pending.requested is not None
         text = tr("No model is loaded.")
+        if pending is not None and pending.served_by:
+            text = tr("The loaded model runs on {0}. The command that started it is there.", pending.served_by)
         if pending is not None and pending.requested is not None:
             load = for_commands(pending.requested, pending.decided if not pending.conflicts else None)
             text = command(self._kind, load, self._answer, _serving(pending), windows=sys.platform == "win32")

@@ -20,6 +20,7 @@ from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import add_clear_button
 from qwendesk.widgets.layouts import panel_scroll_area
+from qwendesk.widgets.served_texts import load_options_text
 from qwendesk.widgets.tasks import window_tasks
 
 
@@ -78,9 +79,7 @@ class LoadPart(QWidget):
             tr("See what a command for llama.cpp, Ollama or vLLM means here, and take it over"),
         )  # fmt: skip
         self._paste.clicked.connect(self.paste_asked)
-        self._nothing = QLabel(
-            tr("Choose a model to see the memory it needs and set how it loads. You can do that before you load it.")
-        )
+        self._nothing = QLabel()
         self._nothing.setProperty("kind", "dim")
         self._nothing.setWordWrap(True)
         self._nothing.setObjectName("inspector.load.nothing")
@@ -108,6 +107,7 @@ class LoadPart(QWidget):
         for widget in (self._memory_card, self._rows, self._command, self._search, self._advanced, self._foot_frame):
             widget.setVisible(has_model)
         self._profiles.setVisible(has_model)
+        self._nothing.setText(load_options_text(pending.served_by) if pending.served_by else _nothing_text())
         self._nothing.setVisible(not has_model)
         self._choose.setVisible(not has_model)
         self._unloaded.setText(load_text.unloaded_text(pending))
@@ -196,6 +196,10 @@ class LoadPart(QWidget):
             note = tr("No option found for “{0}”.", query)
         self._flag_note.setText(note)
         self._flag_note.setVisible(bool(note))
+
+
+def _nothing_text() -> str:
+    return tr("Choose a model to see the memory it needs and set how it loads. You can do that before you load it.")
 
 
 def _padded(widget: QWidget, *, stretches: bool = True) -> QWidget:
