@@ -2,13 +2,12 @@
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
-from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.cli.terminal import Interrupts, Terminal, is_agreed
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes
@@ -75,7 +74,7 @@ async def _add(options: argparse.Namespace, terminal: Terminal) -> int:
     name = pack.manifest.name
     for fact in pack_facts(pack):
         terminal.note(fact)
-    if not pack.is_listed and not options.yes and not _is_agreed(tr("Add {0}? [y/N]", name), terminal):
+    if not pack.is_listed and not options.yes and not is_agreed(tr("Add {0}? [y/N]", name), terminal):
         terminal.note(tr("Nothing was added."))
         return _EXIT_NOT_DONE
     async with installer.unpacked(pack) as engine:
@@ -105,7 +104,7 @@ async def _remove(options: argparse.Namespace, terminal: Terminal) -> int:
     if trial is None:
         sentence = tr('There is no engine named "{0}". `qwendesk engines list` shows their names.', options.name)
         raise QwenDeskError(tr("Not deleted"), sentence)
-    if trial.is_own and not options.yes and not _is_agreed(tr("Delete {0}? [y/N]", trial.folder), terminal):
+    if trial.is_own and not options.yes and not is_agreed(tr("Delete {0}? [y/N]", trial.folder), terminal):
         terminal.note(tr("Nothing was deleted."))
         return _EXIT_NOT_DONE
     await engines.delete(trial.name)
@@ -124,13 +123,6 @@ async def _choose_automatically_instead(deleted: str, terminal: Terminal) -> Non
     terminal.note(
         settings.problem.value or tr("It was the engine chosen in the settings. The best one that runs is used now.")
     )
-
-
-def _is_agreed(question: str, terminal: Terminal) -> bool:
-    if not sys.stdin.isatty():
-        raise QwenDeskError(tr("No terminal to ask on"), tr("Add --yes to go on without confirmation."))
-    terminal.note(question)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _details(trial: Trial) -> list[str]:

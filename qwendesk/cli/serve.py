@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from qwendesk.cli.terminal import Interrupts, Terminal, check_text
+from qwendesk.cli.terminal import Interrupts, Terminal, check_text, is_agreed
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
@@ -19,7 +19,7 @@ from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import USUAL_PORT, ServerOptions, ServerState, default_key_file
 from qwendesk.services import Services, build_services, preferred_engine
 
-EXIT_STOPPED = 0
+EXIT_STOPPED, EXIT_DECLINED = 0, 1
 
 
 def add_serve_options(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +57,7 @@ def add_serve_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a web page that may use the server, such as https://example.com; repeatable",
     )
+    add("--yes", action="store_true", help="let other PCs in without confirmation")
     add("--waiting", metavar="N", type=int, default=16, help="how many requests may wait (default: 16)")
     add("--json", action="store_true", help="print one line of JSON with the address and the key when it is ready")
 
@@ -69,6 +70,10 @@ async def serve(options: argparse.Namespace, terminal: Terminal, interrupts: Int
         raise QwenDeskError(tr("Model not found"), tr("{0} could not be found. Check the path.", model))
     if options.assignments and model is None:
         raise BadOption(tr("Bad option"), tr("--set needs --model."))
+    if server_options.lets_others_in and not options.yes:
+        question = tr("Other PCs can reach {0}. Who has the key can use your models. Continue? [y/N]", options.host)
+        if not is_agreed(question, terminal):
+            return EXIT_DECLINED
     stopped = asyncio.Event()
     interrupts.on_request(stopped.set)
     async with AsyncExitStack() as closing:

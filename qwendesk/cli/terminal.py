@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, TextIO
 
-from qwendesk.core.errors import BadOption
+from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.pipes import is_closed_pipe
 from qwendesk.core.translation import tr
 
@@ -99,6 +99,14 @@ def open_missing_streams() -> None:
     sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
     sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
     sys.stderr = sys.stderr or sys.stdout
+
+
+def is_agreed(question: str, terminal: Terminal) -> bool:
+    """Ask on the terminal and return whether the user says yes. Raise QwenDeskError if there is no terminal."""
+    if not sys.stdin.isatty():
+        raise QwenDeskError(tr("No terminal to ask on"), tr("Add --yes to go on without confirmation."))
+    terminal.note(question)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 class Interrupts:
