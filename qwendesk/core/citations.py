@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 import msgspec
@@ -106,6 +106,12 @@ def mentions(text: str) -> Iterable[tuple[int, int, int]]:
             yield found.start(), found.end(), numbers[0][2]
         else:
             yield from numbers
+
+
+def cited_in(text: str, known: Mapping[int, Citation]) -> tuple[Citation, ...]:
+    """Return the places that a text cites, by number."""
+    numbers = {number for _, _, number in mentions(text)}
+    return tuple(known[number] for number in sorted(numbers) if number in known)
 
 
 def _lines_below(result: str, header: re.Match[str]) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """Exports the shown messages of a chat as Markdown."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.citations import Citation, citations_of, cited_in
 from qwendesk.core.messages import CallRecord, DocumentPart, ToolStep
 from qwendesk.core.units import show_duration
 
@@ -16,12 +18,14 @@ def export_markdown(chat: ExchangedChat, *, with_reasoning: bool) -> str:
     parts = [f"# {_one_line(chat.summary.title) or 'Chat'}", f"*{_day(chat.summary.created_s)}*"]
     if chat.summary.settings.system_prompt.strip():
         parts += ["## System prompt", chat.summary.settings.system_prompt.strip()]
+    known: dict[int, Citation] = {}
     for node in chat.tree.path():
-        parts += _message(node, with_reasoning=with_reasoning)
+        known |= citations_of(node.message.steps)
+        parts += _message(node, known, with_reasoning=with_reasoning)
     return "\n\n".join(parts) + "\n"
 
 
-def _message(node: ChatNode, *, with_reasoning: bool) -> list[str]:
+def _message(node: ChatNode, known: Mapping[int, Citation], *, with_reasoning: bool) -> list[str]:
     parts = [f"## {speaker(node)}"]
     for step in node.message.steps:
         parts += _step(step, with_reasoning=with_reasoning)
@@ -32,6 +36,9 @@ def _message(node: ChatNode, *, with_reasoning: bool) -> list[str]:
     parts += [document.quoted().strip() for document in node.message.documents]
     if node.message.text.strip():
         parts.append(node.message.text.strip())
+    if node.is_answer and (sources := cited_in(node.message.text, known)):
+        # The number is escaped so that no link is made of it.
+        parts.append("\n".join(f"- \\[{each.number}] {each.place}" for each in sources))
     if node.error:
         parts.append(f"*({_one_line(node.error)})*")
     return parts

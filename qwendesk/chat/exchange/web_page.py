@@ -5,6 +5,7 @@ can only be http and https. The page's content security policy allows only its o
 """
 
 import html
+from collections.abc import Mapping
 from functools import cache
 
 from markdown_it import MarkdownIt
@@ -13,6 +14,7 @@ from qwendesk.chat.exchange.markdown import call_heading, reasoning_heading, spe
 from qwendesk.chat.exchange.pictures import data_url, picture_bytes
 from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.citations import Citation, citations_of, cited_in
 from qwendesk.core.messages import ToolStep
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -43,7 +45,12 @@ class _SafeMarkdown(MarkdownIt):
 def export_web_page(chat: ExchangedChat) -> str:
     """Return a page of the shown messages, with folded reasoning and embedded pictures. Reads files; blocks."""
     title = html.escape(" ".join(chat.summary.title.split()) or "Chat")
-    body = "\n".join(_message(node) for node in chat.tree.path())
+    known: dict[int, Citation] = {}
+    messages = []
+    for node in chat.tree.path():
+        known |= citations_of(node.message.steps)
+        messages.append(_message(node, known))
+    body = "\n".join(messages)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -53,7 +60,7 @@ def export_web_page(chat: ExchangedChat) -> str:
     )
 
 
-def _message(node: ChatNode) -> str:
+def _message(node: ChatNode, known: Mapping[int, Citation]) -> str:
     parts = [f"<header>{html.escape(speaker(node))}</header>", *map(_step, node.message.steps)]
     if node.message.reasoning.strip():
         thought = html.escape(node.message.reasoning.strip()).replace("\n", "<br>\n")
@@ -67,6 +74,9 @@ def _message(node: ChatNode) -> str:
     text = node.message.text
     # The user's text is not meant as Markdown.
     parts.append(_markdown().render(text) if node.is_answer else _plain(text))
+    if node.is_answer and (sources := cited_in(text, known)):
+        places = (html.escape(f"[{each.number}] {each.place}") for each in sources)
+        parts.append(f"<ul>{''.join(f'<li>{place}</li>' for place in places)}</ul>")
     if node.error:
         parts.append(f"<p><em>{html.escape(node.error)}</em></p>")
     return f'<article class="{"answer" if node.is_answer else "you"}">{"".join(parts)}</article>'

@@ -9,6 +9,7 @@ import pytest
 from qwendesk.chat.exchange.values import ImportReport
 from qwendesk.chat.tree_edits import new_answer, new_question
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.citations import citations_of
 from qwendesk.core.messages import CallRecord, ToolCall, ToolStep, text_message
 from tests.chat.exchange.kit import Kit
 
@@ -70,3 +71,24 @@ async def test_markdown_and_web_page_show_calls_before_the_answer(kit: Kit, tmp_
     assert "I calculate." not in plain
     assert "<pre>```\n&lt;b&gt;42&lt;/b&gt;\n```</pre>" in page
     assert page.index("I calculate.") < page.index("a kayak") < page.index("calculate {") < page.index("It is 42.")
+
+
+async def test_exports_say_what_the_numbers_of_an_answer_stand_for(kit: Kit, other: Kit, tmp_path: Path) -> None:
+    kit.chat_list.new()
+    chat_id = kit.chat_list.current_id
+    question = new_question("", text_message("user", "What about [2]?"))
+    await kit.say(chat_id, question)
+    found = "[1] a<b>.txt, lines 3-4\n    kayak\n    raft\n\n[2] book.pdf, page 7, lines 1-1\n    canoe"
+    record = CallRecord(ToolCall("search_files", '{"query": "kayak"}'), is_done=True, result=found)
+    answer = text_message("assistant", "It is red [1]. Not [5].")
+    written = msgspec.structs.replace(answer, steps=(ToolStep((record,)),))
+    await kit.say(chat_id, msgspec.structs.replace(new_answer(question.id), message=written))
+    for kind in ("markdown", "html", "json"):
+        await kit.exchange.export(tmp_path / kind, kind)
+    text, page = [await asyncio.to_thread((tmp_path / kind).read_text) for kind in ("markdown", "html")]
+    assert text.endswith("It is red [1]. Not [5].\n\n- \\[1] a<b>.txt, lines 3-4\n")
+    assert "<ul><li>[1] a&lt;b&gt;.txt, lines 3-4</li></ul>" in page
+
+    await other.exchange.import_from(tmp_path / "json")
+    places = citations_of((await other.tree()).path()[-1].message.steps)
+    assert (places[1].found, places[2].at) == (("kayak", "raft"), 7), "an imported answer opens what was found"
