@@ -53,6 +53,7 @@ class ServerDialog(QDialog):
         self._error = QLabel()
         self._error.setObjectName("mcp.form.error")
         self._error.setProperty("kind", "error")
+        self._error.setTextFormat(Qt.TextFormat.PlainText)
         self._error.setWordWrap(True)
         self._error.hide()
         self._column.addWidget(self._error)
