@@ -28,8 +28,14 @@ TOOL_REPORT = msgspec.structs.replace(
 
 
 class HttpDesk:
-    def __init__(self, client: FakeEngineClient, server: ServerService, session: aiohttp.ClientSession) -> None:
-        self.client, self.server, self.session = client, server, session
+    def __init__(
+        self,
+        client: FakeEngineClient,
+        engine: EngineService,
+        server: ServerService,
+        session: aiohttp.ClientSession,
+    ) -> None:
+        self.client, self.engine, self.server, self.session = client, engine, server, session
 
     @property
     def port(self) -> int:
@@ -99,7 +105,7 @@ async def http_desk(
     await server.start(ServerOptions(port=0, key_file=key_file, **options))
     try:
         async with aiohttp.ClientSession() as session:
-            yield HttpDesk(client, server, session)
+            yield HttpDesk(client, engine, server, session)
     finally:
         await server.stop()
         await engine.close()

@@ -65,6 +65,23 @@ async def test_a_model_is_loaded_when_it_is_asked_for_and_again_after_it_was_unl
         assert len([each for each in desk.client.requests if isinstance(each, Load)]) == 2
 
 
+async def test_while_a_game_has_the_card_a_request_waits_and_says_so(tmp_path: Path) -> None:
+    async with http_desk(tmp_path, limits=Limits(ping_s=0.01)) as desk:
+        await desk.json("POST", CHAT, ASKED)
+        await desk.engine.unload_idle()
+        desk.engine.hold_questions()
+        async with desk.request("POST", CHAT, {**ASKED, "stream": True}) as response:
+            assert await response.content.readline() != b""
+            n_pings = 0
+            async for line in lines(response):
+                n_pings += line.startswith(b": ")
+                if n_pings == 3:
+                    assert desk.engine.state.report is None
+                    desk.engine.release_questions()
+            assert line == b"\n"
+        assert desk.engine.state.report is not None
+
+
 async def test_a_model_that_does_not_load_is_a_503_with_the_reason(tmp_path: Path) -> None:
     async with http_desk(tmp_path) as desk:
         desk.client.load_result = LoadFailure("other", "Not enough memory", "Choose a smaller file.")

@@ -1,5 +1,6 @@
 """Two hundred damaged requests to each endpoint: each is answered or refused, none does harm."""
 
+import copy
 import json
 import random
 from pathlib import Path
@@ -92,18 +93,18 @@ _VALUES: tuple[Any, ...] = (
 
 def damaged(body: dict[str, Any], chance: random.Random) -> bytes:
     """Return a body with some values replaced, removed, added or repeated, and sometimes with some bytes changed."""
-    copy = json.loads(json.dumps(body))
+    changed = copy.deepcopy(body)
     for _ in range(chance.randint(1, 4)):
-        _damage(copy, chance)
-    text = json.dumps(copy, ensure_ascii=chance.random() < 0.5).encode("utf-8", "surrogatepass")
+        _damage(changed, chance)
+    text = json.dumps(changed, ensure_ascii=chance.random() < 0.5).encode("utf-8", "surrogatepass")
     match chance.randrange(8):
         case 0:
             return text[: chance.randrange(len(text))]
         case 1:
-            changed = bytearray(text)
+            content = bytearray(text)
             for _ in range(chance.randint(1, 5)):
-                changed[chance.randrange(len(changed))] = chance.randrange(256)
-            return bytes(changed)
+                content[chance.randrange(len(content))] = chance.randrange(256)
+            return bytes(content)
         case 2:
             return chance.choice((b"", b"[" * 5000, b'{"messages":' * 1000, b"NaN", b"null", chance.randbytes(200)))
     return text
@@ -120,13 +121,15 @@ def _damage(value: Any, chance: random.Random) -> None:
             continue
         match chance.randrange(3):
             case 0:
-                value[key] = chance.choice(_VALUES)
+                value[key] = copy.deepcopy(chance.choice(_VALUES))
             case 1:
                 del value[key]
             case _ if isinstance(value, list):
                 value.append(value[key])
             case _:
-                value[chance.choice(("type", "content", "name", "\x00", "seed"))] = chance.choice(_VALUES)
+                value[chance.choice(("type", "content", "name", "\x00", "seed"))] = copy.deepcopy(
+                    chance.choice(_VALUES)
+                )
         return
 
 
