@@ -241,6 +241,8 @@ def test_outcomes_are_said_in_a_few_words() -> None:
     long = msgspec.structs.replace(done, result="a\nb", elapsed_s=75)
     assert (outcome_text(long), time_text(long)) == ("2 lines", "1 min 15 s")
     assert outcome_text(failed) == "Failed"
+    found = "[1] a.txt, lines 1-2\n    x\n    y\n\n[2] b.txt, lines 3-3\n    z"
+    assert outcome_text(msgspec.structs.replace(done, call=ToolCall("search_files"), result=found)) == "2 places"
     refused = CallRecord(CALCULATE, is_done=True, error="No.", consent="refused")
     assert (outcome_text(refused), time_text(refused)) == ("Refused", "")
     assert (arguments_text(done), result_text(done), result_text(failed)) == ("expression: 6 * 7", "42", "No.")
@@ -265,4 +267,7 @@ def test_arguments_are_short_also_while_they_are_written() -> None:
     assert short_arguments('{"path": "a/b') == '{"path": "a/b'
     assert short_arguments("") == ""
     assert short_arguments("[1]") == "[1]"
+    assert short_arguments('{"path": "a.py", "first_line": 3, "last_line": 9}') == "a.py, lines 3-9"
+    assert short_arguments('{"path": "a.py", "first_line": 3}') == "a.py, 3"
+    assert short_arguments('{"path": "a.py", "old": "x", "new": "y"}') == "a.py"
     assert len(short_arguments('{"text": "' + "long " * 50 + '"}')) == 61

@@ -181,6 +181,7 @@ class Composer(QFrame):
         """Leave out the words of buttons whose icons say the same, where there is no room for all."""
         is_narrow = self.width() < current_theme().px(_WIDTH_FOR_WORDS)
         self._thinking.setText(f" {self._thinking_texts[is_narrow]}")
+        self._answer_now.setText("" if is_narrow else " " + tr("Answer now"))
         self.tools.set_short(short=is_narrow)
 
     def show_presets(self, names: Sequence[str]) -> None:

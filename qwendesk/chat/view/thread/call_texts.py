@@ -2,10 +2,12 @@
 
 import difflib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from qwendesk.core.citations import SEARCH, citations_in
 from qwendesk.core.messages import CallRecord
 from qwendesk.core.tool_context import MOST_CHARACTERS, Decision
 from qwendesk.core.translation import tr, tr_n
@@ -45,8 +47,21 @@ def decision_text(decision: Decision) -> str:
 
 def short_arguments(arguments_json: str) -> str:
     """Return the values of the arguments on one line. The JSON may be incomplete."""
-    line = " ".join(", ".join(map(as_text, decoded(arguments_json).values())).split())
+    line = " ".join(", ".join(_shown_values(decoded(arguments_json))).split())
     return line if len(line) <= _MOST_SHORT else f"{line[:_MOST_SHORT]}…"
+
+
+def _shown_values(arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield the values; of a change of a file only the file, and the lines that are read as a range."""
+    is_change = {"path", "old", "new"} <= arguments.keys()
+    first, last = arguments.get("first_line"), arguments.get("last_line")
+    for name, value in arguments.items():
+        if is_change and name in ("old", "new"):
+            continue
+        if name == "first_line" and last is not None:
+            yield tr("lines {0}-{1}", as_text(first), as_text(last))
+        elif name != "last_line" or first is None:
+            yield as_text(value)
 
 
 def outcome_text(record: CallRecord) -> str:
@@ -55,6 +70,9 @@ def outcome_text(record: CallRecord) -> str:
         return tr("Running…") if record.began_s else tr("Preparing…")
     if record.error:
         return tr("Refused") if record.consent == "refused" else tr("Failed")
+    n_places = len(citations_in(record.result)) if record.call.name == SEARCH else 0
+    if n_places:
+        return tr_n("{0} place", "{0} places", n_places)
     lines = record.result.splitlines()
     is_short = len(lines) == 1 and len(lines[0]) <= _MOST_RESULT
     return lines[0] if is_short else tr_n("{0} line", "{0} lines", len(lines))
