@@ -1,8 +1,9 @@
 """The grammar of a tool call, so that what a model calls is valid by construction.
 
 It begins after the token `<tool_call>` and ends with the token `</tool_call>`. A string in XML goes on until
-"\\n</parameter>\\n" and may be any text, as in llama.cpp's own grammar. What a grammar can't express (lengths of such
-strings, patterns, several conditions at once) is left to whoever checks the arguments before the call.
+"\\n</parameter>\\n" and may be any text, as in llama.cpp's own grammar, or one of the values that the schema lists.
+What a grammar can't express (lengths of such strings, patterns, limits of numbers, several conditions at once, a string
+that reads like another type that is allowed too) is left to whoever checks the arguments before the call.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Literal
 
 from llama_cpp.llama_grammar import SchemaConverter
 
-from qwendesk.engine.worker.tools import Parameter, Tool
+from qwendesk.engine.worker.tools import Parameter, Tool, as_json, has_type, referred_to, value_types
 
 CallDialect = Literal["xml", "json"]
 
@@ -21,6 +22,8 @@ END_OF_TEXT_VALUE = "\n</parameter>\n"
 """What ends a string in XML."""
 _CHARACTER, _JSON_CHARACTER = r'char ::= [^"\\] |', r'char ::= [^"\\\x7F\x00-\x1F] |'
 """The converter's characters of a string, and those that JSON allows there unescaped."""
+_MOST_REFERENCES = 16
+"""A schema that refers to others in a longer chain lists no values."""
 _MOST_IN_ANY_ORDER = 6
 """Of the required parameters; more of them come in the order of the schema. The number of rules doubles with each."""
 
@@ -35,7 +38,7 @@ class _CallGrammar:
 
     def __init__(self, dialect: CallDialect) -> None:
         self._dialect = dialect
-        converter: Any = SchemaConverter  # it has no types
+        converter: Any = _SchemaConverter  # it has no types
         self._values = converter(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._rules: dict[str, str] = {}
 
@@ -87,7 +90,7 @@ class _CallGrammar:
 
     def _xml_parameter(self, name: str, parameter: Parameter, tool: Tool) -> str:
         head = f'{_literal(f"<parameter={parameter.name}>")} "\\n"'
-        texts = _allowed_texts(parameter)
+        texts = _allowed_texts(parameter, tool)
         if texts:
             return f"{head} ({' | '.join(map(_literal, texts))}) {_literal(END_OF_TEXT_VALUE)}"
         if "string" in parameter.types:
@@ -111,13 +114,46 @@ class _CallGrammar:
             return str(self._values.visit({"type": "object"} if schema is tool.schema else {}, f"{name}-any"))
 
 
-def _allowed_texts(parameter: Parameter) -> Sequence[str]:
-    """Return the texts that the schema lists, if it allows nothing else."""
-    schema = parameter.schema
-    if not isinstance(schema, dict) or not parameter.is_text:
+def _allowed_texts(parameter: Parameter, tool: Tool) -> Sequence[str]:
+    """Return the texts of all values that the schema allows, if it lists them and some are strings; else nothing."""
+    values = _listed_values(parameter.schema, tool.schema, _MOST_REFERENCES)
+    if values is None or "string" not in parameter.types:
         return ()
-    values = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else []
-    return [value for value in values if isinstance(value, str)]
+    return [value if isinstance(value, str) else as_json(value) for value in values if has_type(value, parameter.types)]
+
+
+def _listed_values(schema: Any, root: Mapping[str, Any], references_left: int) -> list[Any] | None:
+    """Return all values that `schema` allows; None if it doesn't list them. Its references point into `root`."""
+    if not isinstance(schema, dict) or not references_left:
+        return None
+    if "$ref" in schema:
+        return _listed_values(referred_to(schema["$ref"], root), root, references_left - 1)
+    choices = schema.get("anyOf", schema.get("oneOf"))
+    if isinstance(choices, list):
+        listed = [_listed_values(each, root, references_left - 1) for each in choices]
+        return None if None in listed else [value for values in listed for value in values or ()]
+    if isinstance(schema.get("enum"), list):
+        return list(schema["enum"])
+    if "const" in schema:
+        return [schema["const"]]
+    kind = schema.get("type")
+    return [None] if kind == "null" else [False, True] if kind == "boolean" else None
+
+
+class _SchemaConverter(SchemaConverter):
+    """The converter, with what it gets wrong put right: listed values beside a type, and texts with backslashes."""
+
+    def visit(self, schema: Any, name: str) -> str:
+        types = value_types(schema, {})
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            schema = {"enum": [value for value in schema["enum"] if has_type(value, types)] or schema["enum"]}
+        elif "const" in schema:
+            schema = {"const": schema["const"]}
+        return str(super().visit(schema, name))
+
+    def _format_literal(self, literal: str) -> str:
+        """`literal` is JSON."""
+        return _literal(json.dumps(json.loads(literal), ensure_ascii=False))
 
 
 def _until(end: str, name: str) -> Iterator[tuple[str, str]]:

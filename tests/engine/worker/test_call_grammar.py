@@ -2,22 +2,24 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from qwendesk.engine.worker.call_grammar import CallDialect, call_grammar
 from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.model import LoadedModel
 from qwendesk.engine.worker.token_grammar import TokenGrammar
-from qwendesk.engine.worker.tools import has_type, read_tools
+from qwendesk.engine.worker.tools import Tool, read_tools
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_calls import TOOLS, calls, in_order_of_schema, written
+from tests.engine.worker.sampled_calls import CallSampler, tools_json
 
 DIALECTS: tuple[CallDialect, ...] = ("xml", "json")
 
@@ -29,10 +31,14 @@ def dialect(request: pytest.FixtureRequest) -> CallDialect:
 
 @pytest.fixture(scope="module")
 def grammar(demo: Demo, dialect: CallDialect) -> Iterator[TokenGrammar]:
-    text = call_grammar(TOOLS, dialect, demo.vocabulary.user_defined["</tool_call>"])
-    made = TokenGrammar(cast("LoadedModel", SimpleNamespace(vocab=demo.vocab)), text)
+    made = grammar_of(demo, TOOLS, dialect)
     yield made
     made.close()
+
+
+def grammar_of(demo: Demo, tools: Mapping[str, Tool], dialect: CallDialect) -> TokenGrammar:
+    text = call_grammar(tools, dialect, demo.vocabulary.user_defined["</tool_call>"])
+    return TokenGrammar(cast("LoadedModel", SimpleNamespace(vocab=demo.vocab)), text)
 
 
 def take(grammar: TokenGrammar, tokens: list[int]) -> int:
@@ -94,49 +100,57 @@ def test_a_call_does_not_end_before_it_is_whole(demo: Demo, grammar: TokenGramma
     assert not grammar.allows(demo.tokenize("x", parse_special=False)[0])
 
 
-@settings(max_examples=50)
-@given(call=calls(), seed=st.integers(0, 10**9))
-def test_any_text_under_the_grammar_is_a_valid_call(
-    demo: Demo, grammar: TokenGrammar, dialect: CallDialect, call: tuple[str, dict[str, Any]], seed: int
+@settings(max_examples=80)
+@given(definitions=tools_json(), seed=st.integers(0, 10**9), haste=st.sampled_from([0.2, 0.5, 0.9]))
+def test_any_text_under_the_grammar_is_a_call_that_its_schema_allows(
+    demo: Demo, dialect: CallDialect, definitions: tuple[str, ...], seed: int, haste: float
 ) -> None:
-    plan = demo.tokenize(written(*call, dialect), parse_special=False)
-    text = strayed(demo, grammar, plan, random.Random(seed))
+    """It fails, for instance, if a required parameter may be missing, or if a list of values allows others."""
+    tools = read_tools(definitions)
+    made = grammar_of(demo, tools, dialect)
+    text = CallSampler(demo, made, dialect, tools).sample(random.Random(seed), haste)
+    made.close()
     assume(text is not None)
     assert text is not None
 
-    found = parse_call(text, TOOLS)
+    found = parse_call(text, tools)
 
     assert found is not None, text
     arguments = json.loads(found.arguments_json)
-    tool = TOOLS[found.name]
-    assert {each.name for each in tool.parameters if each.required} <= set(arguments), text
-    for name, value in arguments.items():
-        parameter = tool.parameter(name)
-        assert parameter is not None, text
-        assert has_type(value, parameter.types), text
-    stream = CallStream(TOOLS)
+    Draft202012Validator(dict(tools[found.name].schema)).validate(arguments)
+    stream = CallStream(tools)
     assert json.loads(stream.feed(text).arguments) == arguments
     assert stream.is_whole
 
 
-def strayed(demo: Demo, grammar: TokenGrammar, plan: list[int], rng: random.Random) -> str | None:
-    """A text that follows the grammar, and `plan` only where a token drawn at random is not allowed.
+def test_listed_values_are_written_as_they_are(demo: Demo, dialect: CallDialect) -> None:
+    schema = {
+        "properties": {
+            "end": {"enum": ["\\n", 'a "b"', "ß"]},
+            "colour": {"anyOf": [{"$ref": "#/$defs/Colour"}, {"type": "null"}]},
+            "mode": {"type": ["string", "null"], "enum": ["fast", None]},
+        },
+        "required": ["end", "colour", "mode"],
+        "$defs": {"Colour": {"type": "string", "enum": ["red"]}},
+    }
+    tools = read_tools([json.dumps({"name": "paint", "parameters": schema})])
+    made = grammar_of(demo, tools, dialect)
 
-    None if that led to a place from which the plan can't go on.
-    """
-    end = demo.vocabulary.user_defined["</tool_call>"]
-    drawn = sorted(set(demo.pieces) - demo.special_ids)
-    grammar.begin_again()
-    text, stream = b"", CallStream(TOOLS)
-    for planned in [*plan, end]:
-        for token in (rng.choice(drawn), planned) if rng.random() < 0.3 else (planned,):
-            if grammar.allows(token) and (token != end or stream.is_whole):
-                grammar.accept(token)
-                text += b"" if token == end else demo.pieces[token]
-                stream.feed(demo.pieces[token].decode("utf-8", "replace"))
-            elif token == planned:
-                return None
-    return text.decode("utf-8", "replace")
+    def is_allowed(end: str, colour: str | None, mode: str | None) -> bool:
+        arguments = {"end": end, "colour": colour, "mode": mode}
+        text = written("paint", arguments, "xml")
+        if dialect == "json":
+            text = f"\n{json.dumps({'name': 'paint', 'arguments': arguments}, ensure_ascii=False)}\n"
+        tokens = [*demo.tokenize(text, parse_special=False), demo.vocabulary.user_defined["</tool_call>"]]
+        return take(made, tokens) == len(tokens)
+
+    assert is_allowed("\\n", "red", "fast")
+    assert is_allowed('a "b"', None, None)
+    assert is_allowed("ß", "red", None)
+    assert not is_allowed("n", "red", "fast")
+    assert not is_allowed("ß", "blue", "fast")
+    assert not is_allowed("ß", "red", "slow")
+    made.close()
 
 
 def test_schemas_that_no_grammar_can_express_allow_any_value(demo: Demo) -> None:
@@ -145,10 +159,7 @@ def test_schemas_that_no_grammar_can_express_allow_any_value(demo: Demo) -> None
         "required": ["a", "b"],
     }
     tools = read_tools([json.dumps({"name": "odd", "parameters": parameters})])
-    made = TokenGrammar(
-        cast("LoadedModel", SimpleNamespace(vocab=demo.vocab)),
-        call_grammar(tools, "xml", demo.vocabulary.user_defined["</tool_call>"]),
-    )
+    made = grammar_of(demo, tools, "xml")
     text = '\n<function=odd>\n<parameter=b>\n7\n</parameter>\n<parameter=a>\n{"x": [1]}\n</parameter>\n</function>\n'
     tokens = [*demo.tokenize(text, parse_special=False), demo.vocabulary.user_defined["</tool_call>"]]
 
