@@ -232,6 +232,9 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     tools: bool
     call_dialect: Literal["", "xml", "json"] = ""
     """How an earlier tool call is written: as Qwen's XML, as JSON between the same tags, or in another way ("")."""
+    needs_parsed_calls: bool = False
+    """Whether it has a known fault: it fails for calls whose arguments are a text, as other programs pass them. The
+    engine passes them parsed, which gives what the corrected template gives."""
     preserves_by_default: bool = False
     reasoning_efforts: tuple[str, ...] = ()
     default_effort: str = ""

@@ -31,6 +31,7 @@ class ToolPicker(QObject):
         """What the count of tokens depends on, as it was when they were counted last."""
         self._choices: Sequence[ToolChoice] = ()
         self._report: LoadReport | None = None
+        self._fault_said_of: LoadReport | None = None
         choice = composer.tools.choice
         choice.chosen.connect(lambda names: self._change(tools=tuple(names)))
         choice.folder_asked.connect(self._ask_for_folder)
@@ -62,8 +63,21 @@ class ToolPicker(QObject):
             return
         self._counted = wanted
         self._composer.tools.show_cost(None)
+        self._say_fault(report if active else None)
         if active and report is not None and report.template.call_dialect and report.served_by is None:
             self._tasks.start(self._count(wanted), self)
+
+    def _say_fault(self, report: LoadReport | None) -> None:
+        """Say once for each loaded model that its template is corrected for calls."""
+        if report is None or not report.template.needs_parsed_calls or report == self._fault_said_of:
+            return
+        self._fault_said_of = report
+        self._composer.show_remark(
+            tr(
+                "The chat template in this model's file has a known fault in tool calls. QwenDesk corrects it; other "
+                "programs may not."
+            )
+        )
 
     async def _count(self, wanted: tuple[object, ...]) -> None:
         n_tokens = await self._gauge.count_tools()

@@ -123,6 +123,12 @@ def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "bu
     earlier = [*question, answer, *question]
     preserves = _differ(lambda on: render(earlier, preserve_thinking=on))
     efforts, default_effort = _efforts(lambda **variables: render(question, enable_thinking=True, **variables))
+
+    def render_call(arguments: object) -> str:
+        call = {"id": "call00001", "type": "function", "function": {"name": "probe", "arguments": arguments}}
+        return render([*question, {**answer, "tool_calls": [call]}], [tool])
+
+    dialect = _call_dialect(render_call)
     return TemplateAbilities(
         source=source,
         enable_thinking=_differ(lambda on: render(question, enable_thinking=on)),
@@ -130,17 +136,25 @@ def probe_abilities(template: ChatTemplate, source: Literal["model", "file", "bu
         preserves_by_default=preserves
         and not _differ(lambda told: render(earlier, preserve_thinking=True) if told else render(earlier)),
         tools=_differ(lambda on: render(question, [tool] if on else None)),
-        call_dialect=_call_dialect(lambda call: render([*question, {**answer, "tool_calls": [call]}], [tool])),
+        call_dialect=dialect,
+        needs_parsed_calls=bool(dialect) and _fails(lambda: render_call('{"word": "sonde"}')),
         reasoning_efforts=efforts,
         default_effort=default_effort,
     )
 
 
-def _call_dialect(render: Callable[[Mapping[str, Any]], str]) -> Literal["", "xml", "json"]:
-    """Return how a call is written: `render` shows a chat in which one was made."""
-    call = {"id": "call00001", "type": "function", "function": {"name": "probe", "arguments": {"word": "sonde"}}}
+def _fails(render: Callable[[], str]) -> bool:
     try:
-        _, _, written = render(call).partition("<tool_call>")
+        render()
+    except BadRequest:
+        return True
+    return False
+
+
+def _call_dialect(render: Callable[[object], str]) -> Literal["", "xml", "json"]:
+    """Return how a call is written: `render` shows a chat in which one was made with these arguments."""
+    try:
+        _, _, written = render({"word": "sonde"}).rpartition("<tool_call>")  # an example may stand before it
     except BadRequest:
         return ""
     if re.match(r"\s*<function=probe>\s*<parameter=word>\s*sonde\s*</parameter>", written):

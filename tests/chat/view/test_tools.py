@@ -98,6 +98,22 @@ async def test_model_without_calls_says_so(desk: Desk) -> None:
     assert "no tool calls" in button(desk).toolTip()
 
 
+async def test_template_with_a_known_fault_is_said_once_and_in_the_menu(desk: Desk) -> None:
+    faulty = msgspec.structs.replace(TEMPLATE, needs_parsed_calls=True)
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=faulty)
+    assert isinstance(await desk.parts.engine.load(LoadOptions(model="/models/with-tools.gguf")), LoadReport)
+    composer = desk.window.chat_page.composer
+    assert not composer.notice
+    choose(desk, "calculate")
+    assert "known fault in tool calls" in composer.notice
+    fault = desk.window.findChild(ToolsMenu).findChild(QAction, "composer.tools.fault")
+    assert fault is not None
+    assert not fault.isEnabled()
+    composer.show_notice("")
+    choose(desk, "current_time")
+    assert not composer.notice, "once is enough"
+
+
 async def test_folder_switches_reading_on_and_off(desk: Desk, tmp_path: Path) -> None:
     await load(desk)
     picker = desk.window.chat_page.tool_picker

@@ -1,10 +1,14 @@
 """Chat templates: what they may rely on, and what is found out about them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.messages import Message, ToolCall, text_message
+from qwendesk.engine.worker.conversation import render_conversation
+from qwendesk.engine.worker.special_texts import SpecialTexts
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from tests.engine.worker import templates
 from tests.engine.worker.conftest import Demo
@@ -145,6 +149,37 @@ def test_template_that_keeps_earlier_reasoning_by_itself_is_recognised() -> None
     assert (keeps.preserve_thinking, keeps.preserves_by_default) == (True, True)
     assert (drops.preserve_thinking, drops.preserves_by_default) == (True, False)
     assert drops.reasoning_efforts == ()
+
+
+@pytest.mark.parametrize(("source", "dialect"), [(templates.QWEN_LIKE, "xml"), (templates.WITH_JSON_CALLS, "json")])
+def test_dialect_is_that_of_the_call_and_not_of_the_example_before_it(source: str, dialect: str) -> None:
+    example = render(source, user("Question"), tools=[{"type": "function", "function": {"name": "probe"}}])
+    assert "<tool_call>" in example
+    assert probe_abilities(ChatTemplate(source), "model").call_dialect == dialect
+
+
+def test_known_fault_of_calls_is_found_and_does_not_happen_here() -> None:
+    faulty = templates.QWEN_LIKE
+    guarded = "in (call.arguments if call.arguments is mapping else {}) | items"
+    corrected = faulty.replace("in call.arguments | items", guarded)
+    assert corrected != faulty
+    assert [probe_abilities(ChatTemplate(each), "model").needs_parsed_calls for each in (faulty, corrected)] == [
+        True, False,
+    ]  # fmt: skip
+    assert not probe_abilities(ChatTemplate(templates.WITH_JSON_CALLS), "model").needs_parsed_calls
+    call = ToolCall("read", '{"path": "a.txt", "lines": [1, 2]}')
+    chat = (text_message("user", "Read it"), Message("assistant", tool_calls=(call,)), text_message("tool", "text"))
+    written = [prompt_text(each, chat) for each in (faulty, corrected)]
+    assert written[0] == written[1]
+    assert "<parameter=path>\na.txt\n</parameter>" in written[0]
+
+
+def prompt_text(source: str, chat: Sequence[Message]) -> str:
+    """Return the prompt of a chat, as the worker renders it with this template."""
+    rendered = render_conversation(
+        ChatTemplate(source), chat, tools_json=(), typed=SpecialTexts(()), variables={"preserve_thinking": True}
+    )
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in rendered.pieces)
 
 
 def test_ability_that_makes_the_template_fail_does_not_count() -> None:

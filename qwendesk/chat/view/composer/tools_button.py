@@ -24,7 +24,8 @@ class ToolsButton(TextButton):
     def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings, report: LoadReport | None) -> None:
         """Show which tools the model may call; none if its chat template has no calls that are understood."""
         can = report is None or bool(report.template.call_dialect)
-        self.choice.show_tools(choices, settings)
+        has_fault = report is not None and report.template.needs_parsed_calls
+        self.choice.show_tools(choices, settings, tr("QwenDesk corrects this chat template") if has_fault else "")
         self.setVisible(bool(choices))
         self.setEnabled(can)
         self._show_text()

@@ -35,11 +35,12 @@ class ToolsMenu(Menu):
         self._states: Mapping[str, FolderState] = {}
         self._folders: dict[str, QAction] = {}
         self._cost: QAction | None = None
+        self._fault = ""
         self._n_tokens: int | None = None
 
-    def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings) -> None:
-        """Show all tools, with those that are on checked."""
-        self._choices, self._settings = tuple(choices), settings
+    def show_tools(self, choices: Sequence[ToolChoice], settings: ChatSettings, fault: str = "") -> None:
+        """Show all tools, with those that are on checked. `fault` says what is wrong with the model's template."""
+        self._choices, self._settings, self._fault = tuple(choices), settings, fault
         self.clear()
         self._folders = {}
         for choice in self._choices:
@@ -65,6 +66,11 @@ class ToolsMenu(Menu):
         self._cost.setEnabled(False)
         self._cost.setVisible(bool(self.cost_text))
         self.addAction(self._cost)
+        if self._fault and self.active:
+            fault = QAction(self._fault, self)
+            fault.setObjectName("composer.tools.fault")
+            fault.setEnabled(False)
+            self.addAction(fault)
         self.addAction(calls)
 
     def show_folder_states(self, states: Mapping[str, FolderState]) -> None:
