@@ -24,6 +24,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, LoadOptions
+from qwendesk.core.outgrown import NextStep, next_step
 from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, cards_of, kv_bytes_of
 from qwendesk.core.serving import Serving
 from qwendesk.core.translation import tr
@@ -96,14 +97,15 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     made = await _plan(options, asked, files, machine)
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
+    serving = _serving(made, files[0], machine, gpus)
+    step = next_step(made.options, GenerationOptions(), serving, fits=made.fits, windows=sys.platform == "win32")
     if options.command_of:
-        serving = _serving(made, files[0], machine, gpus)
         text = command(options.command_of, made.options, GenerationOptions(), serving, windows=sys.platform == "win32")
         terminal.write(text.rstrip("\n") + "\n")
     elif options.json:
-        terminal.write_json(as_json(made, _measured(options, made)))
+        terminal.write_json(as_json(made, _measured(options, made), step))
     else:
-        terminal.write(_as_text(made, _measured(options, made), _link_lines(made, machine, gpus)))
+        terminal.write(_as_text(made, _measured(options, made), _link_lines(made, machine, gpus), step))
     return EXIT_FITS if made.fits else EXIT_DOES_NOT_FIT
 
 
@@ -238,7 +240,7 @@ def _read_headers_on_hub(asked: LoadOptions) -> Files:
     return join_shards(parts), mmproj
 
 
-def as_json(made: Plan, measured_tok_s: float | None = None) -> dict[str, Any]:
+def as_json(made: Plan, measured_tok_s: float | None = None, step: NextStep | None = None) -> dict[str, Any]:
     """Return the object that --json prints."""
     return {
         "fits": made.fits,
@@ -249,6 +251,7 @@ def as_json(made: Plan, measured_tok_s: float | None = None) -> dict[str, Any]:
         "measured_tok_s": round(measured_tok_s, 1) if measured_tok_s is not None else None,
         "why": [*made.why, *filter(None, (made.accuracy, made.label))],
         "source": made.source,
+        "next_step": {"sentence": step.sentence, "command": step.command} if step is not None else None,
     }
 
 
@@ -267,7 +270,7 @@ def _device(device: DevicePlan) -> dict[str, Any]:
     return {key: getattr(device, key) for key in (*keys, "budget_bytes")}
 
 
-def _as_text(made: Plan, measured_tok_s: float | None, links: Sequence[str]) -> str:
+def _as_text(made: Plan, measured_tok_s: float | None, links: Sequence[str], step: NextStep | None) -> str:
     lines = [tr("It fits.") if made.fits else tr("It doesn't fit.")]
     if made.label:
         lines.append(made.label)
@@ -300,4 +303,6 @@ def _as_text(made: Plan, measured_tok_s: float | None, links: Sequence[str]) -> 
         )
     if made.source == "estimate":
         lines.append(tr("These are estimates."))
+    if step is not None:
+        lines += ["", tr("Next step: {0}", step.sentence), *step.command.splitlines()]
     return "\n".join(lines) + "\n"

@@ -73,18 +73,15 @@ def fitting_repository(load: LoadOptions, serving: Serving, program: str) -> tup
     parameters = parameters_of(base_repo)
     if not cards or not parameters or serving.is_mac:
         return base_repo, [f"{program} needs the whole model in video memory. Check that this format fits your cards."]
-    suffixes = _PUBLISHED.get(base_repo, ("",))
-    sizes = [(base_repo + suffix, _weights(base_repo + suffix)) for suffix, _ in _FORMATS if suffix in suffixes]
     room = room_of(cards)
-    for repo, weights in sizes:
-        if weights + serving.kv_bytes <= room:
-            sentence = f"{repo} is about {gb(weights)} and fits into the {gb(room)} that {program} can use for it."
-            return repo, [sentence, "It is another download: your GGUF file isn't used."]
-    repo, weights = sizes[-1]
-    needed = gb(weights + serving.kv_bytes)
+    repo = fitting_format(serving)
+    if repo:
+        sentence = f"{repo} is about {gb(_weights(repo))} and fits into the {gb(room)} that {program} can use for it."
+        return repo, [sentence, "It is another download: your GGUF file isn't used."]
+    repo = smallest_format(serving)
     notes = [
-        f"No format from Qwen fits: {repo} needs about {needed} with this context, and the cards have {gb(room)} for "
-        f"it. {program} can't keep a part in RAM at a useful speed, as llama-server keeps experts."
+        f"No format from Qwen fits: {repo} needs about {gb(needed_bytes(serving))} with this context, and the cards "
+        f"have {gb(room)} for it. {program} can't keep a part in RAM at a useful speed, as llama-server keeps experts."
     ]
     smaller = _smaller(parameters, load.n_ctx, room)
     notes.append(
@@ -93,6 +90,33 @@ def fitting_repository(load: LoadOptions, serving: Serving, program: str) -> tup
         else "Nothing of Qwen's fits with this context. Use llama-server."
     )
     return repo, notes
+
+
+def fitting_format(serving: Serving) -> str:
+    """Return the repository of the best format that fits the cards with the context; "" if none is known to."""
+    if not serving.cards or not parameters_of(serving.base_repo):
+        return ""
+    room = room_of(serving.cards)
+    return next((repo for repo in _formats(serving.base_repo) if _weights(repo) + serving.kv_bytes <= room), "")
+
+
+def smallest_format(serving: Serving) -> str:
+    """Return the repository of the smallest format; "" if the original model or its size isn't known."""
+    return _formats(serving.base_repo)[-1] if parameters_of(serving.base_repo) else ""
+
+
+def needed_bytes(serving: Serving) -> int:
+    """Return about how much video memory the smallest format needs with the context.
+
+    On each card, there are `WORK_BYTES` beside it.
+    """
+    return _weights(smallest_format(serving)) + serving.kv_bytes
+
+
+def _formats(base_repo: str) -> list[str]:
+    """Return the repositories of the formats that Qwen publishes of a model, best quality first."""
+    suffixes = _PUBLISHED.get(base_repo, ("",))
+    return [base_repo + suffix for suffix, _ in _FORMATS if suffix in suffixes]
 
 
 def memory_share(cards: Sequence[Card]) -> float:

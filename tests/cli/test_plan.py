@@ -24,7 +24,7 @@ from tests.draft_head_model import write_demo_head, write_demo_without_head
 from tests.hub.hub_server import running_hub
 from tools.hollow_model import write_hollow
 
-KEYS = ["fits", "devices", "ram_bytes", "options", "expected_tok_s", "measured_tok_s", "why", "source"]
+KEYS = ["fits", "devices", "ram_bytes", "options", "expected_tok_s", "measured_tok_s", "why", "source", "next_step"]
 DEVICE_KEYS = [
     "name", "description", "layers", "weights_bytes", "kv_bytes", "recurrent_bytes", "compute_bytes", "vision_bytes",
     "total_bytes", "budget_bytes",
@@ -116,6 +116,16 @@ def test_plan_that_does_not_fit_says_so(model: Path) -> None:
     assert not found["fits"]
     assert [device["name"] for device in found["devices"]] == ["CPU"]
     assert any("too much" in sentence for sentence in found["why"])
+    assert "smaller" in found["next_step"]["sentence"]
+
+
+def test_a_model_that_does_not_fit_has_a_next_step(model: Path) -> None:
+    asked = (str(model), "--gpu", "RTX 3090:24", "--gpu", "RTX 3090:24", "--ram", "8")
+    small = run(*asked, "--ctx", "262144", "--set", "type_k=f16", "type_v=f16", "n_gpu_layers=0")
+    assert small.returncode == 1, small.stderr
+    assert "Next step: This model doesn't fit" in small.stdout
+    assert "vllm serve Qwen/Qwen3.5-35B-A3B" in small.stdout
+    assert run(*asked).stdout.count("Next step") == 0
 
 
 def test_plan_for_this_pc_uses_a_dry_run_and_the_mmproj() -> None:

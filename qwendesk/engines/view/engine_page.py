@@ -96,6 +96,10 @@ class EnginePage(QScrollArea):
         """Show the plan of the latest load; None before the first."""
         self._learn(plan=plan)
 
+    def show_next_step(self, sentence: str) -> None:
+        """Show what to do because the engine is outgrown; "" if it isn't."""
+        self._learn(next_step=sentence)
+
     def show_compared(self, compared: tuple[Comparison, ...]) -> None:
         """Show the predicted and the measured memory of the loaded model."""
         self._learn(compared=compared)

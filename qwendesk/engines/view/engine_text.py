@@ -38,6 +38,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """Plan of the latest load."""
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the loaded model's options."""
+    next_step: str = ""
+    """What to do because the engine is outgrown; "" if it isn't."""
     compared: tuple[Comparison, ...] = ()
     """Predicted and measured memory of the loaded model."""
 
@@ -154,6 +156,8 @@ def _plan(known: Known) -> tuple[tuple[str, str], ...]:
             rows.append((tr("Speed"), tr("Measured here: {0} tok/s", show_rate(known.measured_tok_s))))
         elif plan.speed is not None:
             rows.append((tr("Expected speed"), _speed(plan.speed)))
+    if known.next_step:
+        rows.append((tr("Next step"), known.next_step))
     rows += [(tr("This model, {0}", _memory_name(row.device)), _predicted(row)) for row in known.compared]
     if any(row.device != "CPU" for row in known.compared):
         rows.append((tr("Later plans"), tr("include the difference seen in recent loads")))
