@@ -59,7 +59,8 @@ def _arrays(draw: st.DrawFn, items: st.SearchStrategy[dict[str, Any]]) -> dict[s
 def _objects(draw: st.DrawFn, values: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
     names = draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=3, unique=True))
     properties = {name: draw(values) for name in names}
-    required = [name for name in names if draw(st.booleans())]
+    optional = draw(st.sets(st.sampled_from(_NAMES), max_size=1))
+    required = [name for name in names if name not in optional]
     more = draw(st.sampled_from([{}, {"additionalProperties": False}]))
     return {"type": "object", "properties": properties, "required": required, **more}
 
@@ -75,7 +76,7 @@ _schemas: st.SearchStrategy[dict[str, Any]] = st.recursive(
 @st.composite
 def tools_json(draw: st.DrawFn) -> tuple[str, ...]:
     """Definitions of one or two tools."""
-    schemas = draw(st.lists(_objects(_schemas), min_size=1, max_size=2))
+    schemas = draw(st.lists(_objects(_listed | _schemas), min_size=1, max_size=2))
     return tuple(
         json.dumps({"name": f"tool_{number}", "parameters": {**schema, "$defs": DEFINITIONS}})
         for number, schema in enumerate(schemas)
