@@ -29,6 +29,7 @@ from tools.setup.project import ROOT
 _TARGET = 0.02
 _RESULT_TOKENS = 150
 _ANSWER_TOKENS = 32
+_COUNTED_WORDS = 1000
 _LIMIT_S = 600.0
 
 
@@ -62,6 +63,20 @@ class Agent:
         self._seen_tokens = request.prompt_tokens + request.answer_tokens
 
 
+def post(url: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=_LIMIT_S) as reply:
+        answer: dict[str, Any] = json.load(reply)
+    return answer
+
+
+def words_per_token(url: str, key: str) -> float:
+    """Return how many words of the texts that agents send are a token of the served model."""
+    text = Material(Path()).text("", _COUNTED_WORDS)
+    return _COUNTED_WORDS / len(post(f"{url}/tokenize", key, {"content": text})["tokens"])
+
+
 def ask(url: str, key: str, messages: list[dict[str, str]]) -> tuple[str, Request]:
     body = {
         "messages": messages,
@@ -69,11 +84,8 @@ def ask(url: str, key: str, messages: list[dict[str, str]]) -> tuple[str, Reques
         "temperature": 0,
         "chat_template_kwargs": {"enable_thinking": False},
     }
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     began = time.perf_counter()
-    request = urllib.request.Request(f"{url}/v1/chat/completions", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=_LIMIT_S) as reply:
-        answer: dict[str, Any] = json.load(reply)
+    answer = post(f"{url}/v1/chat/completions", key, body)
     seconds = time.perf_counter() - began
     usage, timings = answer["usage"], answer["timings"]
     text = answer["choices"][0]["message"]["content"] or ""
@@ -82,7 +94,7 @@ def ask(url: str, key: str, messages: list[dict[str, str]]) -> tuple[str, Reques
 
 def alternate(url: str, key: str, turns: int, n_tokens: int) -> list[Agent]:
     """Let two agents take turns, and return them."""
-    material = Material(Path())
+    material = Material(Path(), words_per_token(url, key))
     agents = [Agent(name, material, n_tokens) for name in ("Anna", "Bert")]
     for _ in range(turns):
         for agent in agents:
