@@ -4,7 +4,7 @@ When a service is built, it registers on an exit stack how it is closed. The ser
 of them close even if one raises.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path, PurePath
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from qwendesk.bench.auto_tune import AutoTune, TuneRuns
 from qwendesk.bench.compare import CompareService
-from qwendesk.bench.comparison import ModelChoice, PresetChoice
+from qwendesk.bench.comparison import PresetChoice
 from qwendesk.bench.published import published_speeds
 from qwendesk.bench.quality import SCORING_BYTES
 from qwendesk.bench.services import BenchServices, CompareChoices, build_bench_services
@@ -22,14 +21,10 @@ from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.chat.service import ChatService
 from qwendesk.core import paths
-from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer
-from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.failures import LoadFailure
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.json_file import JsonFile
-from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.stats import AnswerStats
 from qwendesk.core.units import GIB
@@ -37,41 +32,36 @@ from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.dry_run import ask_engine
 from qwendesk.engine.dry_run_protocol import Estimated
-from qwendesk.engine.protocol import LoadReport
 from qwendesk.engines.command_preview import CommandService
 from qwendesk.engines.draft_speedups import DraftSpeedups, MeasuredOn
 from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine, package_version
 from qwendesk.engines.engine_service import Decide, EngineService
-from qwendesk.engines.engine_watch import EngineWatch
 from qwendesk.engines.idle_unload import IdleUnload
-from qwendesk.engines.load_decision import ReadFiles, facts_for
+from qwendesk.engines.load_decision import facts_for
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.engines.load_planner import LoadPlanner
-from qwendesk.engines.pc_trial.readings import TrialMeter
+from qwendesk.engines.outgrown_service import OutgrownService
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.pending_load import PendingLoadService
 from qwendesk.engines.self_test import AskQuestion, SelfTest
 from qwendesk.engines.services import InstalledEngines, build_installed, build_self_test
+from qwendesk.feature_joins import build_tune, model_choices, served_options, vram_pressure
 from qwendesk.games.expert_move import experts_on_cpu
-from qwendesk.games.rules import ProgramMemory, VramPressure, may_count
 from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import running_programs, started_programs
 from qwendesk.hardware.snapshot import GpuReading
-from qwendesk.hardware.snapshot_reader import SnapshotReader
-from qwendesk.hardware.spill import SpillState
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.mcp.service import McpService
 from qwendesk.mcp_tools import join_servers
 from qwendesk.meters.answer_meter import AnswerMeter, metered_client
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
-from qwendesk.meters.meter_state import MeterState
 from qwendesk.meters.services import MeterServices, MeterSource
 from qwendesk.meters.services import build_services as build_meter_services
 from qwendesk.remote.routed_client import RoutedClient
 from qwendesk.remote.service import RemoteService
-from qwendesk.server.question import Question
+from qwendesk.server.requests import n_waiting_clients
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import ServerService
 from qwendesk.server.setups.service import SetupService
@@ -112,6 +102,7 @@ class Services(msgspec.Struct):
     pc_trial: PcTrial
     bench: BenchServices
     server: ServerService
+    outgrown: OutgrownService
     server_switch: ServerSwitch
     setups: SetupService
     toolbox: ToolService
@@ -331,74 +322,19 @@ def build_services(
 
     server = ServerService(client, ServedModels(engine, model_to_serve), served_options)
     closing.push_async_callback(server.stop)
+    outgrown = OutgrownService(pending_load.state, chat.chat.options)
+    closing.callback(outgrown.close)
+    waiting = server.requests.observed.subscribe_field(n_waiting_clients, outgrown.note_waiting)
+    closing.callback(waiting)
     setups = SetupService(server.requests.observed)
     closing.callback(setups.close)
     server_switch = ServerSwitch(server, lambda: settings.options, settings.change)
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
-        PrivacyService(), pc_trial, bench, server, server_switch, setups, toolbox, notes, folder_indexes, edits, mcp,
-        remote,
+        PrivacyService(), pc_trial, bench, server, outgrown, server_switch, setups, toolbox, notes,
+        folder_indexes, edits, mcp, remote,
     )  # fmt: skip
-
-
-def build_tune(
-    runs: TuneRuns,
-    *,
-    profiles: ProfilesService,
-    planner: LoadPlanner,
-    read_files: ReadFiles,
-    reload: Callable[[str], Awaitable[None]],
-    reserve_bytes: Callable[[], int],
-    closing: AsyncExitStack,
-) -> AutoTune:
-    """Return auto-tune. `reload` loads a model again if a chat has it loaded; it takes the path."""
-    meters: list[TrialMeter] = []
-
-    def watch(report: LoadReport, devices: Sequence[DeviceInfo], pid: int | None) -> EngineWatch:
-        if not meters:
-            meters.append(TrialMeter(SnapshotReader()))
-            closing.callback(meters[0].close)
-        return EngineWatch(meters[0], report, devices, pid, reserve_bytes())
-
-    def read_header(options: LoadOptions) -> ModelFacts | None:
-        files = read_files(options)
-        return None if isinstance(files, LoadFailure) else files[0]
-
-    return AutoTune(runs, profiles, make_plan=planner.plan, read_facts=read_header, make_watch=watch, reload=reload)
-
-
-def model_choices(library: "LibraryService") -> tuple[ModelChoice, ...]:
-    """Return the models on this PC that have no known problem."""
-    models = library.state.value.library.models
-    return tuple(ModelChoice(model.path, model.name) for model in models if not model.problem)
-
-
-def vram_pressure(meters: MeterState) -> VramPressure:
-    """Return what the meters say of the video memory, as game mode takes it."""
-    short = (SpillState.NEAR_LIMIT, SpillState.SPILLING, SpillState.SUSPECTED)
-    return VramPressure(
-        is_short=meters.state in short,
-        programs=tuple(ProgramMemory(each.name, each.pid, each.n_bytes) for each in meters.consumers),
-        free_bytes=sum(bar.total_bytes - bar.used_bytes for bar in meters.bars) if meters.bars else None,
-        spilled_bytes=sum(bar.excess_bytes for bar in meters.bars),
-    )
-
-
-def served_options(question: Question, report: LoadReport) -> GenerationOptions:
-    """Return the options of an answer for another program: with tools, the preset for code, if the model thinks."""
-    thinks = question.thinking is not False and report.can_think
-    preset = "precise" if question.tools_json and thinks else ""
-    return answer_options(ChatSettings(preset=preset, thinking=question.thinking), report)
-
-
-def programs_on_gpus(meters: MeterState) -> tuple[str, ...]:
-    """Return the names of other programs that use a GPU now, those with the most memory first."""
-    gpus = meters.snapshot.gpus if meters.snapshot is not None else ()
-    used: dict[str, int] = {}
-    for row in (row for gpu in gpus for row in gpu.processes or ()):
-        used[row.name] = used.get(row.name, 0) + (row.dedicated_bytes or 0)
-    return tuple(name for name in sorted(used, key=lambda name: -used[name]) if may_count(name))
 
 
 async def preferred_engine(*, try_all: bool = False) -> EngineChoiceService:

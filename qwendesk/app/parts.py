@@ -35,6 +35,7 @@ from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import Decide, EngineService
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.view.wiring import EnginesView
+from qwendesk.feature_joins import programs_on_gpus
 from qwendesk.games.service import GameSources
 from qwendesk.games.view.wiring import GamesView
 from qwendesk.help.view.wiring import GuideOpener
@@ -45,7 +46,7 @@ from qwendesk.meters.view.wiring import MeterViews
 from qwendesk.meters.view.wiring import build_views as build_meter_views
 from qwendesk.models.offers import unused_gpus
 from qwendesk.models.view.wiring import ModelsView, build_models_view
-from qwendesk.services import Services, build_services, programs_on_gpus
+from qwendesk.services import Services, build_services
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.wiring import SettingsView
 from qwendesk.toolbox.search_key import SearchKeyService
@@ -183,9 +184,14 @@ def build(
     engines_view.page_asked.connect(lambda: window.show_page("engine"))
     install(window, {"test_engine": engines_view.test, "copy_diagnostics": engines_view.page.copy_all})
     bind_field(engines_view.page, meters.service.state, lambda state: state.snapshot, engines_view.show_snapshot)
+    bind(
+        engines_view.page,
+        services.outgrown.state,
+        lambda step: engines_view.page.show_next_step(step.sentence if step is not None else ""),
+    )
     bind(engines_view.page, meters.comparer.comparisons, engines_view.page.show_compared)
     bench_view = _add_bench(services, window)
-    show_servers = add_server_page(services, window)
+    show_servers = add_server_page(services, window, engines_view.show_vllm_command)
     games = GamesView(
         services.game_mode,
         services.settings.state,

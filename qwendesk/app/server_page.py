@@ -7,10 +7,12 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.core.translation import tr
+from qwendesk.engines.view.next_step_card import NextStepCard
 from qwendesk.remote.view.wiring import RemoteView
 from qwendesk.server.view.wiring import ServeView
 from qwendesk.services import Services
 from qwendesk.widgets.actions import COMMANDS, install
+from qwendesk.widgets.bind import bind
 from qwendesk.widgets.layouts import LazyPage
 from qwendesk.widgets.tabbed_page import TabbedPage
 
@@ -18,8 +20,11 @@ ORDER: Final = ("serve", "engines")
 """Tabs by key, left to right: This PC serves, Other engines."""
 
 
-def add_server_page(services: Services, window: MainWindow) -> Callable[[], None]:
-    """Add the Server page, which is built when it is first shown. Return what shows its tab of other engines."""
+def add_server_page(services: Services, window: MainWindow, command_asked: Callable[[], None]) -> Callable[[], None]:
+    """Add the Server page, which is built when it is first shown. Return what shows its tab of other engines.
+
+    `command_asked` shows vLLM's command.
+    """
     remote = RemoteView(services.remote, services.engine.observed)
     remote.setParent(window)
     remote.load_asked.connect(window.load_served)
@@ -31,6 +36,10 @@ def add_server_page(services: Services, window: MainWindow) -> Callable[[], None
     def build() -> TabbedPage:
         page = TabbedPage("server", tr("Server"), tr("Sections of the Server page"), ORDER, QWidget())
         page.setObjectName("server.page")
+        card = NextStepCard()
+        card.command_asked.connect(command_asked)
+        bind(card, services.outgrown.state, card.show_step)
+        page.set_alerts(card)
         page.add_tab("serve", tr("This PC serves"), serve.make_tab())
         page.add_tab("engines", tr("Other engines"), remote.make_tab())
         return page

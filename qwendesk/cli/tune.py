@@ -51,7 +51,7 @@ async def tune(options: argparse.Namespace, load: LoadOptions, terminal: Termina
     """Tune the model, print each set of options once it was tried, and return the exit status."""
     from qwendesk.cli.bench import planner_of_this_pc
     from qwendesk.engines.load_decision import facts_for
-    from qwendesk.services import build_tune
+    from qwendesk.feature_joins import build_tune
     from qwendesk.settings.profiles import ProfilesService
     from qwendesk.settings.service import SettingsService
 

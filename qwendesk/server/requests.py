@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -45,6 +45,12 @@ class ServedRequest(msgspec.Struct, frozen=True):
     @property
     def is_running(self) -> bool:
         return self.phase in ("waiting", "reading", "writing")
+
+
+def n_waiting_clients(requests: Sequence[ServedRequest]) -> int:
+    """Return how many programs wait now while the engine serves another request."""
+    is_taken = any(each.phase in ("reading", "writing") for each in requests)
+    return len({(each.program, each.key_name) for each in requests if each.phase == "waiting"}) if is_taken else 0
 
 
 class RequestLog:

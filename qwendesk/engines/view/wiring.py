@@ -104,6 +104,12 @@ class EnginesView(QObject):
         self.page_asked.emit()
         self._run_test()
 
+    def show_vllm_command(self) -> None:
+        """Show vLLM's command on the Engine page."""
+        self._command_card.show_kind("vllm")
+        self.page_asked.emit()
+        self.page.ensureWidgetVisible(self._command_card)
+
     def _run_test(self) -> None:
         self._tasks.start(self.self_test.run())
 

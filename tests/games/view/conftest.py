@@ -9,11 +9,11 @@ import pytest
 from qwendesk.app.parts import build
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.state import Phase
+from qwendesk.feature_joins import vram_pressure
 from qwendesk.games.service import GameSources
 from qwendesk.hardware.programs import Program
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
 from qwendesk.meters.services import MeterSource
-from qwendesk.services import vram_pressure
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.engine import decide_by_default
 from tests.fakes.gaming_pc import GAME, OPTIONS, GamingPc, engine_on, estimated, reader_of

@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 
 from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
 from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.plan import cards_of, kv_bytes_of
-from qwendesk.core.serving import Serving
 from qwendesk.core.translation import tr
+from qwendesk.engines.outgrown_service import serving_of
 from qwendesk.engines.pending_state import PendingLoad
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.layouts import FlowLayout
@@ -66,6 +65,10 @@ class CommandCard(QFrame):
         self._draft, self._answer = pending, answer
         self._write()
 
+    def show_kind(self, kind: CommandKind) -> None:
+        """Show the command for this program."""
+        self._choose(kind)
+
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text.toPlainText())
 
@@ -83,21 +86,10 @@ class CommandCard(QFrame):
             text = tr("The loaded model runs on {0}. The command that started it is there.", pending.served_by)
         if pending is not None and pending.requested is not None:
             load = for_commands(pending.requested, pending.decided if not pending.conflicts else None)
-            text = command(self._kind, load, self._answer, _serving(pending), windows=sys.platform == "win32")
+            text = command(self._kind, load, self._answer, serving_of(pending), windows=sys.platform == "win32")
         self._copy.setEnabled(has_model)
         if text != self._text.toPlainText():
             self._text.setPlainText(text)
-
-
-def _serving(pending: PendingLoad) -> Serving:
-    limits = pending.limits
-    return Serving(
-        base_repo=pending.base_repo,
-        cards=cards_of(pending.devices, pending.plan, pending.links),
-        kv_bytes=kv_bytes_of(pending.plan),
-        n_heads=limits.n_heads if limits is not None else 0,
-        n_kv_heads=limits.n_kv_heads if limits is not None else 0,
-    )
 
 
 def engine_card() -> tuple[QWidget, CommandCard]:
