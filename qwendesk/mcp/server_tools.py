@@ -1,4 +1,4 @@
-"""The tools that a server's offer makes: its own, and one that reads its resources."""
+"""The tools that a server's offer makes: its own, and those that read its resources and its prompts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
@@ -6,18 +6,37 @@ from typing import Any, Literal
 import msgspec
 
 from qwendesk.core.translation import tr
-from qwendesk.mcp.host_protocol import CallTool, OfferedResource, Question, ReadResource
+from qwendesk.mcp.host_protocol import (
+    CallTool,
+    GetPrompt,
+    Offer,
+    OfferedPrompt,
+    OfferedResource,
+    Question,
+    ReadResource,
+)
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.mcp.tool_names import server_prefixes, tool_names
 
-RESOURCES = "resources"
-"""What the tool that reads resources is called where a server's own are by their names."""
+RESOURCES, PROMPTS = "resources", "prompts"
+"""What the tools that read resources and prompts are called where a server's own are by their names."""
 _RESOURCES_DESCRIPTION = (
     "Read a resource of this server, such as a document. Without an address (uri), list the resources that there are."
 )
 _RESOURCES_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {"uri": {"type": "string", "description": "The address of the resource."}},
+}
+_PROMPTS_DESCRIPTION = (
+    "Get a prompt of this server: instructions that it has for a task, when the user asks for them. "
+    "Without a name, list the prompts that there are, with their arguments."
+)
+_PROMPTS_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "The name of the prompt."},
+        "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
 }
 
 
@@ -39,19 +58,38 @@ class ServerTool(msgspec.Struct, frozen=True):
     description: str
     """Of others: data, never instructions to the app."""
     parameters: dict[str, Any]
-    kind: Literal["tool", "resources"] = "tool"
+    kind: Literal["tool", "resources", "prompts"] = "tool"
 
     @property
     def title(self) -> str:
         """What the user sees: always with the server's name, which the user gave it."""
-        what = tr("Resources") if self.kind == "resources" else clean_name(self.original)
+        match self.kind:
+            case "tool":
+                what = clean_name(self.original)
+            case "resources":
+                what = tr("Resources")
+            case "prompts":
+                what = tr("Prompts")
         return tr("{0}: {1}", self.server_name, what)
 
     def question(self, request_id: int, arguments: Mapping[str, Any]) -> Question:
         """Return the request to the server for a call with these arguments."""
-        if self.kind == "resources":
-            return ReadResource(request_id, str(arguments["uri"]))
-        return CallTool(request_id, self.original, dict(arguments))
+        match self.kind:
+            case "tool":
+                return CallTool(request_id, self.original, dict(arguments))
+            case "resources":
+                return ReadResource(request_id, str(arguments["uri"]))
+            case "prompts":
+                return GetPrompt(request_id, str(arguments["name"]), dict(arguments.get("arguments", {})))
+
+    def listing(self, arguments: Mapping[str, Any], offer: Offer) -> str:
+        """Return what the server offers, if a call asks for that alone; "" if the server is to be asked."""
+        match self.kind:
+            case "resources" if not arguments.get("uri"):
+                return "\n".join(map(_resource_line, offer.resources))
+            case "prompts" if not arguments.get("name"):
+                return "\n".join(map(_prompt_line, offer.prompts))
+        return ""
 
 
 def all_tools(servers: Iterable[ServerConfig]) -> tuple[ServerTool, ...]:
@@ -71,7 +109,7 @@ def all_tools(servers: Iterable[ServerConfig]) -> tuple[ServerTool, ...]:
 def server_tools(server: ServerConfig, prefix: str) -> Iterator[ServerTool]:
     """Yield the tools that a server offers."""
     offered = {tool.name: tool for tool in server.offer.tools}
-    names = tool_names(prefix, [*offered, RESOURCES] if server.offer.resources else [*offered])
+    names = tool_names(prefix, [*offered, RESOURCES, PROMPTS])
     about = (server.name, server.id, server.identity, server.command_line, bool(server.command))
     for tool in offered.values():
         yield ServerTool(names[tool.name], *about, tool.name, tool.description, tool.schema)
@@ -79,9 +117,18 @@ def server_tools(server: ServerConfig, prefix: str) -> Iterator[ServerTool]:
         yield ServerTool(
             names[RESOURCES], *about, RESOURCES, _RESOURCES_DESCRIPTION, dict(_RESOURCES_SCHEMA), "resources"
         )
+    if server.offer.prompts and PROMPTS not in offered:
+        yield ServerTool(names[PROMPTS], *about, PROMPTS, _PROMPTS_DESCRIPTION, dict(_PROMPTS_SCHEMA), "prompts")
 
 
-def list_resources(resources: Iterable[OfferedResource]) -> str:
-    """Return the resources of a server as text for the model, one a line."""
-    lines = (" - ".join(filter(None, (each.uri, each.name, each.description))) for each in resources)
-    return "\n".join(" ".join(line.split()) for line in lines)
+def _resource_line(resource: OfferedResource) -> str:
+    return _line(resource.uri, resource.name, resource.description)
+
+
+def _prompt_line(prompt: OfferedPrompt) -> str:
+    arguments = ", ".join(f"{each.name} (required)" if each.required else each.name for each in prompt.arguments)
+    return _line(prompt.name, prompt.description, f"arguments: {arguments}" if arguments else "")
+
+
+def _line(*parts: str) -> str:
+    return " ".join(" - ".join(filter(None, parts)).split())

@@ -15,7 +15,7 @@ from qwendesk.mcp.host_protocol import Answered, Launch, Progress
 from qwendesk.mcp.secret_values import delete_secrets, read_secrets, save_secrets
 from qwendesk.mcp.server import Server, ServerProblem, ServerState
 from qwendesk.mcp.server_config import NewServer, ServerConfig, ServerList, server_list_file
-from qwendesk.mcp.server_tools import ServerTool, all_tools, list_resources
+from qwendesk.mcp.server_tools import ServerTool, all_tools
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
@@ -141,8 +141,9 @@ class McpService:
                     "The server has changed this tool since you were told about it, so it was not run. "
                     "The user must send another message before you can call the changed one."
                 )
-            if tool.kind == "resources" and not arguments.get("uri"):
-                return Answered(0, list_resources(server.state.config.offer.resources))
+            listing = tool.listing(arguments, server.state.config.offer)
+            if listing:
+                return Answered(0, listing)
             return await server.ask(lambda request_id: tool.question(request_id, arguments), on_progress)
         except ServerProblem as error:
             raise CallFailed(str(error)) from error

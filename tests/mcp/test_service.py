@@ -135,6 +135,15 @@ async def test_resources_are_listed_and_read(service: McpService) -> None:
         await call(service, "resources", uri="notes://never")
 
 
+async def test_prompts_are_listed_and_filled_in(service: McpService) -> None:
+    await added(service, friendly())
+
+    assert await call(service, "prompts") == "greeting - Greet somebody. - arguments: name (required)"
+    assert await call(service, "prompts", name="greeting", arguments={"name": "Ada"}) == "Greet Ada."
+    with pytest.raises(CallFailed, match="refused"):
+        await call(service, "prompts", name="never")
+
+
 async def test_servers_are_saved_without_their_secrets_and_start_when_needed() -> None:
     first = McpService()
     server = await added(first, friendly())

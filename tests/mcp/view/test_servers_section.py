@@ -42,6 +42,11 @@ def tokens_text() -> str:
     return server_list_file().path.with_name("tokens.json").read_text()
 
 
+def tool_names(desk: Desk) -> list[str]:
+    """What the model calls the tools of the servers."""
+    return [tool.name for tool in desk.parts.services.toolbox.added.value]
+
+
 def in_menu(desk: Desk) -> list[str]:
     """What the menu of tools in the message field offers of servers."""
     menu = desk.window.findChild(ToolsMenu)
@@ -155,7 +160,7 @@ async def test_switches_decide_what_the_chat_offers(page: Desk) -> None:
     await page.until(lambda: in_menu(page) == ["R&&D (MCP server)"])
     page.click("settings.mcp.1.open")
     page.click("settings.mcp.1.tool.1.on")
-    await page.until(lambda: [tool.name for tool in page.parts.services.toolbox.added.value] == ["r_d__b_send_b"])
+    await page.until(lambda: tool_names(page) == ["r_d__b_send_b", "r_d__prompts"])
     page.click("settings.mcp.1.on")
     await page.until(lambda: in_menu(page) == [])
     assert page.text_of("settings.mcp.1.status") == "Off"
