@@ -90,9 +90,9 @@ class NumberedText(QPlainTextEdit):
         marks = []
         for number in range(self._marked, self._last + 1) if self._marked else ():
             mark = QTextEdit.ExtraSelection()
-            mark.cursor = QTextCursor(self.document().findBlockByNumber(number - self._first))  # type: ignore[attr-defined]
-            mark.format.setBackground(theme.color("found"))  # type: ignore[attr-defined]
-            mark.format.setProperty(QTextFormat.Property.FullWidthSelection.value, True)  # type: ignore[attr-defined]
+            mark.cursor = QTextCursor(self.document().findBlockByNumber(number - self._first))
+            mark.format.setBackground(theme.color("found"))
+            mark.format.setProperty(QTextFormat.Property.FullWidthSelection.value, True)
             marks.append(mark)
         self.setExtraSelections(marks)
 

@@ -10,6 +10,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.source_dialog import SourceDialog
 from qwendesk.chat.view.thread.source_links import SourceIntents
 from qwendesk.core.citations import Citation, Source, citations_of
+from qwendesk.core.messages import ToolStep
 from qwendesk.widgets.tasks import window_tasks
 
 ReadSource = Callable[[Citation, Sequence[str]], Awaitable[Source]]
@@ -31,7 +32,7 @@ class SourceOpener(QObject):
 
     def _citation(self, turn_id: int, number: int) -> Citation | None:
         """Return what a number means in an answer: a place that was found in it or before it."""
-        steps = []
+        steps: list[ToolStep] = []
         for turn in self._chat.conversation.turns:
             steps += turn.answer.steps
             if turn.id == turn_id:

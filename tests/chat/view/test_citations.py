@@ -9,7 +9,7 @@ from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.chat.view.thread.source_links import SOURCE
 from qwendesk.core.messages import ToolCall
 from tests.chat.view.test_tools import load
-from tests.fakes.engine import ScriptedAnswer
+from tests.fakes.answer_stream import ScriptedAnswer
 from tests.window_desk import Desk
 
 ANSWER = "Boats drift **10 m** [1]. Nothing says why [7], and `[1]` is code.\n\n| a | b |\n|---|---|\n| x | y [1] |\n"

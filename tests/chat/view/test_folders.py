@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from PySide6.QtGui import QAction
@@ -26,7 +27,8 @@ def shown(desk: Desk, folder: Path) -> str:
 
 
 def in_menu(desk: Desk, folder: Path) -> str:
-    action = desk.window.findChild(ToolsMenu).findChild(QAction, f"composer.tools.folder.{folder}")
+    menu = desk.find("composer.menu.tools", ToolsMenu)
+    action = menu.findChild(QAction, f"composer.tools.folder.{folder}")
     assert action is not None
     return action.text()
 
@@ -51,7 +53,7 @@ async def test_folder_is_read_at_once_and_says_how_much_it_has(desk: Desk, folde
 async def test_reading_is_counted(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     may_read, real = Event(), index_update._read
 
-    def read(path: Path, *others: object) -> object:
+    def read(path: Path, *others: Any) -> object:
         if path.name == "b.txt":
             may_read.wait()
         return real(path, *others)

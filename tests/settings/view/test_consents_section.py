@@ -1,12 +1,13 @@
 """The card of what tools may do without asking: it lists the consents that last, and takes them back."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from qwendesk.core.messages import ToolCall
 from tests.chat.view.test_tools import asks_to_edit, choose
-from tests.fakes.engine import ScriptedAnswer
+from tests.fakes.answer_stream import ScriptedAnswer
 from tests.window_desk import Desk
 
 
@@ -15,7 +16,9 @@ def lines(desk: Desk) -> list[str]:
     return [desk.find(name, QLabel).text() for name in names if desk.has(name)]
 
 
-async def test_consent_is_listed_and_can_be_taken_back(home, make_desk, tmp_path: Path) -> None:
+async def test_consent_is_listed_and_can_be_taken_back(
+    home: Path, make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
     desk = make_desk()
     desk.window.go_to("settings")
     assert desk.is_shown("settings.consents.nothing")
@@ -43,7 +46,7 @@ async def test_consent_is_listed_and_can_be_taken_back(home, make_desk, tmp_path
     assert path.read_text() == "draw(1)\n"
 
 
-async def test_consent_for_a_chat_names_it(home, make_desk, tmp_path: Path) -> None:
+async def test_consent_for_a_chat_names_it(home: Path, make_desk: Callable[[], Desk], tmp_path: Path) -> None:
     desk = make_desk()
     await desk.parts.chats.services.start(tmp_path / "chats")
     await asks_to_edit(desk, tmp_path)

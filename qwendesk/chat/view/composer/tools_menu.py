@@ -67,10 +67,10 @@ class ToolsMenu(Menu):
         self._cost.setVisible(bool(self.cost_text))
         self.addAction(self._cost)
         if self._fault and self.active:
-            fault = QAction(self._fault, self)
-            fault.setObjectName("composer.tools.fault")
-            fault.setEnabled(False)
-            self.addAction(fault)
+            note = QAction(self._fault, self)
+            note.setObjectName("composer.tools.fault")
+            note.setEnabled(False)
+            self.addAction(note)
         self.addAction(calls)
 
     def show_folder_states(self, states: Mapping[str, FolderState]) -> None:
