@@ -27,6 +27,11 @@ def join_servers(service: McpService, toolbox: ToolService) -> Callable[[], None
     return service.state.subscribe_field(lambda state: state.tools, lambda _tools: update())
 
 
+def server_switch(server_id: str) -> str:
+    """Return the name by which all tools of a server are on in a chat."""
+    return f"mcp/{server_id}"
+
+
 def make_tool(tool: ServerTool, service: McpService) -> Tool:
     """Return a tool that asks each time it is called: nobody but its server knows what it does."""
 
@@ -56,7 +61,7 @@ def make_tool(tool: ServerTool, service: McpService) -> Tool:
         preview=preview,
         is_described_by_others=True,
         provider=tool.server_identity,
-        switch=f"mcp/{tool.server_id}",
+        switch=server_switch(tool.server_id),
         group=tr("{0} (MCP server)", tool.server_name),
         limit_s=_LIMIT_S,
     )

@@ -99,9 +99,13 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         default="",
         help="what the model may call, separated by commas: calculator, clock, files:FOLDER (reads there), web_search, "
-        "read_page",
+        "read_page, mcp:NAME (an MCP server of the settings)",
     )
-    add("--yes", action="store_true", help="run what --tools names without asking, but not web_search and read_page")
+    add(
+        "--yes",
+        action="store_true",
+        help="run what --tools names without asking, apart from web_search, read_page and servers",
+    )
     add("--json", action="store_true", help="print one JSON object instead of streaming")
 
 

@@ -14,6 +14,9 @@ from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import CallRecord, ToolCall
 from qwendesk.core.tool_context import CallContext, ConsentRequest
 from qwendesk.core.translation import tr
+from qwendesk.mcp.server_config import server_list_file
+from qwendesk.mcp.service import McpService
+from qwendesk.mcp_tools import join_servers, server_switch
 from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import FILES, builtin_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder, States
@@ -47,8 +50,11 @@ def read_tools(text: str, *, yes: bool) -> AskTools:
     folders: list[str] = []
     for item in filter(None, (part.strip() for part in text.split(","))):
         kind, _, folder = item.partition(":")
+        if kind == "mcp":
+            names.append(_switch_of(folder))
+            continue
         if kind not in _BY_OPTION:
-            known = ", ".join(("files:FOLDER", *(each for each in _BY_OPTION if each != "files")))
+            known = ", ".join(("files:FOLDER", *(each for each in _BY_OPTION if each != "files"), "mcp:NAME"))
             raise BadOption(tr("Unknown tool"), tr('There is no tool "{0}". Known tools: {1}.', kind, known))
         if kind == "files":
             check_text(folder, tr("A folder's path"))
@@ -57,6 +63,18 @@ def read_tools(text: str, *, yes: bool) -> AskTools:
             folders.append(str(Path(folder).absolute()))
         names += [name for name in _BY_OPTION[kind] if name not in names]
     return AskTools(tuple(names), tuple(folders), yes)
+
+
+def _switch_of(server: str) -> str:
+    """Return what turns on the MCP server with this name. Raise BadOption."""
+    servers = [each for each in server_list_file().read().servers if each.is_on]
+    for each in servers:
+        if each.name.casefold() == server.casefold():
+            return server_switch(each.id)
+    known = ", ".join(each.name for each in servers) or tr("none")
+    raise BadOption(
+        tr("Server not found"), tr('There is no MCP server "{0}" that is on. Your servers: {1}.', server, known)
+    )
 
 
 class CommandLineTools:
@@ -74,14 +92,17 @@ class CommandLineTools:
     ) -> None:
         """`ask` shows a question and returns what was typed; None if nobody can type. `tools` replaces the app's."""
         self._indexes = FolderIndexes(wait_s=None)
-        tools = builtin_tools(self._indexes, options=lambda: SettingsService().options) if tools is None else tools
+        options = SettingsService().options
+        tools = builtin_tools(self._indexes, options=lambda: options) if tools is None else tools
         self._service, self._chosen, self._terminal = ToolService(tools), chosen, terminal
+        self._mcp = McpService(is_offline=lambda: options.offline, proxy=lambda: options.proxy)
+        join_servers(self._mcp, self._service)
         self._ask = ask
-        self._preparing: asyncio.Future[list[SearchedFolder]] | None = None
+        self._preparing: asyncio.Future[tuple[list[SearchedFolder], None]] | None = None
         self._service.waiting.subscribe(self._on_request)
 
     async def prepare(self) -> None:
-        """Read the folders that are new or have changed. Say how far that is if it takes long."""
+        """Start the servers, and read the folders that are new or have changed. Say how far that is."""
         began_s = last_s = time.monotonic()
 
         def show(states: States) -> None:
@@ -93,18 +114,19 @@ class CommandLineTools:
                 self._terminal.note(tr("Reading {0}: {1}%", reading[0].folder, round(100 * reading[0].fraction)))
 
         end = self._indexes.states.subscribe(show)
-        self._preparing = asyncio.ensure_future(self._indexes.updated(self._chosen.folders))
+        self._preparing = asyncio.gather(self._indexes.updated(self._chosen.folders), self._start_servers())
         await asyncio.wait((self._preparing,))
         end()
 
     def stop(self) -> None:
-        """Don't read folders any further."""
+        """Don't read folders or start servers any further."""
         if self._preparing is not None:
             self._preparing.cancel()
 
     async def close(self) -> None:
         self.stop()
         await self._indexes.close()
+        await self._mcp.close()
 
     def definitions(self, settings: ChatSettings) -> Sequence[str]:
         return self._service.definitions(settings)
@@ -116,12 +138,19 @@ class CommandLineTools:
         tool = self._service.tools.get(call.name)
         will_ask = tool is not None and tool.effect not in ("nothing", "reads")
         if will_ask and self._ask is None:
-            self._terminal.note(
-                tr("{0} was not run, because it sends something out and nobody can be asked.", call.name)
-            )
+            self._terminal.note(tr("{0} was not run, because it asks each time and nobody can be asked.", call.name))
         elif will_ask or self._chosen.yes or self._is_allowed_by_hand(call):
             return await self._service.run(call, context)
         return CallRecord(call, is_done=True, error=_NOT_ALLOWED)
+
+    async def _start_servers(self) -> None:
+        """Start the servers that are on, which may have changed what they offer, and say why one doesn't run."""
+        for server in self._mcp.state.value.servers:
+            if server_switch(server.config.id) in self._chosen.names:
+                await self._mcp.test(server.config.id)
+        for server in self._mcp.state.value.servers:
+            if server.problem:
+                self._terminal.note(server.problem)
 
     def _is_allowed_by_hand(self, call: ToolCall) -> bool:
         if self._ask is None:

@@ -2,24 +2,32 @@
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import keyring
 import msgspec
 import pytest
+from keyring.backends import fail
 
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
 from qwendesk.cli.ask_tools import CommandLineTools, read_tools
 from qwendesk.cli.terminal import Terminal
+from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.tool_context import CallContext
 from qwendesk.engine.protocol import Generate
+from qwendesk.mcp.secret_values import save_secrets
+from qwendesk.mcp.server_config import NewServer, ServerList, server_list_file
+from qwendesk.mcp_tools import server_switch
 from qwendesk.toolbox.web_tools import web_tools
 from tests.decoding import office_files
 from tests.fakes.engine import DEMO_REPORT, FakeEngineClient, ScriptedAnswer, ready
+from tests.mcp.servers import friendly
 from tests.toolbox.web.made_up_web import answer, running_web
 
 CALCULATE = ToolCall("calculate", '{"expression": "6 * 7"}')
@@ -115,7 +123,7 @@ def test_yes_is_no_consent_to_send(engine, capsys, option, call):
     out, err = capsys.readouterr()
     (turn,) = json.loads(out)["turns"]
     assert "consent" in turn["tool_calls"][0]["error"]
-    assert f"{option} was not run, because it sends something out and nobody can be asked." in err
+    assert f"{option} was not run, because it asks each time and nobody can be asked." in err
 
 
 @pytest.mark.parametrize(("typed", "is_sent"), [("y\n", True), ("\n", False)])
@@ -144,6 +152,54 @@ async def test_what_would_be_sent_is_shown_and_asked_about_despite_yes(typed, is
 def test_tools_that_write_or_run_are_not_there(text):
     with pytest.raises(BadOption):
         read_tools(text, yes=True)
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch) -> Iterator[NewServer]:
+    """An MCP server that the user added in the window."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(fail.Keyring())
+    monkeypatch.setattr(paths, "config_folder", lambda: tmp_path / "config")
+    server = friendly("My notes")
+    save_secrets(server.config, server.secrets)
+    server_list_file().write(ServerList(servers=(server.config,)))
+    yield server
+    keyring.set_keyring(before)
+
+
+@pytest.mark.usefixtures("server")
+def test_tools_of_a_server_are_offered_and_need_somebody_who_can_be_asked(engine, capsys):
+    call = ToolCall("my_notes__add", '{"a": 1, "b": 2}')
+    engine.answers = [ScriptedAnswer(calls=(call,)), ScriptedAnswer(text="No.")]
+    assert cli.main(["ask", "--tools", "mcp:MY NOTES,clock", "--yes", "--json", "1 + 2?"]) == 0
+    out, err = capsys.readouterr()
+    assert "my_notes__add was not run, because it asks each time and nobody can be asked." in err
+    assert json.loads(out)["turns"][0]["tool_calls"][0]["error"]
+    assert {"current_time", "my_notes__add", "my_notes__resources"} <= set(offered(engine))
+
+
+@pytest.mark.asyncio
+async def test_typed_yes_lets_a_server_run_its_tool(server):
+    questions = []
+
+    def ask(question: str) -> str:
+        questions.append(question)
+        return "y"
+
+    terminal = Terminal(io.StringIO(), io.StringIO())
+    tools = CommandLineTools(read_tools("mcp:my notes", yes=True), terminal, ask)
+    await tools.prepare()
+    settings = ChatSettings(tools=(server_switch(server.config.id),))
+    record = await tools.run(ToolCall("my_notes__add", '{"a": 1, "b": 2}'), CallContext("chat", settings))
+    await tools.close()
+    assert record.result == "3"
+    assert f"Runs: {server.config.command_line}" in questions[0]
+
+
+@pytest.mark.usefixtures("server")
+def test_servers_that_are_not_there_are_refused_with_those_that_are():
+    with pytest.raises(BadOption, match="Your servers: My notes"):
+        read_tools("mcp:calendar", yes=False)
 
 
 def test_a_model_without_calls_is_said(engine, capsys):
