@@ -12,7 +12,7 @@ VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak format screenshot bundle bundle-test deb appimage clean environment environment-test \
+.PHONY: help run test bench soak clients format screenshot bundle bundle-test deb appimage clean environment environment-test \
 	windows windows-test windows-bundle windows-bundle-test linux-test gpu-test gpu-soak
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make test        everything CI runs: ruff, mypy, and pytest (the first time: adds what they need)"
 	@echo "make bench       the timed measurements, with their targets"
 	@echo "make soak        the long and random tests"
+	@echo "make clients     Claude Code, Codex, opencode, Cline, Continue and libraries use the server (network, 2 GB)"
 	@echo "make format      lay out the code and sort the imports"
 	@echo "make screenshot  take the pictures of the guide and the README again"
 	@echo "make bundle      the app as one folder in dist/, with its engines; make bundle-test tries it as a stranger would"
@@ -60,6 +61,9 @@ bench: environment-test
 	@$(VENV_PYTHON) -m bench.verify
 	@$(VENV_PYTHON) -m bench.store
 	@$(VENV_PYTHON) -m bench.startup
+
+clients: environment-test
+	@$(VENV_PYTHON) -m tools.clients $(CLIENTS)
 
 soak: environment-test
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600 -o faulthandler_timeout=4000

@@ -1,11 +1,11 @@
 """ServerService: starts and stops the server."""
 
 import asyncio
-import contextlib
 import errno
 import ipaddress
 import socket
 import ssl
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -202,8 +202,10 @@ def _listen(host: str, port: int) -> socket.socket:
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
     try:
-        with contextlib.suppress(AttributeError):
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)  # type: ignore[attr-defined]
+        if sys.platform == "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:  # otherwise the port of a server that was stopped is taken for a minute, by connections that it closed
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(128)
         listener.setblocking(False)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -56,8 +56,8 @@ class SetupService:
     def file_of(self, program: Program) -> Path:
         return program.path(self._home or Path.home(), self._environment)
 
-    async def refresh(self, target: Target) -> None:
-        """Look again which programs are here and what their files have."""
+    async def refresh(self, target: Target | None) -> None:
+        """Look again which programs are here and, unless the server is off, what their files have."""
         phases = {program.id: await asyncio.to_thread(self._look, program, target) for program in PROGRAMS}
         for state in self.observed.value:
             is_as_good = state.phase in ("works", "failed", "trying") and phases[state.program.id] == "set_up"
@@ -100,13 +100,13 @@ class SetupService:
         for trial in self._trials.values():
             trial.stop()
 
-    def _look(self, program: Program, target: Target) -> SetupPhase:
+    def _look(self, program: Program, target: Target | None) -> SetupPhase:
         file = self.file_of(program)
         try:
-            text = content(file)
+            text = content(file) if target is not None else ""
         except NotMerged:
             text = ""
-        if target.address in text and target.key in text:
+        if target is not None and target.address in text and target.key in text:
             return "set_up"
         if "qwendesk" in text.lower() and not program.only_shown:
             return "outdated"
@@ -124,7 +124,3 @@ class SetupService:
     def _set(self, program: Program, phase: SetupPhase, said: str = "") -> None:
         new = SetupState(program, phase, said)
         self.observed.set(tuple(new if each.program == program else each for each in self.observed.value))
-
-
-MakeTarget = Callable[[], Target | None]
-"""Returns the server as programs reach it; None while it is off."""

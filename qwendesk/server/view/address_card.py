@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QIntValidator
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.server.service import ServerState
@@ -55,8 +55,9 @@ class AddressCard(QFrame):
         column.addWidget(self._other_port, 0, Qt.AlignmentFlag.AlignLeft)
         for line in self._lines:
             column.addWidget(line)
-        column.addStretch(1)
+        column.addSpacing(6)
         column.addWidget(self._make_foot())
+        column.addStretch(1)
 
     def show_state(self, state: ServerState, switch: SwitchState, *, is_wanted: bool, port: int, lets_in: bool) -> None:
         """Show the server as it is now, and the settings that it follows."""
@@ -121,6 +122,7 @@ class AddressCard(QFrame):
         self._title.setObjectName("serve.title")
         self._chip = QLabel()
         self._chip.setObjectName("serve.reach")
+        self._chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout()
         row.setSpacing(10)
         row.addWidget(self._switch)

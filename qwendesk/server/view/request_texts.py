@@ -23,7 +23,7 @@ _PROGRAMS = (
 )
 """How names in requests begin, in lower case, and whose they are."""
 _NOTHING = "\N{EN DASH}"
-_TONES: dict[Phase, str] = {"waiting": "notice", "refused": "error", "done": "small", "stopped": "small"}
+_TONES: dict[Phase, str] = {"waiting": "notice", "refused": "error", "done": "dim", "stopped": "dim"}
 
 
 def program_text(request: ServedRequest) -> str:

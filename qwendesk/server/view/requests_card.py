@@ -103,6 +103,7 @@ class _Line:
             self.stop, f"serve.request.{number + 1}.stop", tr("Stop this request"), tr("Its program gets no answer")
         )
         grid.addWidget(self.stop, row + 1, _STATE + 1)
+        grid.setRowMinimumHeight(row + 1, self.stop.sizeHint().height())
 
     def show_request(self, request: ServedRequest | None) -> None:
         for widget in (self._rule, *self._labels):

@@ -41,6 +41,7 @@ class SetupDialog(QDialog):
             column.addWidget(self._label("warning", warning, "notice"))
         column.addWidget(self._label("next", next_step(preview.program, preview.file), "small"))
         column.addLayout(self._buttons(can_write=not preview.obstacle))
+        self._first.setFocus()
         self.resize(min(_SIZE[0], parent.width() - 40), min(_SIZE[1], parent.height() - 40))
 
     def _buttons(self, *, can_write: bool) -> QHBoxLayout:
@@ -60,7 +61,7 @@ class SetupDialog(QDialog):
         close.clicked.connect(self.reject)
         for button in (copy, write, close):
             row.addWidget(button)
-        (write if can_write else copy).setFocus()
+        self._first = write if can_write else copy
         return row
 
     def _label(self, name: str, text: str, kind: str) -> QLabel:

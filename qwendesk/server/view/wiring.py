@@ -63,9 +63,8 @@ class ServeView(QObject):
         self._tab.programs.show_states(self._setups.observed.value, is_on=self._switch.server.state.is_on)
 
     def _look_at_programs(self) -> None:
-        target = self._switch.target()
-        if target is not None and asyncio._get_running_loop() is not None:  # there is none while the window is built
-            self._tasks.start(self._setups.refresh(target))
+        if asyncio._get_running_loop() is not None:  # there is none while the window is built
+            self._tasks.start(self._setups.refresh(self._switch.target()))
 
     def _on_network(self, is_wanted: bool) -> None:
         if not is_wanted:

@@ -39,7 +39,7 @@ class ServerDesk(Desk):
         self.services = self.parts.services
         self.services.setups._home = home
         self.services.setups._environment = {"PATH": str(home / "bin")}
-        self.services.settings.change({"server_port": free_port()})
+        self.services.settings.change({"serve": False, "serve_network": False, "server_port": free_port()})
         self.window.resize(1280, 900)
         self.window.show()
         self.window.activateWindow()

@@ -209,6 +209,18 @@ async def test_what_cannot_be_written_is_shown_to_copy(desk: ServerDesk) -> None
     assert (folder / "opencode.json").read_text() == "{} // mine\n"
 
 
+async def test_it_can_be_switched_off_and_on_at_once_at_the_same_port(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    address = desk.services.server.state.address
+    async with aiohttp.ClientSession() as session, session.get(f"{address}/health") as response:
+        assert response.status == 200
+        desk.click("serve.on")
+        await desk.until(lambda: not desk.services.server.state.is_on)  # it closes the connection that is still open
+        await desk.switch_on()
+    assert desk.services.server.state.address == address
+    assert not desk.is_shown("serve.problem")
+
+
 async def test_it_runs_again_after_the_next_start(desk: ServerDesk) -> None:
     desk.services.settings.change({"serve": True})
     desk.parts.start()

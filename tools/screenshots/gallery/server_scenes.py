@@ -7,7 +7,7 @@ from qwendesk.server.setups.service import SetupState
 from tools.screenshots.gallery.room import Room
 from tools.screenshots.stage import settle, until
 
-_PORT = 18_765
+_PORT = 28_765
 _BEGAN_S = 1_795_000_000.0
 
 
