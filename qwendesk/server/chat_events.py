@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from qwendesk import __version__
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta
@@ -12,6 +13,8 @@ from qwendesk.server.logprobs import chat_logprobs
 from qwendesk.server.refusals import Refused, error_body
 
 DONE = StreamEvent("[DONE]")
+FINGERPRINT = f"qwendesk-{__version__}"
+"""What OpenAI has to tell whether two answers with one seed can be compared."""
 WAITING = Comment("no answer yet")
 
 
@@ -65,6 +68,7 @@ def chat_body(head: AnswerHead, answer: WrittenAnswer) -> dict[str, Any]:
         "object": "chat.completion",
         "created": head.created_s,
         "model": head.model,
+        "system_fingerprint": FINGERPRINT,
         "choices": [choice],
         "usage": usage(answer.stats),
         "timings": timings(answer.stats),
@@ -116,6 +120,7 @@ class ChatWriter:
             "object": "chat.completion.chunk",
             "created": self._head.created_s,
             "model": self._head.model,
+            "system_fingerprint": FINGERPRINT,
         }
 
     def _chunk(

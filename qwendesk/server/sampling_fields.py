@@ -51,6 +51,8 @@ def read_sampling(body: Fields, *length_names: str) -> dict[str, Any]:
         found["logit_bias"] = tuple(_bias(body, token) for token in body.object("logit_bias").value)
     if grammar := body.text("grammar"):
         found["grammar"] = grammar
+    if body.has("json_schema"):
+        found["json_schema"] = encode_json(body.object("json_schema").value)
     return found
 
 
@@ -64,8 +66,10 @@ def read_format(form: Fields, schema: Fields) -> dict[str, Any]:
     kind = form.text("type", "text")
     if kind == "text":
         return {}
-    if kind == "json_object":
+    if kind == "json_object" and not form.has("schema"):
         return {"json_schema": '{"type":"object"}'}
+    if kind == "json_object":  # llama-server's and Together's way to name one
+        return {"json_schema": encode_json(form.object("schema").value)}
     if kind != "json_schema":
         raise form.refuse("type", f'{form.path("type")} must be "text", "json_object" or "json_schema".')
     schema.required("schema")

@@ -125,7 +125,10 @@ def test_formats() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     assert json.loads(read(response_format=form).changes["json_schema"]) == schema
+    assert json.loads(read(response_format={"type": "json_object", "schema": schema}).changes["json_schema"]) == schema
+    assert json.loads(read(json_schema=schema).changes["json_schema"]) == schema
     assert "json_schema" not in read(response_format={"type": "text"}).changes
+    assert refused(response_format={"type": "json_object", "schema": 1}).param == "response_format.schema"
     assert refused(response_format={"type": "json_schema"}).param == "response_format.json_schema.schema"
 
 
