@@ -31,16 +31,20 @@ def _read_folders(chats: ChatView, services: Services) -> None:
     """Read the folders of the open chat in the background while a tool that searches them is on."""
     chat, indexes = services.chat.chat, services.folder_indexes
 
-    def read(_of_chat: object = None) -> None:
-        settings = chat.settings
-        folders = settings.tool_folders if SEARCH in settings.tools else ()
-        indexes.attach(folders, in_memory=chat.is_incognito)
+    def folders() -> tuple[str, ...]:
+        return chat.settings.tool_folders if SEARCH in chat.settings.tools else ()
+
+    def read() -> None:
+        indexes.attach(folders(), in_memory=chat.is_incognito)
+
+    def read_again() -> None:
+        indexes.read_again(folders(), in_memory=chat.is_incognito)
 
     def of_chat(state: ChatState) -> tuple[object, ...]:
         return state.chat_id, state.settings.tool_folders, SEARCH in state.settings.tools
 
-    chats.page.folders.follow(indexes.states, read)
-    bind_field(chats.page.folders, chat.state, of_chat, read)
+    chats.page.folders.follow(indexes.states, read_again)
+    bind_field(chats.page.folders, chat.state, of_chat, lambda _changed: read())
 
 
 def make_consents_section(services: Services) -> ConsentsSection:

@@ -26,7 +26,8 @@ class FolderDialog(QDialog):
         self.setObjectName("folder")
         self.setWindowTitle(tr("Folder for this chat"))
         self.setModal(True)
-        self.resize(min(_WIDTH, parent.width() - 40), min(_HEIGHT, parent.height() - 40))
+        self._most_height = min(_HEIGHT, parent.height() - 40)
+        self.resize(min(_WIDTH, parent.width() - 40), self._most_height)
         self._state, self._note = _label("folder.state", "lead"), _label("folder.note", "small")
         self._head = _label("folder.head", "small")
         self._problems = QPlainTextEdit()
@@ -37,13 +38,12 @@ class FolderDialog(QDialog):
         name, path = _label("folder.name", "heading"), _label("folder.path", "dim")
         name.setText(Path(folder).name or folder)
         path.setText(folder)
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(20, 18, 20, 16)
         column.setSpacing(8)
         for widget in (name, path, self._state, self._note, self._head):
             column.addWidget(widget)
         column.addWidget(self._problems, 1)
-        column.addStretch(0)
         column.addLayout(self._buttons(read_again, remove))
         self.finished.connect(self.deleteLater)
         self.show_state(None)
@@ -61,9 +61,15 @@ class FolderDialog(QDialog):
         self._head.setText(tr("These files can't be read, so the model doesn't find what is in them:"))
         self._head.setVisible(bool(lines))
         self._problems.setVisible(bool(lines))
+        self._fit(has_list=bool(lines))
         if "\n".join(lines) != self._problems.toPlainText():
             self._problems.setPlainText("\n".join(lines))
         self._again.setEnabled(state is not None and state.phase in ("ready", "failed"))
+
+    def _fit(self, *, has_list: bool) -> None:
+        """Be as tall as the sentences need, or as a list needs."""
+        self._column.activate()
+        self.resize(self.width(), self._most_height if has_list else self._column.totalHeightForWidth(self.width()))
 
     def _buttons(self, read_again: Callable[[], None], remove: Callable[[], None]) -> QHBoxLayout:
         again = self._again = TextButton(tr("Read again"))

@@ -15,9 +15,11 @@ _GAP = 10
 class NumberedText(QPlainTextEdit):
     """Shows `lines`, numbered from `first`. Those from number `marked` to `last` are marked and scrolled to."""
 
-    def __init__(self, lines: Sequence[str], first: int, marked: int = 0, last: int = 0) -> None:
+    def __init__(
+        self, lines: Sequence[str], first: int, marked: int = 0, last: int = 0, *, is_code: bool = True
+    ) -> None:
         super().__init__()
-        self._first, self._marked, self._last = first, marked, last
+        self._first, self._marked, self._last, self._is_code = first, marked, last, is_code
         self._numbers = _Numbers(self)
         self.setReadOnly(True)
         self.setTabChangesFocus(True)
@@ -85,7 +87,7 @@ class NumberedText(QPlainTextEdit):
 
     def _show_theme(self) -> None:
         theme = current_theme()
-        self.setFont(theme.mono_font(12))
+        self.setFont(theme.mono_font(12) if self._is_code else theme.font(13))
         self.setViewportMargins(self.number_width(), 0, 0, 0)
         marks = []
         for number in range(self._marked, self._last + 1) if self._marked else ():

@@ -38,7 +38,9 @@ class SourceDialog(QDialog):
         column.addSpacing(6)
         n_cited = len(citation.found)
         last = source.cited + n_cited - 1 if source.cited else 0
-        self.text = NumberedText(source.lines, source.first, source.cited, last)
+        self.text = NumberedText(
+            source.lines, source.first, source.cited, last, is_code=citation.lines == "lines" and not citation.unit
+        )
         self.text.setObjectName("source.text")
         self.text.setAccessibleName(tr("Text of {0}", citation.path))
         column.addWidget(self.text, 1)

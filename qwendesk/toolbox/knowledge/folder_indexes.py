@@ -46,6 +46,8 @@ class _Job:
 
     def __init__(self) -> None:
         self.cancelled = Event()
+        self.is_outdated = False
+        """Whether somebody asked for an update since it began."""
         self.done: asyncio.Future[None] | None = None
 
 
@@ -82,6 +84,14 @@ class FolderIndexes:
         for folder in folders:
             if (folder, in_memory) not in self._jobs:
                 self._start((folder, in_memory))
+
+    def read_again(self, folders: Sequence[str], *, in_memory: bool = False) -> None:
+        """Look for changes in attached folders, once more in those that are being read."""
+        for key in [(folder, in_memory) for folder in folders]:
+            if key in self._jobs:
+                self._jobs[key].is_outdated = True
+            else:
+                self._start(key)
 
     async def updated(self, folders: Sequence[str], *, in_memory: bool = False) -> list[SearchedFolder]:
         """Return the folders with their indexes after looking for changes. After a while, return those that are behind.
@@ -139,6 +149,8 @@ class FolderIndexes:
     def _end(self, key: _Key, job: _Job) -> None:
         if self._jobs.get(key) is job:
             del self._jobs[key]
+            if job.is_outdated:
+                self._start(key)
 
     def _detach(self, key: _Key) -> None:
         """Cancel the update of a folder, and close its index once the thread is free."""
