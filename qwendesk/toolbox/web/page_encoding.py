@@ -13,6 +13,10 @@ _NOT_LIKE_UTF_8 = ("utf-16", "utf16", "iso-2022")
 """Texts in these can be valid UTF-8 without meaning that."""
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
 _HEAD_BYTES = 4096
+_PIECE = 50_000
+"""Characters that are looked at together: few, so that the window's thread gets its turn while a long text is read."""
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co")
+"""Unicode's categories: control characters, marks of format, halves of pairs, private use."""
 _KEPT_INVISIBLE = "\n\t\u200c\u200d"
 """The last two join letters or keep them apart, in Persian, Hindi and emoji."""
 
@@ -34,7 +38,12 @@ def decode_page(raw: bytes, charset: str) -> str:
 def readable(text: str) -> str:
     """Return a text with plain line ends and without invisible characters, which can hide instructions."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    return "".join(c for c in text if c in _KEPT_INVISIBLE or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    return "".join(_without_invisible(text[start : start + _PIECE]) for start in range(0, len(text), _PIECE))
+
+
+def _without_invisible(text: str) -> str:
+    invisible = {ord(c): None for c in set(text) if unicodedata.category(c) in _INVISIBLE and c not in _KEPT_INVISIBLE}
+    return text.translate(invisible) if invisible else text
 
 
 def _known(name: str) -> str:

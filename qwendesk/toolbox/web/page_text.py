@@ -1,6 +1,7 @@
 """What a fetched page says: its title and its text, whatever format it has. All functions block."""
 
 import re
+from collections.abc import Callable
 from email.message import Message
 
 import msgspec
@@ -28,13 +29,13 @@ class PageContent(msgspec.Struct, frozen=True):
     text: str
 
 
-def read_content(page: Fetched) -> PageContent:
-    """Return title and text of a page. Raise ToolError if it has none that can be read."""
+def read_content(page: Fetched, is_cancelled: Callable[[], bool] = lambda: False) -> PageContent:
+    """Return title and text of a page. Raise ToolError if it has none that can be read, or if it was cancelled."""
     kind, charset = _type_of(page)
     if kind == "application/pdf":
-        return PageContent("", readable(_pdf_text(page.content)))
+        return PageContent("", readable(_pdf_text(page.content, is_cancelled)))
     if kind in _HTML_TYPES:
-        return _html_content(decode_page(page.content, charset))
+        return _html_content(decode_page(page.content, charset), is_cancelled)
     if _TEXT_TYPES.fullmatch(kind):
         text = readable(decode_page(page.content, charset))
         if not text.strip():
@@ -59,8 +60,8 @@ def _type_of(page: Fetched) -> tuple[str, str]:
     return "text/html" if is_html else "a binary file" if is_binary else "text/plain", charset
 
 
-def _html_content(source: str) -> PageContent:
-    reply, text = run_decoder(source.encode("utf-8", "replace"), ReadPage(_MOST_CHARACTERS))
+def _html_content(source: str, is_cancelled: Callable[[], bool]) -> PageContent:
+    reply, text = run_decoder(source.encode("utf-8", "replace"), ReadPage(_MOST_CHARACTERS), is_cancelled)
     if not isinstance(reply, PageText):
         raise _refusal(reply)
     content = PageContent(readable(reply.title)[:_MOST_TITLE], readable(text.decode("utf-8", "replace")).strip())
@@ -69,8 +70,8 @@ def _html_content(source: str) -> PageContent:
     return content
 
 
-def _pdf_text(data: bytes) -> str:
-    reply, content = run_decoder(data, ReadPdfText((), _MOST_PDF_PAGES, _MOST_CHARACTERS))
+def _pdf_text(data: bytes, is_cancelled: Callable[[], bool]) -> str:
+    reply, content = run_decoder(data, ReadPdfText((), _MOST_PDF_PAGES, _MOST_CHARACTERS), is_cancelled)
     if not isinstance(reply, DocumentText):
         raise _refusal(reply)
     pages, start = [], 0

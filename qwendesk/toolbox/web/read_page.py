@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import threading
 from collections.abc import Callable, Mapping
 from urllib.request import getproxies
 
@@ -14,10 +15,13 @@ from qwendesk.core.tool_context import CallContext
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.tool import Arguments, ToolError
 from qwendesk.toolbox.web.address import checked_address, shown_host
-from qwendesk.toolbox.web.fetcher import fetch
+from qwendesk.toolbox.web.fetcher import Fetched, fetch
 from qwendesk.toolbox.web.page_text import PageContent, read_content
 from qwendesk.toolbox.web.public_connections import PublicConnections
 
+READING_S = 20.0
+"""For the text of a page that is here. Pages made to be slow would take minutes; a PDF of 2,000 pages takes about 20 s.
+"""
 _ROOM_FOR_NOTE = 120
 """Characters that are kept free for the note on which part this is."""
 _LEAST_TEXT = 500
@@ -50,8 +54,20 @@ async def run(arguments: Arguments, context: CallContext, options: AppOptions, i
     """Return title, address and text of a page, or the part of a long one that begins at the argument `offset`."""
     address = _address(arguments, options, internet)
     page = await fetch(address, internet.connections, ssl_context=internet.ssl_context)
-    content = await asyncio.to_thread(read_content, page)
+    content = await _read(page)
     return _part(content, page.address, int(arguments.get("offset", 0)), context.most_characters)
+
+
+async def _read(page: Fetched) -> PageContent:
+    """Return what a page says. When it takes too long or the call is stopped, nothing goes on in the background."""
+    is_over = threading.Event()
+    try:
+        async with asyncio.timeout(READING_S):
+            return await asyncio.to_thread(read_content, page, is_over.is_set)
+    except TimeoutError:
+        raise ToolError("The text of this page can't be found in time. Try another page.") from None
+    finally:
+        is_over.set()
 
 
 def _address(arguments: Arguments, options: AppOptions, internet: Internet) -> httpx2.URL:

@@ -259,6 +259,14 @@ async def test_slow_pages_end(part: str) -> None:
 
 
 @pytest.mark.asyncio
+async def test_page_made_to_be_slow_is_given_up_and_nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_page, "READING_S", 1.0)
+    async with running_web() as web:
+        web.answers[PAGE] = answer(b"<div>" * 1_000_000 + b"x")  # which takes minutes
+        assert "can't be found in time" in (await read(web)).error
+
+
+@pytest.mark.asyncio
 async def test_long_pages_are_read_in_parts() -> None:
     text = "\n".join(f"line {number}" for number in range(5000))
     small = msgspec.structs.replace(CONTEXT, n_ctx=8000)
