@@ -28,6 +28,7 @@ KINDS: Final = MappingProxyType(
             "window.json*",
             "browser-pages.json*",
             "deletion.json*",
+            "mcp-servers.json*",
         ),
         "tools": ("file-edits", "tool_consents.json*"),
         "notes": ("notes.json*",),
