@@ -2,6 +2,7 @@
 
     python -m tools.screenshots            # all
     python -m tools.screenshots meter spill
+    python -m tools.screenshots remote-chat    # needs llama-server: python -m tools.build_peer
     python -m tools.screenshots --gallery FOLDER [--looks dark-1280@1,light-560@1.5] [mixed search ...]
 
 Chats come from the real engine with the demo model; the gaming PC, its game and the model files are made up. Every

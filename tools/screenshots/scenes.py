@@ -10,5 +10,7 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "files": ("flagged",),
     "gaming": ("meter", "spill", "engine", "context"),
     "inspector": ("options", "paste"),
+    "server": ("server",),
+    "remote": ("remote-chat", "remote-engines"),
 }
 """Set: the pictures that it takes, by their file's name without ".png"."""

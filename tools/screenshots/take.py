@@ -5,11 +5,11 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 
-import qasync
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QWidget
 
+from qwendesk.app.event_loop import EventLoop
 from qwendesk.app.parts import Parts, build
 from qwendesk.app.window.demo_tour import DemoTour
 from qwendesk.chat.view.thread.think_block import ThinkBlock
@@ -29,6 +29,8 @@ from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reader_of
 from tools.hollow_model import write_hollow
 from tools.screenshots.made_up_files import write_models
+from tools.screenshots.remote_scene import remote
+from tools.screenshots.server_scene import server
 from tools.screenshots.stage import find, save, settle, until
 
 _WINDOW = (1080, 720)
@@ -271,6 +273,8 @@ _SETS: dict[str, tuple[ThemeChoice, Callable[[Collection[str]], Awaitable[None]]
     "files": ("dark", files),
     "gaming": ("dark", gaming),
     "inspector": ("dark", inspector),
+    "server": ("dark", server),
+    "remote": ("dark", remote),
 }
 
 
@@ -285,7 +289,7 @@ def main() -> int:
         ThemeKeeper(app, theme)
         await scene(sys.argv[2:])
 
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(app)) as runner:
+    with asyncio.Runner(loop_factory=lambda: EventLoop(app)) as runner:
         runner.run(run())
     return 0
 
