@@ -63,14 +63,8 @@ class ServerTool(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """What the user sees: always with the server's name, which the user gave it."""
-        match self.kind:
-            case "tool":
-                what = clean_name(self.original)
-            case "resources":
-                what = tr("Resources")
-            case "prompts":
-                what = tr("Prompts")
-        return tr("{0}: {1}", self.server_name, what)
+        names = {"tool": clean_name(self.original), "resources": tr("Resources"), "prompts": tr("Prompts")}
+        return tr("{0}: {1}", self.server_name, names[self.kind])
 
     def question(self, request_id: int, arguments: Mapping[str, Any]) -> Question:
         """Return the request to the server for a call with these arguments."""

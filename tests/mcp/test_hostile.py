@@ -1,5 +1,6 @@
 """Servers that do harm: the app goes on, says what happened, and leaves no process behind."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -217,6 +218,20 @@ async def test_server_that_refuses_to_end_is_killed(service: McpService) -> None
     pid = int(await call(service, "go"))
     await service.set_on(server.id, on=False)
     wait_until_gone(pid)
+
+
+@pytest.mark.asyncio
+async def test_server_ends_with_the_process_that_talks_to_it(service: McpService) -> None:
+    server = await added(service, hostile("stays"))
+    pid = int(await call(service, "go"))
+    [host] = psutil.Process().children()
+
+    host.kill()
+
+    await asyncio.to_thread(wait_until_gone, pid)
+    await until(service, lambda: phase(service, server.id) == "failed")
+    assert problem(service) == "The connection to Hostile was stopped from outside."
+    assert await call(service, "go") != str(pid), "it is started again for the next call"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

@@ -49,7 +49,7 @@ def tool_names(desk: Desk) -> list[str]:
 
 def in_menu(desk: Desk) -> list[str]:
     """What the menu of tools in the message field offers of servers."""
-    menu = desk.window.findChild(ToolsMenu)
+    menu = desk.find("composer.menu.tools", ToolsMenu)
     return [each.text() for each in menu.findChildren(QAction) if "composer.tools.mcp/" in each.objectName()]
 
 

@@ -15,7 +15,8 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate
 from qwendesk.mcp.server_config import NewServer
 from qwendesk.widgets.text_pane import TextPane
-from tests.fakes.engine import DEMO_REPORT, ScriptedAnswer
+from tests.fakes.answer_stream import ScriptedAnswer
+from tests.fakes.engine import DEMO_REPORT
 from tests.mcp.servers import added, friendly, hostile
 from tests.window_desk import Desk
 
@@ -28,7 +29,7 @@ async def offer(desk: Desk, server: NewServer) -> None:
     desk.client.report = msgspec.structs.replace(DEMO_REPORT, template=TEMPLATE, can_see=True)
     await desk.parts.engine.load(LoadOptions(model="/models/with-tools.gguf"))
     await added(desk.parts.services.mcp, server)
-    menu = desk.window.findChild(ToolsMenu)
+    menu = desk.find("composer.menu.tools", ToolsMenu)
     action = menu.findChild(QAction, f"composer.tools.mcp/{server.config.id}")
     assert action is not None
     action.trigger()
