@@ -2,13 +2,11 @@
 
 import socket
 
-from qwendesk.server.requests import ServedRequest
-from qwendesk.server.setups.service import SetupState
 from tools.screenshots.gallery.room import Room
+from tools.screenshots.made_up_server import made_up_requests, made_up_states
 from tools.screenshots.stage import settle, until
 
 _PORT = 28_765
-_BEGAN_S = 1_795_000_000.0
 
 
 async def this_pc_serves(room: Room) -> None:
@@ -27,23 +25,9 @@ async def this_pc_serves(room: Room) -> None:
     room.click("serve.on")
     await services.server_switch.follow_settings()
     await services.server_switch.set_on(on=True)
-    target = services.server_switch.target()
-    if target is None:
-        raise RuntimeError("the server is off")
-    await services.setups.write("codex", target)
-    await services.setups.refresh(target)
-    states = {each.program.id: each.program for each in services.setups.observed.value}
-    services.setups.observed.set(
-        (
-            SetupState(states["claude"], "works", "ready"),
-            SetupState(states["codex"], "set_up"),
-            SetupState(states["opencode"], "outdated"),
-            SetupState(states["cline"], "ready"),
-            SetupState(states["continue"], "failed", "connect ECONNREFUSED"),
-            SetupState(states["zed"]),
-        )
-    )
-    services.server.requests.observed.set(_requests())
+    await settle()  # the page looks for programs by itself
+    services.setups.observed.set(made_up_states(services.setups.observed.value))
+    services.server.requests.observed.set(made_up_requests())
     await settle()
     await room.shoot("server-on")
     await room.shoot("server-setup", lambda: room.click("serve.program.claude.setup"))
@@ -52,22 +36,3 @@ async def this_pc_serves(room: Room) -> None:
     await room.shoot("server-network")
     await services.server_switch.set_on(on=False)
     services.server.requests.observed.set(())
-
-
-def _requests() -> tuple[ServedRequest, ...]:
-    def request(
-        number: int, program: str, path: str, phase: str, prompt: int = 0, reused: int = 0, written: int = 0,
-        tok_s: float = 0.0, problem: str = "",
-    ) -> ServedRequest:  # fmt: skip
-        return ServedRequest(
-            number, program, "", path, _BEGAN_S + 20 * number, phase, prompt, reused, 0, written, _BEGAN_S, tok_s,
-            problem,
-        )  # type: ignore[arg-type]  # fmt: skip
-
-    return (
-        request(6, "opencode", "/v1/chat/completions", "waiting"),
-        request(5, "claude-cli", "/v1/messages", "writing", 41_208, 40_896, 212, 109.0),
-        request(4, "claude-cli", "/v1/messages", "done", 40_871, 40_583, 431, 110.0),
-        request(3, "codex_exec", "/v1/responses", "stopped", 9_112, 8_020, 64, 112.0),
-        request(2, "curl", "/v1/chat/completions", "refused", problem="prompt is too long: 140,112 tokens"),
-    )
