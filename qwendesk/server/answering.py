@@ -154,5 +154,6 @@ def _check_room(finished: Finished, report: LoadReport) -> None:
 def _refused(failed: RequestFailed | EngineExit) -> Refused:
     if isinstance(failed, EngineExit):
         return Refused(503, failed.sentence, code="engine_exit")
-    status = 500 if failed.title == tr("Engine error") else 400
+    # The user may have ejected the model a moment ago; the next request loads it again.
+    status = {tr("Engine error"): 500, tr("No model"): 503}.get(failed.title, 400)
     return Refused(status, f"{failed.title}. {failed.sentence}")

@@ -11,7 +11,7 @@ import pytest
 
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import ToolCall
-from qwendesk.engine.protocol import Load
+from qwendesk.engine.protocol import Load, RequestFailed
 from qwendesk.server.limits import Limits
 from qwendesk.server.service import ServerOptions
 from tests.fakes.answer_stream import ScriptedAnswer
@@ -131,6 +131,22 @@ async def test_the_answer_of_a_client_that_leaves_is_stopped(tmp_path: Path, str
         await desk.until(lambda: not any(each.is_running for each in desk.server.requests.observed.value))
         assert desk.server.requests.observed.value[0].phase == "stopped"
         assert await desk.status("POST", CHAT, ASKED) == 200
+
+
+async def test_what_the_engine_says_of_a_request_becomes_its_status(tmp_path: Path) -> None:
+    failures = {"No model": 503, "Engine error": 500, "Invalid JSON schema": 400}
+    for title, status in failures.items():
+        failed = ScriptedAnswer(fail=RequestFailed(id=0, title=title, sentence="It said why."))
+        async with http_desk(tmp_path, [failed]) as desk, desk.request("POST", CHAT, ASKED) as response:
+            assert response.status == status
+            assert "It said why." in await response.text()
+
+
+async def test_a_prompt_of_a_client_gives_way_to_the_window(tmp_path: Path) -> None:
+    async with http_desk(tmp_path) as desk:
+        await desk.json("POST", CHAT, ASKED)
+        assert desk.asked[-1].gives_way
+        assert desk.asked[-1].chat
 
 
 async def test_a_request_that_the_user_stops_ends_for_its_client(tmp_path: Path) -> None:
