@@ -13,6 +13,7 @@ from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import Dialect
 from qwendesk.server.events import EventWriter, Frame
 from qwendesk.server.fields import decode_body
+from qwendesk.server.limits import Limits
 from qwendesk.server.refusals import Refused
 from qwendesk.server.requests import RequestLog
 
@@ -20,9 +21,8 @@ from qwendesk.server.requests import RequestLog
 class HttpAnswers:
     """Serves the requests that ask a question."""
 
-    def __init__(self, answering: Answering, log: RequestLog, *, ping_s: float) -> None:
-        """After `ping_s` seconds without news a client that streams is told that its answer is still to come."""
-        self._answering, self._log, self._ping_s = answering, log, ping_s
+    def __init__(self, answering: Answering, log: RequestLog, limits: Limits) -> None:
+        self._answering, self._log, self._limits = answering, log, limits
 
     async def serve(
         self, request: web.Request, content: bytes, dialect: Dialect, client: str, request_id: int
@@ -57,10 +57,10 @@ class HttpAnswers:
         collector: AnswerCollector,
         items: AsyncGenerator[AnswerItem],
     ) -> web.StreamResponse:
-        stream = _EventStream(request)
+        stream = _EventStream(request, self._limits.send_s)
         writer: EventWriter | None = None
         try:
-            async with contextlib.aclosing(_with_pauses(items, self._ping_s)) as news:
+            async with contextlib.aclosing(_with_pauses(items, self._limits.ping_s)) as news:
                 async for item in news:
                     if writer is None:
                         writer = dialect.writer(head, collector.progress)
@@ -81,18 +81,24 @@ class HttpAnswers:
 class _EventStream:
     """The response of one stream. Its head is sent with the first events."""
 
-    def __init__(self, request: web.Request) -> None:
-        self._request = request
+    def __init__(self, request: web.Request, send_s: float) -> None:
+        self._request, self._send_s = request, send_s
         self._response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
         )
 
     async def send(self, frames: Iterable[Frame]) -> None:
+        """Send frames. Raise ConnectionResetError if the client has left, or takes nothing for too long."""
         if not self._response.prepared:
             await self._response.prepare(self._request)
         content = b"".join(frame.encoded() for frame in frames)
-        if content:
-            await self._response.write(content)
+        if not content:
+            return
+        try:
+            async with asyncio.timeout(self._send_s):
+                await self._response.write(content)
+        except TimeoutError:
+            raise ConnectionResetError("the client takes nothing") from None
 
     async def close(self) -> web.StreamResponse:
         await self._response.write_eof()

@@ -38,7 +38,7 @@ class HttpApp:
     ) -> None:
         self._answering, self._models, self._access, self._log = answering, models, access, log
         self._limits = limits
-        self._answers = HttpAnswers(answering, log, ping_s=limits.ping_s)
+        self._answers = HttpAnswers(answering, log, limits)
         self._silent: dict[RequestHandler, asyncio.TimerHandle] = {}
         """The connections from which no request came yet, and what closes them."""
 

@@ -14,5 +14,7 @@ class Limits(msgspec.Struct, frozen=True):
     """How long a connection may wait for its next request."""
     body_s: float = 60.0
     """How long a client may take to send a request's body."""
+    send_s: float = 60.0
+    """How long a client may take none of what is sent to it."""
     ping_s: float = 5.0
     """How long a stream is silent."""

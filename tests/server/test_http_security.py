@@ -1,6 +1,7 @@
 """Who gets in over HTTP, and what happens to requests that are too large, too slow or no requests at all."""
 
 import asyncio
+import json
 import ssl
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from qwendesk.server.dialects import DIALECTS
 from qwendesk.server.limits import Limits
+from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.http_desk import ASKED, KEY, http_desk
 
 pytestmark = pytest.mark.asyncio
@@ -95,6 +97,18 @@ async def test_a_connection_on_which_no_request_comes_is_closed(tmp_path: Path) 
         assert await desk.raw(b"") == b""
         assert await desk.raw(b"POST /v1/chat/completions HTTP/1.1\r\nHost: local") == b""
         assert await desk.status("POST", CHAT, ASKED) == 200
+
+
+async def test_a_client_that_takes_nothing_of_its_answer_is_dropped(tmp_path: Path) -> None:
+    long = ScriptedAnswer(text="word " * 100_000)
+    async with http_desk(tmp_path, [long], limits=Limits(send_s=0.05)) as desk:
+        body = json.dumps({**ASKED, "stream": True}).encode()
+        head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+        _, writer = await asyncio.open_connection("127.0.0.1", desk.port)
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await desk.until(lambda: [each for each in desk.server.requests.observed.value if each.phase == "stopped"])
+        assert await desk.status("POST", CHAT, ASKED) == 200
+        writer.close()
 
 
 @pytest.mark.parametrize(
