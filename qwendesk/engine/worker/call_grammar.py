@@ -149,7 +149,8 @@ class _SchemaConverter(SchemaConverter):
             schema = {"enum": [value for value in schema["enum"] if has_type(value, types)] or schema["enum"]}
         elif "const" in schema:
             schema = {"const": schema["const"]}
-        return str(super().visit(schema, name))
+        convert: Any = super().visit  # it has no types
+        return str(convert(schema, name))
 
     def _format_literal(self, literal: str) -> str:
         """`literal` is JSON."""

@@ -110,6 +110,9 @@ class Generation:
         )  # fmt: skip
         writer.replay(layout.begun, lambda token, is_answer: sampler.replay(token, by_grammar=is_answer))
         reason = self._prefill_and_generate(sampler, layout, writer)
+        if reason == "tool_calls":
+            prompt = layout.items[: len(layout.items) - len(layout.begun)]
+            self._session.written.remember(prompt, writer.tokens, self._session.spelling)
         if reason not in _FINAL and not writer.n_calls:
             self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason

@@ -117,6 +117,21 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_an
     return Layout(tuple(items), image_chunks, cuts, prompt.opens_reasoning, prompt.begun, prompt.last_word)
 
 
+def with_other_items(layout: Layout, first: int, last: int, items: Sequence[Item]) -> Layout:
+    """Return `layout` with `items` in place of those from `first` up to `last`; there are no images among either."""
+    longer_by = len(items) - (last - first)
+
+    def moved(index: int) -> int:
+        return index if index <= first else index + longer_by
+
+    return msgspec.structs.replace(
+        layout,
+        items=(*layout.items[:first], *items, *layout.items[last:]),
+        image_chunks={moved(index): chunk for index, chunk in layout.image_chunks.items()},
+        cuts={moved(cut): pinned for cut, pinned in layout.cuts.items() if not first < cut < last},
+    )
+
+
 def _answer_starts(items: Sequence[Item], places: Mapping[BoundaryKind, Sequence[int]], end: int) -> list[int]:
     """Return the indexes of checkpoints for this answer and the earlier ones; the generation prompt stops at `end`.
 

@@ -38,6 +38,7 @@ from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.state_file import fingerprint_of
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
 from qwendesk.engine.worker.vision import Vision
+from qwendesk.engine.worker.written_answers import Spelling, WrittenAnswers
 
 Stage = Literal["options", "weights", "context", "vision", "template", "lora", "cancelled"]
 Progress = Callable[[Literal["weights", "context", "vision", "template"], float], None]
@@ -71,6 +72,7 @@ class Session(msgspec.Struct, frozen=True, eq=False):
     report: LoadReport
     gate: DraftGate = msgspec.field(default_factory=DraftGate)
     recent: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
+    written: WrittenAnswers = msgspec.field(default_factory=WrittenAnswers)
 
     def close(self) -> None:
         if self.vision is not None:
@@ -81,6 +83,10 @@ class Session(msgspec.Struct, frozen=True, eq=False):
         """Return the tokens that are markup and never part of a text."""
         known = {**self.vocabulary.control, **self.vocabulary.user_defined}
         return frozenset(token for text, token in known.items() if not text.isspace())
+
+    @property
+    def spelling(self) -> Spelling:
+        return Spelling(self.model.piece, self.model.is_end, self.marker_ids())
 
     @property
     def call_tags(self) -> tuple[int, int] | None:

@@ -63,7 +63,8 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
     elif request.begun is not None:
         prompt = prompt_of(session, template, messages, options, request.tools_json, request.begun)
     pictures = session.vision.prepare(images) if session.vision is not None and images else {}
-    return lay_out(prompt, pictures, can_cut_anywhere=session.model.can_cut_anywhere)
+    layout = lay_out(prompt, pictures, can_cut_anywhere=session.model.can_cut_anywhere)
+    return session.written.respell(layout, session.spelling)
 
 
 def announced_template(session: Session, request: Request, send: Send) -> ChatTemplate:

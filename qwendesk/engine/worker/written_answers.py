@@ -1,0 +1,83 @@
+"""Keep the tokens in which the model wrote its calls, so that nothing of an answer is read again after them.
+
+The prompt that follows a call has the answer as the template writes it. Often the model has written its text in other
+tokens than those into which it falls when it is tokenized. Then a hybrid model, which can't drop its last tokens, would
+have to go back to before the thinking and read all of the answer. So the tokens that were written replace those of the
+prompt, where they stand after the same items and spell the same text.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from qwendesk.engine.worker.cache import Item
+from qwendesk.engine.worker.layout import Layout, with_other_items
+
+_REMEMBERED = 32
+"""Answers: more than the rounds of calls after one question."""
+
+
+class Spelling(msgspec.Struct, frozen=True):
+    """What a model's tokens say."""
+
+    piece: Callable[[int], bytes]
+    is_end: Callable[[int], bool]
+    """Whether a token ends a message."""
+    markers: frozenset[int]
+    """Tokens that mean more than their text, such as `<tool_call>`."""
+
+    def is_text(self, item: Item) -> bool:
+        return isinstance(item, int) and item not in self.markers
+
+    def of(self, items: Sequence[Item]) -> list[tuple[bytes, Item | None]]:
+        """Return each run of text with the marker or image that ends it."""
+        spelled: list[tuple[bytes, Item | None]] = []
+        text = bytearray()
+        for item in items:
+            if isinstance(item, int) and item not in self.markers:
+                text += self.piece(item)
+            else:
+                spelled.append((bytes(text), item))
+                text.clear()
+        return [*spelled, (bytes(text), None)]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    n_before: int
+    """How many items are before it, up to the last marker of its prompt: text is tokenized from marker to marker."""
+    hash_before: int
+    items: tuple[Item, ...]
+
+
+class WrittenAnswers:
+    """The last answers with calls, oldest first."""
+
+    def __init__(self) -> None:
+        self._answers: deque[_Answer] = deque(maxlen=_REMEMBERED)
+
+    def remember(self, prompt: Sequence[Item], tokens: Sequence[int], spelling: Spelling) -> None:
+        """Keep the tokens that the model wrote after the items of a prompt."""
+        first = len(prompt)
+        while first and spelling.is_text(prompt[first - 1]):
+            first -= 1
+        self._answers.append(_Answer(first, hash(tuple(prompt[:first])), (*prompt[first:], *tokens)))
+
+    def respell(self, layout: Layout, spelling: Spelling) -> Layout:
+        """Return the layout with the answers in it as they were written."""
+        for answer in self._answers:
+            first = answer.n_before
+            if first >= len(layout.items) or hash(layout.items[:first]) != answer.hash_before:
+                continue
+            last = next(_ends(layout.items, first, spelling), first)
+            if spelling.of(layout.items[first:last]) == spelling.of(answer.items):
+                layout = with_other_items(layout, first, last, answer.items)
+        return layout
+
+
+def _ends(items: Sequence[Item], first: int, spelling: Spelling) -> Iterator[int]:
+    """Yield where messages end, from item `first` on."""
+    for index in range(first, len(items)):
+        item = items[index]
+        if isinstance(item, int) and spelling.is_end(item):
+            yield index
