@@ -34,7 +34,6 @@ _TESTS: Final = {
 """The tests that apply by file; all of a file if none are named."""
 _DIFFERENT: Final = {
     "test_chat_completion.py::test_invalid_chat_completion_req[messages7]": "two answers in a row are read",
-    "test_chat_completion.py::test_logprobs_stream": "the first delta has an empty text, as OpenAI's",
     "test_compat_anthropic.py::test_anthropic_empty_messages": "refused, as by Anthropic",
     "test_compat_anthropic.py::test_anthropic_tool_result_with_image": "the demo model sees, theirs doesn't",
     "test_compat_anthropic.py::test_anthropic_vision_format_accepted": "the demo model sees, theirs doesn't",
