@@ -248,7 +248,7 @@ async def main():
     service = McpService()
     await added(service, hostile("stays"))
     print(await call(service, "go"), flush=True)
-    await asyncio.sleep(600)
+    await asyncio.Event().wait()
 
 asyncio.run(main())
 """

@@ -58,7 +58,7 @@ async def test_program_is_added_by_the_form_and_its_tools_are_listed(page: Desk)
     page.click("settings.mcp.add")
     await write(page, "mcp.form.name", "Notes")
     await write(page, "mcp.form.command", "notes-server")
-    await write(page, "mcp.form.arguments", "--folder\n/home/me/my notes\n")
+    await write(page, "mcp.form.arguments", "--folder\n/data/my notes\n")
     page.click("mcp.form.variables.add")
     await write(page, "mcp.form.variables.1.name", "KEY")
     await write(page, "mcp.form.variables.1.value", "s3cret")
@@ -66,9 +66,9 @@ async def test_program_is_added_by_the_form_and_its_tools_are_listed(page: Desk)
 
     await page.until(lambda: page.has("settings.mcp.1") and page.text_of("settings.mcp.1.status") == "Running, 2 tools")
     assert not page.is_shown("mcp.form")
-    assert page.text_of("settings.mcp.1.command") == "notes-server --folder /home/me/my notes"
+    assert page.text_of("settings.mcp.1.command") == "notes-server --folder /data/my notes"
     [server] = servers(page)
-    assert server.config.arguments == ("--folder", "/home/me/my notes")
+    assert server.config.arguments == ("--folder", "/data/my notes")
     assert await page.parts.services.mcp.secrets(server.config.id) == {"KEY": "s3cret"}
     assert page.is_shown("settings.mcp.place"), "this PC has no keyring"
     await page.until(server_list_file().path.exists)
