@@ -1,9 +1,9 @@
-"""The secrets of MCP servers: values of environment variables and headers, kept like access tokens."""
+"""The secrets of MCP servers: values of environment variables and headers, kept and deleted like access tokens."""
 
 from collections.abc import Mapping, Sequence
 
 from qwendesk.hub.access_tokens import delete_token, load_token, save_token
-from qwendesk.mcp.server_config import ServerConfig, server_list_file
+from qwendesk.mcp.server_config import ServerConfig
 
 
 def read_secrets(server: ServerConfig) -> dict[str, str]:
@@ -21,11 +21,6 @@ def delete_secrets(server: ServerConfig, names: Sequence[str] | None = None) -> 
     """Delete the values of these names, or all of the server. Blocks."""
     for name in _names(server) if names is None else names:
         delete_token(_key(server, name))
-
-
-def all_secret_keys() -> tuple[str, ...]:
-    """Return under which keys the secrets of all servers are saved, so that they can be deleted. Reads a file."""
-    return tuple(_key(server, name) for server in server_list_file().read().servers for name in _names(server))
 
 
 def _names(server: ServerConfig) -> tuple[str, ...]:

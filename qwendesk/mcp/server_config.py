@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -79,7 +79,3 @@ def clean_name(text: str) -> str:
     """Return a name on one line, without characters that nobody sees, cut to MOST_NAME characters."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(shown.split())[:MOST_NAME].strip()
-
-
-def find_server(servers: Iterable[ServerConfig], server_id: str) -> ServerConfig | None:
-    return next((server for server in servers if server.id == server_id), None)
