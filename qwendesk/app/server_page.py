@@ -12,7 +12,7 @@ from qwendesk.remote.view.wiring import RemoteView
 from qwendesk.server.view.wiring import ServeView
 from qwendesk.services import Services
 from qwendesk.widgets.actions import COMMANDS, install
-from qwendesk.widgets.bind import bind
+from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.layouts import LazyPage
 from qwendesk.widgets.tabbed_page import TabbedPage
 
@@ -32,6 +32,12 @@ def add_server_page(services: Services, window: MainWindow, command_asked: Calla
     serve = ServeView(services.server_switch, services.setups, services.settings.state)
     serve.setParent(window)
     serve.failed.connect(window.report)
+
+    def report_problem(problem: str) -> None:
+        if problem and window.page != "server":
+            window.report(tr("The server didn't start"), problem)
+
+    bind_field(window, services.server_switch.observed, lambda state: state.problem, report_problem)
 
     def build() -> TabbedPage:
         page = TabbedPage("server", tr("Server"), tr("Sections of the Server page"), ORDER, QWidget())

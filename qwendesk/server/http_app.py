@@ -100,9 +100,7 @@ class HttpApp:
             self._access.check_origin(request.headers.get("Origin", ""))
             if request.method == "OPTIONS":
                 return _preflight()
-            key = self._access.client_of(request.path, request.headers)
-            if key is not None:
-                request[_KEY] = key
+            self._check_key(request)
             return await handler(request)
         except Refused as refused:
             return _refusal(request, refused)
@@ -113,6 +111,16 @@ class HttpApp:
         except Exception:
             _logger.exception("A request for %s failed", request.path)
             return _refusal(request, Refused(500, "QwenDesk failed to serve this request. Its log says why."))
+
+    def _check_key(self, request: web.Request) -> None:
+        """Note whose key was sent. Raise Refused for a wrong one, or none, and put that on the list."""
+        try:
+            key = self._access.client_of(request.path, request.headers)
+        except Refused as refused:
+            self._log.note_refusal(program_name(request.headers.get("User-Agent", "")), request.path, refused.sentence)
+            raise
+        if key is not None:
+            request[_KEY] = key
 
     def _answer_in(self, dialect: Dialect) -> Handler:
         async def serve(request: web.Request) -> web.StreamResponse:

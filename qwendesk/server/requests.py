@@ -68,8 +68,15 @@ class RequestLog:
         task = asyncio.current_task()
         if task is not None:
             self._tasks[request.id] = task
-        self.observed.set((request, *self.observed.value)[:_MOST_SHOWN])
+        self._add(request)
         return request.id
+
+    def note_refusal(self, program: str, path: str, problem: str) -> None:
+        """Add a request that was refused before it was read. The same again only counts as now."""
+        last = self.observed.value[0] if self.observed.value else None
+        refused = ServedRequest(next(self._ids), program, "", path, self._clock(), phase="refused", problem=problem)
+        is_same = last is not None and (last.program, last.path, last.problem) == (program, path, problem)
+        self._add(refused, replaces=last.id if last is not None and is_same else 0)
 
     def note(self, request_id: int, item: AnswerItem) -> None:
         """Take an item of the request's answer."""
@@ -103,6 +110,14 @@ class RequestLog:
     def stop_all(self) -> None:
         for request_id in tuple(self._tasks):
             self.stop(request_id)
+
+    def _add(self, request: ServedRequest, replaces: int = 0) -> None:
+        """Add a request in front. Of too many, the oldest that have ended are forgotten."""
+        kept = [request, *(each for each in self.observed.value if each.id != replaces)]
+        too_many = max(0, len(kept) - _MOST_SHOWN)
+        ended = [each.id for each in kept if not each.is_running]
+        forgotten = set(ended[len(ended) - min(too_many, len(ended)) :])
+        self.observed.set(tuple(each for each in kept if each.id not in forgotten))
 
     def _note_written(self, request_id: int, **tokens: int) -> None:
         """Take how many tokens of one kind are written so far, and with them the speed."""

@@ -1,6 +1,7 @@
 """ServerSwitch: keeps the server as the user's settings say, for the window."""
 
 import asyncio
+import itertools
 import socket
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -105,7 +106,7 @@ class ServerSwitch:
 
 def _free_port(after: int) -> int:
     """Return the next port that is free on this PC together with the one after it. Blocks."""
-    for port in (*range(after + 1, min(after + 200, 65_534)), *range(20_000, 20_200)):
+    for port in itertools.chain(range(after + 1, min(after + 200, 65_534)), range(20_000, 20_200)):
         if all(_is_free(each) for each in (port, port + 1)):
             return port
     return after

@@ -62,3 +62,16 @@ async def test_many_old_requests_are_forgotten() -> None:
         log.end(log.begin("curl", "", "/v1/chat/completions"), "done")
     log.note(1, Delta(id=1, kind="answer", text="late", tokens=1))
     assert len(log.observed.value) == 50
+
+
+async def test_refusals_are_listed_once_and_push_out_nothing_that_runs() -> None:
+    log = RequestLog()
+    running = log.begin("codex", "", "/v1/responses")
+    for number in range(200):
+        log.note_refusal(f"curl{number // 2}", "/v1/models", "The key is wrong.")
+    listed = log.observed.value
+    assert len(listed) == 50
+    assert listed[-1].id == running
+    assert listed[-1].is_running
+    assert [each.program for each in listed[:2]] == ["curl99", "curl98"]
+    assert listed[0].phase == "refused"

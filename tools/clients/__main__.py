@@ -42,6 +42,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into docs/server.md")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only packages with this in their name")
     chosen = parser.parse_args()
+    if chosen.write and chosen.names:
+        parser.error("--write needs all programs: leave out the names.")
     rows = [
         Row(client) for client in CLIENTS if not chosen.names or any(name in client.package for name in chosen.names)
     ]
@@ -95,11 +97,16 @@ def _table(rows: list[Row]) -> str:
     ]
     for row in rows:
         tool = row.tool
-        request = f"{tool.characters / 1000:.0f} KB, {tool.n_tools} tools" if tool is not None and tool.n_tools else "–"
+        request = _size(tool) if tool is not None and tool.n_tools else "–"
         called = f"`{tool.called}`" if tool is not None and tool.called else "–"
         cells = (row.client.title, row.version or "–", row.client.api, request, called, _verdict(row, tool))
         lines.append(f"| {' | '.join((*cells, _verdict(row, row.demo)))} |")
     return "\n".join(lines) + "\n"
+
+
+def _size(done: Round) -> str:
+    size = f"{done.characters / 1000:.0f} KB" if done.characters >= 1000 else "under 1 KB"
+    return f"{size}, {done.n_tools} tool{'' if done.n_tools == 1 else 's'}"
 
 
 def _verdict(row: Row, done: Round | None) -> str:

@@ -15,7 +15,7 @@ ABOUT = "Reads a file and returns its text."
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
 
-def read(arguments: dict[str, str]) -> str:
+def read(arguments: dict[str, Any]) -> str:
     return Path(arguments["path"]).read_text(encoding="utf-8")
 
 
@@ -74,14 +74,14 @@ def with_anthropic(address: str, key: str, question: str) -> str:
         first = stream.get_final_message()
     messages.append({"role": "assistant", "content": first.content})
     call = next(block for block in first.content if block.type == "tool_use")
-    result = {"type": "tool_result", "tool_use_id": call.id, "content": read(call.input)}
+    result = {"type": "tool_result", "tool_use_id": call.id, "content": read(dict(call.input))}
     messages.append({"role": "user", "content": [result]})
     answer = client.messages.create(model=MODEL, max_tokens=1000, messages=messages, tools=tools)
     return "".join(block.text for block in answer.content if block.type == "text")
 
 
 def with_litellm(address: str, key: str, question: str) -> str:
-    import litellm  # noqa: PLC0415
+    import litellm  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
 
     def create(**asked: Any) -> Any:
         return litellm.completion(model=f"openai/{MODEL}", api_base=f"{address}/v1", api_key=key, **asked)

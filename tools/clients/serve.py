@@ -1,6 +1,7 @@
 """`qwendesk serve` with the scripted engine in place of a model: `python -m tools.clients.serve OPTION...`."""
 
 import sys
+from unittest.mock import patch
 
 from qwendesk.cli import main, serve
 from qwendesk.engines.engine_choice import EngineChoiceService, installed_engines
@@ -21,5 +22,5 @@ async def scripted_engines() -> EngineChoiceService:
 
 
 if __name__ == "__main__":
-    serve.preferred_engine = scripted_engines
-    sys.exit(main.main(["serve", *sys.argv[1:]]))
+    with patch.object(serve, "preferred_engine", scripted_engines):
+        sys.exit(main.main(["serve", *sys.argv[1:]]))

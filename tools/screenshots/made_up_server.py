@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from qwendesk.server.requests import ServedRequest
+from qwendesk.server.requests import Phase, ServedRequest
 from qwendesk.server.setups.service import SetupState
 
 _BEGAN_S = 1_795_000_000.0
@@ -23,13 +23,13 @@ def made_up_states(states: Sequence[SetupState]) -> tuple[SetupState, ...]:
 
 def made_up_requests() -> tuple[ServedRequest, ...]:
     def request(
-        number: int, program: str, path: str, phase: str, prompt: int = 0, reused: int = 0, written: int = 0,
+        number: int, program: str, path: str, phase: Phase, prompt: int = 0, reused: int = 0, written: int = 0,
         tok_s: float = 0.0, problem: str = "",
     ) -> ServedRequest:  # fmt: skip
         return ServedRequest(
             number, program, "", path, _BEGAN_S + 20 * number, phase, prompt, reused, 0, written, _BEGAN_S, tok_s,
             problem,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     return (
         request(6, "opencode", "/v1/chat/completions", "waiting"),

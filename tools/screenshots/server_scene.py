@@ -11,7 +11,7 @@ from tests.fakes.gaming_pc import OPTIONS, GamingPc, engine_on, estimated, reade
 from tools.screenshots.made_up_server import made_up_requests, made_up_states
 from tools.screenshots.stage import save, settle, until
 
-_WINDOW = (1080, 760)
+_WINDOW = (1080, 820)
 
 
 async def server(_wanted: Collection[str]) -> None:

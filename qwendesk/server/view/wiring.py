@@ -8,6 +8,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
+from qwendesk.server.service import ServerState
 from qwendesk.server.setups.service import Preview, SetupService
 from qwendesk.server.switch import ServerSwitch
 from qwendesk.server.view.serve_tab import ServeTab
@@ -41,9 +42,9 @@ class ServeView(QObject):
         tab.programs.stop_asked.connect(self._setups.stop_trial)
         tab.requests.stop_asked.connect(switch.server.requests.stop)
         tab.shown.connect(self._look_at_programs)
-        for observed in (switch.observed, switch.server.observed, self._settings):
-            bind(tab, observed, lambda _state: self._show_server())
-        bind(tab, switch.server.observed, lambda _state: self._look_at_programs())
+        bind(tab, switch.observed, lambda _state: self._show_server())
+        bind(tab, self._settings, lambda _options: self._show_server())
+        bind(tab, switch.server.observed, self._on_server)
         bind(tab, self._setups.observed, lambda _states: self._show_programs())
         bind(tab, switch.server.requests.observed, tab.requests.show_requests, every_ms=REPAINT_EVERY_MS)
         return tab
@@ -58,6 +59,11 @@ class ServeView(QObject):
             lets_in=options.serve_network,
         )
         self._show_programs()
+
+    def _on_server(self, state: ServerState) -> None:
+        self._show_server()
+        if state.is_on:  # it also goes off while the app closes, when nothing may be started
+            self._look_at_programs()
 
     def _show_programs(self) -> None:
         self._tab.programs.show_states(self._setups.observed.value, is_on=self._switch.server.state.is_on)
@@ -95,11 +101,14 @@ class ServeView(QObject):
             tr("Make a new key?"),
             tr("Programs that have the old one are refused until you set them up again. Running answers are stopped."),
             (
-                DialogButton("yes", tr("Make a new key"), lambda: self._tasks.start(self._switch.renew_key())),
+                DialogButton("yes", tr("Make a new key"), self._renew_key),
                 DialogButton("no", tr("Cancel")),
             ),
             default="no",
         ).open()
+
+    def _renew_key(self) -> None:
+        self._tasks.start(self._switch.renew_key())
 
     async def _show_setup(self, program_id: str) -> None:
         target = self._switch.target()

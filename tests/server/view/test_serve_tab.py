@@ -78,6 +78,7 @@ async def test_a_new_key_is_made_after_a_question_and_the_old_one_is_refused(des
     await desk.until(lambda: desk.services.server.state.is_on and desk.services.server.state.keys[0].key != old)
 
     assert (await ask(desk, old))[0] == 401
+    await desk.until(lambda: desk.text_of("serve.request.1.6").startswith("refused: The key is wrong"))
     assert (await ask(desk))[0] == 200
 
 
@@ -226,3 +227,14 @@ async def test_it_runs_again_after_the_next_start(desk: ServerDesk) -> None:
     desk.parts.start()
     await desk.until(lambda: desk.services.server.state.is_on)
     assert desk.text_of("serve.title") == "On"
+
+
+async def test_a_start_that_fails_is_told_on_other_pages_too(desk: ServerDesk) -> None:
+    desk.window.go_to("models")
+    desk.services.settings.change({"serve": True})
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", desk.services.settings.options.server_port))
+        other.listen()
+        desk.parts.start()
+        await desk.until(lambda: desk.is_shown("trouble.sentence"))
+    assert "taken by another program" in desk.text_of("trouble.sentence")
