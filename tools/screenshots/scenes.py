@@ -11,7 +11,6 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "gaming": ("meter", "spill", "engine", "context"),
     "inspector": ("options", "paste"),
     "server": ("server",),
-    "server": ("server",),
     "remote": ("remote-chat", "remote-engines"),
 }
 """Set: the pictures that it takes, by their file's name without ".png"."""

@@ -31,7 +31,6 @@ from tools.hollow_model import write_hollow
 from tools.screenshots.made_up_files import write_models
 from tools.screenshots.remote_scene import remote
 from tools.screenshots.server_scene import server
-from tools.screenshots.server_scene import server
 from tools.screenshots.stage import find, save, settle, until
 
 _WINDOW = (1080, 720)
@@ -274,7 +273,6 @@ _SETS: dict[str, tuple[ThemeChoice, Callable[[Collection[str]], Awaitable[None]]
     "files": ("dark", files),
     "gaming": ("dark", gaming),
     "inspector": ("dark", inspector),
-    "server": ("dark", server),
     "server": ("dark", server),
     "remote": ("dark", remote),
 }
