@@ -52,7 +52,6 @@ def run_decoder(
                 process.kill()
                 raise
             if isinstance(finished, DecodeRefusal):
-                process.kill()
                 return finished, b""
     except OSError as error:
         return DecodeRefusal(reason="failed", detail=str(error)), b""
@@ -70,17 +69,26 @@ def run_decoder(
 def _finished(
     process: "subprocess.Popen[bytes]", sent: bytes | None, is_cancelled: Callable[[], bool]
 ) -> tuple[bytes, bytes] | DecodeRefusal:
-    """Return what the process wrote to its standard output and error, or why there was no wait for its end."""
-    deadline = time.monotonic() + TIME_LIMIT_S
-    while True:
-        try:
-            return process.communicate(sent, timeout=_LOOK_EVERY_S)
-        except subprocess.TimeoutExpired:
-            sent = None  # communicate goes on with what it was given first
-        if is_cancelled():
-            return _CANCELLED
-        if time.monotonic() > deadline:
-            return DecodeRefusal(reason="time_limit")
+    """Return what the process wrote to its standard output and error, or why it was killed."""
+    # Not `communicate` with a timeout, again and again: the second time it sends nothing of what is left of the input.
+    has_ended, refusals = threading.Event(), list[DecodeRefusal]()
+
+    def watch() -> None:
+        deadline = time.monotonic() + TIME_LIMIT_S
+        while not has_ended.wait(_LOOK_EVERY_S):
+            if is_cancelled() or time.monotonic() > deadline:
+                refusals.append(_CANCELLED if is_cancelled() else DecodeRefusal(reason="time_limit"))
+                process.kill()
+                return
+
+    watcher = threading.Thread(target=watch, name="decoding watcher")
+    watcher.start()
+    try:
+        finished = process.communicate(sent)
+    finally:
+        has_ended.set()
+        watcher.join()
+    return refusals[0] if refusals else finished
 
 
 def _command() -> list[str]:
