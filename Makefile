@@ -56,6 +56,7 @@ test: environment-test
 
 bench: environment-test
 	@$(VENV_PYTHON) -m bench.engine
+	@$(VENV_PYTHON) -m bench.tool_results
 	@$(VENV_PYTHON) -m bench.ui_responsive
 	@$(VENV_PYTHON) -m bench.ui_markdown
 	@$(VENV_PYTHON) -m bench.verify

@@ -276,6 +276,16 @@ async def _against_llama_server(
     ]
 
 
+def generated_model(size: str) -> Path:
+    """Return the generated model of `size` (a key of bench_model.SIZES), made now if it is not there."""
+    model = Path(".work") / f"bench-{size}-q4_k_m.gguf"
+    if not model.exists():
+        print(f"generating {model} ...", flush=True)
+        model.parent.mkdir(exist_ok=True)
+        bench_model.make(model, size)
+    return model
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -285,11 +295,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=psutil.cpu_count(logical=False) or 1)
     chosen = parser.parse_args()
     os.environ.setdefault(*SHORT_SPIN)  # before the engine's library is loaded: the bare loop waits like the worker
-    model = Path(".work") / f"bench-{chosen.size}-q4_k_m.gguf"
-    if not model.exists():
-        print(f"generating {model} ...", flush=True)
-        model.parent.mkdir(exist_ok=True)
-        bench_model.make(model, chosen.size)
+    model = generated_model(chosen.size)
     lines = asyncio.run(measure(model, chosen.rounds, chosen.threads))
     print(f"\n{model.name}, {chosen.threads} threads, {chosen.rounds} rounds, medians\n")
     print("| what | ours | peer | ratio | target | |\n|---|---|---|---|---|---|")
