@@ -21,7 +21,7 @@ _LEFT_OUT = frozenset(
 )  # fmt: skip
 _LEFT_OUT_ROLES = ("navigation", "contentinfo", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar")
 _HIDDEN_STYLE = re.compile(
-    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0*\.?0*\s*(?:;|$)"
+    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0*(?:\.0*)?\s*(?:;|$)"
     r"|font-size\s*:\s*0)"
 )
 _BLOCKS = frozenset(
