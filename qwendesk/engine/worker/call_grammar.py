@@ -12,16 +12,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from llama_cpp.llama_grammar import SchemaConverter
-
-from qwendesk.engine.worker.tools import Parameter, Tool, as_json, has_type, referred_to, value_types
+from qwendesk.engine.worker.schema_grammar import SchemaGrammar, quoted
+from qwendesk.engine.worker.tools import Parameter, Tool, as_json, has_type, referred_to
 
 CallDialect = Literal["xml", "json"]
 
 END_OF_TEXT_VALUE = "\n</parameter>\n"
 """What ends a string in XML."""
-_CHARACTER, _JSON_CHARACTER = r'char ::= [^"\\] |', r'char ::= [^"\\\x7F\x00-\x1F] |'
-"""The converter's characters of a string, and those that JSON allows there unescaped."""
 _MOST_REFERENCES = 16
 """A schema that refers to others in a longer chain lists no values."""
 _MOST_IN_ANY_ORDER = 6
@@ -38,8 +35,7 @@ class _CallGrammar:
 
     def __init__(self, dialect: CallDialect) -> None:
         self._dialect = dialect
-        converter: Any = _SchemaConverter  # it has no types
-        self._values = converter(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
+        self._values = SchemaGrammar()
         self._rules: dict[str, str] = {}
 
     def text(self, tools: Sequence[Tool], end_token: int) -> str:
@@ -49,13 +45,12 @@ class _CallGrammar:
             self._rules[name] = write(name, tool)
         self._rules["root"] = f'"\\n" ({" | ".join(names)}) "\\n" <[{end_token}]>'
         rules = "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items())
-        values = self._values.format_grammar().replace(_CHARACTER, _JSON_CHARACTER)
-        return f"{rules}\n{values}\n"
+        return f"{rules}\n{self._values.rules()}\n"
 
     def _json_tool(self, name: str, tool: Tool) -> str:
         arguments = self._value(tool.schema or {"type": "object"}, tool, f"{name}-arguments")
         head = f'{{"name": {json.dumps(tool.name, ensure_ascii=False)}, "arguments": '
-        return f'{_literal(head)} {arguments} "}}"'
+        return f'{quoted(head)} {arguments} "}}"'
 
     def _xml_tool(self, name: str, tool: Tool) -> str:
         required = [each for each in tool.parameters if each.required]
@@ -69,7 +64,7 @@ class _CallGrammar:
             self._rules[f"{name}-optional"] = f"({' | '.join(rules[each.name] for each in optional)})*"
             between = f"{name}-optional "
         first = self._in_any_order(name, [rules[each.name] for each in required], between)
-        return f'{_literal(f"<function={tool.name}>")} "\\n" {first} "</function>"'
+        return f'{quoted(f"<function={tool.name}>")} "\\n" {first} "</function>"'
 
     def _in_any_order(self, name: str, required: Sequence[str], between: str) -> str:
         """Return what stands for all of `required`, once each, with `between` before, between and after them."""
@@ -89,13 +84,13 @@ class _CallGrammar:
         return f"{name}-left-{left}" if left else between.rstrip()
 
     def _xml_parameter(self, name: str, parameter: Parameter, tool: Tool) -> str:
-        head = f'{_literal(f"<parameter={parameter.name}>")} "\\n"'
+        head = f'{quoted(f"<parameter={parameter.name}>")} "\\n"'
         texts = _allowed_texts(parameter, tool)
         if texts:
-            return f"{head} ({' | '.join(map(_literal, texts))}) {_literal(END_OF_TEXT_VALUE)}"
+            return f"{head} ({' | '.join(map(quoted, texts))}) {quoted(END_OF_TEXT_VALUE)}"
         if "string" in parameter.types:
             return f"{head} {self._any_text()}"
-        return f"{head} {self._value(parameter.schema, tool, f'{name}-value')} {_literal(END_OF_TEXT_VALUE)}"
+        return f"{head} {self._value(parameter.schema, tool, f'{name}-value')} {quoted(END_OF_TEXT_VALUE)}"
 
     def _any_text(self) -> str:
         """Return the rule of a text with what ends it."""
@@ -108,10 +103,9 @@ class _CallGrammar:
         with_definitions = {**{key: tool.schema[key] for key in ("$defs", "definitions") if key in tool.schema}}
         whole = {**schema, **with_definitions} if isinstance(schema, dict) else {}
         try:
-            whole = self._values.resolve_refs(json.loads(json.dumps(whole)), name) or whole
-            return str(self._values.visit(whole, name))
+            return self._values.add(whole, name)
         except Exception:  # noqa: BLE001  the converter raises errors of any kind for what it does not know
-            return str(self._values.visit({"type": "object"} if schema is tool.schema else {}, f"{name}-any"))
+            return self._values.visit({"type": "object"} if schema is tool.schema else {}, f"{name}-any")
 
 
 def _allowed_texts(parameter: Parameter, tool: Tool) -> Sequence[str]:
@@ -140,23 +134,6 @@ def _listed_values(schema: Any, root: Mapping[str, Any], references_left: int) -
     return [None] if kind == "null" else [False, True] if kind == "boolean" else None
 
 
-class _SchemaConverter(SchemaConverter):
-    """The converter, with what it gets wrong put right: listed values beside a type, and texts with backslashes."""
-
-    def visit(self, schema: Any, name: str) -> str:
-        types = value_types(schema, {})
-        if isinstance(schema.get("enum"), list) and schema["enum"]:
-            schema = {"enum": [value for value in schema["enum"] if has_type(value, types)] or schema["enum"]}
-        elif "const" in schema:
-            schema = {"const": schema["const"]}
-        convert: Any = super().visit  # it has no types
-        return str(convert(schema, name))
-
-    def _format_literal(self, literal: str) -> str:
-        """`literal` is JSON."""
-        return _literal(json.dumps(json.loads(literal), ensure_ascii=False))
-
-
 def _until(end: str, name: str) -> Iterator[tuple[str, str]]:
     """Return rules for any text up to the first `end`, and for `end` itself; the first of them is `name`-0.
 
@@ -167,9 +144,9 @@ def _until(end: str, name: str) -> Iterator[tuple[str, str]]:
         for character in dict.fromkeys(end):
             longest = _longest_beginning(end, end[:matched] + character)
             if longest == len(end):
-                ways.append(_literal(character))
+                ways.append(quoted(character))
             elif longest:
-                ways.append(f"{_literal(character)} {name}-{longest}")
+                ways.append(f"{quoted(character)} {name}-{longest}")
         leading = "".join(c for c in dict.fromkeys(end) if _longest_beginning(end, end[:matched] + c))
         ways.append(f"[^{_in_class(leading)}] {name}-0")
         yield f"{name}-{matched}", " | ".join(ways)
@@ -178,11 +155,6 @@ def _until(end: str, name: str) -> Iterator[tuple[str, str]]:
 def _longest_beginning(end: str, text: str) -> int:
     """Return the length of the longest beginning of `end` that `text` ends with."""
     return next(length for length in range(len(text), -1, -1) if text.endswith(end[:length]))
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{escaped}"'
 
 
 def _in_class(characters: str) -> str:

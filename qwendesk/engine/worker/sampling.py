@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Container
 
 import llama_cpp.llama_cpp as C
 import numpy as np
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import AnswerToken, TokenLogprob
 from qwendesk.engine.worker.model import LoadedModel
+from qwendesk.engine.worker.schema_grammar import json_grammar
 from qwendesk.engine.worker.token_grammar import TOKEN_DATA, Candidates, TokenGrammar, dead_end, token_array
 
 _MAX_TRIED = 4096
@@ -239,6 +239,6 @@ def _grammar_text(options: GenerationOptions) -> str:
     if not options.json_schema:
         return options.grammar
     try:
-        return str(json_schema_to_gbnf(options.json_schema))
+        return json_grammar(options.json_schema)
     except Exception as error:  # the converter raises errors of any kind for a bad schema
         raise BadRequest(mark("Invalid JSON schema"), mark("It can't be turned into a grammar: {0}."), error) from error

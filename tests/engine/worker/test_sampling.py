@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from qwendesk.engine import protocol as p
 from tests.chat.test_grammar_check import VALID_GRAMMARS
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 
@@ -107,6 +108,18 @@ def test_schema_applies_to_the_answer_but_not_to_the_reasoning(worker: WorkerPro
     assert set(value) == {"name", "age"}
     assert isinstance(value["age"], int)
     assert bool(answer.reasoning) == thinking
+
+
+def test_strings_under_a_schema_have_no_line_break(worker: WorkerProcess) -> None:
+    """JSON doesn't allow it there, however much the model wants it."""
+    worker.send(p.Tokenize, text="\n")
+    (line_break,) = worker.expect(p.Tokenized).tokens
+    options = greedy(
+        enable_thinking=False, json_schema=json.dumps(SCHEMA), max_tokens=200, logit_bias=(f"{line_break}=100",)
+    )
+    answer = worker.ask([user("Show me JSON")], options)
+    assert answer.stop_reason == "eos"
+    assert set(json.loads(answer.text)) == {"name", "age"}
 
 
 def test_grammar_applies_at_high_temperature(worker: WorkerProcess) -> None:
