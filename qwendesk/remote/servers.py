@@ -23,8 +23,9 @@ class Server(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The name, or the program and the address without its scheme."""
-        return self.name or f"{DIALECTS[self.kind].title} ({self.address.partition('://')[2]})"
+        """The name, or the program, if it is known, and the address without its scheme."""
+        place = self.address.partition("://")[2]
+        return self.name or (place if self.kind == "other" else f"{DIALECTS[self.kind].title} ({place})")
 
 
 class _ServersFile(msgspec.Struct, frozen=True):

@@ -260,6 +260,7 @@ class MainWindow(QMainWindow):
         actions = {
             "retry": self._engine.load_retry,
             "restart": self._engine.reload,
+            "again": self._engine.reload,
             "demo": self._engine.load_demo,
         }
         self._tasks.start(actions[action]())

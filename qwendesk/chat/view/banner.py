@@ -98,6 +98,7 @@ class Banner(QWidget):
         texts: tuple[tuple[BannerAction, str, str], ...] = (
             ("retry", tr("Try again"), tr("Reload the model with this change")),
             ("restart", tr("Restart the engine"), tr("Restart the engine and reload the model")),
+            ("again", tr("Try again"), tr("Ask the server once more")),
             ("choose", tr("Choose another file…"), tr("Choose another GGUF file")),
             ("demo", tr("Use the built-in demo"), tr("Load the built-in demo model. It knows only a few topics.")),
         )

@@ -7,11 +7,12 @@ import msgspec
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 
-BannerAction = Literal["retry", "restart", "demo", "choose"]
+BannerAction = Literal["retry", "restart", "again", "demo", "choose"]
 
 
 class BannerContent(msgspec.Struct, frozen=True):
@@ -52,8 +53,10 @@ def _failed(state: EngineState, retry: StepDown | None) -> BannerContent | None:
     failure = state.failure
     if failure is None:
         return None
-    demo = state.requested is not None and is_demo(state.requested.model)
-    actions: tuple[BannerAction, ...] = ("restart",) if demo else ("choose", "demo")
+    model = state.requested.model if state.requested is not None else ""
+    actions: tuple[BannerAction, ...] = ("restart",) if is_demo(model) else ("choose", "demo")
+    if is_served(model):
+        actions = ("again", "demo")
     if retry is None:
         return BannerContent("bad", failure.title, failure.sentence, failure.engine_lines, actions)
     sentence = tr("{0}\n{1}: {2}", failure.sentence, retry.label, retry.cost)

@@ -130,3 +130,18 @@ async def test_a_model_of_a_server_is_offered_again_at_the_next_start(remote_win
     await again.until(lambda: again.parts.engine.state.phase is Phase.READY)
     assert again.parts.engine.state.report.served_by is not None
     assert isinstance(again.find("model.button", QWidget), QWidget)
+
+
+async def test_a_server_that_is_off_at_a_load_is_tried_again(remote_window):
+    desk = remote_window.desk
+    server = remote_window.serve(made_up_server.llama_server())
+    await remote_window.add(server)
+    port = server.port
+    server.stop()
+    desk.window.load_served(f"http://127.0.0.1:{port}#Qwen3.8-27B")
+    await desk.until(lambda: desk.is_shown("banner.again"))
+    assert "Start the server" in remote_window.engine.state.failure.sentence
+    assert not desk.is_shown("banner.choose"), "no file is to blame"
+    remote_window.serve(made_up_server.llama_server(), port=port)
+    desk.click("banner.again")
+    await desk.until(lambda: remote_window.engine.state.phase is Phase.READY)
