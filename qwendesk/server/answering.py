@@ -44,12 +44,14 @@ class Answering:
         """Return what is known of an answer before it begins."""
         return AnswerHead.new(question, await self._models.expected(question.model))
 
-    async def items(self, question: Question, head: AnswerHead, client: str) -> AsyncGenerator[AnswerItem]:
+    async def items(
+        self, question: Question, head: AnswerHead, client: str, program: str
+    ) -> AsyncGenerator[AnswerItem]:
         """Yield the items of an answer, the last of which is Finished. Raise Refused if it fails.
 
-        `client` is the name under which requests take turns; conversations of one client are unknown to others.
+        Conversations of one client are unknown to others. Its programs take turns.
         """
-        async with self._queue.turn(client):
+        async with self._queue.turn(f"{client} {program}"):
             restarts = 1
             while True:
                 report = await self._models.ready(question.model)

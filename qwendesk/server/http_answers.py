@@ -25,13 +25,13 @@ class HttpAnswers:
         self._answering, self._log, self._limits = answering, log, limits
 
     async def serve(
-        self, request: web.Request, content: bytes, dialect: Dialect, client: str, request_id: int
+        self, request: web.Request, content: bytes, dialect: Dialect, client: str, program: str, request_id: int
     ) -> web.StreamResponse:
         """Return the response with the answer. Raise Refused if there is none and nothing was sent."""
         question = dialect.read(decode_body(content))
         head = await self._answering.head(question)
         collector = AnswerCollector(head)
-        items = self._noted(self._answering.items(question, head, client), collector, request_id)
+        items = self._noted(self._answering.items(question, head, client, program), collector, request_id)
         if question.stream:
             return await self._stream(request, dialect, head, collector, items)
         async with contextlib.aclosing(items):

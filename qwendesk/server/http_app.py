@@ -128,7 +128,7 @@ class HttpApp:
             request_id = self._log.begin(program, key.name, request.path)
             try:
                 content = await self._read(request)
-                response = await self._answers.serve(request, content, dialect, key.key, request_id)
+                response = await self._answers.serve(request, content, dialect, key.key, program, request_id)
             except Refused as refused:
                 self._log.end(request_id, "refused", refused.sentence)
                 raise

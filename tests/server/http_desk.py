@@ -45,6 +45,11 @@ class HttpDesk:
     def asked(self) -> list[Generate]:
         return [request for request in self.client.requests if isinstance(request, Generate)]
 
+    @property
+    def n_running(self) -> int:
+        """How many requests wait or are answered."""
+        return sum(each.is_running for each in self.server.requests.observed.value)
+
     @contextlib.asynccontextmanager
     async def request(
         self, method: str, path: str, body: Any = None, key: str = KEY, **headers: str

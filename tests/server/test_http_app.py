@@ -128,7 +128,7 @@ async def test_the_answer_of_a_client_that_leaves_is_stopped(tmp_path: Path, str
         await desk.until(lambda: [each for each in desk.server.requests.observed.value if each.phase == "writing"])
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await desk.until(lambda: not any(each.is_running for each in desk.server.requests.observed.value))
+        await desk.until(lambda: not desk.n_running)
         assert desk.server.requests.observed.value[0].phase == "stopped"
         assert await desk.status("POST", CHAT, ASKED) == 200
 
@@ -210,6 +210,25 @@ async def test_every_client_has_its_turn_and_its_own_answer(tmp_path: Path) -> N
             return bool(answer["choices"][0]["message"]["content"] == f"You said: Say {number}")
 
         assert all(await asyncio.gather(*[ask(number) for number in range(12)]))
+
+
+async def test_programs_with_one_key_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with http_desk(tmp_path) as desk:
+        await desk.json("POST", CHAT, ASKED)
+        released, tasks = asyncio.Event(), []
+
+        async def wait(*_: object) -> None:
+            await released.wait()
+
+        monkeypatch.setattr(desk.client, "pause", wait)
+        for number, program in enumerate(("busy/1", "busy/1", "busy/1", "busy/1", "other/1")):
+            body = {"messages": [{"role": "user", "content": f"{program} {number}"}]}
+            tasks.append(asyncio.create_task(desk.status("POST", CHAT, body, User_Agent=program)))
+            await desk.until(lambda n=number + 1: desk.n_running == n)
+        released.set()
+        assert [await task for task in tasks] == [200] * 5
+        order = [request.messages[0].text for request in desk.asked[1:]]
+        assert order == ["busy/1 0", "busy/1 1", "other/1 4", "busy/1 2", "busy/1 3"]
 
 
 async def test_what_other_programs_ask_a_llama_server(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ async def test_more_requests_than_may_wait_are_told_to_come_back(
         first = asyncio.create_task(desk.status("POST", CHAT, ASKED))
         await desk.until(lambda: len(desk.asked) == 2)
         second = asyncio.create_task(desk.status("POST", CHAT, ASKED))
-        await desk.until(lambda: len([each for each in desk.server.requests.observed.value if each.is_running]) == 2)
+        await desk.until(lambda: desk.n_running == 2)
         async with desk.request("POST", CHAT, ASKED) as response:
             assert response.status == 429
             assert int(response.headers["Retry-After"]) > 0
