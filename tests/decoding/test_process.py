@@ -24,6 +24,8 @@ def test_input_larger_than_a_pipe_arrives_while_the_process_starts(monkeypatch: 
 def test_process_whose_work_was_cancelled_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_LOOK_EVERY_S", 0.01)
     looks: Iterator[bool] = chain([False, False], repeat(True))
-    reply, _ = run_decoder(b"<div>" * 1_000_000, REQUEST, lambda: next(looks))  # which takes minutes
+    attributes = b" ".join(b"a%d=1" % number for number in range(1_000_000))
+    page = b"<p " + attributes + b">x"  # each is compared with all others, which takes minutes
+    reply, _ = run_decoder(page, REQUEST, lambda: next(looks))
     assert isinstance(reply, DecodeRefusal)
     assert (reply.reason, reply.detail) == ("failed", "it was cancelled")

@@ -261,8 +261,9 @@ async def test_slow_pages_end(part: str) -> None:
 @pytest.mark.asyncio
 async def test_page_made_to_be_slow_is_given_up_and_nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_page, "READING_S", 1.0)
+    attributes = b" ".join(b"a%d=1" % number for number in range(1_000_000))
     async with running_web() as web:
-        web.answers[PAGE] = answer(b"<div>" * 1_000_000 + b"x")  # which takes minutes
+        web.answers[PAGE] = answer(b"<p " + attributes + b">x")  # each is compared with all others: minutes
         assert "can't be found in time" in (await read(web)).error
 
 
