@@ -42,6 +42,7 @@ _ENGLISH_YET = (
     "settings.look.language",  # each language in its own words
     "help",  # the guide's pages
     "inspector.system.kept > QListView",  # the prompts that come with the app
+    "serve.program.continue",  # the name of a program that is also a word
 )
 OPENED = ("find", "context", "system_prompt", "palette", "model_menu", "shortcuts", "guide", "privacy")
 INSPECTOR_TABS = ("load", "sampling", "system")
@@ -55,11 +56,14 @@ _TERMS = frozenset(
 """Choices and examples that are the field's own terms; others have words of ours (widgets/rows/option_texts.py)."""
 
 
+_PROGRAMS = {"Claude Code", "Codex", "Cline", "opencode", "Zed", "Brave Search", "DuckDuckGo", "SearXNG"}
+
+
 def _catalog_names() -> set[str]:
-    """Names that are the same in every language: of models, of their licences and of quants."""
+    """Names that are the same in every language: of programs, of models, of their licences and of quants."""
     catalog = load_catalog()
     quants = {file.quant for repository in catalog.repositories for file in repository.files if file.quant}
-    return quants | {name for model in catalog.contents.models for name in (model.id, model.licence.name)}
+    return _PROGRAMS | quants | {name for model in catalog.contents.models for name in (model.id, model.licence.name)}
 
 
 _CATALOG_NAMES = re.compile("|".join(re.escape(name) for name in sorted(_catalog_names(), key=len, reverse=True)))
@@ -166,7 +170,7 @@ async def test_pages_are_translated_and_not_cut_off(
             await run(desk, page)
             found.update(f"{size[0]}: {each}" for each in await cut_off(desk))
             for tab in desk.window.findChildren(QAbstractButton):
-                if tab.objectName().startswith("models.tab.") and page == "page_models":
+                if page in ("page_models", "page_server") and tab.objectName().startswith(f"{page[5:]}.tab."):
                     tab.click()
                     await settle()
                     found.update(f"{size[0]}: {each}" for each in await cut_off(desk))

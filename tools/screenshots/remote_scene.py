@@ -4,8 +4,6 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-import keyring
-from keyring.backends import null
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton
 
@@ -20,7 +18,6 @@ _WINDOW = (1080, 720)
 
 async def remote(wanted: Collection[str]) -> None:
     """Needs llama-server: python -m tools.build_peer."""
-    keyring.set_keyring(null.Keyring())
     with running_llama_server() as server:
         proxy = UrgingProxy(server.address)
         await proxy.start()
