@@ -4,7 +4,7 @@ from qwendesk.chat.chat_state import ChatState
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.citations import SEARCH
 from qwendesk.services import Services
-from qwendesk.toolbox.knowledge.source_reader import read_source
+from qwendesk.toolbox.knowledge.source_reader import read_page, read_source
 from qwendesk.toolbox.view.consents_section import ConsentsSection
 from qwendesk.widgets.bind import bind, bind_field
 from qwendesk.widgets.tasks import Tasks
@@ -15,7 +15,7 @@ def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
     toolbox, picker, actions = services.toolbox, chats.page.tool_picker, chats.page.call_actions
     picker.obstacles_asked.connect(lambda: tasks.start(toolbox.find_obstacles()))
     actions.set_edits(services.edits)
-    chats.sources.set_reader(read_source)
+    chats.sources.set_reader(read_source, read_page)
     chats.page.ask_for_consent(toolbox.waiting, toolbox.decide)
 
     def show_tools() -> None:

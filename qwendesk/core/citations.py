@@ -72,6 +72,11 @@ class Source(msgspec.Struct, frozen=True):
     is_document: bool = False
     """Whether it is a PDF or Office file, which another program opens without running it."""
 
+    @property
+    def has_page(self) -> bool:
+        """Whether it is a page that can be drawn."""
+        return self.is_document and self.citation.unit == "page"
+
 
 @functools.lru_cache(maxsize=512)
 def citations_in(result: str) -> tuple[Citation, ...]:

@@ -44,6 +44,7 @@ class FolderDialog(QDialog):
         for widget in (name, path, self._state, self._note, self._head):
             column.addWidget(widget)
         column.addWidget(self._problems, 1)
+        column.addSpacing(8)
         column.addLayout(self._buttons(read_again, remove))
         self.finished.connect(self.deleteLater)
         self.show_state(None)
@@ -85,6 +86,7 @@ class FolderDialog(QDialog):
         close = TextButton(tr("Close"), kind="primary")
         describe(close, "folder.close", tr("Close"), shortcut="Esc")
         close.clicked.connect(self.reject)
+        close.setFocus()
         row = QHBoxLayout()
         row.setSpacing(8)
         for button in (again, show, away):

@@ -1,26 +1,32 @@
 """The dialog that shows what a citation stands for: its file around the place, with the cited lines marked."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from qwendesk.chat.citation_texts import place_text
 from qwendesk.chat.view.numbered_text import NumberedText
+from qwendesk.chat.view.page_view import PageView
 from qwendesk.core.citations import Source
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.tasks import window_tasks
 
 _WIDTH, _HEIGHT = 760, 620
+ReadPage = Callable[[Source], Awaitable[bytes]]
+"""Returns the page that a citation is on as the content of an image file. Raises QwenDeskError."""
 
 
 class SourceDialog(QDialog):
     """Closes with Esc, and deletes itself."""
 
-    def __init__(self, source: Source, parent: QWidget) -> None:
+    def __init__(self, source: Source, read_page: ReadPage | None, parent: QWidget) -> None:
         super().__init__(parent)
-        self._source = source
+        self._source, self._read_page, self._tasks = source, read_page, window_tasks()
+        self._page: PageView | None = None
         citation = source.citation
         self.setObjectName("source")
         self.setWindowTitle(tr("Source [{0}]", citation.number))
@@ -43,15 +49,36 @@ class SourceDialog(QDialog):
         )
         self.text.setObjectName("source.text")
         self.text.setAccessibleName(tr("Text of {0}", citation.path))
-        column.addWidget(self.text, 1)
+        self._middle = QStackedWidget()
+        self._middle.addWidget(self.text)
+        column.addWidget(self._middle, 1)
         column.addSpacing(6)
         column.addLayout(self._buttons())
         self.finished.connect(self.deleteLater)
+
+    async def _show_other(self) -> None:
+        """Show the drawn page instead of its text, or the other way round."""
+        if self._page is None:
+            assert self._read_page is not None
+            self._switch.setEnabled(False)
+            try:
+                self._page = PageView(await self._read_page(self._source))
+            finally:
+                self._switch.setEnabled(True)
+            self._middle.addWidget(self._page)
+        shows_text = self._middle.currentWidget() is self.text
+        self._middle.setCurrentWidget(self._page if shows_text else self.text)
+        self._switch.setText(tr("Show text") if shows_text else tr("Show page"))
 
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
         file = Path(self._source.file)
+        if self._source.has_page and self._read_page is not None:
+            self._switch = TextButton(tr("Show page"))
+            describe(self._switch, "source.page", tr("Show page"), tr("Show the page as it looks, or its text"))
+            self._switch.clicked.connect(lambda: self._tasks.start(self._show_other(), self))
+            row.addWidget(self._switch)
         if self._source.is_document:
             document = TextButton(tr("Open document"))
             describe(document, "source.open", tr("Open document"), tr("Open the file in the program for its kind"))

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.citation_texts import place_text
 from qwendesk.chat.service import ChatService
-from qwendesk.chat.view.source_dialog import SourceDialog
+from qwendesk.chat.view.source_dialog import ReadPage, SourceDialog
 from qwendesk.chat.view.thread.source_links import SourceIntents
 from qwendesk.core.citations import Citation, Source, citations_of
 from qwendesk.core.messages import ToolStep
@@ -24,11 +24,12 @@ class SourceOpener(QObject):
         super().__init__(intents)
         self._chat, self._parent, self._tasks = chat, parent, window_tasks()
         self._read: ReadSource = _as_found
+        self._read_page: ReadPage | None = None
         intents.place_of = self._place_of
         intents.opened.connect(lambda turn_id, number: self._tasks.start(self._open(turn_id, number), self))
 
-    def set_reader(self, read: ReadSource) -> None:
-        self._read = read
+    def set_reader(self, read: ReadSource, read_page: ReadPage) -> None:
+        self._read, self._read_page = read, read_page
 
     def _citation(self, turn_id: int, number: int) -> Citation | None:
         """Return what a number means in an answer: a place that was found in it or before it."""
@@ -47,7 +48,7 @@ class SourceOpener(QObject):
         citation = self._citation(turn_id, number)
         if citation is not None:
             source = await self._read(citation, self._chat.settings.tool_folders)
-            SourceDialog(source, self._parent.window()).open()
+            SourceDialog(source, self._read_page, self._parent.window()).open()
 
 
 async def _as_found(citation: Citation, _folders: Sequence[str]) -> Source:

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from qwendesk.core.citations import Citation, Source
 from qwendesk.core.translation import tr
-from qwendesk.decoding.documents import document_format
+from qwendesk.decoding.documents import document_format, render_pages
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.knowledge.file_texts import NoText, TextPart, UnreadableFile, read_parts
 from qwendesk.toolbox.tool import ToolError
 
 LINES_AROUND: Final = 300
 """How many lines before and after the place are shown at most."""
+_PAGE_PIXELS = 1600
+"""The longest side of a page that is drawn."""
 _CUT_OFF = "…"
 _SHORTEST_PIECE = 300
 """Only a line that is longer than a passage is given in pieces."""
@@ -24,6 +27,12 @@ async def read_source(citation: Citation, folders: Sequence[str]) -> Source:
     If the file can't be read any more, these are the lines that the search found, with the reason.
     """
     return await asyncio.to_thread(_read, citation, folders)
+
+
+async def read_page(source: Source) -> bytes:
+    """Return the page of a PDF that a citation is on, as the content of a PNG file. Raise BadRequest if it can't."""
+    pages = await asyncio.to_thread(render_pages, Path(source.file), (source.citation.at,), _PAGE_PIXELS)
+    return pages[0]
 
 
 def _read(citation: Citation, folders: Sequence[str]) -> Source:

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
+from PySide6.QtWidgets import QLabel
 
 from qwendesk.chat.view.numbered_text import NumberedText
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.chat.view.thread.source_links import SOURCE
 from qwendesk.core.messages import ToolCall
+from tests.chat.documents.test_document_reader import pdf
 from tests.chat.view.test_tools import load
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.window_desk import Desk
@@ -117,3 +119,25 @@ async def test_branch_keeps_its_citations(desk: Desk, tmp_path: Path) -> None:
     click(desk, turn, 1)
     await desk.until(lambda: desk.is_shown("source"))
     assert marked(desk) == "Wind\nBoats drift 10 m.\nWaves"
+
+
+async def test_page_of_a_pdf_is_shown_as_it_looks(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "paper.pdf").write_bytes(pdf("Introduction", "The kayak chapter"))
+    await load(desk)
+    desk.window.chat_page.tool_picker._add_folder(str(tmp_path))
+    search = ToolCall("search_files", '{"query": "kayak"}')
+    desk.client.answers = [ScriptedAnswer(calls=(search,)), ScriptedAnswer(text="On page two [1].")]
+    await desk.ask("Where is the kayak?")
+    await desk.until(lambda: bool(panes(desk, 1)))
+    click(desk, 1, 1)
+    await desk.until(lambda: desk.is_shown("source.page"))
+    assert desk.text_of("source.place") == "page 2, line 1"
+    assert desk.is_shown("source.open"), "a document is not run by the program that opens it"
+    desk.click("source.page")
+    await desk.until(lambda: desk.is_shown("source.picture"))
+    picture = desk.find("source.picture.page", QLabel).pixmap().toImage()
+    shown = {picture.pixelColor(x, y).name() for x in range(picture.width()) for y in range(0, picture.height(), 3)}
+    assert {"#ffffff", "#000000"} <= shown, "black words on a white page"
+    desk.click("source.page")
+    await desk.until(lambda: desk.is_shown("source.text"))
+    assert marked(desk) == "The kayak chapter"
