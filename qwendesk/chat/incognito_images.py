@@ -23,6 +23,10 @@ class IncognitoImages:
         self._files[path] = data
         return ImagePart(str(path), sha256)
 
+    def keep(self, image: ImagePart) -> None:
+        """Store a part with its bytes under its own path."""
+        self._files[Path(image.path)] = image.data
+
     def get(self, path: Path) -> bytes | None:
         """Return the image stored under this path; None if the path is that of a file."""
         return self._files.get(path)

@@ -6,10 +6,13 @@ from typing import Any
 
 import msgspec
 import psutil
+import pytest
 from PySide6.QtGui import QAction
 
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.chat.view.thread.call_row import CallRow
+from qwendesk.chat.view.thread.picture_viewer import PictureViewer
+from qwendesk.chat.view.thread.thumbnails import Thumbnail
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate
@@ -49,6 +52,18 @@ async def allow(desk: Desk) -> None:
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Done.")
 
 
+def is_red(picture: Thumbnail) -> bool:
+    """Whether the middle of a picture is drawn in red."""
+    colour = picture.grab().toImage().pixelColor(picture.rect().center())
+    return colour.red() > 150 > colour.green() + colour.blue()
+
+
+def picture_files(desk: Desk) -> int:
+    """How many pictures of the call's result are in files."""
+    record = desk.find(ROW, CallRow).record
+    return sum(Path(image.path).exists() for image in record.images) if record is not None else 0
+
+
 def details(desk: Desk) -> str:
     """What the row of the call shows below its line."""
     return desk.find("thread.call.text.1.0", TextPane).toPlainText()
@@ -70,16 +85,21 @@ async def test_call_shows_what_runs_asks_each_time_and_brings_its_result(desk: D
     assert desk.text_of("thread.call.outcome.1.0") == "42"
 
 
-async def test_pictures_of_a_result_reach_the_model_and_the_row(desk: Desk) -> None:
+@pytest.mark.parametrize("is_incognito", [False, True])
+async def test_pictures_of_a_result_reach_the_model_and_the_row(desk: Desk, *, is_incognito: bool) -> None:
+    if is_incognito:
+        desk.parts.chats.services.chat_list.new(incognito=True)
     await offer(desk, friendly())
     await ask_to_call(desk, "friendly__picture")
     await allow(desk)
 
     *_, request = [each for each in desk.client.requests if isinstance(each, Generate)]
     assert [len(message.images) for message in request.messages if message.images] == [1]
-    row = desk.find(ROW, CallRow)
-    assert row.record is not None
-    assert [Path(image.path).suffix for image in row.record.images] == [".png"]
+    picture = desk.find("thread.call.picture.1.0.1", Thumbnail)
+    await desk.until(lambda: picture.isVisible() and is_red(picture))
+    assert picture_files(desk) == (0 if is_incognito else 1)
+    desk.click("thread.call.picture.1.0.1")
+    await desk.until(lambda: desk.window.findChild(PictureViewer) is not None)
 
 
 async def test_server_that_dies_during_a_call_leaves_the_window_and_the_answer(desk: Desk, tmp_path: Path) -> None:

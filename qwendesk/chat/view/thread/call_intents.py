@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Signal
 
+from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.core.tool_context import ToolLook
 
 
@@ -23,6 +24,8 @@ class CallIntents(QObject):
     """A CallRow that is to show what has changed in its file since."""
     edit_shown = Signal(object)
     """A CallRow that needs to know how its file is now."""
+    picture_opened = Signal(str)
+    """Path of a picture in a result, to show at full size."""
     edits_changed = Signal()
     """Files may have changed: rows ask again how theirs are."""
 
@@ -30,6 +33,8 @@ class CallIntents(QObject):
         super().__init__(parent)
         self.looks: Mapping[str, ToolLook] = {}
         """The tools by the names by which the model calls them."""
+        self.previews = PreviewCache()
+        """Of the pictures in results."""
 
     def look(self, tool: str) -> ToolLook:
         """Return how a tool looks. One that is not known is shown by its name."""

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from qwendesk.chat.view.thread.call_body import CallBody
 from qwendesk.chat.view.thread.call_intents import CallIntents
+from qwendesk.chat.view.thread.call_pictures import CallPictures
 from qwendesk.chat.view.thread.call_texts import decision_text, outcome_text, short_arguments, time_text
 from qwendesk.chat.view.thread.edit_bar import EditBar, obstacle_text, state_text
 from qwendesk.core.file_edits import EditStatus
@@ -57,6 +58,8 @@ class CallRow(QFrame):
         box = QVBoxLayout(self._body_box)
         box.setContentsMargins(_INSET, 0, _INSET, 14)
         box.addWidget(self._body)
+        self._pictures = CallPictures(f"thread.call.picture.{turn_id}.{number}", intents)
+        box.addWidget(self._pictures)
         column = self._column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -224,6 +227,7 @@ class CallRow(QFrame):
             return
         look = self._intents.look(self._record.call.name)
         if self._request is None:
+            self._pictures.show_images(self._record.images)
             self._body.show_record(self._record, is_change=look.changes_files, is_code=look.shows_code)
         elif look.changes_files:
             self._body.show_difference(self._request.details)

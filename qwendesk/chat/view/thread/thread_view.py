@@ -49,6 +49,8 @@ class ThreadView(QScrollArea):
         self.budget = budget or StepBudget(self)
         """The time budget that all deferrable work of this view shares."""
         self.intents = TurnIntents(self)
+        self.intents.calls.previews = previews
+        self.intents.calls.picture_opened.connect(self.picture_opened)
         self._row_factory = RowFactory(self, previews, self.budget, self.intents)
         self._row_factory.picture_opened.connect(self.picture_opened)
         self._row_factory.try_again.connect(self.try_again)
