@@ -29,6 +29,7 @@ KINDS: Final = MappingProxyType(
             "browser-pages.json*",
             "deletion.json*",
             "mcp-servers.json*",
+            "servers.json*",
         ),
         "tools": ("file-edits", "tool_consents.json*"),
         "notes": ("notes.json*",),

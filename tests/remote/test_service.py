@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from fnmatch import fnmatch
 
 import pytest
 import pytest_asyncio
@@ -14,9 +15,10 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.hub.access_tokens import known_hosts, load_token
 from qwendesk.remote import finding
 from qwendesk.remote.routed_client import RoutedClient
-from qwendesk.remote.servers import ServerList
+from qwendesk.remote.servers import ServerList, servers_file
 from qwendesk.remote.service import RemoteService
 from qwendesk.server.certificates import own_certificate
+from qwendesk.settings.stored_data import KINDS
 from tests.fakes.engine import FakeEngineClient
 from tests.remote import made_up_server
 from tests.remote.made_up_server import LM_STUDIO_MISSING
@@ -200,3 +202,7 @@ async def _serve_tls(remote, folder, port=0):
     server = await made_up_server.MadeUpServer(made_up_server.llama_server()).start(port, context)
     remote.servers.append(server)
     return server
+
+
+async def test_the_list_is_among_what_delete_everything_deletes():
+    assert any(fnmatch(servers_file().name, pattern) for pattern in KINDS["settings"])
