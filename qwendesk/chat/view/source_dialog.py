@@ -65,6 +65,7 @@ class SourceDialog(QDialog):
                 self._page = PageView(await self._read_page(self._source))
             finally:
                 self._switch.setEnabled(True)
+                self._switch.setFocus()  # it lost the focus when it was disabled
             self._middle.addWidget(self._page)
         shows_text = self._middle.currentWidget() is self.text
         self._middle.setCurrentWidget(self._page if shows_text else self.text)
