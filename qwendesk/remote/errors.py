@@ -1,5 +1,6 @@
 """What went wrong with a server, in words for users, with a next step."""
 
+import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any, Final
@@ -111,6 +112,11 @@ def transport_error(server: str, error: httpx2.RequestError) -> ServerError:
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ServerError(
             tr("Not running"), tr("Nothing answers at {0}. Start the server there, then try again.", server)
+        )
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return ServerError(
+            tr("Not reachable"),
+            tr("No server is known by the name in {0}. Check it, or enter its number, as in 192.168.1.5.", server),
         )
     if isinstance(error, httpx2.TimeoutException):
         return ServerError(

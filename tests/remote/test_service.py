@@ -206,3 +206,9 @@ async def _serve_tls(remote, folder, port=0):
 
 async def test_the_list_is_among_what_delete_everything_deletes():
     assert any(fnmatch(servers_file().name, pattern) for pattern in KINDS["settings"])
+
+
+async def test_a_name_that_nobody_knows_is_said_without_error_numbers(service):
+    assert not await service.add("http://nowhere.invalid:8080")
+    assert "No server is known by the name in nowhere.invalid:8080" in service.state.value.problem
+    assert "Errno" not in service.state.value.problem
