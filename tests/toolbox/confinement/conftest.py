@@ -77,6 +77,12 @@ def confined_processes() -> list[int]:
     return found
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Look again and again until something holds of which the system does not tell."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
 @pytest.fixture
 def home() -> Path:
     """The home folder of the user, with something in it that a script must not see."""

@@ -144,13 +144,13 @@ async def test_processes_outside_cannot_be_killed(run: Run) -> None:
 
 
 async def test_script_that_kills_its_supervisor_ends_itself(run: Run) -> None:
-    outcome = await run("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)")
+    outcome = await run("import os, time\nos.kill(os.getppid(), 9)\nsignal.pause()")
     assert (outcome.status, outcome.stopped_for, outcome.has_started) == (None, "", True)
 
 
 async def test_processes_in_the_background_end_with_the_script(run: Run) -> None:
     script = """
-import os, time
+import os, signal
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -159,7 +159,7 @@ if os.fork() == 0:
                 os.close(fd)
             except OSError:
                 pass
-        time.sleep(600)
+        signal.pause()
     os._exit(0)
 os.wait()
 print("over")
@@ -174,7 +174,7 @@ async def test_sandbox_ends_with_the_app(sandbox: Sandbox) -> None:
 import asyncio
 from qwendesk.toolbox.confinement.confined_run import run_confined
 from qwendesk.toolbox.confinement.sandbox import Sandbox
-asyncio.run(run_confined("import time; time.sleep(600)", Sandbox({sandbox.bwrap!r}, {sandbox.python!r})))
+asyncio.run(run_confined("import signal; signal.pause()", Sandbox({sandbox.bwrap!r}, {sandbox.python!r})))
 """
     with subprocess.Popen([sys.executable, "-c", app]) as process:  # noqa: ASYNC220
         watched = psutil.Process(process.pid)
@@ -267,7 +267,7 @@ print(json.dumps(told))
 async def test_process_of_bubblewrap_inside_ends_also_when_it_is_taken_over(sandbox: Sandbox) -> None:
     """A script can change the memory of bubblewrap's own process inside, which has no more rights than the script."""
     script = """
-import ctypes, os, time
+import ctypes, os, signal
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.prctl(1, 0), ctypes.get_errno())
 memory = os.open("/proc/1/mem", os.O_RDWR)
@@ -277,7 +277,7 @@ for line in open("/proc/1/maps"):
     if "x" in rights and "[v" not in line:
         os.pwrite(memory, bytes.fromhex("ebfe") * ((last - first) // 2), first)  # jmp $
 print("taken", flush=True)
-time.sleep(600)
+signal.pause()
 """
     outcome = await run_confined(script, sandbox, wall_s=5)
     assert outcome.output == f"-1 {errno.EPERM}\ntaken\n"

@@ -10,7 +10,7 @@ from qwendesk.core.units import MIB
 from qwendesk.toolbox.confinement import confined_run
 from qwendesk.toolbox.confinement.confined_run import MOST_OUTPUT, Reason, run_confined
 from qwendesk.toolbox.confinement.sandbox import PROCESSES, SCRATCH_BYTES, Sandbox
-from tests.toolbox.confinement.conftest import Run, confined_processes
+from tests.toolbox.confinement.conftest import Run, confined_processes, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -60,29 +60,29 @@ async def test_memory_of_one_process_is_limited(run: Run) -> None:
 async def test_memory_of_all_processes_is_limited(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "MEMORY_BYTES", 150 * MIB)
     script = """
-import os, time
+import os, signal
 for number in range(8):
     if os.fork() == 0:
         kept = b"x" * (40 << 20)
-        time.sleep(600)
-time.sleep(600)
+        signal.pause()
+signal.pause()
 """
     assert (await run(script)).stopped_for == "memory"
 
 
 async def test_script_is_stopped_when_the_pc_runs_out_of_memory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "_LEFT_FOR_OTHERS", 1 << 60)
-    assert (await run("import time; time.sleep(600)")).stopped_for == "memory"
+    assert (await run("import signal; signal.pause()")).stopped_for == "memory"
 
 
 async def test_fork_bomb_is_contained(run: Run) -> None:
     script = """
-import os, time
+import os, signal
 made = 0
 try:
     while True:
         if os.fork() == 0:
-            time.sleep(600)
+            signal.pause()
         made += 1
 except BlockingIOError:
     print(made)
@@ -115,7 +115,7 @@ except OSError as error:
 
 async def test_number_of_files_is_limited(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "MOST_FILES", 500)
-    script = "import time\nfor number in range(1000): open(str(number), 'w').close()\ntime.sleep(600)"
+    script = "import time\nfor number in range(1000): open(str(number), 'w').close()\nsignal.pause()"
     assert (await run(script)).stopped_for == "files"
 
 
@@ -124,14 +124,13 @@ async def test_script_that_cannot_be_watched_is_stopped(run: Run, monkeypatch: p
         raise PermissionError
 
     monkeypatch.setattr(confined_run, "_exceeded", exceeded)
-    assert (await run("import time; time.sleep(600)")).stopped_for == "unwatched"
+    assert (await run("import signal; signal.pause()")).stopped_for == "unwatched"
 
 
 async def test_stop_ends_all_processes(sandbox: Sandbox) -> None:
-    script = "import os, time\nos.fork()\nos.fork()\nos.setsid()\ntime.sleep(600)"
+    script = "import os, signal\nos.fork()\nos.fork()\nos.setsid()\nsignal.pause()"
     task = asyncio.ensure_future(run_confined(script, sandbox))
-    while len(confined_processes()) < 6:  # noqa: ASYNC110  nobody tells
-        await asyncio.sleep(0.01)
+    await until(lambda: len(confined_processes()) >= 6)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

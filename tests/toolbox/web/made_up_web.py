@@ -123,6 +123,11 @@ async def running_web(ssl_context: Any = None) -> AsyncIterator[MadeUpWeb]:
         await server.wait_closed()
 
 
+async def dawdle() -> None:
+    """Wait as a slow server does between two bytes."""
+    await asyncio.sleep(0.01)
+
+
 def answer(body: bytes, kind: str = "text/html; charset=utf-8", *, status: int = 200, **headers: str) -> bytes:
     """Return a whole answer. Names of `headers` are written with "_" for "-"."""
     more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())

@@ -19,7 +19,7 @@ from qwendesk.toolbox.web.read_page import Internet
 from qwendesk.toolbox.web_tools import web_tools
 from tests.chat.documents.test_document_reader import pdf
 from tests.toolbox.test_service import asked, request_of
-from tests.toolbox.web.made_up_web import PUBLIC, MadeUpWeb, answer, plain, redirect, running_web
+from tests.toolbox.web.made_up_web import PUBLIC, MadeUpWeb, answer, dawdle, plain, redirect, running_web
 
 PAGE = "page.example/boats"
 URL = f"http://{PAGE}"
@@ -249,7 +249,7 @@ async def test_slow_pages_end(part: str) -> None:
         writer.write(begin)
         while True:
             await writer.drain()
-            await asyncio.sleep(0.01)
+            await dawdle()
             writer.write(b"y" if part != "nothing" else b"")
 
     async with running_web() as web:
