@@ -41,6 +41,12 @@ class Certificate(msgspec.Struct, frozen=True):
         return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
 
 
+def host_names() -> tuple[str, ...]:
+    """Return the names by which other PCs find this one; none if its name can't be in a certificate as it is."""
+    name = socket.gethostname().lower()
+    return (name, f"{name}.local") if name and name.isascii() else ()
+
+
 def network_hosts() -> tuple[str, ...]:
     """Return the IPv4 addresses that this PC has in its networks. Blocks."""
     own = (each.address for group in psutil.net_if_addrs().values() for each in group if each.family == socket.AF_INET)
@@ -48,12 +54,12 @@ def network_hosts() -> tuple[str, ...]:
 
 
 def own_certificate(folder: Path, host: str) -> Certificate:
-    """Return the certificate that QwenDesk made in that folder; make one if there is none. Blocks. Raises OSError.
+    """Return the certificate that QwenDesk made in that folder; make one if none is valid. Blocks. Raises OSError.
 
     It is signed by itself, so clients have to be told to trust it; its fingerprint tells that it is this one.
     """
     found = Certificate(folder / "certificate.pem", folder / "certificate.key")
-    if not (found.file.exists() and found.key_file.exists()):
+    if not (found.file.exists() and found.key_file.exists()) or _ends_soon(found.file):
         _make(found, host)
     return found
 
@@ -66,7 +72,7 @@ def _make(made: Certificate, host: str) -> None:
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "QwenDesk")])
-    names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.DNSName(socket.gethostname().lower())]
+    names: list[x509.GeneralName] = [x509.DNSName(each) for each in ("localhost", *host_names())]
     addresses = [address for address in ("127.0.0.1", "::1", host, *network_hosts()) if _is_address(address)]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in dict.fromkeys(addresses)]
     now = datetime.datetime.now(datetime.UTC)
@@ -87,6 +93,17 @@ def _make(made: Certificate, host: str) -> None:
     )
     write_whole(made.key_file, private, mode=0o600)
     write_whole(made.file, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _ends_soon(file: Path) -> bool:
+    """Return whether a certificate is valid for less than a day. One that can't be read is refused when it is used."""
+    from cryptography import x509
+
+    try:
+        end = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc
+    except ValueError:
+        return False
+    return end - datetime.datetime.now(datetime.UTC) < datetime.timedelta(days=1)
 
 
 def _first_certificate(pem: str) -> str:

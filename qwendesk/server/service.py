@@ -19,7 +19,7 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.server.access import Access
 from qwendesk.server.answering import Answering, MakeOptions
-from qwendesk.server.certificates import Certificate, network_hosts, own_certificate
+from qwendesk.server.certificates import Certificate, host_names, network_hosts, own_certificate
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.keys import ServerKey, read_keys
 from qwendesk.server.limits import Limits
@@ -158,7 +158,7 @@ class ServerService:
         from qwendesk.server.http_app import HttpApp
 
         answering = Answering(self._client, self.models, FairQueue(options.most_waiting), self._make_options)
-        names = (options.host.lower(), socket.gethostname().lower()) if options.lets_others_in else ()
+        names = (options.host.lower(), *host_names()) if options.lets_others_in else ()
         access = Access(keys, names, options.origins)
         return HttpApp(answering, self.models, access, self.requests, self._limits)
 
@@ -194,7 +194,7 @@ def _network_addresses(port: int | None) -> tuple[str, ...]:
     """Return the addresses by which other PCs reach that port: this PC's name and its numbers. Blocks."""
     if port is None:
         return ()
-    return tuple(f"https://{host}:{port}" for host in (socket.gethostname().lower(), *network_hosts()))
+    return tuple(f"https://{host}:{port}" for host in (*host_names()[:1], *network_hosts()))
 
 
 def _listen(host: str, port: int) -> socket.socket:
