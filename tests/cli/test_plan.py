@@ -148,7 +148,7 @@ def test_a_file_on_the_hub_is_planned_from_its_header_alone(tmp_path: Path) -> N
 
     (card,) = found["devices"]
     assert (found["fits"], found["source"]) == (True, "estimate")
-    assert card["weights_bytes"] > 0.8 * demo_model().stat().st_size
+    assert card["weights_bytes"] > 0.75 * demo_model().stat().st_size
     assert card["vision_bytes"] > demo_mmproj().stat().st_size // 2
     assert list(tmp_path.rglob("*.gguf")) == []
     assert missing.returncode == 2

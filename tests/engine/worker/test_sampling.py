@@ -30,7 +30,7 @@ def most_common_word(text: str) -> int:
     [
         {"repeat_penalty": 3.0},
         {"frequency_penalty": 4.0},
-        {"presence_penalty": 8.0},
+        {"presence_penalty": 20.0},
         {"dry_multiplier": 8.0, "dry_allowed_length": 1},
     ],
     ids=lambda penalty: next(iter(penalty)),
@@ -45,7 +45,7 @@ def test_penalties_make_words_come_less_often(worker: WorkerProcess, penalty: di
 
 def test_presence_counts_the_whole_answer_unless_a_window_is_set(worker: WorkerProcess) -> None:
     """The servers on the model cards count all output."""
-    penalty = {"enable_thinking": False, "max_tokens": 150, "presence_penalty": 8.0}
+    penalty = {"enable_thinking": False, "max_tokens": 150, "presence_penalty": 20.0}
     usual = worker.ask(LONG, greedy(**penalty))
     assert usual.text == worker.ask(LONG, greedy(penalty_last_n=-1, **penalty)).text
     assert usual.text != worker.ask(LONG, greedy(penalty_last_n=16, **penalty)).text

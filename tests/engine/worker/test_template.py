@@ -120,7 +120,7 @@ def test_templates_cannot_access_python_internals(source: str) -> None:
 def test_the_demo_template_honours_thinking(demo: Demo) -> None:
     abilities = probe_abilities(demo.template, "model")
     assert (abilities.source, abilities.enable_thinking) == ("model", True)
-    assert (abilities.preserve_thinking, abilities.tools) == (False, False)
+    assert (abilities.preserve_thinking, abilities.tools) == (False, True)
 
 
 @pytest.mark.parametrize("source", [BUILTIN_CHATML, templates.QWEN_LIKE], ids=["built in", "like Qwen's"])

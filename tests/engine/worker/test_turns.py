@@ -86,15 +86,15 @@ def test_answer_now_ends_the_reasoning(worker: WorkerProcess) -> None:
 
 
 def test_pictures_of_several_turns_are_seen(worker: WorkerProcess, red_circle: Path, tmp_path: Path) -> None:
-    blue = draw_circle(tmp_path / "blue.png", "blue")
+    green = draw_circle(tmp_path / "green.png", "green")
     first = worker.ask([user("What is in this picture?", red_circle)], NO_THINK)
     assert "red circle" in first.text
     assert first.stats.image_tokens == 16
-    chat = [user("What is in this picture?", red_circle), first.message, user("What is in this picture?", blue)]
+    chat = [user("What is in this picture?", red_circle), first.message, user("What is in this picture?", green)]
     second = worker.ask(chat, NO_THINK)
-    assert "blue circle" in second.text
+    assert "green circle" in second.text
     assert second.stats.image_tokens == 32
-    both = worker.ask([user("What is in this picture?", red_circle, blue)], NO_THINK)
+    both = worker.ask([user("What is in this picture?", red_circle, green)], NO_THINK)
     assert both.stop_reason == "eos"
     assert both.stats.image_tokens == 32
 

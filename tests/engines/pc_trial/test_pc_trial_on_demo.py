@@ -2,6 +2,7 @@
 
 import pytest
 
+from qwendesk.core.paths import demo_model
 from qwendesk.engines.engine_choice import INSTALLED, EngineChoice
 from qwendesk.engines.pc_trial import model_trial
 from qwendesk.engines.pc_trial.page import report_page
@@ -33,6 +34,7 @@ async def test_trial_of_the_installed_engine_finds_nothing_wrong(monkeypatch):
     assert [speed.generated_tokens for speed in model.speeds] == [32, 32]
     assert all(speed.prefill_tok_s and speed.decode_tok_s for speed in model.speeds)
     weights = next(row for row in model.memory if row.part == "weights")
-    assert weights.allocated_bytes == pytest.approx(weights.planned_bytes, rel=0.02)
+    # The plan leaves out the draft head, which only drafts read, but the whole file is mapped into memory.
+    assert 0.98 * weights.planned_bytes <= weights.allocated_bytes <= demo_model().stat().st_size
     assert model.worker_has_exited
     assert "The engine process exited: yes" in report_page(report)
