@@ -181,6 +181,8 @@ class AddressCard(QFrame):
 def _title(state: ServerState, switch: SwitchState) -> str:
     if switch.is_busy:
         return tr("Starting…")
+    if switch.problem:
+        return tr("Not running")
     return tr("On") if state.is_on else tr("Off")
 
 

@@ -55,6 +55,12 @@ def speed_text(request: ServedRequest) -> str:
     return tr("{0} tok/s", show_rate(request.tok_s)) if request.tok_s else _NOTHING
 
 
+def details_text(request: ServedRequest) -> str:
+    """Return the tooltip of a request: its path, and what a narrow window has no room for."""
+    tokens = tr("{0} of {1} read, {2} written", read_text(request), prompt_text(request), written_text(request))
+    return f"{request.path}\n{time_text(request)}\n{tokens}"
+
+
 def phase_text(request: ServedRequest) -> str:
     match request.phase:
         case "waiting":

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
@@ -14,6 +15,10 @@ _MOST_LINES = 20
 _NUMBERS = (2, 3, 4, 5)
 """Columns of numbers, which are aligned at the right."""
 _STATE = 6
+_NOT_IF_NARROW = (1, 3, 4)
+"""Columns that are hidden in a narrow window; the tooltip of the client has them too."""
+_NARROW, _GAP, _NARROW_GAP = 640, 16, 10
+"""Width in pixels below which columns are hidden, and the gaps between columns."""
 
 
 class RequestsCard(QFrame):
@@ -30,18 +35,22 @@ class RequestsCard(QFrame):
         self._summary.setObjectName("serve.requests.summary")
         self._summary.setProperty("kind", "dim")
         head = QHBoxLayout()
+        self._summary.setWordWrap(True)
+        self._summary.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(title)
-        head.addStretch(1)
-        head.addWidget(self._summary)
+        head.addWidget(self._summary, 1)
         self._nothing = QLabel(tr("No program has asked yet."))
         self._nothing.setObjectName("serve.requests.none")
         self._nothing.setProperty("kind", "dim")
         self._table = QWidget()
+        self._table.setMinimumWidth(1)  # so that the card can become too narrow for all columns, and then hides some
         self._grid = QGridLayout(self._table)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(16)
+        self._grid.setHorizontalSpacing(_GAP)
         self._grid.setVerticalSpacing(6)
         self._lines: list[_Line] = []
+        self._heads: list[QLabel] = []
+        self._is_narrow = False
         self._add_head()
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 12, 18, 14)
@@ -55,6 +64,7 @@ class RequestsCard(QFrame):
         shown = sorted(requests, key=lambda each: not each.is_running)[:_MOST_LINES]
         while len(self._lines) < len(shown):
             line = _Line(self._grid, len(self._lines))
+            line.set_narrow(is_narrow=self._is_narrow)
             line.stop.clicked.connect(lambda _checked=False, line=line: self.stop_asked.emit(line.request_id))
             self._lines.append(line)
         for index, line in enumerate(self._lines):
@@ -62,6 +72,17 @@ class RequestsCard(QFrame):
         self._summary.setText(request_texts.summary_text(requests))
         self._nothing.setVisible(not shown)
         self._table.setVisible(bool(shown))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        is_narrow = event.size().width() < _NARROW
+        if is_narrow != self._is_narrow:
+            self._is_narrow = is_narrow
+            self._grid.setHorizontalSpacing(_NARROW_GAP if is_narrow else _GAP)
+            for column in _NOT_IF_NARROW:
+                self._heads[column].setVisible(not is_narrow)
+            for line in self._lines:
+                line.set_narrow(is_narrow=is_narrow)
 
     def _add_head(self) -> None:
         texts = (tr("client"), tr("since"), tr("prompt"), tr("read"), tr("written"), tr("speed"), tr("state"))
@@ -76,6 +97,7 @@ class RequestsCard(QFrame):
             label.setToolTip(tips.get(column, ""))
             _align(label, column)
             self._grid.addWidget(label, 0, column)
+            self._heads.append(label)
         self._grid.setColumnStretch(0, 2)
         self._grid.setColumnStretch(_STATE, 3)
 
@@ -85,6 +107,7 @@ class _Line:
 
     def __init__(self, grid: QGridLayout, number: int) -> None:
         self.request_id = 0
+        self._is_narrow = self._is_used = False
         row = 1 + 2 * number
         self._rule = QFrame()
         self._rule.setProperty("kind", "rule")
@@ -106,8 +129,9 @@ class _Line:
         grid.setRowMinimumHeight(row + 1, self.stop.sizeHint().height())
 
     def show_request(self, request: ServedRequest | None) -> None:
-        for widget in (self._rule, *self._labels):
-            widget.setVisible(request is not None)
+        self._is_used = request is not None
+        self._rule.setVisible(self._is_used)
+        self._show_columns()
         self.stop.setVisible(request is not None and request.is_running)
         if request is None:
             return
@@ -123,8 +147,16 @@ class _Line:
         )
         for label, text in zip(self._labels, texts, strict=True):
             label.setText(text)
-        self._labels[0].setToolTip(request.path)
+        self._labels[0].setToolTip(request_texts.details_text(request))
         restyle(self._labels[_STATE], "kind", request_texts.phase_kind(request.phase))
+
+    def set_narrow(self, *, is_narrow: bool) -> None:
+        self._is_narrow = is_narrow
+        self._show_columns()
+
+    def _show_columns(self) -> None:
+        for column, label in enumerate(self._labels):
+            label.setVisible(self._is_used and not (self._is_narrow and column in _NOT_IF_NARROW))
 
 
 def _align(label: QLabel, column: int) -> None:

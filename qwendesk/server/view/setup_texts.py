@@ -20,7 +20,7 @@ def phase_text(phase: SetupPhase) -> str:
         case "set_up":
             return tr("set up")
         case "outdated":
-            return tr("old key or address")
+            return tr("outdated")
         case "trying":
             return tr("trying…")
         case "works":
@@ -53,6 +53,8 @@ def detail_text(state: SetupState, file: Path) -> str:
         return tr("It answered: {0}", _one_line(state.said))
     if phase in ("set_up", "trying") and program.start:
         return tr("Start it with: {0}", start_text(program, file))
+    if phase == "outdated":
+        return tr("It has an old key or address. Set it up again.")
     if phase == "set_up":
         return tr("Choose the model QwenDesk in it.")
     return ""
