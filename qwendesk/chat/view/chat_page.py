@@ -256,6 +256,7 @@ class ChatPage(QWidget):
         composer.effort_chosen.connect(self._chat.set_reasoning_effort)
         composer.notice_action.connect(self._on_notice_action)
         composer.attachments.opened.connect(self.open_picture)
+        self.attachments.folder_dropped.connect(self.tool_picker.add_folder)
         self.thread_view.picture_opened.connect(self.open_picture)
         self.thread_view.try_again.connect(self._on_try_again)
         self.welcome.asked.connect(self.ask)

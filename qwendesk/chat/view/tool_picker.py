@@ -89,9 +89,9 @@ class ToolPicker(QObject):
 
     def _ask_for_folder(self) -> None:
         title = tr("Pick a folder in which the model may read")
-        ask_for_folder(self._composer, "composer.tools.dialog", title, self._add_folder)
+        ask_for_folder(self._composer, "composer.tools.dialog", title, self.add_folder)
 
-    def _add_folder(self, folder: str) -> None:
+    def add_folder(self, folder: str) -> None:
         """Take a folder, and switch on the tools that read in it, which come first among those that need one."""
         settings = self._chat.settings
         reading = next((choice.names for choice in self._choices if choice.needs_folder), ())

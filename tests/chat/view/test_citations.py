@@ -20,7 +20,7 @@ ANSWER = "Boats drift **10 m** [1]. Nothing says why [7], and `[1]` is code.\n\n
 async def answered(desk: Desk, folder: Path, answer: str = ANSWER) -> None:
     (folder / "notes.txt").write_text("Wind\nBoats drift 10 m.\nWaves\n")
     await load(desk)
-    desk.window.chat_page.tool_picker._add_folder(str(folder))
+    desk.window.chat_page.tool_picker.add_folder(str(folder))
     search = ToolCall("search_files", '{"query": "drift"}')
     desk.client.answers = [ScriptedAnswer(calls=(search,)), ScriptedAnswer(text=answer)]
     await desk.ask("How far do boats drift?")
@@ -124,7 +124,7 @@ async def test_branch_keeps_its_citations(desk: Desk, tmp_path: Path) -> None:
 async def test_page_of_a_pdf_is_shown_as_it_looks(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "paper.pdf").write_bytes(pdf("Introduction", "The kayak chapter"))
     await load(desk)
-    desk.window.chat_page.tool_picker._add_folder(str(tmp_path))
+    desk.window.chat_page.tool_picker.add_folder(str(tmp_path))
     search = ToolCall("search_files", '{"query": "kayak"}')
     desk.client.answers = [ScriptedAnswer(calls=(search,)), ScriptedAnswer(text="On page two [1].")]
     await desk.ask("Where is the kayak?")

@@ -19,7 +19,7 @@ from tests.window_desk import Desk
 
 
 def pick(desk: Desk, folder: Path) -> None:
-    desk.window.chat_page.tool_picker._add_folder(str(folder))
+    desk.window.chat_page.tool_picker.add_folder(str(folder))
 
 
 def shown(desk: Desk, folder: Path) -> str:
@@ -48,6 +48,16 @@ async def test_folder_is_read_at_once_and_says_how_much_it_has(desk: Desk, folde
     assert desk.is_shown(f"composer.folder.{folder}")
     await desk.until(lambda: shown(desk, folder) == "papers: 2 files")
     assert in_menu(desk, folder) == "papers: 2 files…"
+
+
+async def test_dropped_folder_is_one_to_read_in(desk: Desk, folder: Path) -> None:
+    await load(desk)
+    (folder.parent / "note.txt").write_text("words")
+    desk.drop(folder, folder.parent / "note.txt")
+    await desk.until(lambda: desk.has(f"composer.folder.{folder}") and shown(desk, folder) == "papers: 2 files")
+    assert "search_files" in desk.parts.chat.settings.tools
+    row = desk.window.chat_page.composer.attachments
+    await desk.until(lambda: [each.name for each in row.documents] == ["note.txt"])
 
 
 async def test_reading_is_counted(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

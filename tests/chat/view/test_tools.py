@@ -117,7 +117,7 @@ async def test_template_with_a_known_fault_is_said_once_and_in_the_menu(desk: De
 async def test_folder_switches_reading_on_and_off(desk: Desk, tmp_path: Path) -> None:
     await load(desk)
     picker = desk.window.chat_page.tool_picker
-    picker._add_folder(str(tmp_path))
+    picker.add_folder(str(tmp_path))
     assert button(desk).text().strip() == "Tools: 1"
     assert desk.parts.chat.settings.tools == ("list_files", "search_files", "read_file")
     menu = desk.window.findChild(ToolsMenu)
@@ -178,7 +178,7 @@ async def asks_to_edit(desk: Desk, folder: Path) -> Path:
     path = folder / "loop.py"
     path.write_text("draw()\n")
     await load(desk)
-    desk.window.chat_page.tool_picker._add_folder(str(folder))
+    desk.window.chat_page.tool_picker.add_folder(str(folder))
     choose(desk, "edit_file")
     edit = ToolCall("edit_file", '{"path": "loop.py", "old": "draw()", "new": "draw(1)"}')
     desk.client.answers = [ScriptedAnswer(calls=(edit,)), ScriptedAnswer(text="Done.")]
@@ -215,7 +215,7 @@ async def test_another_chat_ends_the_question_and_the_next_one_is_shown(desk: De
     await asks_to_edit(desk, tmp_path)
     desk.parts.chat.new_chat()
     await desk.until(lambda: not desk.has("thread.call.1.0.once"))
-    desk.window.chat_page.tool_picker._add_folder(str(tmp_path))
+    desk.window.chat_page.tool_picker.add_folder(str(tmp_path))
     choose(desk, "edit_file")
     edit = ToolCall("edit_file", '{"path": "loop.py", "old": "draw()", "new": "draw(2)"}')
     desk.client.answers = [ScriptedAnswer(calls=(edit,)), ScriptedAnswer(text="Done.")]

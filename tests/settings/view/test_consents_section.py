@@ -37,7 +37,7 @@ async def test_consent_is_listed_and_can_be_taken_back(
 
     desk.parts.chat.new_chat()
     desk.window.show_page("chat")
-    desk.window.chat_page.tool_picker._add_folder(str(folder))
+    desk.window.chat_page.tool_picker.add_folder(str(folder))
     choose(desk, "edit_file")
     edit = ToolCall("edit_file", '{"path": "loop.py", "old": "draw(1)", "new": "draw(2)"}')
     desk.client.answers = [ScriptedAnswer(calls=(edit,)), ScriptedAnswer(text="Done.")]

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.context_fill import ContextGauge
 from qwendesk.chat.documents.document_reader import DOCUMENT_ENDINGS, LANGUAGE_OF, is_document, is_pdf, read_document
@@ -45,6 +45,9 @@ class _MessageReplaced(Exception):
 
 class AttachmentLoader(QObject):
     """Reads attachments for a composer, which owns it."""
+
+    folder_dropped = Signal(str)
+    """Path of a folder in which the model is to read, because it can call tools."""
 
     def __init__(self, composer: Composer, chat: ChatService, gauge: ContextGauge, previews: PreviewCache) -> None:
         super().__init__(composer)
@@ -169,6 +172,12 @@ class AttachmentLoader(QObject):
     async def _attach(self, file: DraftFile, message: object, *, ask: bool) -> None:
         """Attach one file. Files of a draft (`ask` is False) need no dialog and are never refused."""
         path = Path(file.path)
+        can_call = self._report is None or bool(self._report.template.call_dialect)
+        if ask and can_call and await asyncio.to_thread(path.is_dir):
+            if message is not self._message:
+                raise _MessageReplaced
+            self.folder_dropped.emit(str(path))
+            return
         kind = await asyncio.to_thread(_kind_of, path)
         if kind == "picture":
             await self._attach_image(path, None, message, ask=ask, longest_side=file.longest_side)
