@@ -9,6 +9,7 @@ from qwendesk.engine.state import Phase
 from qwendesk.hub.access_tokens import load_token
 from qwendesk.models.view.model_picker import ModelPicker
 from qwendesk.server.certificates import own_certificate
+from qwendesk.server.service import ServerOptions
 from tests.remote import made_up_server
 
 
@@ -145,3 +146,11 @@ async def test_a_server_that_is_off_at_a_load_is_tried_again(remote_window):
     remote_window.serve(made_up_server.llama_server(), port=port)
     desk.click("banner.again")
     await desk.until(lambda: remote_window.engine.state.phase is Phase.READY)
+
+
+async def test_the_server_of_this_app_is_not_its_own_engine(remote_window):
+    services = remote_window.desk.parts.services
+    state = await services.server.start(ServerOptions(port=0))
+    assert not await services.remote.add(state.address, state.keys[0].key)
+    assert "server of this app" in services.remote.state.value.problem
+    await services.server.stop()
