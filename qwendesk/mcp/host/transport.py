@@ -40,7 +40,7 @@ async def open_transport(
     launch: Launch, log: ServerLog, last: LastResponse, on_end: Callable[[EndReason], None]
 ) -> AsyncIterator[TransportStreams]:
     """Connect. `on_end` is called with "closed", "flood" or "too_large" when nothing more is read from the server."""
-    # The SDK keeps a line of any length, and copies it with each piece that arrives.
+    # The SDK keeps a line of any length, and copies it with each piece that arrives: a long one takes minutes.
     stdio.TextReceiveStream = partial(_LimitedText, on_end)  # type: ignore[attr-defined, assignment]
     async with _transport(launch, log, last) as (read, write):
         yield _WatchedStream(read, on_end), write
@@ -78,20 +78,23 @@ def _stdio(launch: StdioLaunch, log: ServerLog) -> AbstractAsyncContextManager[T
 
 
 class _LimitedText(TextReceiveStream):
-    """The output of a program. It ends when a line gets too long."""
+    """The output of a program, in pieces that end at least one line. It ends when a line gets too long."""
 
     def __init__(self, on_end: Callable[[EndReason], None], stream: AnyByteReceiveStream, **options: Any) -> None:
         super().__init__(stream, **options)
         self._end_line, self._n_in_line = on_end, 0
 
     async def receive(self) -> str:
-        text = await super().receive()
-        _, newline, rest = text.rpartition("\n")
-        self._n_in_line = len(rest) + (0 if newline else self._n_in_line)
-        if self._n_in_line > LINE_LIMIT_BYTES:
-            self._end_line("too_large")
-            raise anyio.EndOfStream
-        return text
+        pieces: list[str] = []
+        while self._n_in_line <= LINE_LIMIT_BYTES:
+            text = await super().receive()
+            pieces.append(text)
+            if "\n" in text:
+                self._n_in_line = len(text) - text.rindex("\n") - 1
+                return "".join(pieces)
+            self._n_in_line += len(text)
+        self._end_line("too_large")
+        raise anyio.EndOfStream
 
 
 class _WatchedStream:
