@@ -78,6 +78,7 @@ async def test_a_new_key_is_made_after_a_question_and_the_old_one_is_refused(des
     await desk.until(lambda: desk.services.server.state.is_on and desk.services.server.state.keys[0].key != old)
 
     assert (await ask(desk, old))[0] == 401
+    await desk.until(lambda: desk.has("serve.request.1.6"))
     await desk.until(lambda: desk.text_of("serve.request.1.6").startswith("refused: The key is wrong"))
     assert (await ask(desk))[0] == 200
 
