@@ -93,9 +93,9 @@ class _Attempt:
     ) -> list[RenderedPiece] | None:
         """Return the pieces in order, or None if this way does not work with the template. Raise BadRequest."""
         first_user = next((i for i, message in enumerate(messages) if message.role == "user"), -1)
+        kinds: dict[str, TurnKind] = {"user": "user_turn", "tool": "tool_turn"}
         turns: list[TurnKind | None] = [
-            "system" if i == first_user else "user_turn" if message.role in ("user", "tool") else None
-            for i, message in enumerate(messages)
+            "system" if i == first_user else kinds.get(message.role) for i, message in enumerate(messages)
         ]
         rendered = template.render(
             [self._message(message, turn) for message, turn in zip(messages, turns, strict=True)],

@@ -4,7 +4,7 @@ The batches of a prompt always end at the same items, whether its beginning was 
 with the prompt cache equal to one without.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 import msgspec
@@ -111,8 +111,9 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_an
     answers: list[int] = []
     if places["reasoning"] or not can_cut_anywhere:
         answers = _answer_starts(items, places, len(items) - len(prompt.begun))
-    wanted = {0, *places["system"], *places["image"], *answers}
-    wanted |= {turn for turn in places["user_turn"] if turn - max(cut for cut in wanted if cut <= turn) >= NEAR_ITEMS}
+    wanted = {0, *places["system"], *places["image"], *_after_questions(answers, places)}
+    later = sorted([*places["user_turn"], *places["tool_turn"]])
+    wanted |= {turn for turn in later if turn - max(cut for cut in wanted if cut <= turn) >= NEAR_ITEMS}
     cuts = {cut: cut in places["system"] for cut in sorted(wanted) if 0 < cut < len(items)}
     return Layout(tuple(items), image_chunks, cuts, prompt.opens_reasoning, prompt.begun, prompt.last_word)
 
@@ -139,7 +140,7 @@ def _answer_starts(items: Sequence[Item], places: Mapping[BoundaryKind, Sequence
     generation prompt is not known, before its last item. Batches ended there when the earlier answers were generated,
     so they must end there again. Earlier answers are found by copies of the tokens that introduce this one.
     """
-    turns = sorted([*places["system"], *places["user_turn"]])
+    turns = sorted([*places["system"], *places["user_turn"], *places["tool_turn"]])
     if places["reasoning"]:
         reasoning = places["reasoning"][-1]
         if not turns:
@@ -151,6 +152,18 @@ def _answer_starts(items: Sequence[Item], places: Mapping[BoundaryKind, Sequence
         start = places["generation"][-1]
         return [start, *_copies(items, items[start:end], turns[0] if turns else 0, start)]
     return [end - 1]
+
+
+def _after_questions(answers: Iterable[int], places: Mapping[BoundaryKind, Sequence[int]]) -> Iterator[int]:
+    """Yield the starts of answers that follow a question, not the result of a tool.
+
+    The next question changes the prompt where the first of them begins, so that a checkpoint at the others would cost
+    another batch and help nobody.
+    """
+    turns = (*places["system"], *places["user_turn"], *places["tool_turn"])
+    for answer in answers:
+        if max((turn for turn in turns if turn < answer), default=-1) not in places["tool_turn"]:
+            yield answer
 
 
 def _copies(items: Sequence[Item], header: Sequence[Item], first: int, last: int) -> Iterator[int]:

@@ -17,7 +17,7 @@ _FIRST_MARK, _LAST_MARK = 0x10A000, 0x10FFFD
 _MARK = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
 _NUMBER_LENGTH = 8
 
-TurnKind = Literal["system", "user_turn"]
+TurnKind = Literal["system", "user_turn", "tool_turn"]
 """The boundary at the start of a user or tool message. That of the first user message ends the system prompt."""
 
 

@@ -21,7 +21,7 @@ _ALWAYS_LITERAL = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_
 """Hidden from templates even if the model has no such tokens, because templates split texts at them."""
 _LAST_WORD = re.compile(r"\s{0,8}\S{0,16}\Z")
 """A text's last word with the white space before it, which belongs to the word's first token."""
-_BOUNDARY_ORDER = ("system", "user_turn", "image", "reasoning", "generation")
+_BOUNDARY_ORDER = ("system", "user_turn", "tool_turn", "image", "reasoning", "generation")
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ Piece = tuple[int, ...] | ImagePlaceholder
 """A run of token ids, or an image."""
 
 
-BoundaryKind = Literal["system", "user_turn", "image", "reasoning", "generation"]
+BoundaryKind = Literal["system", "user_turn", "tool_turn", "image", "reasoning", "generation"]
 
 
 class Boundary(msgspec.Struct, frozen=True):
@@ -56,8 +56,9 @@ class Boundary(msgspec.Struct, frozen=True):
     offset: int
     kind: BoundaryKind
     """`system`: the start of the first user turn, which is the end of the system prompt and the tools. `user_turn`:
-    the start of a later user or tool message. `image`: right after an image. `reasoning`: before the `<think>` that
-    begins the answer. `generation`: the start of the generation prompt, if that has no `<think>`.
+    the start of a later user message. `tool_turn`: the start of a tool's result. `image`: right after an image.
+    `reasoning`: before the `<think>` that begins the answer. `generation`: the start of the generation prompt, if that
+    has no `<think>`.
     """
 
 

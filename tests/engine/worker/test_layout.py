@@ -93,6 +93,18 @@ def test_a_turn_after_a_long_answer_has_its_own_checkpoint() -> None:
     assert layout.cuts == {7: False, 207: False, 214: False}
 
 
+def test_an_answer_after_a_tools_result_has_no_checkpoint_before_it() -> None:
+    question, header, call, result = (START, USER, 1), (START, ASSISTANT, NEWLINE), (THINK, 2, END), (START, USER, 3)
+    answered = (*question, *header, *call, *result, *header)
+    boundaries = (Boundary(0, 0, "system"), Boundary(0, 9, "tool_turn"))
+    after_result = Prompt(((*answered, THINK),), (*boundaries, Boundary(0, 15, "reasoning")), opens_reasoning=True)
+    assert lay_out(after_result, {}).cuts == {6: False}, "only where the first answer began"
+
+    next_turn = (*answered, 4, END, *question, *header, THINK)
+    marked = (*boundaries, Boundary(0, 17, "user_turn"), Boundary(0, 23, "reasoning"))
+    assert lay_out(Prompt((next_turn,), marked, opens_reasoning=True), {}).cuts == {6: False, 23: False}
+
+
 def test_the_start_of_the_first_turn_is_pinned_when_a_system_prompt_precedes_it() -> None:
     prompt = Prompt(((START, 1, START, USER, 2),), (Boundary(0, 2, "system"),), opens_reasoning=False)
     assert lay_out(prompt, {}).cuts == {2: True, 4: False}, "and one before the last token: see below"

@@ -98,8 +98,8 @@ def test_a_tools_result_starts_a_turn(demo: Demo) -> None:
     kinds = places(demo, prompt_of(demo, templates.compiled(templates.QWEN_LIKE), messages))
     assert [(kind, after) for kind, _, after in kinds] == [
         ("system", "<|im_start|>user\nAd"),
-        ("user_turn", "<tool_response>\n3\n<"),
-        ("user_turn", "<tool_response>\n4\n<"),
+        ("tool_turn", "<tool_response>\n3\n<"),
+        ("tool_turn", "<tool_response>\n4\n<"),
         ("reasoning", "<think>\n"),
     ]
 
