@@ -36,7 +36,6 @@ async def read_page(source: Source) -> bytes:
 
 
 def _read(citation: Citation, folders: Sequence[str]) -> Source:
-    obstacle = ""
     try:
         file = FolderAccess(folders).find(citation.path)
         parts = read_parts(file)
