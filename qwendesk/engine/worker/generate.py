@@ -162,6 +162,7 @@ class Generation:
             self._send(progress)
 
     def _give_way(self, n_processed: int) -> None:
+        """Let a request that comes first go on: keep the state, and raise SetAside."""
         try:
             self._between_batches()
         except SetAside:
