@@ -77,8 +77,8 @@ class AddServerCard(TitledCard):
         if state.searching:
             result = tr(_SEARCHING[state.searching])
         elif state.has_searched and not state.found:
-            others = tr("No other server found.") if state.servers else ""
-            result = others or tr(_FOUND_NOTHING[state.has_searched])
+            has_all = state.has_searched == "pc" and state.servers
+            result = tr("No other server found.") if has_all else tr(_FOUND_NOTHING[state.has_searched])
         elif state.found:
             result = tr("Found:")
         self._result.setText(result)

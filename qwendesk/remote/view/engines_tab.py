@@ -62,7 +62,6 @@ class EnginesTab(QWidget):
         for listed in state.servers:
             if listed.server.address not in self._cards:
                 self._cards[listed.server.address] = self._make_card(listed.server.address)
-                self.add_card.clear()
             self._cards[listed.server.address].show_server(listed)
         if state.untrusted is not None and state.untrusted is not self._asked_about:
             self._ask_about_certificate(state.untrusted)

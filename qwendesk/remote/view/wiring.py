@@ -27,12 +27,21 @@ class RemoteView(QObject):
         """Build the tab."""
         service, start = self._service, self._tasks.start
         tab = EnginesTab()
+
+        async def add(address: str, key: str) -> None:
+            if await service.add(address, key):
+                tab.add_card.clear()
+
+        async def trust() -> None:
+            if await service.trust():
+                tab.add_card.clear()
+
         tab.load_asked.connect(self.load_asked)
         tab.refresh_asked.connect(lambda address: start(service.refresh(address)))
         tab.removal_asked.connect(lambda address: start(service.remove(address)))
-        tab.trusted.connect(lambda: start(service.trust()))
+        tab.trusted.connect(lambda: start(trust()))
         tab.distrusted.connect(service.distrust)
-        tab.add_card.add_asked.connect(lambda address, key: start(service.add(address, key)))
+        tab.add_card.add_asked.connect(lambda address, key: start(add(address, key)))
         tab.add_card.search_asked.connect(service.search)
         tab.add_card.stop_asked.connect(service.stop_search)
         tab.shown.connect(self._on_shown)

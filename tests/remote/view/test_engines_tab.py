@@ -51,7 +51,7 @@ async def test_a_server_with_a_key_is_added_by_its_address(remote_window):
     await desk.until(lambda: desk.is_shown("engines.server.1"))
     assert desk.find("engines.server.1.status", QLabel).text() == "2 models"
     assert load_token(server.address) == "secret"
-    assert not desk.find("engines.key", QLineEdit).text()
+    await desk.until(lambda: not desk.find("engines.key", QLineEdit).text())
     assert not desk.find("engines.address", QLineEdit).text()
 
 
