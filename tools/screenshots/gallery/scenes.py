@@ -11,6 +11,7 @@ from tools.screenshots.gallery import (
     models_scenes,
     panel_scenes,
     server_scenes,
+    tool_scenes,
     turn_scenes,
     window_scenes,
 )
@@ -45,6 +46,7 @@ SCENES: Final[Mapping[str, Scene]] = {
     "downloads": Scene(models_scenes.downloads),
     "engine": Scene(window_scenes.engine),
     "server": Scene(server_scenes.this_pc_serves),
+    "tools": Scene(tool_scenes.tools),
     "settings": Scene(window_scenes.settings),
     "menus": Scene(window_scenes.menus),
     "help": Scene(window_scenes.help_window),
