@@ -44,7 +44,7 @@ environment-test:
 run: environment
 	@if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then \
 		echo "There is no display here (DISPLAY and WAYLAND_DISPLAY are empty): the same app runs offscreen instead,"; \
-		echo "through one question and one picture."; \
+		echo "through three questions, one for a tool and one about a picture."; \
 		mkdir -p $(dir $(TOUR)); \
 		QT_QPA_PLATFORM=offscreen $(VENV_PYTHON) -m qwendesk --demo-tour --screenshot $(TOUR); \
 	else \

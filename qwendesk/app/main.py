@@ -201,7 +201,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--demo-tour",
         action="store_true",
-        help="ask the built-in demo one question and one about a picture, print the answers, and end",
+        help="put a question, one for a tool and one about a picture to the built-in demo, print the answers, end",
     )
     parser.add_argument("--safe", action="store_true", help="start with defaults, the CPU alone, no model and no chat")
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="with --demo-tour: save the window as a PNG")

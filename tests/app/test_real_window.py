@@ -13,7 +13,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.mark.timeout(300)
-def test_a_real_window_answers_a_question_and_a_picture(xvfb_display: str, tmp_path: Path) -> None:
+def test_a_real_window_answers_a_question_calls_a_tool_and_sees_a_picture(xvfb_display: str, tmp_path: Path) -> None:
     picture = tmp_path / "window.png"
     environment = {**os.environ, "DISPLAY": xvfb_display, "QT_QPA_PLATFORM": "xcb"}
     done = subprocess.run(
@@ -28,6 +28,8 @@ def test_a_real_window_answers_a_question_and_a_picture(xvfb_display: str, tmp_p
     assert done.returncode == 0, done.stdout + done.stderr
     assert "VRAM spill happens when the model needs more GPU memory than there is." in done.stdout
     assert "Thought: " in done.stdout
+    assert "Answer: 128 * 46 = 5888" in done.stdout
+    assert 'Called: calculate {"expression": "128 * 46"} → 5888' in done.stdout
     assert "red circle on a white background" in done.stdout
     with Image.open(picture) as image:
         assert image.width >= 1200

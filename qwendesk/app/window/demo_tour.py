@@ -1,4 +1,4 @@
-"""An automatic tour of the window, which asks a question with thinking and then one about a picture.
+"""An automatic tour of the window: a question with thinking, one that needs a tool, and one about a picture.
 
 Used by `make run` without a display, for the README's screenshot, and in the test of a real window.
 """
@@ -21,6 +21,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.widgets.bind import bind, follow
 
 QUESTION = "What is VRAM spill?"
+TOOL, TOOL_QUESTION = "calculate", "What is 128 * 46?"
 PICTURE_QUESTION = "What is in this picture?"
 _PICTURE_SIDE = 256
 _RED, _WHITE = (214, 36, 36), (246, 246, 246)
@@ -29,7 +30,7 @@ _RED, _WHITE = (214, 36, 36), (246, 246, 246)
 class DemoTour:
     """Operates the chat page as a user would, and prints the streamed text.
 
-    `run` returns whether both questions were answered.
+    `run` returns whether all questions were answered.
     """
 
     def __init__(
@@ -53,6 +54,9 @@ class DemoTour:
             self._write(f"{failure.title}: {failure.sentence}\n" + "\n".join(failure.engine_lines) + "\n")
             return False
         answered = await self._ask(QUESTION)
+        self._turn_on(TOOL)
+        answered = await self._ask(TOOL_QUESTION) and answered
+        self._turn_on()
         # Windows deletes no file that is open, and the picture may just be copied, or be looked at by a virus scanner.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             picture = draw_picture(Path(folder) / "picture.png")
@@ -78,8 +82,15 @@ class DemoTour:
         answer = self._chat.conversation.turns[-1].answer
         self._kind = ""
         self._write(f"\n{answer.error}\n" if answer.error else "\n")
+        for record in (record for step in answer.steps for record in step.calls):
+            call, came_back = record.call, record.error or record.result
+            self._write(tr("Called: {0} {1} → {2}", call.name, call.arguments_json, came_back) + "\n")
         await asyncio.sleep(0.1)  # for the screenshot: Qt needs time to finish the layout of the chat
         return bool(answer.text) and not answer.error
+
+    def _turn_on(self, *tools: str) -> None:
+        """Choose these tools, and no others, as in the menu of the message field."""
+        self._page.composer.tools.choice.chosen.emit(tools)
 
     async def _until(self, done: Callable[[], bool]) -> None:
         while not done():
