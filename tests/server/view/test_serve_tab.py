@@ -5,6 +5,7 @@ import socket
 from typing import Any
 
 import aiohttp
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit
@@ -24,6 +25,12 @@ async def ask(desk: ServerDesk, key: str = "", **headers: str) -> tuple[int, dic
         session.post(f"{state.address}/v1/chat/completions", json=body, headers=sent) as response,
     ):
         return response.status, await response.json()
+
+
+def state_of(desk: ServerDesk, line: int) -> str:
+    """Return what a line of the list says of its request; "" if there is no such line."""
+    name = f"serve.request.{line}.6"
+    return desk.text_of(name) if desk.has(name) else ""
 
 
 def copied() -> str:
@@ -79,7 +86,7 @@ async def test_a_new_key_is_made_after_a_question_and_the_old_one_is_refused(des
 
     assert (await ask(desk, old))[0] == 401
     await desk.until(lambda: desk.has("serve.request.1.6"))
-    await desk.until(lambda: desk.text_of("serve.request.1.6").startswith("refused: The key is wrong"))
+    await desk.until(lambda: state_of(desk, 1).startswith("refused: The key is wrong"))
     assert (await ask(desk))[0] == 200
 
 
@@ -146,23 +153,36 @@ async def test_requests_are_listed_with_their_tokens_and_can_be_stopped(desk: Se
     await desk.switch_on()
     await desk.until(lambda: desk.is_shown("serve.requests.none"))
     assert (await ask(desk))[0] == 200
-    await desk.until(lambda: desk.is_shown("serve.request.1.0"))
+    await desk.until(lambda: state_of(desk, 1) == "done")
     assert desk.text_of("serve.request.1.0") == "Claude Code"
     assert desk.text_of("serve.request.1.4") == "6"
-    assert desk.text_of("serve.request.1.6") == "done"
 
     desk.client.answers = [ScriptedAnswer(text="word " * 5000, tokens_per_second=20)]
     running = asyncio.ensure_future(ask(desk))
-    await desk.until(lambda: desk.text_of("serve.request.1.6") == "writing")
-    assert desk.text_of("serve.request.2.6") == "done"
-    meter = desk.services.meters.service
+    await desk.until(lambda: state_of(desk, 1) == "writing")
+    assert state_of(desk, 2) == "done"
     assert desk.text_of("serve.requests.summary").startswith("1 running")
-    await meter.sample()
     desk.click("serve.request.1.stop")
-    await asyncio.wait((running,))
-    await desk.until(lambda: desk.text_of("serve.request.1.6") == "stopped")
-    assert running.exception() is not None  # its connection was closed
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await running
+    await desk.until(lambda: state_of(desk, 1) == "stopped")
     assert not desk.is_shown("serve.request.1.stop")
+
+
+async def test_the_meter_shows_the_speed_of_an_answer_for_another_program(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    desk.client.answers = [ScriptedAnswer(text="word " * 5000, tokens_per_second=50)]
+    running = asyncio.ensure_future(ask(desk))
+    await desk.until(lambda: state_of(desk, 1) == "writing")
+    meter = desk.services.meters.service
+    while meter.state.value.tok_s is None:  # until a second word has come
+        await meter.sample()
+    assert meter.state.value.answering
+    desk.click("serve.request.1.stop")
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await running
+    await meter.sample()
+    assert not meter.state.value.answering
 
 
 async def test_a_program_is_set_up_and_tried(desk: ServerDesk) -> None:
