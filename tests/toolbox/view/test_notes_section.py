@@ -1,5 +1,6 @@
 """The card of notes on the settings page: shown, changed, added and deleted there."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -72,7 +73,7 @@ async def test_too_many_notes_are_refused_in_words(page: Desk) -> None:
     assert page.find("settings.notes.field", QLineEdit).text() == "one more", "what was typed is kept"
 
 
-async def test_file_that_cannot_be_read_is_said(home: Path, make_desk) -> None:
+async def test_file_that_cannot_be_read_is_said(home: Path, make_desk: Callable[[], Desk]) -> None:
     notes_file().parent.mkdir(parents=True, exist_ok=True)
     notes_file().write_text("[{")
     desk = make_desk()

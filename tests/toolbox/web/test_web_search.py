@@ -5,7 +5,7 @@ The answers have the form that the services' own documentation and pages give th
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,7 +23,7 @@ from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError
 from qwendesk.toolbox.web import search_apis, web_search
 from qwendesk.toolbox.web.search_apis import BraveSearch, SearXng
-from qwendesk.toolbox.web.search_service import MOST_RESULTS, FoundPage, SearchService, shown_results
+from qwendesk.toolbox.web.search_service import MOST_RESULTS, FoundPage, shown_results
 from qwendesk.toolbox.web_tools import web_tools
 from tests.toolbox.test_service import asked, request_of
 from tests.toolbox.web.made_up_web import Answer, MadeUpWeb, answer, plain, redirect, running_web
@@ -261,8 +261,11 @@ async def test_searches_that_cannot_be_ask_nobody(
     assert record.consent == ""
 
 
-class Made(SearchService):
+class Made:
     title, host = "Made", "made.example"
+
+    async def search(self, query: str) -> Sequence[FoundPage]:
+        return ()
 
 
 def test_results_are_one_line_each_without_hidden_text_and_other_kinds_of_links() -> None:
