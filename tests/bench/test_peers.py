@@ -13,6 +13,7 @@ from bench.peers.rows import FASTER, NO_SLOWER, ROWS, TENTH, Material, Row, chos
 from bench.peers.server import chunk_text, server_arguments
 from bench.peers.sides import Answer, Pieces, Setup, SideFailure, Turn
 from qwendesk.core import paths
+from tests.draft_head_model import write_demo_without_head
 
 DECODE, FIRST_TURN = chosen_rows("decode,first-turn")
 
@@ -171,8 +172,8 @@ def test_row_that_cannot_be_measured_says_why(tmp_path: Path) -> None:
     assert command.measure_row(row("mtp"), ScriptedSides(tmp_path, None), setup, 1).skipped == (
         "The server did not start."
     )
-    demo = Setup(paths.demo_model(), 1, speculation="mtp")
-    assert "has no MTP layers" in command.measure_row(row("mtp"), ScriptedSides(tmp_path, None), demo, 1).skipped
+    plain = Setup(write_demo_without_head(tmp_path / "plain.gguf"), 1, speculation="mtp")
+    assert "has no MTP layers" in command.measure_row(row("mtp"), ScriptedSides(tmp_path, None), plain, 1).skipped
 
 
 def test_follow_up_has_the_sides_own_answer(tmp_path: Path) -> None:
