@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from qwendesk.core.translation import tr
 from qwendesk.server.setups.programs import Program
@@ -17,6 +19,7 @@ from qwendesk.server.setups.programs import Program
 QUESTION = "Reply with the single word ready."
 _LONGEST_S = 900.0
 """Long, because a large model may first have to be loaded, and the prompts of agents are long."""
+_END_S = 5.0
 _MOST_SHOWN = 600
 
 
@@ -64,7 +67,8 @@ class Trial:
             out, err = self._process.communicate(timeout=_LONGEST_S)
         except subprocess.TimeoutExpired:
             _end(self._process)
-            self._process.communicate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.communicate(timeout=_END_S)
             return TrialResult(works=False, text=tr("No answer within {0} minutes.", round(_LONGEST_S / 60)))
         answer, said = (stream.decode(errors="replace").strip() for stream in (out, err))
         works = self._process.returncode == 0 and bool(answer)
@@ -72,9 +76,12 @@ class Trial:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the program with what it started."""
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, 9)
+    """End the program with what it started, which would keep its output open."""
+    with contextlib.suppress(psutil.Error):
+        started = psutil.Process(process.pid)
+        for each in (*started.children(recursive=True), started):
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)  # those whose parent has ended already
