@@ -1,8 +1,8 @@
 """How soon the model goes on after a tool call: its next token, against reading nothing but the result.
 
-    python -m bench.tool_results [--size small] [--rounds 7] [--threads 1]
+    python -m bench.tool_results [--size small] [--rounds 20] [--threads 1]
 
-A generated model calls a tool in a chat of 1,000 tokens and gets a result. The time is the client's, from sending the
+A generated model calls a tool in a chat of 400 tokens and gets a result. The time is the client's, from sending the
 result to the first text. The peer is the shortest loop over the same C API (bench/bare.py), in which the chat and the
 call are in memory: it reads as many tokens as the result has with what the template writes around it. Both take turns
 in one run. `processed` says how many tokens the worker read; more than the result's means that it read the call again.
@@ -33,8 +33,10 @@ from qwendesk.engine.process import SHORT_SPIN
 from tests.engine.worker.templates import QWEN_LIKE
 from tools import bench_model
 
-_CHAT_TOKENS = 1_000
+_CHAT_TOKENS = 400
 _RESULT_TOKENS = (100, 500)
+_MOST_TOKENS = 2_000
+"""Of a chat with its result."""
 _TARGET = 1.1
 _TOOL = json.dumps(
     {
@@ -126,7 +128,7 @@ async def _turn(chat: Chat, bare: BareLoop, question: Message, result: str) -> T
     answer = await chat.ask(after, n_tokens=2)
     n_before = called.stats.prompt_tokens + called.stats.answer_tokens
     n_result = answer.stats.prompt_tokens - n_before
-    tokens = bare.tokens(long_text(2 * _CHAT_TOKENS, bare))
+    tokens = bare.tokens(long_text(_MOST_TOKENS, bare))
     bare.read(tokens[:n_before])
     peer_s = bare.read(tokens[n_before : n_before + n_result], position=n_before)
     return Turn(answer.first_s, peer_s, answer.stats.reread_tokens, n_result)
@@ -152,7 +154,7 @@ def main() -> None:
         prog="python -m bench.tool_results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--size", choices=list(bench_model.SIZES), default="small")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
     os.environ.setdefault(*SHORT_SPIN)  # before the engine's library is loaded: the bare loop waits like the worker
