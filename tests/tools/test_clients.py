@@ -20,15 +20,15 @@ def tool(name: str, *parameters: str) -> str:
     return json.dumps({"type": "function", "function": {"name": name, "parameters": schema}})
 
 
-QUESTION = said("user", "Read the file /work/note.txt and tell me the word in it.")
+QUESTION = said("user", "Read the file /made-up/note.txt and tell me the word in it.")
 
 
 @pytest.mark.parametrize(
     ("tools", "name", "arguments"),
     [
-        ([tool("Bash", "command"), tool("Read", "file_path", "limit")], "Read", {"file_path": "/work/note.txt"}),
-        ([tool("Read", "filepath")], "Read", {"filepath": "/work/note.txt"}),
-        ([tool("exec_command", "cmd")], "exec_command", {"cmd": "cat /work/note.txt"}),
+        ([tool("Bash", "command"), tool("Read", "file_path", "limit")], "Read", {"file_path": "/made-up/note.txt"}),
+        ([tool("Read", "filepath")], "Read", {"filepath": "/made-up/note.txt"}),
+        ([tool("exec_command", "cmd")], "exec_command", {"cmd": "cat /made-up/note.txt"}),
     ],
 )
 def test_the_scripted_engine_calls_the_programs_own_tool(

@@ -1,5 +1,6 @@
 """A stand-in for a program in a terminal: a script of Python that does what a test says."""
 
+import asyncio
 import os
 import stat
 import sys
@@ -17,3 +18,9 @@ def write_program(folder: Path, name: str, script: str) -> dict[str, str]:
     file.write_text(f"#!{sys.executable}\n{script}\n", encoding="utf-8")
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return {**os.environ, "PATH": str(folder)}
+
+
+async def until_there(file: Path) -> None:
+    """Wait until a program has written a file."""
+    while not await asyncio.to_thread(file.exists):
+        await asyncio.sleep(0.01)

@@ -9,7 +9,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.server.requests import ServedRequest
 from qwendesk.server.setups.programs import Target
 from qwendesk.server.setups.service import SetupService, SetupState
-from tests.server.setups.programs import write_program
+from tests.server.setups.programs import until_there, write_program
 
 pytestmark = pytest.mark.asyncio
 TARGET = Target("http://127.0.0.1:8765", "qd-0123456789abcdef", 65_536)
@@ -80,12 +80,11 @@ async def test_what_a_program_says_instead_of_an_answer_is_kept(tmp_path: Path) 
 
 async def test_a_trial_that_is_stopped_ends(tmp_path: Path) -> None:
     started = tmp_path / "started"
-    script = f"import pathlib, time; pathlib.Path({str(started)!r}).touch(); time.sleep(600)"
+    script = f"import pathlib, threading; pathlib.Path({str(started)!r}).touch(); threading.Event().wait()"
     environment = write_program(tmp_path / "bin", "codex", script)
     service = SetupService(Requests(()), tmp_path, environment)
     trial = asyncio.ensure_future(service.try_program("codex"))
-    while not started.exists():  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    await until_there(started)
 
     service.close()
 
