@@ -22,5 +22,5 @@ def write_program(folder: Path, name: str, script: str) -> dict[str, str]:
 
 async def until_there(file: Path) -> None:
     """Wait until a program has written a file."""
-    while not await asyncio.to_thread(file.exists):
+    while not await asyncio.to_thread(file.exists):  # noqa: ASYNC110  a file tells nobody when it is made
         await asyncio.sleep(0.01)
