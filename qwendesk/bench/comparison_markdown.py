@@ -14,7 +14,7 @@ from qwendesk.bench.comparison import (
 from qwendesk.bench.text_differences import Differences
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_duration, show_rate
+from qwendesk.core.units import show_elapsed, show_rate
 
 
 def comparison_markdown(state: ComparisonState) -> str:
@@ -58,9 +58,9 @@ def figures(result: ColumnResult) -> tuple[str, ...]:
         return ()
     return (
         tr_n("{0} token", "{0} tokens", result.n_tokens),
-        tr("first after {0}", _duration(stats.ttft_s)),
+        tr("first after {0}", show_elapsed(stats.ttft_s)),
         tr("{0} tok/s", show_rate(stats.decode_tok_s)) if stats.decode_tok_s else "",
-        tr("{0} in all", _duration(result.total_s)),
+        tr("{0} in all", show_elapsed(result.total_s)),
     )
 
 
@@ -87,16 +87,11 @@ def _cells(column: Column, result: ColumnResult) -> tuple[str, ...]:
     )
     measured = (
         show_count(result.n_tokens),
-        _duration(stats.ttft_s),
+        show_elapsed(stats.ttft_s),
         show_rate(stats.decode_tok_s) if stats.decode_tok_s else "",
-        _duration(result.total_s),
+        show_elapsed(result.total_s),
     )
     return (*chosen, *(measured if result.n_tokens else ("",) * len(measured)), result.stop_reason or result.phase)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration, as "<0.1 s" instead of "0.0 s"."""
-    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
 
 
 def _escaped(cell: str) -> str:

@@ -39,6 +39,11 @@ def show_duration(seconds: float) -> str:
     return tr("{0} min {1} s", minutes, rest)
 
 
+def show_elapsed(seconds: float) -> str:
+    """Return a measured duration: "<0.1 s" instead of "0.0 s", else as `show_duration`."""
+    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
+
+
 def show_rate(per_s: float) -> str:
     """Return a measured speed without its unit, such as "112"; one decimal below 10."""
     return show_decimal(per_s, 0 if per_s >= 10 else 1)

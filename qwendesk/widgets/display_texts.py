@@ -10,7 +10,7 @@ from qwendesk.core.paths import is_demo
 from qwendesk.core.served_model import model_title
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_duration, show_rate, show_tokens
+from qwendesk.core.units import show_elapsed, show_rate, show_tokens
 from qwendesk.engine.protocol import LoadReport, PictureCost
 from qwendesk.engine.state import EngineState, Phase
 
@@ -85,7 +85,7 @@ def stats_text(answer: Answer) -> str:
     """
     parts = [
         speed_text(answer.stats),
-        _duration(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else "",
+        show_elapsed(answer.stats.ttft_s) if answer.stats.ttft_s > 0 else "",
         tr("drafts: {0}% right", _share_right(answer.stats)) if answer.stats.accepted_tokens else "",
     ]
     text = " · ".join(part for part in parts if part)
@@ -100,13 +100,13 @@ def stats_tooltip(answer: Answer) -> str:
     lines = [
         tr_n("Answer: {0} token", "Answer: {0} tokens", stats.answer_tokens),
         tr_n("Thinking: {0} token", "Thinking: {0} tokens", stats.reasoning_tokens) if stats.reasoning_tokens else "",
-        tr("First token after {0}", _duration(stats.ttft_s)),
+        tr("First token after {0}", show_elapsed(stats.ttft_s)),
         _prompt_line(stats),
         tr_n(
             "After tools: read {0} token in {1}",
             "After tools: read {0} tokens in {1}",
             stats.after_tools_tokens,
-            _duration(stats.after_tools_s),
+            show_elapsed(stats.after_tools_s),
         )
         if stats.tool_rounds
         else "",
@@ -168,7 +168,7 @@ def stop_text(reason: StopReason | None) -> str:
 
 def thought_text(seconds: float, tokens: int) -> str:
     """Return "Thought for 12 s · 431 tokens", without the count if `tokens` is 0 (unknown)."""
-    duration = _duration(seconds)
+    duration = show_elapsed(seconds)
     if not tokens:
         return tr("Thought for {0}", duration)
     return tr_n("Thought for {1} · {0} token", "Thought for {1} · {0} tokens", tokens, duration)
@@ -228,11 +228,6 @@ def device_text(state: EngineState) -> str:
         return ""
     parts = [*gpus, *([tr("CPU")] if any(_is_host(device) for device in used) else [])]
     return tr("On {0}", tr(" and ").join(parts))
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration, as "<0.1 s" instead of "0.0 s"."""
-    return tr("<0.1 s") if seconds < 0.05 else show_duration(seconds)
 
 
 def _is_host(device: str) -> bool:

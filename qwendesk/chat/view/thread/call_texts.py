@@ -11,7 +11,7 @@ from qwendesk.core.citations import SEARCH, citations_in
 from qwendesk.core.messages import CallRecord
 from qwendesk.core.tool_context import MOST_CHARACTERS, Decision
 from qwendesk.core.translation import tr, tr_n
-from qwendesk.core.units import show_duration
+from qwendesk.core.units import show_elapsed
 
 _MOST_SHORT = 60
 """Characters of the arguments in the header."""
@@ -82,7 +82,7 @@ def time_text(record: CallRecord) -> str:
     """Return how long a call took; "" if it did not run to its end."""
     if not record.is_done or (record.error and not record.elapsed_s):
         return ""
-    return show_duration(record.elapsed_s) if record.elapsed_s >= 10 else f"{record.elapsed_s:.1f} s"
+    return show_elapsed(record.elapsed_s)
 
 
 def arguments_text(record: CallRecord) -> str:
