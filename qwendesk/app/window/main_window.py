@@ -348,7 +348,8 @@ class MainWindow(QMainWindow):
         super().changeEvent(event)
         if event.type() == QEvent.Type.WindowStateChange:
             self.seen.emit(self.isVisible() and not self.isMinimized())
-        elif event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+        elif event.type() == QEvent.Type.ActivationChange and self.isActiveWindow() and self.isVisible():
+            # Hidden, it may be ending: the system still reports the end of a dialog, but widgets are deleted already.
             self.activated.emit()
 
     def closeEvent(self, event: QCloseEvent) -> None:
