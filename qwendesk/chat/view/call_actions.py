@@ -1,4 +1,4 @@
-"""Performs what the user asks for in the row of a tool call: stop, retry, undo, redo, and showing its file."""
+"""Performs what the user asks for in the row of a tool call: stop, retry, undo, redo, and showing the folder of its file."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ class CallActions(QObject):
         intents.retry.connect(self._retry, queued)
         intents.undo.connect(self._undo)
         intents.redo.connect(self._redo)
-        intents.file_opened.connect(lambda path: QDesktopServices.openUrl(QUrl.fromLocalFile(path)))
+        intents.folder_opened.connect(lambda path: QDesktopServices.openUrl(QUrl.fromLocalFile(path)))
         intents.difference.connect(self._show_difference)
         intents.edit_shown.connect(self._show_status)
         app = QGuiApplication.instance()

@@ -18,8 +18,8 @@ class CallIntents(QObject):
     undo = Signal(str)
     redo = Signal(str)
     """The id of a call that changed a file."""
-    file_opened = Signal(str)
-    """Path of a file to show in its program."""
+    folder_opened = Signal(str)
+    """Path of a folder to show in the system's program for files."""
     difference = Signal(object)
     """A CallRow that is to show what has changed in its file since."""
     edit_shown = Signal(object)

@@ -52,7 +52,7 @@ class CallRow(QFrame):
         self._body.setObjectName(f"thread.call.text.{turn_id}.{number}")
         self._body.setAccessibleName(tr("Call and result"))
         self._bar = EditBar(f"{self.objectName()}.edit")
-        self._bar.file_asked.connect(intents.file_opened)
+        self._bar.folder_asked.connect(intents.folder_opened)
         self._bar.difference_asked.connect(lambda: intents.difference.emit(self))
         self._body_box = QWidget()
         box = QVBoxLayout(self._body_box)

@@ -1,6 +1,8 @@
 """Below an opened change of a file: why it can't be undone, with what the user can do instead."""
 
-from PySide6.QtCore import Signal
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.file_edits import EditState, EditStatus
@@ -10,8 +12,8 @@ from qwendesk.widgets.layouts import FlowLayout
 
 
 class EditBar(QWidget):
-    file_asked = Signal(str)
-    """Path of the file to open."""
+    folder_asked = Signal(str)
+    """Path of the file's folder. The file itself is not opened: what a tool wrote could run."""
     difference_asked = Signal()
 
     def __init__(self, name: str) -> None:
@@ -20,16 +22,17 @@ class EditBar(QWidget):
         self._note = QLabel()
         self._note.setObjectName(f"{name}.note")
         self._note.setProperty("kind", "dim")
+        self._note.setTextFormat(Qt.TextFormat.PlainText)
         self._note.setWordWrap(True)
-        self._open = TextButton(tr("Open file"))
-        describe(self._open, f"{name}.file", tr("Open file"), tr("Open the file in the program for its kind"))
-        self._open.clicked.connect(lambda: self.file_asked.emit(self._path))
+        self._folder = TextButton(tr("Show in folder"))
+        describe(self._folder, f"{name}.folder", tr("Show in folder"), tr("Open the folder with the file"))
+        self._folder.clicked.connect(lambda: self.folder_asked.emit(str(Path(self._path).parent)))
         self._compare = TextButton(tr("Show difference"))
         tip = tr("Show what has changed in the file since then")
         describe(self._compare, f"{name}.difference", tr("Show difference"), tip)
         self._compare.clicked.connect(self.difference_asked)
         buttons = FlowLayout()
-        for button in (self._open, self._compare):
+        for button in (self._folder, self._compare):
             buttons.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 0, 14, 14)
@@ -41,7 +44,7 @@ class EditBar(QWidget):
     def show_status(self, status: EditStatus) -> None:
         self._path = status.path
         self._note.setText(obstacle_text(status))
-        self._open.setVisible(status.state == "changed")
+        self._folder.setVisible(status.state == "changed")
         self._compare.setVisible(status.state == "changed")
 
 
