@@ -3,6 +3,9 @@
 The dynamic property `kind` of a widget says what it is (a quiet button, a card); only this module decides what that
 looks like. `@role` means a colour, `@mono` the fonts of code, `@N` a text size of N pixels, `@sN` a gap of N pixels at
 the chosen density (`@sN-2` 2 less) and `@hN` a minimum height.
+
+Labels show their text as it is, unless they have the property `rich`. Qt would take what looks like HTML for that: the
+name of a file or the error of a server could hide text in it, or have a picture loaded from a server.
 """
 
 import re
@@ -31,6 +34,8 @@ QFrame[kind="topbar"] { border-bottom: 1px solid @divider; }
 QFrame[kind="meterbar"] { border-top: 1px solid @divider; }
 QFrame[kind="rail"] { background: @panel; border: none; border-right: 1px solid @divider; }
 QLabel { background: transparent; }
+.QLabel, WrappingLabel { qproperty-textFormat: PlainText; }
+.QLabel[rich="true"] { qproperty-textFormat: RichText; }
 QLabel[kind="brand"] { font-size: @14; font-weight: 700; }
 QLabel[kind="title"] { font-size: @26; font-weight: 700; }
 QLabel[kind="pagetitle"] { font-size: @20; font-weight: 700; }

@@ -1,8 +1,9 @@
 """The Speed tab: a run of the speed tests, its chart and table, and earlier runs."""
 
+import html
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
@@ -99,7 +100,7 @@ class SpeedTab(QWidget):
         self._caption.setProperty("kind", "small")
         self._legend = QLabel()
         self._legend.setObjectName("bench.legend")
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._legend.setProperty("rich", True)
         self._chart = DepthChart()
         self._chart.setAccessibleName(title.text())
         self._chart_card = QFrame()
@@ -248,7 +249,7 @@ class SpeedTab(QWidget):
         theme, dim = current_theme(), current_theme()["text_dim"]
         parts = [
             f'<span style="color:{theme[line.role]}">{"┄" if line.is_dashed else "●"}</span> '
-            f'<span style="color:{dim}">{line.name}</span>'
+            f'<span style="color:{dim}">{html.escape(line.name)}</span>'
             for line in self._lines(rows)
         ]
         self._legend.setText("&nbsp;&nbsp; ".join(parts))

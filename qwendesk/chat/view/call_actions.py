@@ -1,4 +1,4 @@
-"""Performs what the user asks for in the row of a tool call: stop, retry, undo, redo, and showing the folder of its file."""
+"""Performs what the user asks for in the row of a tool call: stop, retry, undo, redo, and showing its folder."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any

@@ -4,7 +4,7 @@ import html
 import itertools
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -56,7 +56,7 @@ class HistoryPopup(Popover):
         column.addLayout(row)
         self._legend = _small()
         self._legend.setObjectName("meter.history.legend")
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._legend.setProperty("rich", True)
         column.addWidget(self._legend)
         self._compared = _small()
         self._compared.setObjectName("meter.history.compared")

@@ -1,0 +1,34 @@
+"""Labels show each character of their text: names of files, errors of servers and the like may look like HTML."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPixmap
+from PySide6.QtWidgets import QLabel
+
+from qwendesk.widgets.text_labels import WrappingLabel
+from qwendesk.widgets.theme_keeper import ThemeKeeper
+
+
+@pytest.mark.parametrize("make_label", [QLabel, WrappingLabel])
+def test_text_that_looks_like_html_loads_and_hides_nothing(
+    keeper: ThemeKeeper, tmp_path: Path, make_label: Callable[[str], QLabel]
+) -> None:
+    picture = QPixmap(900, 900)
+    picture.fill(Qt.GlobalColor.red)
+    picture.save(str(tmp_path / "large.png"))
+    text = f'<img src="{(tmp_path / "large.png").as_posix()}"><span style="font-size: 1px">hidden</span>'
+    label = make_label(text)
+    assert label.sizeHint().height() < 900, "the picture isn't loaded: on Windows it could be on a stranger's server"
+    label.setText(f"{text} more")
+    assert label.sizeHint().height() < 900
+    assert label.textFormat() is Qt.TextFormat.PlainText
+
+
+def test_labels_with_colours_of_our_own_are_rich(keeper: ThemeKeeper) -> None:
+    label = QLabel('<span style="color:red">x</span>')
+    label.setProperty("rich", True)
+    label.ensurePolished()
+    assert label.textFormat() is Qt.TextFormat.RichText
