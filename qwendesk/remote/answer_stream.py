@@ -66,7 +66,9 @@ class RunningAnswer:
         """`publish` is called with each item as it arrives."""
         self.items: asyncio.Queue[AnswerItem] = asyncio.Queue()
         self.reader, self._connection, self._publish = reader, connection, publish
+        self._has_ended = False
         self.task = asyncio.get_running_loop().create_task(self._run(model, make_body))
+        self.task.add_done_callback(lambda _task: self._end_as_cancelled())
 
     def cancel(self) -> None:
         """Close the connection, at which the server stops. The answer ends as cancelled."""
@@ -84,22 +86,18 @@ class RunningAnswer:
 
     async def _run(self, model: str, make_body: MakeBody) -> None:
         reader, title = self.reader, self._connection.server.title
-        has_ended = False
         try:
             async for item in read_answer(self._connection, model, make_body, reader):
-                has_ended = isinstance(item, Finished)
                 self._put(item)
         except asyncio.CancelledError:
-            if not has_ended:
-                for item in reader.finish("cancelled"):
-                    self._put(item)
+            self._end_as_cancelled()
         except httpx2.SSEError:
             self._fail(not_understood(title))
         except httpx2.RequestError as error:
-            if reader.has_finished and not has_ended:  # the rest would have been the statistics alone
+            if reader.has_finished and not self._has_ended:  # the rest would have been the statistics alone
                 for item in reader.finish():
                     self._put(item)
-            elif not has_ended:
+            elif not self._has_ended:
                 self._fail(lost_in_answer(title) if reader.has_begun else transport_error(title, error))
         except QwenDeskError as error:
             self._fail(error)
@@ -107,12 +105,19 @@ class RunningAnswer:
             _logger.exception("An answer of a server could not be read")
             self._fail(not_understood(title))
 
+    def _end_as_cancelled(self) -> None:
+        """End the answer, also if it was cancelled before its task had begun; do nothing if it has ended."""
+        if not self._has_ended:
+            for item in self.reader.finish("cancelled"):
+                self._put(item)
+
     def _fail(self, error: QwenDeskError) -> None:
         for item in self.reader.flush():
             self._put(item)
         self._put(RequestFailed(id=0, title=error.title, sentence=error.sentence))
 
     def _put(self, item: AnswerItem) -> None:
+        self._has_ended = isinstance(item, Finished | RequestFailed)
         self.items.put_nowait(item)
         self._publish(item)
 

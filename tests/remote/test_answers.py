@@ -244,6 +244,15 @@ async def test_stop_closes_the_connection_and_keeps_the_text(remote):
 
 
 @pytest.mark.asyncio
+async def test_an_answer_that_is_stopped_before_it_was_asked_for_ends_as_cancelled(remote):
+    await remote.use(await remote.serve(made_up_server.llama_server()), MODEL)
+    stream = remote.client.generate([text_message("user", "Hi")], GenerationOptions())
+    await stream.cancel()
+    items = [item async for item in stream]
+    assert [item.stop_reason for item in items if isinstance(item, Finished)] == ["cancelled"]
+
+
+@pytest.mark.asyncio
 async def test_an_answer_that_nobody_reads_any_more_closes_its_connection(remote):
     served = await remote.serve(made_up_server.llama_server(Stream([piece({"content": "On"})], holds=True)))
     await remote.use(served, MODEL)
