@@ -18,7 +18,7 @@ from tests.fakes.engine import DEMO_REPORT, FakeEngineClient
 RECORD_VARIABLE: Final = "QWENDESK_CLIENTS_RECORD"
 """An environment variable with the file in which requests are recorded, a line of JSON for each."""
 _TOLD = re.compile(r"read the file (\S+)", re.IGNORECASE)
-"""What the question of tools/clients/questions.py says."""
+"""What the question of tools/clients/rounds.py says."""
 _TITLE = "A word in a file"
 """The answer to all else: some programs ask for a title of the conversation."""
 
