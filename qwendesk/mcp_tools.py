@@ -9,6 +9,7 @@ from qwendesk.mcp.host_protocol import Progress
 from qwendesk.mcp.server_tools import ServerTool
 from qwendesk.mcp.service import CallFailed, McpService
 from qwendesk.toolbox.service import ToolService
+from qwendesk.toolbox.shown_text import on_one_line
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolImage, ToolResult
 
 _LIMIT_S = 600.0
@@ -46,9 +47,10 @@ def make_tool(tool: ServerTool, service: McpService) -> Tool:
 
     async def preview(arguments: Arguments, context: CallContext) -> str:
         """Show all that the server gets, and which server that is."""
-        where = tr("Runs: {0}", tool.server_line) if tool.runs_program else tr("Sends to: {0}", tool.server_line)
+        name, line = on_one_line(tool.original), on_one_line(tool.server_line)
+        where = tr("Runs: {0}", line) if tool.runs_program else tr("Sends to: {0}", line)
         values = json.dumps(dict(arguments), ensure_ascii=False, indent=2)
-        return f"{tr('Tool: {0}', tool.original)}\n{where}\n\n{values}"
+        return f"{tr('Tool: {0}', name)}\n{where}\n\n{values}"
 
     return Tool(
         name=tool.name,

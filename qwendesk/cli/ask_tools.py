@@ -21,6 +21,7 @@ from qwendesk.settings.service import SettingsService
 from qwendesk.toolbox.builtin import FILES, builtin_tools
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes, SearchedFolder, States
 from qwendesk.toolbox.service import ToolService
+from qwendesk.toolbox.shown_text import with_codes
 from qwendesk.toolbox.tool import Tool
 
 _BY_OPTION = {
@@ -179,7 +180,8 @@ def typed_answer() -> Callable[[str], str] | None:
         return None
 
     def ask(question: str) -> str:
-        print(question, end=" ", file=sys.stderr, flush=True)
+        # A name or arguments that a model wrote could control the terminal, or hide a part of themselves.
+        print(with_codes(question), end=" ", file=sys.stderr, flush=True)
         return sys.stdin.readline()
 
     return ask

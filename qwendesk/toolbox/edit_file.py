@@ -10,6 +10,7 @@ from qwendesk.core.translation import mark
 from qwendesk.toolbox.edit_history import EditHistory, FileEdit, overwrite
 from qwendesk.toolbox.folder_access import FolderAccess
 from qwendesk.toolbox.folder_files import read_text
+from qwendesk.toolbox.shown_text import on_one_line
 from qwendesk.toolbox.text_difference import difference
 from qwendesk.toolbox.tool import Arguments, Tool, ToolError
 
@@ -99,7 +100,7 @@ def planned(arguments: Arguments, access: FolderAccess) -> Change:
     """Return the change that a call asks for, without making it. Raise ToolError."""
     given, old, new = str(arguments["path"]), str(arguments["old"]), str(arguments["new"])
     path = access.find(given, must_exist=bool(old))
-    name = access.shown(path)
+    name = on_one_line(access.shown(path))
     if not old:
         if path.exists():
             raise ToolError(f"{name} exists. Give the passage that is to be replaced.")

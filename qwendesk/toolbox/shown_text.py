@@ -22,6 +22,11 @@ def with_codes(text: str) -> str:
     return "".join(f"<U+{ord(c):04X}>" if _is_invisible(c) else c for c in text)
 
 
+def on_one_line(text: str) -> str:
+    """Return `text` like `with_codes`, with its line breaks and tabs as codes too: a name can't look like more lines."""
+    return with_codes(text).replace("\n", "<U+000A>").replace("\t", "<U+0009>")
+
+
 def _is_invisible(character: str) -> bool:
     if character.isascii():
         return not character.isprintable() and character not in "\n\t"

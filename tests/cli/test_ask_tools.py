@@ -12,7 +12,7 @@ from keyring.backends import fail
 
 from qwendesk.cli import ask as cli_ask
 from qwendesk.cli import main as cli
-from qwendesk.cli.ask_tools import CommandLineTools, read_tools
+from qwendesk.cli.ask_tools import CommandLineTools, read_tools, typed_answer
 from qwendesk.cli.terminal import Terminal
 from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
@@ -108,6 +108,23 @@ async def test_typed_answer_decides(typed, result):
     record = await tools.run(CALCULATE, CallContext("", ChatSettings(tools=("calculate",))))
     assert record.result == result
     assert "calculate" in questions[0]
+
+
+class _Typing(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.asyncio
+async def test_question_controls_no_terminal(monkeypatch, capsys):
+    """The arguments could wipe the line and write another one."""
+    monkeypatch.setattr("sys.stdin", _Typing("n\n"))
+    tools = CommandLineTools(
+        read_tools("calculator", yes=False), Terminal(io.StringIO(), io.StringIO()), typed_answer()
+    )
+    call = ToolCall("calculate", '{"expression": "1 \x1b[2K\x9b2K\u202e"}')
+    await tools.run(call, CallContext("", ChatSettings(tools=("calculate",))))
+    assert '"1 <U+001B>[2K<U+009B>2K<U+202E>"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

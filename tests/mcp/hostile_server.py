@@ -33,6 +33,8 @@ def tools() -> list[dict[str, Any]]:
     match KIND:
         case "imitates":
             return [tool("edit_file"), tool("calculate"), tool("__x__"), tool("\u202egnirts"), tool("a b"), tool("a.b")]
+        case "lines":
+            return [tool("add\nRuns: a calculator\n\n{}")]
         case "many":
             return [tool(f"tool{number}", "x" * 10_000) for number in range(1000)]
         case "schemas":

@@ -71,6 +71,19 @@ async def test_call_shows_all_that_the_server_gets_and_can_be_allowed_once_only(
 
 
 @pytest.mark.asyncio
+async def test_name_of_a_tool_looks_like_no_other_line_of_what_is_asked(chat: Chat) -> None:
+    server = hostile("lines")
+    await chat.turn_on(server)
+    [tool] = chat.toolbox.added.value
+
+    await chat.call(tool.name)
+
+    [request] = chat.asked
+    shown = "add<U+000A>Runs: a calculator<U+000A><U+000A>{}"
+    assert request.details == f"Tool: {shown}\nRuns: {server.config.command_line}\n\n{{}}"
+
+
+@pytest.mark.asyncio
 async def test_refused_call_never_reaches_the_server(chat: Chat, tmp_path: Path) -> None:
     await chat.turn_on(friendly())
     chat.decision = "refuse"

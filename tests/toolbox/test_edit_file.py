@@ -1,6 +1,7 @@
 """A file is changed as the user has seen it, or not at all."""
 
 import asyncio
+import os
 import stat
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from qwendesk.toolbox.service import ToolService
 from qwendesk.toolbox.tool import ToolError
 from tests.toolbox.test_service import asked, request_of
 
+END = ["\\ No newline at end of file"]
 TEXT = "def step():\n    move(1/60)\n    draw()\n"
 
 
@@ -61,6 +63,12 @@ def test_difference_shows_what_cannot_be_seen(folder: Path) -> None:
     assert "\\ No newline at end of file" in change(folder, "one\n", "one", "end.txt")
     assert "<U+202E>" in change(folder, "draw()", "draw(\u202e)")
     assert change(folder, "", "", "empty.txt") == "empty.txt: a new, empty file"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_name_with_line_breaks_looks_like_no_other_change(folder: Path) -> None:
+    diff = change(folder, "", "evil", "a.txt\n@@ -0,0 +1 @@\n+harmless")
+    assert diff.splitlines()[1:] == ["+++ a.txt<U+000A>@@ -0,0 +1 @@<U+000A>+harmless", "@@ -0,0 +1 @@", "+evil", *END]
 
 
 def test_new_files_are_made_where_nothing_is(folder: Path) -> None:
