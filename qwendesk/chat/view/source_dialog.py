@@ -11,6 +11,7 @@ from qwendesk.chat.citation_texts import place_text
 from qwendesk.chat.view.numbered_text import NumberedText
 from qwendesk.chat.view.page_view import PageView
 from qwendesk.core.citations import Source
+from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.tasks import window_tasks
@@ -62,14 +63,20 @@ class SourceDialog(QDialog):
             assert self._read_page is not None
             self._switch.setEnabled(False)
             try:
-                self._page = PageView(await self._read_page(self._source))
-            finally:
-                self._switch.setEnabled(True)
-                self._switch.setFocus()  # it lost the focus when it was disabled
+                content = await self._read_page(self._source)
+            except QwenDeskError:
+                self._allow_switching()
+                raise
+            self._allow_switching()
+            self._page = PageView(content)
             self._middle.addWidget(self._page)
         shows_text = self._middle.currentWidget() is self.text
         self._middle.setCurrentWidget(self._page if shows_text else self.text)
         self._switch.setText(tr("Show text") if shows_text else tr("Show page"))
+
+    def _allow_switching(self) -> None:
+        self._switch.setEnabled(True)
+        self._switch.setFocus()  # it lost the focus when it was disabled
 
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()

@@ -1,14 +1,19 @@
 """Numbers of an answer that cite a place in a file lead to it."""
 
+import asyncio
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QLabel
 
 from qwendesk.chat.view.numbered_text import NumberedText
+from qwendesk.chat.view.source_dialog import SourceDialog
 from qwendesk.chat.view.thread.section_pane import SectionPane
 from qwendesk.chat.view.thread.source_links import SOURCE
+from qwendesk.core.citations import Citation, Source
 from qwendesk.core.messages import ToolCall
+from qwendesk.widgets.buttons import TextButton
+from qwendesk.widgets.tasks import window_tasks
 from tests.chat.documents.test_document_reader import pdf
 from tests.chat.view.test_tools import load
 from tests.fakes.answer_stream import ScriptedAnswer
@@ -141,3 +146,23 @@ async def test_page_of_a_pdf_is_shown_as_it_looks(desk: Desk, tmp_path: Path) ->
     desk.click("source.page")
     await desk.until(lambda: desk.is_shown("source.text"))
     assert marked(desk) == "The kayak chapter"
+
+
+async def test_dialog_that_is_closed_while_its_page_is_drawn_is_just_gone(desk: Desk) -> None:
+    never = asyncio.Event()
+
+    async def draw(_source: Source) -> bytes:
+        await never.wait()
+        return b""
+
+    failures: list[str] = []
+    window_tasks().failed.connect(lambda _title, sentence: failures.append(sentence))
+    citation = Citation(number=1, path="paper.pdf", first=1, last=1, unit="page", at=1)
+    source = Source(citation, ("Boats",), 1, 1, file="paper.pdf", is_document=True)
+    SourceDialog(source, draw, desk.window).open()
+    desk.click("source.page")
+    await desk.until(lambda: not desk.find("source.page", TextButton).isEnabled())
+    desk.click("source.close")
+    await desk.until(lambda: not desk.has("source"))
+    await asyncio.sleep(0)
+    assert not failures
