@@ -147,8 +147,10 @@ QPushButton[kind="tag"] {
 QPushButton[kind="tag"]:hover { border: 1px solid @banner_warn_border; }
 QPushButton[kind="tag"]:focus { border: 1px solid @text_warn; }
 
-QPushButton[kind="pill"]:checked { background: @pill_on; border: 1px solid @pill_on_border; }
-QPushButton[kind="pill"]:checked:hover { background: @pill_on_hover; }
+QPushButton[kind="pill"]:checked, QPushButton[kind="pill"][active="true"] {
+    background: @pill_on; border: 1px solid @pill_on_border;
+}
+QPushButton[kind="pill"]:checked:hover, QPushButton[kind="pill"][active="true"]:hover { background: @pill_on_hover; }
 QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
 QPushButton[compact="true"] { padding: @s5 9px; font-size: @12; }

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QIcon, QResizeEvent
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QIcon
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from qwendesk.chat.view.composer.attachments import Attachments, AttachmentShelf
 from qwendesk.chat.view.composer.budget_menu import BudgetMenu
+from qwendesk.chat.view.composer.button_words import ButtonWords
 from qwendesk.chat.view.composer.composer_notice import ComposerNotice, NoticeAction
 from qwendesk.chat.view.composer.composer_text import ComposerText
 from qwendesk.chat.view.composer.effort_menu import EffortMenu
@@ -30,11 +31,9 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 _TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")
 """The switches that Qwen3 read in a message."""
 _SEND_WIDTH = 36
-_WIDTH_FOR_WORDS = 600
-"""Logical pixels of the composer from which all its buttons have words."""
 _REMARK_MS = 4000
-_MAX_STYLE_WIDTH = 150
-"""Maximum width of a preset's name in logical pixels; a longer one is elided."""
+_MAX_STYLE_WIDTH, _SHORT_STYLE_WIDTH = 150, 48
+"""Maximum width of a preset's name in logical pixels, also where there is little room; a longer one is elided."""
 
 
 class Composer(QFrame):
@@ -65,8 +64,6 @@ class Composer(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self._busy = self._sending = self._is_stopping = False
-        self._thinking_texts = ("", "")
-        """Long and short."""
         self._preset_actions: list[QAction] = []
         self._chosen_preset = ""
         self._remark = ""
@@ -152,8 +149,7 @@ class Composer(QFrame):
         can = report is None or report.can_think
         self._thinking.setEnabled(can)
         self._thinking.setChecked(on and can)
-        self._thinking_texts = _thinking_texts(budget if on and can else None)
-        self._show_words()
+        self._words.set(self._thinking, *_thinking_texts(budget if on and can else None), "")
         self._budget.setEnabled(can)
         self._budgets.show_budget(budget)
         self._budgets.show_reason(budget_reason(report))
@@ -173,16 +169,12 @@ class Composer(QFrame):
         if abilities is not None and efforts:
             self._efforts.show_values(efforts, abilities.default_effort, chosen)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._show_words()
-
-    def _show_words(self) -> None:
-        """Leave out the words of buttons whose icons say the same, where there is no room for all."""
-        is_narrow = self.width() < current_theme().px(_WIDTH_FOR_WORDS)
-        self._thinking.setText(f" {self._thinking_texts[is_narrow]}")
-        self._answer_now.setText("" if is_narrow else " " + tr("Answer now"))
-        self.tools.set_short(short=is_narrow)
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._words.fit()
+            self.layout().activate()  # else a frame would show the new texts in the old places
+        return handled
 
     def show_presets(self, names: Sequence[str]) -> None:
         """Show the user's presets in the style menu."""
@@ -222,15 +214,20 @@ class Composer(QFrame):
         """
         precise = tr("Coding") if thinking else tr("Reasoning")
         names: dict[Style, str] = {"general": tr("General"), "precise": precise, "custom": tr("Custom")}
-        name, widest = preset or names[style], current_theme().px(_MAX_STYLE_WIDTH)
-        elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, widest).replace("&", "&&")
-        is_changed = bool(preset and changed)
-        self._preset.setText(tr("{0}, changed", elided) if is_changed else elided)
+        name, is_changed = preset or names[style], bool(preset and changed)
+        long, short = (self._elided(name, width) for width in (_MAX_STYLE_WIDTH, _SHORT_STYLE_WIDTH))
+        long = tr("{0}, changed", long) if is_changed else long
+        self._words.set(self._preset, long, long, short)
         accessible_name = tr("{0}, changed", name) if is_changed else name
         self._preset.setAccessibleName(tr("Answer style: {0}", accessible_name))
         self._styles["precise"].setText(precise)
         self._chosen_preset, self._style = "" if changed else preset, "custom" if preset else style
         self._check_style()
+
+    def _elided(self, name: str, width: int) -> str:
+        """Return a name for a button, cut off to a width in logical pixels."""
+        elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, current_theme().px(width))
+        return elided.replace("&", "&&")
 
     def show_notice(self, sentence: str, actions: tuple[NoticeAction, ...] = ()) -> None:
         """Show a notice above the text until the text changes or is sent; "" hides it."""
@@ -292,6 +289,9 @@ class Composer(QFrame):
         return self._notice
 
     def _controls(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        self._words = ButtonWords(row)
+        self.tools = ToolsButton(self._words)
         attach = IconButton("attach", size=19, side=34)
         describe(attach, "composer.attach", tr("Attach pictures or documents"), shortcut=COMMANDS["attach"].shortcut)
         attach.clicked.connect(self.attach_asked)
@@ -322,8 +322,8 @@ class Composer(QFrame):
             tr("Sampling values for this kind of question"),
         )
         self._preset.setMenu(self._style_menu())
-        self.tools = ToolsButton()
-        self._answer_now = TextButton(" " + tr("Answer now"), kind="pill", icon_name="answer_now", role="text_link")
+        self._answer_now = TextButton(kind="pill", icon_name="answer_now", role="text_link")
+        self._words.set(self._answer_now, " " + tr("Answer now"), "", "")
         self.show_answer_now_reason("")
         self._answer_now.clicked.connect(self.answer_now_asked)
         self._send = TextButton(kind="primary", icon_name="send", role="on_fill", size=18)
@@ -332,7 +332,6 @@ class Composer(QFrame):
         self.preparing = PreparingNote()
         for pill in (self._thinking, self._budget, self.tools, self._preset, self._answer_now):
             pill.setFixedHeight(34)
-        row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         thinking = QHBoxLayout()
@@ -388,7 +387,7 @@ def _busy_notice() -> str:
 def _thinking_texts(budget: int | None) -> tuple[str, str]:
     """Return a long and a short text of the thinking button; `budget` is None if thinking is off."""
     if budget is None:
-        return tr("Thinking: Off"), tr("Off")
-    return (
-        (tr("Thinking: On"), tr("On")) if budget < 0 else (tr("Thinking: {0}", show_count(budget)), show_count(budget))
-    )
+        return " " + tr("Thinking: Off"), " " + tr("Off")
+    if budget < 0:
+        return " " + tr("Thinking: On"), " " + tr("On")
+    return " " + tr("Thinking: {0}", show_count(budget)), " " + show_count(budget)

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 
+from qwendesk.chat.view.composer.button_words import ButtonWords
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.tool_context import ToolChoice
 from qwendesk.core.translation import tr
 from qwendesk.engine.protocol import LoadReport
-from qwendesk.widgets.buttons import TextButton, describe
+from qwendesk.widgets.buttons import TextButton, describe, restyle
 
 
 class ToolsButton(TextButton):
     """Hidden until there are tools to choose from. `choice` is its menu, which has the signals."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: ButtonWords) -> None:
         super().__init__(kind="pill", icon_name="tool", role="text_dim", size=16)
-        self._is_short = False
+        self._words = words
         self._tip = ""
         self.choice = ToolsMenu(self)
         self.setMenu(self.choice)
@@ -43,17 +44,10 @@ class ToolsButton(TextButton):
         cost = self.choice.cost_text if self.isEnabled() else ""
         describe(self, "composer.tools", tr("Tools"), f"{self._tip}. {cost}" if cost else self._tip)
 
-    def set_short(self, *, short: bool) -> None:
-        """Show the number of tools alone, where there is no room for the word."""
-        if short != self._is_short:
-            self._is_short = short
-            self._show_text()
-
     def _show_text(self) -> None:
         n_active = len(self.choice.active) if self.isEnabled() else 0
-        if self._is_short:
-            text = str(n_active) if n_active else ""
-        else:
-            text = tr("Tools: {0}", n_active) if n_active else tr("Tools")
-        self.setText(f" {text}".rstrip())
+        long = tr("Tools: {0}", n_active) if n_active else tr("Tools")
+        short = f" {n_active}" if n_active else ""
+        self._words.set(self, f" {long}", short, short)
+        restyle(self, "active", "true" if n_active else "")
         self.themed.show("tool", "text" if n_active else "text_dim")
