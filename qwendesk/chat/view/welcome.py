@@ -8,7 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.paths import is_demo
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import mark, tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import TextButton, describe
@@ -26,10 +26,10 @@ DEMO_QUESTIONS = (
 """Questions that the built-in demo was trained on."""
 _MAX_WIDTH, _SIDE = 680, 24
 REAL_QUESTIONS = (
-    "How does a mixture of experts work?",
-    "Rename my screenshots with Python",
-    "Plan a LAN party for eight people",
-    "Explain a board game's rules to me",
+    mark("How does a mixture of experts work?"),
+    mark("Rename my screenshots with Python"),
+    mark("Plan a LAN party for eight people"),
+    mark("Explain a board game's rules to me"),
 )
 
 
@@ -123,7 +123,7 @@ class WelcomePage(QWidget):
             name = model_name(state.report) if state.report is not None else tr("Your model")
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is loading.", name)
             self._show_text(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
-            self._suggest(REAL_QUESTIONS)
+            self._suggest(_real_questions())
         elif is_unloaded and state.idle_unloaded is not None:
             model = state.idle_unloaded.model
             name = tr("The built-in demo") if is_demo(model) else Path(model).stem
@@ -132,7 +132,7 @@ class WelcomePage(QWidget):
                 if state.questions_held
                 else tr("{0} isn't loaded at the moment. It loads again when you send a message.", name)
             )
-            self._suggest(DEMO_QUESTIONS if is_demo(model) else REAL_QUESTIONS)
+            self._suggest(DEMO_QUESTIONS if is_demo(model) else _real_questions())
         else:
             self._show_ways()
 
@@ -207,3 +207,7 @@ class WelcomePage(QWidget):
             chip.setVisible(bool(question))
         self._arrange_chips()
         self._box.setVisible(bool(questions))
+
+
+def _real_questions() -> tuple[str, ...]:
+    return tuple(map(tr, REAL_QUESTIONS))

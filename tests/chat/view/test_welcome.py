@@ -7,7 +7,9 @@ import pytest
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from qwendesk.chat.view.welcome import WelcomePage
+from qwendesk.core.language_file import languages_folder, read_language
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.translation import install_translator
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets.theme_keeper import ThemeKeeper
 from tests.fakes.gaming_pc import REPORT
@@ -102,3 +104,15 @@ async def test_start_without_a_load_offers_the_last_model(make_desk: Callable[[]
     finally:
         settings.change({"load_last_model": True})
         model.unlink()
+
+
+def test_suggestions_are_in_the_language_of_the_window(keeper: ThemeKeeper, app: QApplication) -> None:
+    install_translator(read_language(languages_folder() / "de.json"), "de")
+    try:
+        welcome = WelcomePage()
+        welcome.show()
+        welcome.show_state(EngineState(phase=Phase.READY, requested=LoadOptions(model=MODEL), report=REPORT))
+        assert chips(welcome)[0].text() == "Wie funktioniert ein Mixture-of-Experts-Modell?"
+        welcome.deleteLater()
+    finally:
+        install_translator(None)
