@@ -113,7 +113,8 @@ class HostConnection:
             async with asyncio.timeout(limit_s) as limit:
 
                 def note(progress: Progress) -> None:
-                    limit.reschedule(asyncio.get_running_loop().time() + limit_s)
+                    if not limit.expired():  # a report may come in the very moment in which the time is over
+                        limit.reschedule(asyncio.get_running_loop().time() + limit_s)
                     on_progress(progress)
 
                 self._progress[request_id] = note

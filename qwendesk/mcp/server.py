@@ -87,6 +87,8 @@ class Server:
             try:
                 await self._wait_for_ending()
                 launch = await self._launch(self.state.config)
+                if self._is_closed:
+                    raise ServerProblem(self._name_sentence)
                 connection = self._opening = HostConnection(launch, self._on_offer, self._on_end)
                 await connection.start(self._start_s)
             except ServerEnded as error:

@@ -1,6 +1,7 @@
 """Entry point of the process that talks to one MCP server: reads requests, sends events, and ends with the app."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -74,7 +75,8 @@ def _watch_memory(output: _Output) -> None:
     while own.memory_info().rss < _MOST_BYTES:
         time.sleep(_LOOK_EVERY_S)
     for process in own.children(recursive=True):
-        process.kill()
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            process.kill()
     output.send(Ended("too_large"))
     os._exit(1)
 

@@ -106,13 +106,14 @@ class HostSession:
                 if scope is not None:
                     scope.cancel()
             else:
-                tasks.start_soon(self._answer, await ready.client(), request)
+                client = await ready.client()
+                scope = self._running[request.id] = anyio.CancelScope()  # the next request may cancel this one
+                tasks.start_soon(self._answer, client, request, scope)
         self._end_reason = "closed"
         self._whole.cancel()
 
-    async def _answer(self, client: Client, request: Question) -> None:
-        with anyio.CancelScope() as scope:
-            self._running[request.id] = scope
+    async def _answer(self, client: Client, request: Question, scope: anyio.CancelScope) -> None:
+        with scope:
             try:
                 answer: Answered | Refused = await self._ask(client, request)
             except Exception as error:  # noqa: BLE001 - libraries and servers raise anything
