@@ -8,12 +8,14 @@ import msgspec
 from qwendesk.chat.chat_saver import ChatSaver
 from qwendesk.chat.image_parts import current_part
 from qwendesk.chat.request import question_message, without_last_answer
+from qwendesk.chat.tool_rounds import ChatTools
 from qwendesk.chat.tree_edits import new_id, restored, subtree
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Conversation, Turn, conversation_of
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.translation import tr
+from qwendesk.engine.protocol import LoadReport
 
 Part = Literal["question", "answer"]
 """The two messages of a turn."""
@@ -71,6 +73,13 @@ class OpenChat:
         if node is None:
             raise BadRequest(tr("Message not found"), tr("This message no longer exists."))
         return node
+
+    def note_answer(self, report: LoadReport | None, tools: ChatTools | None) -> None:
+        """Note which model is about to answer, and whether it is told what others wrote about their tools."""
+        if report is not None:
+            self.settings = msgspec.structs.replace(self.settings, model=report.options.model)
+        if tools is not None and tools.reads_descriptions(self.settings):
+            self.settings = msgspec.structs.replace(self.settings, has_read_descriptions=True)
 
     def put(self, node: ChatNode, *, save: bool = True) -> None:
         """Add a message, or replace the one with its id, and show it."""

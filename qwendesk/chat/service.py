@@ -328,9 +328,7 @@ class ChatService:
         The turns after the first `kept` were replaced; None if no turn was.
         """
         chat = self._chat
-        report = self._models.state.report
-        if report is not None:
-            chat.settings = msgspec.structs.replace(chat.settings, model=report.options.model)
+        chat.note_answer(self._models.state.report, self._tools)
         chat.put(question, save=False)
         chat.put(node, save=False)
         partial = PartialAnswer(

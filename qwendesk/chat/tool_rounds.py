@@ -33,6 +33,9 @@ class ChatTools(Protocol):
     def taints(self, tool: str) -> bool:
         """Return whether a result of this tool may hold text that the user did not type."""
 
+    def reads_descriptions(self, settings: ChatSettings) -> bool:
+        """Return whether the prompt of a chat tells the model what others wrote about their tools."""
+
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
         """Run a call, after the user's consent where it needs that. A failure is in the record's `error`."""
 

@@ -135,6 +135,9 @@ class CommandLineTools:
     def taints(self, tool: str) -> bool:
         return self._service.taints(tool)
 
+    def reads_descriptions(self, settings: ChatSettings) -> bool:
+        return self._service.reads_descriptions(settings)
+
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
         tool = self._service.tools.get(call.name)
         will_ask = tool is not None and tool.effect not in ("nothing", "reads")

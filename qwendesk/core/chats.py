@@ -34,6 +34,8 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the last message of that chat that was copied; "" if unknown, as in older branches."""
     is_imported: bool = False
     """The chat came from a file, so others may have written its questions and answers."""
+    has_read_descriptions: bool = False
+    """The model has read what others wrote about their tools, of which no message tells once the tools are off."""
     tools: tuple[str, ...] = ()
     """Names of the tools that the model may call."""
     tool_folders: tuple[str, ...] = ()

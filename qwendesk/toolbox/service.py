@@ -13,7 +13,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.messages import CallRecord, Consent, ToolCall
 from qwendesk.core.observed import Observed
-from qwendesk.core.tool_context import CallContext, ConsentRequest, Decision, ToolChoice, ToolLook
+from qwendesk.core.tool_context import CallContext, CallProgress, ConsentRequest, Decision, ToolChoice, ToolLook
 from qwendesk.core.translation import tr
 from qwendesk.toolbox.gate import Grant, allowed_by, choices, fingerprint, grant_for
 from qwendesk.toolbox.result_images import keep_images
@@ -59,6 +59,8 @@ class ToolService:
         """All tools there are, by name, in the order in which they are shown."""
         self.waiting: Observed[ConsentRequest | None] = Observed(None)
         """The call that waits for the user's decision."""
+        self.progress: Observed[CallProgress | None] = Observed(None)
+        """What the running call last said about how far it is."""
         self._file, self._clock, self._limit_s = file, clock, limit_s
         saved = Grants() if file is None else file.load().value
         self._saved, self._allowed = saved, saved.allowed
@@ -114,6 +116,10 @@ class ToolService:
         found = self.tools.get(tool)
         return found is None or not found.is_trusted
 
+    def reads_descriptions(self, settings: ChatSettings) -> bool:
+        """Return whether the prompt of a chat tells the model what others wrote about their tools."""
+        return any(tool.is_described_by_others and self._is_on(tool, settings) for tool in self.tools.values())
+
     def decide(self, request: ConsentRequest, decision: Decision) -> None:
         """Answer the request that waits. Ignore an answer to another one, or one that it does not offer."""
         is_asked = self._decision is not None and not self._decision.done()
@@ -133,7 +139,7 @@ class ToolService:
             tool = await self._tool(call.name, context)
             limit_s = tool.limit_s or self._limit_s
             arguments = _arguments(call, tool)
-            if self._reads_descriptions_of_others(context.settings):
+            if self.reads_descriptions(context.settings):
                 context = msgspec.structs.replace(context, is_tainted=True)
             consent = allowed_by(tool, context, self.grants.value)
             if not consent:
@@ -143,12 +149,14 @@ class ToolService:
             if consent == "refused":
                 return msgspec.structs.replace(record, error=_REFUSED)
             began = self._clock()
+            context = msgspec.structs.replace(context, report_progress=self._progress_of(call, context.chat_id))
             try:
                 async with asyncio.timeout(limit_s):
                     result = await tool.run(arguments, context)
                 result = result if isinstance(result, ToolResult) else ToolResult(result)
                 text, images = await keep_images(result, context)
             finally:
+                self.progress.set(None)
                 elapsed_s = self._clock() - began
         except ToolError as error:
             return msgspec.structs.replace(record, error=_limited(str(error), context), elapsed_s=elapsed_s)
@@ -197,9 +205,8 @@ class ToolService:
         await self._save_grants()
         return ("refused" if decision == "refuse" else decision), whole
 
-    def _reads_descriptions_of_others(self, settings: ChatSettings) -> bool:
-        """Return whether the prompt of a chat tells the model what others wrote about their tools."""
-        return any(tool.is_described_by_others and self._is_on(tool, settings) for tool in self.tools.values())
+    def _progress_of(self, call: ToolCall, chat_id: str) -> Callable[[str], None]:
+        return lambda text: self.progress.set(CallProgress(chat_id, call, text))
 
     def _is_on(self, tool: Tool, settings: ChatSettings) -> bool:
         has_place = bool(settings.tool_folders) or not tool.needs_folder

@@ -23,7 +23,7 @@ def with_codes(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return `text` like `with_codes`, with its line breaks and tabs as codes too: a name can't look like more lines."""
+    """Return `text` with line breaks and tabs as codes too, so that a name can't look like more lines."""
     return with_codes(text).replace("\n", "<U+000A>").replace("\t", "<U+0009>")
 
 

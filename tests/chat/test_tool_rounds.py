@@ -39,6 +39,9 @@ class MadeUpTools:
     def taints(self, tool: str) -> bool:
         return tool == "look_up"
 
+    def reads_descriptions(self, settings: ChatSettings) -> bool:
+        return "of_others" in settings.tools
+
     async def run(self, call: ToolCall, context: CallContext) -> CallRecord:
         self.contexts.append(context)
         self.is_asked.set()
@@ -299,3 +302,41 @@ async def test_imported_chat_is_tainted(desk, tools):
     desk.client.answers = [CALLS, ScriptedAnswer(text="Done.")]
     await desk.chat.send("What is spill?")
     assert tools.contexts[0].is_tainted
+
+
+@pytest.mark.asyncio
+async def test_descriptions_of_others_taint_the_chat_after_their_tools_are_off(desk, tools):
+    """What they told the model may stand in its answers."""
+    await desk.engine.load(OPTIONS)
+    desk.chat.change_settings(ChatSettings(tools=("of_others",)))
+    await desk.chat.send("Hello")
+    desk.chat.change_settings(msgspec.structs.replace(desk.chat.settings, tools=()))
+    desk.client.answers = [CALLS, ScriptedAnswer(text="Done."), CALLS, ScriptedAnswer(text="Done.")]
+    turn = await desk.chat.send("What is spill?")
+    assert tools.contexts[0].is_tainted
+
+    desk.chat.branch(turn.id)
+    await desk.chat.send("And now?")
+    assert tools.contexts[-1].is_tainted
+
+
+@pytest.mark.asyncio
+async def test_rest_of_a_tainted_answer_is_tainted(desk, tools):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="It is", stop_reason="max_tokens")]
+    turn = await desk.chat.send("What is spill?")
+    tools.contexts.clear()
+    desk.client.answers = [CALLS, ScriptedAnswer(text="Done.")]
+    await desk.chat.resume(turn.id)
+    assert [context.is_tainted for context in tools.contexts] == [True]
+
+
+@pytest.mark.asyncio
+async def test_turns_that_are_left_out_taint_the_chat_still(desk, tools):
+    """Later answers may repeat what their results said."""
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="Done."), CALLS, ScriptedAnswer(text="Done.")]
+    await desk.chat.send("What is spill?")
+    desk.chat.change_settings(msgspec.structs.replace(desk.chat.settings, left_out_turns=1))
+    await desk.chat.send("And now?")
+    assert tools.contexts[-1].is_tainted

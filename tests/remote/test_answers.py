@@ -380,6 +380,9 @@ class _Tools:
     def definitions(self, settings):
         return (json.dumps({"type": "function", "function": {"name": "look_up", "parameters": {}}}),)
 
+    def reads_descriptions(self, settings):
+        return False
+
     def taints(self, tool):
         return False
 
