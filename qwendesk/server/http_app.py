@@ -106,10 +106,12 @@ class HttpApp:
             return _refusal(request, refused)
         except web.HTTPException as error:
             return _refusal(request, Refused(error.status, _http_sentence(request, error)))
-        except (ConnectionResetError, asyncio.CancelledError):
+        except (ConnectionError, asyncio.CancelledError):
             raise  # the client has left
         except Exception:
             _logger.exception("A request for %s failed", request.path)
+            if request.writer.output_size:
+                raise  # an answer has begun, so the connection is closed: a second one would look like its text
             return _refusal(request, Refused(500, "QwenDesk failed to serve this request. Its log says why."))
 
     def _check_key(self, request: web.Request) -> None:

@@ -12,10 +12,11 @@ import pytest
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.protocol import Load, RequestFailed
+from qwendesk.server.chat_events import ChatWriter
 from qwendesk.server.limits import Limits
 from qwendesk.server.service import ServerOptions
 from tests.fakes.answer_stream import ScriptedAnswer
-from tests.server.http_desk import ASKED, OTHER_KEY, HttpDesk, http_desk
+from tests.server.http_desk import ASKED, KEY, OTHER_KEY, HttpDesk, http_desk
 
 pytestmark = pytest.mark.asyncio
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
@@ -27,6 +28,13 @@ async def events(response: aiohttp.ClientResponse) -> list[Any]:
     lines = (await response.text()).splitlines()
     data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
     return [json.loads(each) if each.startswith("{") else each for each in data]
+
+
+def streamed_request() -> bytes:
+    """A request for a stream, as bytes."""
+    body = json.dumps({**ASKED, "stream": True}).encode()
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def asked(desk: HttpDesk, path: str, **fields: Any) -> list[Any]:
@@ -261,3 +269,16 @@ async def test_after_a_stop_nobody_listens_and_a_start_serves_again(tmp_path: Pa
             await desk.session.get(f"{address}/health")
         await desk.server.start(ServerOptions(port=port, key_file=tmp_path / "keys"))
         assert await desk.status("GET", "/health") == 200
+
+
+async def test_a_failure_within_an_answer_closes_the_connection_and_writes_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> list[Any]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ChatWriter, "end", fail)
+    async with http_desk(tmp_path, [ScriptedAnswer(text="It is four.")]) as desk:
+        got = await desk.raw(streamed_request())
+    assert got.startswith(b"HTTP/1.1 200")
+    assert b"failed to serve" not in got
