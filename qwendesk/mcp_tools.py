@@ -14,6 +14,8 @@ from qwendesk.toolbox.tool import Arguments, Tool, ToolError, ToolImage, ToolRes
 
 _LIMIT_S = 600.0
 """How long a call may take however much progress is reported; a silent server is given up earlier."""
+_MOST_WORDS = 40
+"""Characters of what a server says about its progress, beside the percent."""
 _RUNS = mark("A program that can do all that you can on this PC. Each call asks you.")
 _SENDS = mark("A server elsewhere, which gets what the model sends it. Each call asks you.")
 
@@ -37,8 +39,11 @@ def make_tool(tool: ServerTool, service: McpService) -> Tool:
     """Return a tool that asks each time it is called: nobody but its server knows what it does."""
 
     async def run(arguments: Arguments, context: CallContext) -> ToolResult:
+        def show(progress: Progress) -> None:
+            context.report_progress(progress_text(progress))
+
         try:
-            answer = await service.call(tool, arguments, _ignore)
+            answer = await service.call(tool, arguments, show)
         except CallFailed as error:
             raise ToolError(str(error)) from error
         if answer.is_error:
@@ -69,5 +74,9 @@ def make_tool(tool: ServerTool, service: McpService) -> Tool:
     )
 
 
-def _ignore(_progress: Progress) -> None:
-    """Progress keeps a call alive; it isn't shown."""
+def progress_text(progress: Progress) -> str:
+    """Return how far a call is: in percent if its server tells how much there is to do, and the server's words."""
+    percent = tr("{0}%", round(100 * progress.fraction)) if progress.fraction is not None else ""
+    words = " ".join(progress.message.split())
+    words = words if len(words) <= _MOST_WORDS else f"{words[:_MOST_WORDS]}…"
+    return " · ".join(part for part in (percent, words) if part)

@@ -17,6 +17,7 @@ def join_tools(chats: ChatView, services: Services, tasks: Tasks) -> None:
     actions.set_edits(services.edits)
     chats.sources.set_reader(read_source, read_page)
     chats.page.ask_for_consent(toolbox.waiting, toolbox.decide)
+    chats.page.show_progress(toolbox.progress)
 
     def show_tools() -> None:
         picker.show_choices(toolbox.choices)

@@ -1,5 +1,6 @@
 """Where a tool call comes from, and what the user must be asked before it runs."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -9,6 +10,10 @@ from qwendesk.core.messages import ToolCall
 
 MOST_CHARACTERS = 24_000
 """Of a tool's result: about 6,000 tokens of English."""
+
+
+def _tell_nobody(_progress: str) -> None:
+    """Ignore how far a call is."""
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -29,6 +34,8 @@ class CallContext(msgspec.Struct, frozen=True):
     """The `id` of the call's record."""
     n_citations: int = 0
     """The highest number that a place in a file has in this chat; see core/citations.py."""
+    report_progress: Callable[[str], None] = _tell_nobody
+    """Shows the user in a few words how far the call is."""
 
     @property
     def most_characters(self) -> int:
@@ -50,6 +57,14 @@ class ConsentRequest(msgspec.Struct, frozen=True):
     details: str = ""
     """All of it: the change as a diff, the address, or the arguments."""
     choices: tuple[Decision, ...] = ("once", "refuse")
+
+
+class CallProgress(msgspec.Struct, frozen=True):
+    """How far a running call is, in a few words."""
+
+    chat_id: str
+    call: ToolCall
+    text: str
 
 
 class ToolLook(msgspec.Struct, frozen=True):

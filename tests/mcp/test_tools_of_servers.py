@@ -71,6 +71,18 @@ async def test_call_shows_all_that_the_server_gets_and_can_be_allowed_once_only(
 
 
 @pytest.mark.asyncio
+async def test_progress_that_a_server_reports_is_shown_while_the_call_runs(chat: Chat) -> None:
+    await chat.turn_on(friendly())
+    seen: list[str] = []
+    chat.toolbox.progress.subscribe(lambda progress: seen.append(progress.text if progress is not None else ""))
+
+    record = await chat.call("friendly__slow", steps=2)
+
+    assert record.result == "done"
+    assert seen == ["50% · step 1", "100% · step 2", ""]
+
+
+@pytest.mark.asyncio
 async def test_name_of_a_tool_looks_like_no_other_line_of_what_is_asked(chat: Chat) -> None:
     server = hostile("lines")
     await chat.turn_on(server)

@@ -13,6 +13,7 @@ from qwendesk.chat.service import ChatService
 from qwendesk.chat.view.banner import Banner
 from qwendesk.chat.view.banner_content import BannerContent, BannerState, next_banner
 from qwendesk.chat.view.call_actions import CallActions
+from qwendesk.chat.view.call_progress import ProgressView
 from qwendesk.chat.view.composer.attachment_loader import AttachmentLoader, refusal_sentence
 from qwendesk.chat.view.composer.budget_menu import CUSTOM_BUDGET
 from qwendesk.chat.view.composer.composer import Composer
@@ -30,7 +31,7 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.observed import Observed
 from qwendesk.core.presets import Style
-from qwendesk.core.tool_context import ConsentRequest, Decision
+from qwendesk.core.tool_context import CallProgress, ConsentRequest, Decision
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
@@ -105,6 +106,10 @@ class ChatPage(QWidget):
     ) -> None:
         """Show in its row the tool call that waits for the user, and pass the decision to `decide`."""
         ConsentView(self.thread_view, self._chat, waiting, decide, self._thread_controller.show_pending)
+
+    def show_progress(self, progress: Observed[CallProgress | None]) -> None:
+        """Show in its row how far the running tool call is."""
+        ProgressView(self.thread_view, self._chat, progress, self._thread_controller.show_pending)
 
     def add_above(self, widget: QWidget) -> None:
         """Put `widget` above everything else on this page."""

@@ -135,12 +135,13 @@ class Waiting:
     def __init__(self) -> None:
         self.go = asyncio.Event()
 
-    async def run(self, _arguments: Arguments, _context: CallContext) -> str:
+    async def run(self, _arguments: Arguments, context: CallContext) -> str:
+        context.report_progress("42% · dialling")
         await self.go.wait()
         raise ToolError("The line is dead.")
 
 
-async def test_call_that_runs_is_stopped_by_itself(desk: Desk) -> None:
+async def test_call_that_runs_is_stopped_and_tells_how_far_it_is(desk: Desk) -> None:
     await load(desk)
     waiting, toolbox = Waiting(), desk.parts.services.toolbox
     toolbox.tools["calculate"] = Tool("calculate", "Waits", "Waits.", "Waits.", {}, "nothing", waiting.run)
@@ -148,7 +149,7 @@ async def test_call_that_runs_is_stopped_by_itself(desk: Desk) -> None:
     desk.client.answers = [ScriptedAnswer(calls=(ToolCall("calculate"),)), ScriptedAnswer(text="Without it, then.")]
     desk.send("Wait")
     await desk.until(lambda: desk.is_shown(f"{ROW}.stop"))
-    assert desk.text_of("thread.call.outcome.1.0") == "Running…"
+    await desk.until(lambda: desk.text_of("thread.call.outcome.1.0") == "42% · dialling")
 
     desk.click(f"{ROW}.stop")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Without it, then.")

@@ -33,6 +33,7 @@ class CallRow(QFrame):
         self._record: CallRecord | None = None
         self._request: ConsentRequest | None = None
         self._edit: EditStatus | None = None
+        self._progress = ""
         self._question: QWidget | None = None
         self._has_ended = self._can_retry = False
         self.setProperty("kind", "thought")
@@ -112,6 +113,11 @@ class CallRow(QFrame):
         if record.is_done:
             self._ask_for_status()
 
+    def show_progress(self, text: str) -> None:
+        """Show how far the running call is, in a few words."""
+        self._progress = text
+        self._show_outcome()
+
     def show_edit(self, status: EditStatus) -> None:
         """Show how the file is now that the call has changed. A call that failed may have changed none."""
         failed = self._record is not None and bool(self._record.error)
@@ -156,7 +162,8 @@ class CallRow(QFrame):
             return
         waits = self._request is not None
         is_interrupted = self._has_ended and not record.is_done
-        outcome = tr("waits for you") if waits else tr("Interrupted") if is_interrupted else outcome_text(record)
+        outcome = tr("Interrupted") if is_interrupted else outcome_text(record, self._progress)
+        outcome = tr("waits for you") if waits else outcome
         if self._edit is not None:
             outcome = state_text(self._edit.state) or outcome
         self._outcome.setText(outcome)

@@ -64,10 +64,10 @@ def _shown_values(arguments: dict[str, Any]) -> Iterator[str]:
             yield as_text(value)
 
 
-def outcome_text(record: CallRecord) -> str:
-    """Return what came of a call in a few words."""
+def outcome_text(record: CallRecord, progress: str = "") -> str:
+    """Return what came of a call in a few words; of one that runs how far it is, if its tool tells that."""
     if not record.is_done:
-        return tr("Running…") if record.began_s else tr("Preparing…")
+        return progress or tr("Running…") if record.began_s else tr("Preparing…")
     if record.error:
         return tr("Refused") if record.consent == "refused" else tr("Failed")
     n_places = len(citations_in(record.result)) if record.call.name == SEARCH else 0
