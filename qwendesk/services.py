@@ -139,7 +139,7 @@ def build_services(
 
     answers = AnswerMeter()
     settings, measured, headers = settings or SettingsService(), MeasuredLoads(), HeaderCache()
-    remote = RemoteService(lambda: settings.options.offline, lambda: server.state.address)
+    remote = RemoteService(lambda: settings.options.offline, lambda: server.state.addresses)
     closing.push_async_callback(remote.close)
     client = metered_client(RoutedClient(client, remote.client), answers)
     closing.push_async_callback(settings.close)

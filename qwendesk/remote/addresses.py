@@ -1,6 +1,7 @@
 """Addresses of servers: how users write them, and which of them stay within the house."""
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -59,11 +60,10 @@ def is_this_pc(address: str) -> bool:
         return host == "localhost"
 
 
-def is_same_server(address: str, other: str) -> bool:
-    """Return whether two addresses are the same one, or two ways to write the same port of this PC."""
-    if not other or address == other:
-        return bool(other)
-    return is_this_pc(address) and is_this_pc(other) and urlsplit(address).port == urlsplit(other).port
+def is_own_server(address: str, own: Sequence[str]) -> bool:
+    """Return whether an address leads to this app's server: it is one of `own`, or this PC with the port of one."""
+    ports = {urlsplit(each).port for each in own}
+    return address in own or (is_this_pc(address) and urlsplit(address).port in ports)
 
 
 def address_warning(address: str) -> str:

@@ -1,7 +1,7 @@
 """The servers that the user added: what each is and has, and where others were found."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -11,7 +11,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import EngineClient
 from qwendesk.hub.access_tokens import delete_token, load_token, save_token
-from qwendesk.remote.addresses import is_private_address, is_same_server, read_address
+from qwendesk.remote.addresses import is_own_server, is_private_address, read_address
 from qwendesk.remote.servers import Server, ServerList
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class RemoteService:
     def __init__(
         self,
         is_offline: Callable[[], bool],
-        own_address: Callable[[], str] = str,
+        own_addresses: Callable[[], Sequence[str]] = tuple,
         servers: ServerList | None = None,
     ) -> None:
-        """`own_address` returns the address of this app's own server, which it must not use; "" if there is none."""
-        self._is_offline, self._own_address = is_offline, own_address
+        """`own_addresses` returns those of this app's server, which it must not use itself."""
+        self._is_offline, self._own_addresses = is_offline, own_addresses
         self._list = servers or ServerList()
         self.state = Observed(RemoteState(tuple(map(ListedServer, self._list.read()))))
         self._search: asyncio.Task[None] | None = None
@@ -206,11 +206,11 @@ class RemoteService:
     def _note_found(self, server: Server) -> None:
         known = {each.server.address for each in self.state.value.servers}
         known |= {each.address for each in self.state.value.found}
-        if server.address not in known and not is_same_server(server.address, self._own_address()):
+        if server.address not in known and not is_own_server(server.address, self._own_addresses()):
             self.state.update(found=(*self.state.value.found, server))
 
     def _check(self, address: str) -> None:
-        if is_same_server(address, self._own_address()):
+        if is_own_server(address, self._own_addresses()):
             raise BadRequest(
                 tr("That is this app"), tr("{0} is the server of this app. It already uses its own models.", address)
             )

@@ -86,6 +86,11 @@ class ServerState(msgspec.Struct, frozen=True):
     def is_on(self) -> bool:
         return bool(self.address)
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses at which the server is reached; none while it is off."""
+        return (self.address, *self.network_addresses) if self.is_on else ()
+
 
 class ServerService:
     """One server on the loaded model. Call its methods on the event loop's thread."""

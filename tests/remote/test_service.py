@@ -29,7 +29,7 @@ FILE = LoadOptions(model="/models/a.gguf")
 
 class Settings:
     offline = False
-    own = ""
+    own: tuple[str, ...] = ()
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def file(tmp_path):
 async def service(file):
     service = RemoteService(lambda: Settings.offline, lambda: Settings.own, file)
     yield service
-    Settings.offline, Settings.own = False, ""
+    Settings.offline, Settings.own = False, ()
     await service.close()
 
 
@@ -89,9 +89,10 @@ async def test_offline_reaches_the_house_and_nothing_beyond(remote, service):
     assert "offline" in service.state.value.problem
 
 
-async def test_the_app_does_not_use_its_own_server(service):
-    Settings.own = "http://127.0.0.1:8765"
-    assert not await service.add("localhost:8765")
+@pytest.mark.parametrize("address", ["localhost:8765", "https://192.168.1.5:8766", "https://localhost:8766"])
+async def test_the_app_does_not_use_its_own_server(service, address):
+    Settings.own = ("http://127.0.0.1:8765", "https://192.168.1.5:8766")
+    assert not await service.add(address)
     assert "own models" in service.state.value.problem
 
 
