@@ -135,6 +135,13 @@ class RemoteService:
         """Ask all servers of the list at the same time."""
         await asyncio.gather(*(self.refresh(each.server.address) for each in self.state.value.servers))
 
+    async def rename(self, address: str, name: str) -> None:
+        """Give a server of the list a name; "" for the one that it has without the user."""
+        listed = self._listed(address)
+        if listed is not None:
+            self._set(msgspec.structs.replace(listed, server=msgspec.structs.replace(listed.server, name=name.strip())))
+            await self._save()
+
     async def remove(self, address: str) -> None:
         """Remove a server from the list, and its key from the keyring."""
         servers = tuple(each for each in self.state.value.servers if each.server.address != address)

@@ -15,6 +15,8 @@ class EnginesTab(QWidget):
     """Shows a RemoteState, and emits what the user wants of the servers."""
 
     load_asked = Signal(str)
+    named = Signal(str, str)
+    """The address of a server, and what the user calls it now."""
     refresh_asked = Signal(str)
     """The address of a server."""
     removal_asked = Signal(str)
@@ -82,6 +84,7 @@ class EnginesTab(QWidget):
         card = ServerCard(self._n_made)
         card.load_asked.connect(self.load_asked)
         card.refresh_asked.connect(lambda: self.refresh_asked.emit(address))
+        card.named.connect(lambda name: self.named.emit(address, name))
         card.removal_asked.connect(lambda: self._ask_to_remove(address))
         card.show_in_use(self._in_use)
         self._list.addWidget(card)

@@ -9,6 +9,7 @@ from qwendesk.core.served_model import ServedModel, served_name
 from qwendesk.core.translation import tr
 from qwendesk.remote.server_texts import about_text, model_details, status_text, status_tone
 from qwendesk.remote.service import ListedServer
+from qwendesk.remote.view.name_field import NameField
 from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.text_labels import ElidedLabel
 
@@ -23,6 +24,8 @@ class ServerCard(QFrame):
     load_asked = Signal(str)
     """The model, as `LoadOptions.model` has it."""
     refresh_asked = Signal()
+    named = Signal(str)
+    """What the user calls the server now; "" for its own name."""
     removal_asked = Signal()
 
     def __init__(self, number: int) -> None:
@@ -33,7 +36,8 @@ class ServerCard(QFrame):
         self._models: tuple[ModelOnServer, ...] | None = None
         self._rows: dict[str, tuple[QLabel, TextButton]] = {}
         self._in_use = ""
-        self._title = ElidedLabel(f"{self._name}.title", kind="strong")
+        self._title = NameField(self._name)
+        self._title.named.connect(self.named)
         self._about = ElidedLabel(f"{self._name}.about", kind="small")
         self._status = QLabel()
         self._status.setObjectName(f"{self._name}.status")
@@ -55,7 +59,7 @@ class ServerCard(QFrame):
     def show_server(self, listed: ListedServer) -> None:
         """Show a server as it is now."""
         self._server = listed.server
-        self._title.setText(listed.server.title)
+        self._title.show_name(listed.server.title, listed.server.name)
         self._about.setText(about_text(listed.server))
         self._status.setText(status_text(listed))
         restyle(self._status, "chip", status_tone(listed))
@@ -64,6 +68,8 @@ class ServerCard(QFrame):
         self._refresh.setEnabled(not listed.is_asking)
         name = listed.server.title
         describe(self._refresh, f"{self._name}.refresh", tr("Ask {0} again", name), tr("Ask it for its models again"))
+        self._rename.setEnabled(not listed.is_asking)
+        describe(self._rename, f"{self._name}.rename", tr("Rename {0}", name), tr("Give it a name of your own"))
         tip = tr("Remove it from this list, and its key from the keyring. Its models stay there.")
         describe(self._remove, f"{self._name}.remove", tr("Remove {0}", name), tip)
         self.setAccessibleName(tr("{0}, {1}", name, self._status.text()))
@@ -83,6 +89,8 @@ class ServerCard(QFrame):
         texts.setSpacing(2)
         texts.addWidget(self._title)
         texts.addWidget(self._about)
+        self._rename = IconButton("edit", size=16, side=28)
+        self._rename.clicked.connect(self._title.begin)
         self._refresh = IconButton("again", size=16, side=28)
         self._refresh.clicked.connect(self.refresh_asked)
         self._remove = IconButton("delete", size=16, side=28)
@@ -91,6 +99,7 @@ class ServerCard(QFrame):
         row.setSpacing(8)
         row.addLayout(texts, 1)
         row.addWidget(self._status, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self._rename)
         row.addWidget(self._refresh)
         row.addWidget(self._remove)
         return row

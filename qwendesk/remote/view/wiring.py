@@ -38,6 +38,7 @@ class RemoteView(QObject):
 
         tab.load_asked.connect(self.load_asked)
         tab.refresh_asked.connect(lambda address: start(service.refresh(address)))
+        tab.named.connect(lambda address, name: start(service.rename(address, name)))
         tab.removal_asked.connect(lambda address: start(service.remove(address)))
         tab.trusted.connect(lambda: start(trust()))
         tab.distrusted.connect(service.distrust)

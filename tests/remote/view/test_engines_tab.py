@@ -2,12 +2,14 @@
 
 import ssl
 
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from qwendesk.engine.state import Phase
 from qwendesk.hub.access_tokens import load_token
 from qwendesk.models.view.model_picker import ModelPicker
+from qwendesk.remote.servers import ServerList
 from qwendesk.server.certificates import own_certificate
 from qwendesk.server.service import ServerOptions
 from tests.remote import made_up_server
@@ -53,6 +55,29 @@ async def test_a_server_with_a_key_is_added_by_its_address(remote_window):
     assert load_token(server.address) == "secret"
     await desk.until(lambda: not desk.find("engines.key", QLineEdit).text())
     assert not desk.find("engines.address", QLineEdit).text()
+
+
+async def test_a_server_has_the_name_that_the_user_gives_it(remote_window):
+    desk = remote_window.desk
+    server = remote_window.serve(made_up_server.llama_server())
+    await remote_window.add(server)
+    remote_window.open_tab()
+    title, own = "engines.server.1.title", desk.parts.services.remote.state.value.servers[0].server.title
+    desk.click("engines.server.1.rename")
+    enter(desk, "engines.server.1.name", "Cellar")
+    QTest.keyClick(desk.find("engines.server.1.name", QLineEdit), Qt.Key.Key_Return)
+    await desk.until(lambda: desk.text_of(title) == "Cellar")
+    await desk.until(lambda: [each.name for each in ServerList().read()] == ["Cellar"])
+
+    desk.click("engines.server.1.rename")
+    enter(desk, "engines.server.1.name", "Attic")
+    QTest.keyClick(desk.find("engines.server.1.name", QLineEdit), Qt.Key.Key_Escape)
+    assert desk.text_of(title) == "Cellar"
+
+    desk.click("engines.server.1.rename")
+    enter(desk, "engines.server.1.name", "")
+    QTest.keyClick(desk.find("engines.server.1.name", QLineEdit), Qt.Key.Key_Return)
+    await desk.until(lambda: desk.text_of(title) == own)
 
 
 async def test_an_address_that_others_could_read_along_warns_before_anything_is_sent(remote_window):
