@@ -120,6 +120,14 @@ def test_only_code_that_is_a_page_is_offered() -> None:
     assert not is_page("xml", "<note>x</note>")
 
 
+@pytest.mark.parametrize(
+    "begun", ["<!DOCTYPE " + "a" * 1_000_000, "<!DOCTYPE [" + "]" * 1_000_000, "<?xml " + "?" * 1_000_000]
+)
+def test_text_without_an_end_is_judged_at_once(begun: str) -> None:
+    """It would take hours if each part of it was tried in each way, while the window stands still."""
+    assert not is_page("xml", begun)
+
+
 @pytest.mark.asyncio
 async def test_files_have_names_that_nobody_guesses_and_are_deleted(tmp_path: Path) -> None:
     pages = BrowserPages(tmp_path / "pages")

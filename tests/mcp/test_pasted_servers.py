@@ -102,6 +102,8 @@ def test_server_that_was_switched_off_stays_off() -> None:
         ('{"Files": {"command": "b"}}', 'a server "Files" already'),
         ('{"": {"command": "b"}}', "Enter a name"),
         ("[" * 100_000, "nested too deeply"),
+        ('"' + '\\"' * 99_000, "valid JSON"),  # would take minutes if each of them was tried as the first
+        ("/* " * 66_000, "valid JSON"),
     ],
 )
 def test_each_mistake_has_a_sentence(text: str, words: str) -> None:
