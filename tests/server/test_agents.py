@@ -1,14 +1,11 @@
 """Two agents that call tools take turns at a real server: none of what they sent or got is processed again."""
 
-from pathlib import Path
 from typing import Any
 
 from bench.served import served
 from bench.two_agents import post
 from qwendesk.core import paths
 
-TEMPLATE = Path(__file__).parents[2] / "tools/demo_model/chat_template.jinja"
-"""A template with tools; that of the demo's file has none."""
 CITY = {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]}
 TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": CITY}}
 
@@ -43,8 +40,7 @@ class Agent:
 
 
 def test_agents_that_alternate_have_only_new_tokens_processed() -> None:
-    load = ("n_ctx=4096", f"chat_template_file={TEMPLATE}")
-    with served(paths.demo_model(), n_keys=1, load=load) as server:
+    with served(paths.demo_model(), load=("n_ctx=4096",)) as server:
         agents = [Agent(server.url, server.keys[0], name) for name in ("Anna", "Bert")]
         for agent in agents:
             agent.take_turn()

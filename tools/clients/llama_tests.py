@@ -18,11 +18,9 @@ from bench.served import Served, served
 from qwendesk.core import paths
 from tools.clients.install import FOLDER, NotInstalled, install_from_pypi, python_of_clients
 from tools.setup.cuda_build import keep_source
-from tools.setup.project import ROOT, engine_version
+from tools.setup.project import engine_version
 
 _PACKAGES = ("openai", "requests", "wget", "filelock", "numpy", "pytest", "pytest-timeout")
-_TEMPLATE = ROOT / "tools" / "demo_model" / "chat_template.jinja"
-"""A template with tools; that of the demo's file has none."""
 _TESTS: Final = {
     "test_chat_completion.py": (
         "test_completion_with_response_format", "test_completion_with_json_schema", "test_completion_with_grammar",
@@ -89,8 +87,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="llama-tests-") as folder:
         tests = Path(folder, "tests")
         shutil.copytree(source / "vendor/llama.cpp/tools/server/tests", tests)
-        load = ("n_ctx=2048", f"chat_template_file={_TEMPLATE}")
-        with served(paths.demo_model(), "--waiting", "64", load=load) as server:
+        with served(paths.demo_model(), "--waiting", "64", load=("n_ctx=2048",)) as server:
             return run(tests, server)
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,8 +12,6 @@ from qwendesk.engine import protocol as p
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.process import Answer, WorkerProcess, demo_options, greedy, user, worker_process
 
-TEMPLATE = Path(__file__).parents[3] / "tools/demo_model/chat_template.jinja"
-"""A template with tools; that of the demo's file has none."""
 SCHEMAS = {
     "current_time": {},
     "get_weather": {"properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]},
@@ -30,7 +27,7 @@ QUESTION = "What is VRAM spill?"
 @pytest.fixture(scope="module")
 def worker() -> Iterator[WorkerProcess]:
     with worker_process() as process:
-        report = process.load(demo_options(chat_template_file=str(TEMPLATE)))
+        report = process.load(demo_options())
         assert report.template.call_dialect == "xml"
         yield process
 
@@ -168,7 +165,7 @@ def test_drafts_change_nothing_of_a_call(worker: WorkerProcess, calling: tuple[s
     chat = [user(QUESTION)]
     plain = worker.ask(chat, options, tools_json=TOOLS)
     with worker_process() as process:
-        drafting = demo_options(chat_template_file=str(TEMPLATE), speculative="lookup", draft_n_max=3)
+        drafting = demo_options(speculative="lookup", draft_n_max=3)
         assert process.load(drafting).n_draft_max > 0
         drafted = process.ask(chat, options, tools_json=TOOLS)
         again = [*chat, *with_result(drafted, "Done."), text_message("assistant", "Done."), user(QUESTION)]
