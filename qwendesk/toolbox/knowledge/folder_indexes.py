@@ -184,6 +184,9 @@ class FolderIndexes:
             _logger.exception("the index of a folder failed")
             reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
             state = FolderState(folder, "failed", note=tr("The index can't be written: {0}.", reason))
+        except Exception as error:  # nobody looks at the job's result, so the folder would seem to be read for ever
+            _logger.exception("a folder could not be read")
+            state = FolderState(folder, "failed", note=tr("The folder can't be read: {0}.", error))
         show(state)
 
     def _update(self, key: _Key, job: _Job, show: Callable[[FolderState], None]) -> FolderState:

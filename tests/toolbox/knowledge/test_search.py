@@ -14,7 +14,7 @@ import pytest_asyncio
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.citations import Citation, citations_in
 from qwendesk.core.tool_context import CallContext
-from qwendesk.toolbox.knowledge import folder_indexes, index_storage
+from qwendesk.toolbox.knowledge import folder_indexes, index_storage, index_update
 from qwendesk.toolbox.knowledge.folder_indexes import FolderIndexes
 from qwendesk.toolbox.knowledge.index_update import Limits
 from qwendesk.toolbox.knowledge.search import search_folders
@@ -169,6 +169,19 @@ async def test_unreadable_files_and_limits_are_said(tmp_path: Path, folder: Path
     assert state.problems[0].path == "broken.pdf"
     assert state.note
     await indexes.close()
+
+
+@pytest.mark.asyncio
+async def test_folder_whose_reading_fails_is_not_being_read_for_ever(
+    indexes: FolderIndexes, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise ValueError("an odd file")
+
+    monkeypatch.setattr(index_update, "_read", fail)
+    with pytest.raises(ToolError, match=r"could not be looked through.*an odd file"):
+        await search_folders(indexes, "boat", context(folder))
+    assert indexes.states.value[str(folder)].phase == "failed"
 
 
 @pytest.mark.asyncio
