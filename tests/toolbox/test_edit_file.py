@@ -58,6 +58,17 @@ def test_windows_line_ends_of_the_model_are_not_doubled(folder: Path) -> None:
     assert path.read_bytes() == b"\xef\xbb\xbfone\r\n2\r\n3\r\n", "the byte order mark stays"
 
 
+@pytest.mark.parametrize("n_kinds", [30, 101])
+def test_long_file_with_lines_that_repeat_shows_the_change_alone(folder: Path, n_kinds: int) -> None:
+    """Comparing all of it would take minutes, or show all of it as changed."""
+    lines = [f"{number % n_kinds}\n" for number in range(300_000)]
+    lines[200_000] = "old\n"
+    (folder / "log.txt").write_text("".join(lines))
+    diff = change(folder, "old", "new", "log.txt").splitlines()
+    around = [f" {line.rstrip()}" for line in lines[199_997:200_004]]
+    assert diff[2:] == ["@@ -199998,7 +199998,7 @@", *around[:3], "-old", "+new", *around[4:]]
+
+
 def test_difference_shows_what_cannot_be_seen(folder: Path) -> None:
     (folder / "end.txt").write_bytes(b"one\n")
     assert "\\ No newline at end of file" in change(folder, "one\n", "one", "end.txt")
