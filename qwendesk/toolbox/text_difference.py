@@ -31,8 +31,8 @@ def _unified(before: Sequence[str], after: Sequence[str], name: str) -> Iterator
     n_most = n_both - n_same
     n_same_at_end = next((n for n in range(n_most) if before[-1 - n] != after[-1 - n]), n_most)
     n_left_out = max(0, n_same_at_end - _CONTEXT_LINES)
-    compared = (lines[first : len(lines) - n_left_out] for lines in (before, after))
-    for line in difflib.unified_diff(*compared, name, name, n=_CONTEXT_LINES):
+    old, new = before[first : len(before) - n_left_out], after[first : len(after) - n_left_out]
+    for line in difflib.unified_diff(old, new, name, name, n=_CONTEXT_LINES):
         yield _PLACES.sub(lambda at: _moved(at, first), line) if line.startswith("@@") else line
 
 
