@@ -4,7 +4,7 @@ import ssl
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QToolButton, QWidget
 
 from qwendesk.engine.state import Phase
 from qwendesk.hub.access_tokens import load_token
@@ -63,17 +63,20 @@ async def test_a_server_has_the_name_that_the_user_gives_it(remote_window):
     await remote_window.add(server)
     remote_window.open_tab()
     title, own = "engines.server.1.title", desk.parts.services.remote.state.value.servers[0].server.title
+    await desk.until(lambda: desk.find("engines.server.1.rename", QToolButton).isEnabled())
     desk.click("engines.server.1.rename")
     enter(desk, "engines.server.1.name", "Cellar")
     QTest.keyClick(desk.find("engines.server.1.name", QLineEdit), Qt.Key.Key_Return)
     await desk.until(lambda: desk.text_of(title) == "Cellar")
     await desk.until(lambda: [each.name for each in ServerList().read()] == ["Cellar"])
 
+    await desk.until(lambda: desk.find("engines.server.1.rename", QToolButton).isEnabled())
     desk.click("engines.server.1.rename")
     enter(desk, "engines.server.1.name", "Attic")
     QTest.keyClick(desk.find("engines.server.1.name", QLineEdit), Qt.Key.Key_Escape)
     assert desk.text_of(title) == "Cellar"
 
+    await desk.until(lambda: desk.find("engines.server.1.rename", QToolButton).isEnabled())
     desk.click("engines.server.1.rename")
     enter(desk, "engines.server.1.name", "")
     QTest.keyClick(desk.find("engines.server.1.name", QLineEdit), Qt.Key.Key_Return)
