@@ -125,10 +125,13 @@ class RemoteService:
             finally:
                 await connection.close()
         except QwenDeskError as error:
-            self._set(msgspec.structs.replace(listed, models=(), is_asking=False, problem=error.sentence))
-            return
-        self._set(answered)
-        if answered.server != listed.server:
+            answered = ListedServer(listed.server, problem=error.sentence, has_answered=listed.has_answered)
+        now = self._listed(address)
+        if now is None:
+            return  # it was removed meanwhile
+        server = msgspec.structs.replace(now.server, kind=answered.server.kind)  # its name may be another by now
+        self._set(msgspec.structs.replace(answered, server=server))
+        if server != now.server:
             await self._save()
 
     async def refresh_all(self) -> None:

@@ -81,6 +81,23 @@ async def test_a_server_that_went_away_says_so_when_it_is_asked_again(remote, se
     assert not listed.models
 
 
+async def test_a_server_that_is_renamed_while_it_is_asked_keeps_its_new_name(remote, service):
+    replies = made_up_server.ollama()
+    server = await remote.serve(replies)
+    await service.add(server.address)
+    renaming = []
+
+    def rename_and_answer(_asked):
+        renaming.append(asyncio.ensure_future(service.rename(server.address, "The PC upstairs")))
+        return version
+
+    version, server.replies["/api/version"] = server.replies["/api/version"], rename_and_answer
+    await service.refresh(server.address)
+    await asyncio.gather(*renaming)
+    (listed,) = service.state.value.servers
+    assert (listed.server.name, listed.is_asking) == ("The PC upstairs", False)
+
+
 async def test_offline_reaches_the_house_and_nothing_beyond(remote, service):
     Settings.offline = True
     server = await remote.serve(made_up_server.ollama())

@@ -68,7 +68,6 @@ class ServerCard(QFrame):
         self._refresh.setEnabled(not listed.is_asking)
         name = listed.server.title
         describe(self._refresh, f"{self._name}.refresh", tr("Ask {0} again", name), tr("Ask it for its models again"))
-        self._rename.setEnabled(not listed.is_asking)
         describe(self._rename, f"{self._name}.rename", tr("Rename {0}", name), tr("Give it a name of your own"))
         tip = tr("Remove it from this list, and its key from the keyring. Its models stay there.")
         describe(self._remove, f"{self._name}.remove", tr("Remove {0}", name), tip)
