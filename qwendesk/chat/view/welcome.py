@@ -57,6 +57,7 @@ class WelcomePage(QWidget):
         self._text = QLabel()
         self._text.setProperty("kind", "lead")
         self._text.setObjectName("welcome.text")
+        self._text.setProperty("rich", True)
         self._text.setWordWrap(True)
         self._box = QWidget()
         self._grid = QGridLayout(self._box)

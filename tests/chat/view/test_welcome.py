@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QApplication
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
 
 from qwendesk.chat.view.welcome import WelcomePage
 from qwendesk.core.language_file import languages_folder, read_language
@@ -104,6 +105,15 @@ async def test_start_without_a_load_offers_the_last_model(make_desk: Callable[[]
     finally:
         settings.change({"load_last_model": True})
         model.unlink()
+
+
+def test_sentence_shows_no_tags(keeper: ThemeKeeper, app: QApplication) -> None:
+    welcome = WelcomePage()
+    welcome.show()
+    welcome.show_state(EngineState(phase=Phase.READY, requested=LoadOptions(model=MODEL), report=REPORT))
+    [sentence] = welcome.findChildren(QLabel, "welcome.text")
+    assert sentence.textFormat() is Qt.TextFormat.RichText
+    welcome.deleteLater()
 
 
 def test_suggestions_are_in_the_language_of_the_window(keeper: ThemeKeeper, app: QApplication) -> None:
