@@ -107,7 +107,9 @@ def transport_error(server: str, error: httpx2.RequestError) -> ServerError:
             untrusted=True,
         )
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        sentence = tr("{0} doesn't speak TLS properly. If its address begins with http, write http.", server)
+        sentence = tr(
+            "{0} doesn't speak TLS properly. If it serves plain HTTP, begin its address with http://.", server
+        )
         return ServerError(tr("No secure connection"), sentence)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ServerError(
