@@ -8,23 +8,19 @@ from qwendesk.mcp.server_config import ServerConfig
 
 def read_secrets(server: ServerConfig) -> dict[str, str]:
     """Return the values by name; "" for those that are not found. Reads the keyring, which may block."""
-    return {name: load_token(_key(server, name)) for name in _names(server)}
+    return {name: load_token(_key(server, name)) for name in server.secret_names}
 
 
 def save_secrets(server: ServerConfig, values: Mapping[str, str]) -> bool:
     """Save the values of a server. Return False if some could only be saved in a file. Blocks."""
-    kept = [save_token(_key(server, name), values[name]) for name in _names(server) if name in values]
+    kept = [save_token(_key(server, name), values[name]) for name in server.secret_names if name in values]
     return all(kept)
 
 
 def delete_secrets(server: ServerConfig, names: Sequence[str] | None = None) -> None:
     """Delete the values of these names, or all of the server. Blocks."""
-    for name in _names(server) if names is None else names:
+    for name in server.secret_names if names is None else names:
         delete_token(_key(server, name))
-
-
-def _names(server: ServerConfig) -> tuple[str, ...]:
-    return server.headers if server.address else server.environment
 
 
 def _key(server: ServerConfig, name: str) -> str:

@@ -46,6 +46,11 @@ class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         """The program with its arguments, or the address, for the user to read."""
         return " ".join((self.command, *self.arguments)) if self.command else self.address
 
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The names of the variables of a program, or of the headers for an address."""
+        return self.headers if self.address else self.environment
+
     def launch(self, secrets: Mapping[str, str], proxy: str = "") -> Launch:
         """Return how to start it; `secrets` are the values of its variables or headers."""
         if self.address:

@@ -80,7 +80,7 @@ class McpService:
         old = self._servers[config.id]
         self._update(problem="")
         await old.close()
-        gone = set(_secret_names(old.state.config)) - set(_secret_names(config))
+        gone = set(old.state.config.secret_names) - set(config.secret_names)
         await self._delete_secrets(old.state.config, tuple(gone))
         await self._save_secrets(server)
         self._servers[config.id] = self._server(config)
@@ -229,7 +229,3 @@ class McpService:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _secret_names(config: ServerConfig) -> tuple[str, ...]:
-    return config.headers if config.address else config.environment
