@@ -18,13 +18,14 @@ from qwendesk.store.database import Database, store_failures
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
-_SELECT_UNCOPIED = """SELECT DISTINCT json_extract(part.value, '$.path'), message_attachments.sha256
+# A message's pictures are anywhere in it: in its own parts, and in results of tools. Only whole values are given to
+# json_extract, which refuses a text that isn't JSON, in whatever order SQLite looks at the conditions.
+_SELECT_UNCOPIED = """SELECT DISTINCT json_extract(messages.more, hash.path || '.path'), message_attachments.sha256
     FROM message_attachments
     LEFT JOIN attachments ON attachments.sha256 = message_attachments.sha256
     JOIN messages ON messages.id = message_attachments.message_id AND json_valid(messages.more)
-    JOIN json_tree(messages.more) AS part
-    ON part.type = 'object' AND json_extract(part.value, '$.sha256') = message_attachments.sha256
-    WHERE attachments.sha256 IS NULL AND json_extract(part.value, '$.path') <> ''"""
+    JOIN json_tree(messages.more) AS hash ON hash.key = 'sha256' AND hash.value = message_attachments.sha256
+    WHERE attachments.sha256 IS NULL AND json_extract(messages.more, hash.path || '.path') <> ''"""
 
 
 class AttachmentStore:

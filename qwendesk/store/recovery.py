@@ -141,10 +141,11 @@ def _find_attachments(target: sqlite3.Connection, folder: Path) -> None:
     """
     target.execute(
         """INSERT OR IGNORE INTO message_attachments (message_id, sha256)
-        SELECT messages.id, json_extract(part.value, '$.sha256')
-        FROM messages, json_tree(messages.more) AS part
-        WHERE messages.more LIKE '%"image"%' AND json_valid(messages.more) AND part.type = 'object'
-        AND json_extract(part.value, '$.type') = 'image' AND json_extract(part.value, '$.sha256') IS NOT NULL"""
+        SELECT messages.id, json_extract(messages.more, kind.path || '.sha256')
+        FROM messages, json_tree(messages.more) AS kind
+        WHERE messages.more LIKE '%"image"%' AND json_valid(messages.more)
+        AND kind.key = 'type' AND kind.value = 'image'
+        AND json_extract(messages.more, kind.path || '.sha256') IS NOT NULL"""
     )
     for path in own_files(real_path(folder)):
         found = path.stat()

@@ -15,9 +15,17 @@ from qwendesk.core.tool_context import ToolLook
 
 LOOKS = {"read_file": ToolLook("Read file")}
 READ = CallRecord(
-    ToolCall("read_file", '{"path": "a.txt"}'), True, "one\ntwo", "", 0.25, id="a", began_s=1e9, consent="unasked"
+    ToolCall("read_file", '{"path": "a.txt"}'),
+    is_done=True,
+    result="one\ntwo",
+    elapsed_s=0.25,
+    id="a",
+    began_s=1e9,
+    consent="unasked",
 )
-REFUSED = CallRecord(ToolCall("send", '{"text": "hi"}'), True, "", "No.", id="b", began_s=1e9 + 5, consent="refused")
+REFUSED = CallRecord(
+    ToolCall("send", '{"text": "hi"}'), is_done=True, error="No.", id="b", began_s=1e9 + 5, consent="refused"
+)
 CUT_OFF = CallRecord(ToolCall("send", '{"text"'), id="c", began_s=1e9 + 9)
 
 

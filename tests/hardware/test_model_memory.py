@@ -93,7 +93,9 @@ def test_the_parts_of_the_weights_add_up() -> None:
 
     inside = sum(layer.experts + layer.rest for layer in parts.layers)
     assert inside + parts.output + parts.always_in_ram == weights_bytes(facts)
-    assert [layer.has_kv for layer in parts.layers] == [False, False, False, True] * 2
+    *layers, head = parts.layers
+    assert [layer.has_kv for layer in layers] == [False, False, False, True] * 2
+    assert not head.has_kv, "only drafts have a cache for it"
     assert parts.expert_layers == 8
 
 

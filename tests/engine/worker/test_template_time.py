@@ -12,6 +12,7 @@ from qwendesk.engine.worker.interrupted_answers import RecentAnswers
 from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.request_layout import layout_of
+from qwendesk.engine.worker.written_answers import Spelling, WrittenAnswers
 from tests.engine.worker import templates
 from tests.engine.worker.conftest import Demo
 
@@ -35,6 +36,8 @@ class Recorder:
             model=SimpleNamespace(n_ctx=4096, can_cut_anywhere=False),
             recent=RecentAnswers(),
             vision=None,
+            written=WrittenAnswers(),
+            spelling=Spelling(lambda _token: b"", lambda _token: False, frozenset()),
         )
 
     def measure(self, messages: tuple[Message, ...] = MESSAGES) -> None:

@@ -115,7 +115,7 @@ except OSError as error:
 
 async def test_number_of_files_is_limited(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined_run, "MOST_FILES", 500)
-    script = "import time\nfor number in range(1000): open(str(number), 'w').close()\nsignal.pause()"
+    script = "import signal\nfor number in range(1000): open(str(number), 'w').close()\nsignal.pause()"
     assert (await run(script)).stopped_for == "files"
 
 
