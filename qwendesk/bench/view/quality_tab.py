@@ -108,26 +108,28 @@ class QualityTab(QWidget):
             self._cache.addItem(tr("As the model's options say") if kind == "auto" else kind, kind)
         self._text_label, self._base_label = QLabel(), QLabel()
         rows = (
-            (tr("Text"), self._text_label, self._buttons("text")),
-            (tr("Base"), self._base_label, self._buttons("base")),
-            (tr("Chunks"), self._length, self._chunks),
-            (tr("KV cache"), self._cache, None),
+            (tr("Text"), (self._text_label, *self._buttons("text"))),
+            (tr("Base"), (self._base_label, *self._buttons("base"))),
+            (tr("Chunks"), (self._length, self._chunks)),
+            (tr("KV cache"), (self._cache,)),
         )
         grid = QGridLayout(self._settings)
         grid.setContentsMargins(18, 14, 18, 14)
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(10)
-        grid.setColumnStretch(3, 1)
-        for row, (title, first, second) in enumerate(rows):
+        grid.setColumnStretch(1, 1)
+        for row, (title, widgets) in enumerate(rows):
             label = QLabel(title)
             label.setProperty("kind", "dim")
             grid.addWidget(label, row, 0)
-            grid.addWidget(first, row, 1)
-            if second is not None:
-                grid.addWidget(second, row, 2)
+            line = FlowLayout()
+            line.setSpacing(10)
+            for widget in widgets:
+                line.addWidget(widget)
+            grid.addWidget(widget_with(line), row, 1)
         return self._settings
 
-    def _buttons(self, kind: str) -> QWidget:
+    def _buttons(self, kind: str) -> list[TextButton]:
         buttons: tuple[tuple[str, str, str, Callable[[], None]], ...]
         if kind == "text":
             buttons = (
@@ -140,14 +142,14 @@ class QualityTab(QWidget):
                 ("base.save", tr("Save as base…"), tr("Save what this model predicts, to compare others"), self._save),
                 ("base.none", tr("No base"), tr("Only the perplexity"), self._use_none),
             )
-        row = FlowLayout()
+        made = []
         for name, text, tip, run in buttons:
             button = TextButton(text)
             button.setProperty("compact", "true")
             describe(button, f"quality.{name}", text, tip)
             button.clicked.connect(run)
-            row.addWidget(button)
-        return widget_with(row)
+            made.append(button)
+        return made
 
     def _choose_text(self) -> None:
         ask_for_file(self, "quality.text.dialog", tr("Choose a text"), [tr("All files (*)")], self._use_text)

@@ -88,3 +88,14 @@ async def test_a_refusal_is_shown_in_its_own_words(desk: BenchDesk, tmp_path: Pa
     choose(desk, "quality.base.choose", "quality.base.dialog", tmp_path / "other.qdbase")
 
     await run(desk, lambda: desk.text_of("quality.trouble") == "Another text. Choose the same text file.")
+
+
+async def test_nothing_is_cut_off_in_a_narrow_window(desk: BenchDesk) -> None:
+    await open_tab(desk)
+    desk.window.resize(560, 720)
+    card = desk.find("quality.length", QWidget).parentWidget().parentWidget()
+    page = desk.find("quality.run", QWidget).window()
+    await desk.until(lambda: page.width() == 560 and card.width() < 480)
+    for name in ("length", "chunks", "cache", "text.choose", "text.guide", "base.choose", "base.save", "base.none"):
+        control = desk.find(f"quality.{name}", QWidget)
+        assert control.mapTo(card, control.rect().topRight()).x() < card.width(), name
