@@ -12,6 +12,9 @@ from qwendesk.server.refusals import Refused
 _OPEN_PATHS = ("/health",)
 """Served without a key: they tell nothing but that a server runs, as llama-server does."""
 
+_MOST_PATH = 80
+"""Characters of a path that are shown."""
+
 
 class Access(msgspec.Struct, frozen=True):
     keys: tuple[ServerKey, ...]
@@ -64,3 +67,12 @@ def program_name(user_agent: str) -> str:
     """Return a short name of the program that sent a request, such as "claude-cli"."""
     name = user_agent.partition(" ")[0].partition("/")[0]
     return "".join(c for c in name if c.isprintable())[:40]
+
+
+def shown_path(raw_path: str) -> str:
+    """Return a path for the list of requests, as it was sent. Any web page can send a request, though it is refused.
+
+    So it is short and not decoded: it can't look like something that QwenDesk says.
+    """
+    path = raw_path.partition("?")[0]
+    return "".join(character if "!" <= character <= "~" else "?" for character in path[:_MOST_PATH])

@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from qwendesk import __version__
-from qwendesk.server.access import Access, program_name
+from qwendesk.server.access import Access, program_name, shown_path
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import DIALECTS, Dialect
 from qwendesk.server.fields import Fields, decode_body
@@ -119,7 +119,9 @@ class HttpApp:
         try:
             key = self._access.client_of(request.path, request.headers)
         except Refused as refused:
-            self._log.note_refusal(program_name(request.headers.get("User-Agent", "")), request.path, refused.sentence)
+            self._log.note_refusal(
+                program_name(request.headers.get("User-Agent", "")), shown_path(request.raw_path), refused.sentence
+            )
             raise
         if key is not None:
             request[_KEY] = key

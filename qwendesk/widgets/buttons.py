@@ -1,8 +1,5 @@
 """Buttons whose icon follows the theme, and `describe`, which gives a control its name and tooltip."""
 
-import html
-
-from PySide6 import QtGui
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QStyleOptionButton, QToolButton, QWidget
@@ -23,12 +20,7 @@ def describe(widget: QWidget, name: str, text: str, tooltip: str = "", shortcut:
     if shortcut:
         keys = QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)
         tip = tr("{0} ({1})", tip, keys)
-    widget.setToolTip(plain_tip(tip))
-
-
-def plain_tip(text: str) -> str:
-    """Return `text` for a tooltip, which shows each character of it: Qt would take what looks like HTML for that."""
-    return f"<span>{html.escape(text)}</span>" if QtGui.Qt.mightBeRichText(text) else text
+    widget.setToolTip(tip)
 
 
 class ThemedIcon:

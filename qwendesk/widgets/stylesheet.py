@@ -4,8 +4,8 @@ The dynamic property `kind` of a widget says what it is (a quiet button, a card)
 looks like. `@role` means a colour, `@mono` the fonts of code, `@N` a text size of N pixels, `@sN` a gap of N pixels at
 the chosen density (`@sN-2` 2 less) and `@hN` a minimum height.
 
-Labels show their text as it is, unless they have the property `rich`. Qt would take what looks like HTML for that: the
-name of a file or the error of a server could hide text in it, or have a picture loaded from a server.
+Labels and tooltips show their text as it is, unless they have the property `rich`. Qt would take what looks like HTML
+for that: the name of a file or the error of a server could hide text in it, or have a picture loaded from a server.
 """
 
 import re
@@ -18,6 +18,7 @@ QLineEdit, QPlainTextEdit { placeholder-text-color: @text_dim; }
 QMainWindow, QWidget[kind="page"], QScrollArea, QWidget[kind="column"] { background: @window; border: none; }
 QToolTip {
     background: @tooltip; color: @text; border: 1px solid @border; padding: @s6 8px; font-size: @12;
+    qproperty-textFormat: PlainText;
 }
 QMenu { background: @card; border: 1px solid @border; padding: @s6; }
 QMenu[kind="menu"] { border-radius: 10px; }
@@ -153,6 +154,7 @@ QPushButton[kind="pill"]:checked, QPushButton[kind="pill"][active="true"] {
 QPushButton[kind="pill"]:checked:hover, QPushButton[kind="pill"][active="true"]:hover { background: @pill_on_hover; }
 QPushButton[kind="pill"]:focus { border: 1px solid @focus; }
 QPushButton[kind="tab"] { background: transparent; border: 1px solid transparent; color: @text_dim; }
+QPushButton[leading="true"] { text-align: left; }
 QPushButton[compact="true"] { padding: @s5 9px; font-size: @12; }
 QPushButton[kind="tab"]:hover { background: @hover; color: @text; }
 QPushButton[kind="tab"]:disabled { background: transparent; color: @text_off; }

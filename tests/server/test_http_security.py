@@ -52,6 +52,17 @@ async def test_numbers_and_localhost_lead_here(tmp_path: Path, host: str) -> Non
         assert await desk.status("GET", "/v1/models", Host=host) == 200
 
 
+async def test_a_web_page_writes_nothing_into_the_list_of_requests(tmp_path: Path) -> None:
+    """It can have a picture loaded from here: that is refused, but listed."""
+    async with http_desk(tmp_path) as desk:
+        path = "/%0a%0aYour%20key%20is%20stolen!%3Cimg%20src=x%3E"
+        sent = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        assert b" 401 " in (await desk.raw(sent.encode())).splitlines()[0]
+        assert desk.server.requests.observed.value[0].path == path
+        assert await desk.status("GET", f"/{'x' * 5000}", key="") == 401
+        assert len(desk.server.requests.observed.value[0].path) < 100
+
+
 async def test_web_pages_may_use_it_only_if_they_are_on_the_list(tmp_path: Path) -> None:
     async with http_desk(tmp_path, origins=("https://good.example",)) as desk:
         for origin in ("https://evil.example", "http://good.example", "https://good.example.evil.example", "null"):

@@ -1,12 +1,12 @@
-"""Labels show each character of their text: names of files, errors of servers and the like may look like HTML."""
+"""Labels and tooltips show each character of their text: a file's name or a server's error may look like HTML."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QWidget
 
 from qwendesk.widgets.text_labels import WrappingLabel
 from qwendesk.widgets.theme_keeper import ThemeKeeper
@@ -25,6 +25,24 @@ def test_text_that_looks_like_html_loads_and_hides_nothing(
     label.setText(f"{text} more")
     assert label.sizeHint().height() < 900
     assert label.textFormat() is Qt.TextFormat.PlainText
+
+
+def test_tooltip_that_looks_like_html_loads_nothing(keeper: ThemeKeeper, tmp_path: Path) -> None:
+    """Formulas, addresses and names of files are tooltips too."""
+    picture = QPixmap(900, 900)
+    picture.fill(Qt.GlobalColor.red)
+    picture.save(str(tmp_path / "large.png"))
+    page = QWidget()
+    page.show()
+    QToolTip.showText(QPoint(5, 5), f'<img src="{(tmp_path / "large.png").as_posix()}">', page)
+    tip = next(each for each in QApplication.topLevelWidgets() if isinstance(each, QLabel) and _is_tip(each))
+    assert tip.height() < 900
+    assert tip.textFormat() is Qt.TextFormat.PlainText
+    QToolTip.hideText()
+
+
+def _is_tip(widget: QWidget) -> bool:
+    return widget.metaObject().className() == "QTipLabel" and widget.isVisible()
 
 
 def test_labels_with_colours_of_our_own_are_rich(keeper: ThemeKeeper) -> None:

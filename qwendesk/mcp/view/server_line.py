@@ -8,7 +8,7 @@ from qwendesk.mcp.host_protocol import OfferedTool
 from qwendesk.mcp.server import ServerState
 from qwendesk.mcp.server_config import ServerConfig, clean_name
 from qwendesk.mcp.view.server_texts import offer_text, status_text
-from qwendesk.widgets.buttons import IconButton, TextButton, describe, plain_tip, restyle
+from qwendesk.widgets.buttons import IconButton, TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout
 from qwendesk.widgets.text_labels import ElidedLabel
@@ -67,7 +67,7 @@ class ServerLine(QFrame):
         self._status.setText(status_text(state))
         restyle(self._status, "tone", _TONES.get(state.phase, "") if config.is_on else "")
         self._command.setText(config.command_line)
-        self._command.setToolTip(plain_tip(config.command_line))
+        self._command.setToolTip(config.command_line)
         self._problem.setText(state.problem)
         self._problem.setVisible(bool(state.problem))
         self._log.setText("\n".join(state.log))

@@ -86,7 +86,7 @@ async def test_texts_of_a_server_are_shown_as_they_are(page: Desk) -> None:
     name, about = page.find("settings.mcp.1.title", QLabel), page.find("settings.mcp.1.tool.2.about", QLabel)
     assert about.text() == "Sends a note to <img src='x'>."
     assert {label.textFormat() for label in (name, about)} == {Qt.TextFormat.PlainText}
-    assert page.find("settings.mcp.1.command", QLabel).toolTip() == "<span>&lt;img&gt;</span>"
+    assert page.find("settings.mcp.1.command", QLabel).toolTip() == "<img>", "tooltips show it as it is, too"
 
 
 async def test_mistakes_in_the_form_are_named_and_nothing_is_added(page: Desk) -> None:
