@@ -83,8 +83,8 @@ async def test_call_that_waits_for_the_user_is_in_the_log(desk: Desk, tmp_path: 
     assert [line.split(" · ")[1] for line in shown(open_from_menu(desk))] == ["Refused"]
 
 
-async def test_calls_of_another_chat_are_shown_from_its_menu(desk: Desk) -> None:
-    desk.parts.chats.start()
+async def test_calls_of_another_chat_are_shown_from_its_menu(desk: Desk, tmp_path: Path) -> None:
+    desk.parts.chats.start(tmp_path)
     await desk.parts.chats.opened()
     await asked(desk)
     chat_id = desk.parts.chat.chat_id
