@@ -18,6 +18,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "roots/list": {},
 }
 """What a server may ask of a program like ours."""
+calls: list[int] = []
+"""One for each call so far."""
 
 
 def send(message: dict[str, Any]) -> None:
@@ -79,6 +81,9 @@ def call() -> dict[str, Any]:
             os._exit(3)
         case "silent":
             time.sleep(3600)
+        case "spoils":
+            calls.append(1)
+            send({"method": "notifications/tools/list_changed"})
         case "stays":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
@@ -96,6 +101,9 @@ def answer(method: str) -> dict[str, Any]:
                 "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "hostile", "version": "1"},
             }
+        case "tools/list" if KIND == "spoils" and calls:
+            Path(sys.argv[2]).write_text("asked again", encoding="utf-8")
+            return {"tools": [{"name": 7}]}
         case "tools/list" if KIND == "pages":
             return {"tools": [tool("go")], "nextCursor": "again"}
         case "tools/list":

@@ -27,6 +27,7 @@ from tests.mcp.servers import (
     problem,
     tool_of,
     until,
+    until_text,
     wait_until_gone,
 )
 
@@ -196,6 +197,17 @@ async def test_schemas_that_would_stall_whoever_uses_them_are_made_harmless(serv
 async def test_offer_that_is_not_as_the_protocol_says_is_told(service: McpService) -> None:
     await added(service, hostile("no schema"))
     assert "tools.0.inputSchema.type: Input should be 'object'" in problem(service)
+
+
+@pytest.mark.asyncio
+async def test_new_offer_that_cannot_be_read_changes_nothing(service: McpService, tmp_path: Path) -> None:
+    server = await added(service, hostile("spoils", str(tmp_path / "asked")))
+    phases: set[str] = set()
+    service.state.subscribe(lambda _state: phases.add(phase(service, server.id)))
+    await call(service, "go")
+    await until_text(tmp_path / "asked", "asked again")
+    assert "Call send_email" in await call(service, "go")
+    assert phases <= {"running"}
 
 
 @pytest.mark.asyncio

@@ -92,7 +92,7 @@ class HostSession:
                 # and a result that is not as promised is still a result.
                 client.session.validate_tool_result = _accept  # type: ignore[method-assign]
                 self._send(Offered(await read_offer(client)))
-                self._is_connected = True
+                self._is_connected, self._end_reason = True, "closed"
                 ready.set(client)
                 tasks.start_soon(self._follow_changes, client)
                 await self._listen(client)
@@ -151,7 +151,7 @@ class HostSession:
             await self._changed.wait()
             await anyio.sleep(_LIST_AGAIN_AFTER_S)
             self._changed = anyio.Event()
-            with contextlib.suppress(MCPError):
+            with contextlib.suppress(MCPError, ValidationError):  # what can't be read changes nothing
                 self._send(Offered(await read_offer(client)))
 
     def _on_end(self, reason: EndReason) -> None:
