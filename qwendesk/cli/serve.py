@@ -14,7 +14,7 @@ from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.server.certificates import Certificate
-from qwendesk.server.keys import KEY_VARIABLE
+from qwendesk.server.keys import KEY_VARIABLE, given_key
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import USUAL_PORT, ServerOptions, ServerState, default_key_file
 from qwendesk.services import Services, build_services, preferred_engine
@@ -107,7 +107,7 @@ def _show(state: ServerState, options: argparse.Namespace, terminal: Terminal) -
 
 
 def _key_place(options: argparse.Namespace) -> str:
-    return str(options.key_file or default_key_file())
+    return KEY_VARIABLE if given_key() else str(options.key_file or default_key_file())
 
 
 def _server_options(options: argparse.Namespace) -> ServerOptions:

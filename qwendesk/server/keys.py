@@ -30,9 +30,8 @@ def read_keys(path: Path) -> tuple[ServerKey, ...]:
     Each line has a key and, after a space, its name. Lines that begin with # are comments. A key in the environment
     replaces the file.
     """
-    given = os.environ.get(KEY_VARIABLE, "").strip()
     try:
-        text = given or _content(path)
+        text = given_key() or _content(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         sentence = tr("The key file {0} can't be used: {1}. Choose another with --key-file.", path, reason)
@@ -43,6 +42,11 @@ def read_keys(path: Path) -> tuple[ServerKey, ...]:
         sentence = tr("Keys need at least {0} characters. Delete {1}, and a new one is made.", _FEWEST_CHARACTERS, path)
         raise QwenDeskError(tr("Key too short"), sentence)
     return keys
+
+
+def given_key() -> str:
+    """Return the key in the environment, which replaces the file; "" if there is none."""
+    return os.environ.get(KEY_VARIABLE, "").strip()
 
 
 def new_key_file(path: Path) -> None:

@@ -12,7 +12,7 @@ from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
-from qwendesk.server.keys import renew_key
+from qwendesk.server.keys import KEY_VARIABLE, given_key, renew_key
 from qwendesk.server.service import PortNotUsable, ServerOptions, ServerService, default_key_file
 from qwendesk.server.setups.programs import Target
 
@@ -81,7 +81,13 @@ class ServerSwitch:
         await self.follow_settings()
 
     async def renew_key(self) -> None:
-        """Make a new key in place of the first one, so that programs with the old one are refused."""
+        """Make a new key in place of the first one, so that programs with the old one are refused.
+
+        Raise QwenDeskError if the key can't be changed.
+        """
+        if given_key():
+            sentence = tr("The variable {0} has the key. Change it there, and start QwenDesk again.", KEY_VARIABLE)
+            raise QwenDeskError(tr("Key not changed"), sentence)
         try:
             await asyncio.to_thread(renew_key, default_key_file())
         except OSError as error:

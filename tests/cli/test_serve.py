@@ -86,6 +86,12 @@ def test_a_key_from_the_environment_needs_no_file(tmp_path: Path, monkeypatch: p
     with start("--json", "--key-file", str(tmp_path / "key")) as server:
         assert ready(server)["key"] == "a-key-of-the-environment"
         server.terminate()
+    with start("--key-file", str(tmp_path / "key")) as server:
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdout.readline()
+        server.terminate()
+        assert b"The key is in QWENDESK_SERVER_KEY." in server.stderr.read()
     assert not (tmp_path / "key").exists()
 
 

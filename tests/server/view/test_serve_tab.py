@@ -10,6 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit
 
+from qwendesk.core import paths
+from qwendesk.server.keys import KEY_VARIABLE
+from qwendesk.widgets.tasks import window_tasks
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.setups.programs import write_program
 from tests.server.view.conftest import ServerDesk, free_port
@@ -88,6 +91,19 @@ async def test_a_new_key_is_made_after_a_question_and_the_old_one_is_refused(des
     await desk.until(lambda: desk.has("serve.request.1.6"))
     await desk.until(lambda: state_of(desk, 1).startswith("refused: The key is wrong"))
     assert (await ask(desk))[0] == 200
+
+
+async def test_a_key_of_the_environment_is_not_replaced(desk: ServerDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "a-key-of-the-environment")
+    said: list[str] = []
+    window_tasks().refused.connect(said.append)
+    await desk.switch_on()
+    desk.click("serve.key.new")
+    desk.click("serve.key.question.yes")
+    await desk.until(lambda: bool(said))
+    assert KEY_VARIABLE in said[0]
+    assert not (paths.config_folder() / "server.key").exists()
+    assert (await ask(desk, "a-key-of-the-environment"))[0] == 200
 
 
 async def test_a_port_that_is_taken_is_a_sentence_and_one_click_finds_another(desk: ServerDesk) -> None:
