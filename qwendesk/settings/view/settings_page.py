@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from qwendesk.core.app_options import AppOptions
@@ -14,6 +15,7 @@ from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
 from qwendesk.settings.service import SettingsService
 from qwendesk.settings.view.privacy_section import PrivacySection
+from qwendesk.settings.view.section_links import SectionLinks
 from qwendesk.widgets.bind import bind
 from qwendesk.widgets.buttons import TextButton, describe
 from qwendesk.widgets.controls import add_clear_button
@@ -28,10 +30,12 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 _WIDEST = 760
 _SCROLL_BAR = 12
 """Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
+_BESIDE_LINKS = 8
+"""Logical pixels between the links to sections and these."""
 _AFTER_NETWORK = "Network"
 """The cards of model folders and access token come after this section."""
 _AFTER_SEARCH = "Web search"
-"""The cards of the search key and of the MCP servers come after this section."""
+"""The cards of the search key, the MCP servers, the consents and the notes come after this section."""
 _AFTER_GAMES = "Games and other programs"
 """The card of programs comes after this section."""
 
@@ -77,16 +81,37 @@ class SettingsPage(QWidget):
         self._note.setWordWrap(True)
         self._note.hide()
         self._area = self._scrolled(self._make_sections())
+        shown = (self._column.itemAt(index).widget() for index in range(self._column.count()))
+        self._links = SectionLinks(self, [each for each in shown if isinstance(each, TitledCard)])
+        self._links.asked.connect(self._go_to)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 16, 0, 0)
         column.setSpacing(12)
         DensitySpacing(column)
         column.addWidget(self._centred(self._head(), right=_SCROLL_BAR))
         column.addWidget(self._area, 1)
+        self._links.raise_()  # above the empty margin of the sections
         app_theme().changed.connect(self._on_theme)
         bind(self, settings.state, self._show_values)
         bind(self, settings.problem, self._show_problem)
         self._filter()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_links()
+
+    def _place_links(self) -> None:
+        """Put the links into the margin beside the sections, if there is room for all."""
+        self._links.show_shown()
+        size = self._links.sizeHint()
+        margin = (self.width() - current_theme().px(_WIDEST)) // 2
+        self._links.setGeometry(margin - size.width() - _BESIDE_LINKS, self._area.y(), size.width(), size.height())
+        self._links.setVisible(self._links.x() > 0 and size.height() <= self._area.height())
+
+    def _go_to(self, card: TitledCard) -> None:
+        """Scroll a card to the top."""
+        inner = self._area.widget()
+        self._area.verticalScrollBar().setValue(card.mapTo(inner, QPoint()).y())
 
     def ask_to_delete(self) -> None:
         """Ask whether all stored data should be deleted."""
@@ -161,12 +186,10 @@ class SettingsPage(QWidget):
                 column.addWidget(self._folders)
                 column.addWidget(self._token)
             if name == _AFTER_SEARCH:
-                column.addWidget(self._search_key)
-                column.addWidget(self._mcp_servers)
+                for card in (self._search_key, self._mcp_servers, self._consents, self._notes):
+                    column.addWidget(card)
             if name == _AFTER_GAMES:
                 column.addWidget(self._programs)
-        column.addWidget(self._consents)
-        column.addWidget(self._notes)
         column.addWidget(self._privacy)
         column.addStretch(1)
         return inner
@@ -203,6 +226,7 @@ class SettingsPage(QWidget):
         shown = (*self._sections.values(), *cards)
         self._nothing.setText(_nothing_text(query))
         self._nothing.setVisible(all(section.isHidden() for section in shown))
+        self._place_links()
 
     def _is_wanted(self, row: SettingRow, query: str, *, shows_advanced: bool) -> bool:
         if query:
@@ -218,6 +242,7 @@ class SettingsPage(QWidget):
         """Widen the column with the text size, so that the controls beside the texts leave them enough room."""
         for widget in self._wide:
             widget.setMaximumWidth(current_theme().px(_WIDEST))
+        self._place_links()
 
     def _scrolled(self, widget: QWidget) -> QScrollArea:
         area = QScrollArea()

@@ -26,6 +26,10 @@ class TitledCard(QWidget):
         column.addWidget(self._heading)
         column.addWidget(self._card)
 
+    @property
+    def title(self) -> str:
+        return self._heading.text()
+
     def matches(self, query: str) -> bool:
         return all(word in self._words for word in query.lower().split())
 

@@ -184,3 +184,22 @@ async def test_another_language_offers_a_restart_which_quits_and_asks_to_start_a
     assert page.window.wants_restart
     assert closed
     assert (await options(page)).language == "de"
+
+
+async def test_links_beside_the_sections_lead_to_them_where_there_is_room(page):
+    page.window.resize(1280, 800)
+    link, privacy = "settings.privacy.link", page.find("settings.privacy", QWidget)
+    await page.until(lambda: page.is_shown(link))
+    view = privacy.window()
+    page.click("settings.notes.link")
+    notes = page.find("settings.notes", QWidget)
+    await page.until(lambda: 0 < notes.mapTo(view, QPoint()).y() < 200)
+
+    enter(page, "settings.search", "language")
+    await page.until(lambda: not page.is_shown(link))
+    assert page.is_shown("settings.look.link")
+
+    page.find("settings.search", QLineEdit).clear()
+    await page.until(lambda: page.is_shown(link))
+    page.window.resize(900, 800)
+    await page.until(lambda: not page.is_shown(link))
