@@ -36,7 +36,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the certificate, as browsers show it. Blocks."""
-        der = ssl.PEM_cert_to_DER_cert(_first_certificate(self.file.read_text(encoding="ascii")))
+        der = ssl.PEM_cert_to_DER_cert(_first_certificate(self.file.read_text(encoding="ascii", errors="replace")))
         digest = hashlib.sha256(der).hexdigest().upper()
         return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
 

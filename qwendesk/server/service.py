@@ -121,6 +121,7 @@ class ServerService:
             keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
             certificate = await asyncio.to_thread(_certificate, options)
             context = None if certificate is None else await asyncio.to_thread(certificate.context)
+            fingerprint = "" if certificate is None else await asyncio.to_thread(certificate.fingerprint)
             app = self._make_app(options, keys)
             self._runner = app.runner(shutdown_s=_STOP_S)
             await self._runner.setup()
@@ -137,7 +138,7 @@ class ServerService:
                 ServerState(
                     f"{'http' if main is None else 'https'}://{host}:{port}",
                     keys,
-                    "" if certificate is None else await asyncio.to_thread(certificate.fingerprint),
+                    fingerprint,
                     "" if certificate is None else str(certificate.file),
                     await asyncio.to_thread(_network_addresses, options.network_port),
                 )

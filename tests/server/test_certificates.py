@@ -65,3 +65,11 @@ def test_a_damaged_one_is_said_in_a_sentence(tmp_path: Path, damage: bytes) -> N
     made.file.write_bytes(damage)
     with pytest.raises(QwenDeskError, match="can't be used"):
         own_certificate(tmp_path, "0.0.0.0").context()
+
+
+def test_a_certificate_may_have_other_words_around_it(tmp_path: Path) -> None:
+    made = own_certificate(tmp_path, "0.0.0.0")
+    fingerprint = made.fingerprint()
+    made.file.write_bytes("friendlyName: Büro\n".encode() + made.file.read_bytes())
+    made.context()
+    assert made.fingerprint() == fingerprint
