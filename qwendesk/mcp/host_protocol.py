@@ -34,6 +34,8 @@ class HttpLaunch(msgspec.Struct, frozen=True, tag="http"):
     address: str
     headers: dict[str, str] = {}
     proxy: str = ""
+    is_local: bool = False
+    """It is on this PC: no proxy of the system leads there, and none is to get its headers."""
 
 
 Launch = StdioLaunch | HttpLaunch

@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -11,6 +12,7 @@ from qwendesk.core import paths
 from qwendesk.core.json_file import JsonFile
 from qwendesk.mcp.host_protocol import HttpLaunch, Launch, Offer, StdioLaunch
 
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 MOST_NAME = 40
 """Characters of a server's name."""
 
@@ -51,10 +53,15 @@ class ServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         """The names of the variables of a program, or of the headers for an address."""
         return self.headers if self.address else self.environment
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this PC, or is a program that does."""
+        return not self.address or urlsplit(self.address).hostname in _LOCAL_HOSTS
+
     def launch(self, secrets: Mapping[str, str], proxy: str = "") -> Launch:
         """Return how to start it; `secrets` are the values of its variables or headers."""
         if self.address:
-            return HttpLaunch(self.address, dict(secrets), proxy)
+            return HttpLaunch(self.address, dict(secrets), "" if self.is_local else proxy, self.is_local)
         return StdioLaunch(self.command, self.arguments, dict(secrets), self.folder)
 
 

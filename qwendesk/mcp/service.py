@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,8 +15,6 @@ from qwendesk.mcp.secret_values import delete_secrets, read_secrets, save_secret
 from qwendesk.mcp.server import Server, ServerProblem, ServerState
 from qwendesk.mcp.server_config import NewServer, ServerConfig, ServerList, server_list_file
 from qwendesk.mcp.server_tools import ServerTool, all_tools
-
-_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 ResultT = TypeVar("ResultT")
 
@@ -164,8 +161,7 @@ class McpService:
         return self._make_server(config, self._launch, self._on_change)
 
     async def _launch(self, config: ServerConfig) -> Launch:
-        is_remote = bool(config.address) and urlsplit(config.address).hostname not in _LOCAL_HOSTS
-        if is_remote and self._is_offline():
+        if not config.is_local and self._is_offline():
             raise ServerProblem(tr("QwenDesk is offline. Turn off Offline in the settings to reach {0}.", config.name))
         secrets = await asyncio.to_thread(read_secrets, config)
         missing = [name for name, value in secrets.items() if not value]
@@ -173,7 +169,7 @@ class McpService:
             raise ServerProblem(
                 tr("{0} has no value for {1}. Enter it in the server's settings.", config.name, ", ".join(missing))
             )
-        return config.launch(secrets, self._proxy() if is_remote else "")
+        return config.launch(secrets, self._proxy())
 
     def _on_change(self, server: Server) -> None:
         if self._servers.get(server.state.config.id) is not server:

@@ -48,6 +48,19 @@ async def test_tools_of_an_address_are_listed_and_called(service: McpService) ->
         assert not tool_of(service, "add").runs_program
 
 
+async def test_proxy_of_the_system_hears_nothing_of_a_server_on_this_pc(
+    service: McpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with http_server() as address:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.setenv(name, "")
+        config = ServerConfig(new_id(), "Web", address=address, headers=("X-Key",))
+        await added(service, NewServer(config, {"X-Key": "secret"}))
+        assert await call(service, "header", name="x-key") == "secret"
+
+
 async def test_program_gets_its_folder_and_its_variables_and_none_of_ours(
     service: McpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

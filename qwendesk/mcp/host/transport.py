@@ -55,6 +55,7 @@ async def _transport(launch: Launch, log: ServerLog, last: LastResponse) -> Asyn
     client = httpx2.AsyncClient(
         headers=launch.headers,
         proxy=launch.proxy or None,
+        trust_env=not launch.is_local,
         timeout=httpx2.Timeout(_READ_S, connect=_CONNECT_S),
         event_hooks={"response": [last.note]},
     )
