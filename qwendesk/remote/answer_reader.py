@@ -18,6 +18,12 @@ NOT_SEPARATED = mark(
     "--reasoning-parser qwen3."
 )
 _MAX_TOKENS = ("length", "max_tokens")
+_MOST_CALLS, _MOST_CALL_CHARACTERS = 100, 400_000
+"""Of one answer, for all its calls together. Each piece of a call copies what came before it."""
+
+
+class EndlessCalls(Exception):
+    """A server sends more calls, or longer ones, than any model means."""
 
 
 class AnswerReader:
@@ -37,6 +43,7 @@ class AnswerReader:
         self._n_pieces = {"reasoning": 0, "answer": 0}
         """Pieces of each kind; a piece is a token, more or less."""
         self._calls: list[_Call] = []
+        self._n_call_characters = 0
         self._usage: Usage | None = None
         self._timings: Timings | None = None
         self._finish_reason = ""
@@ -59,7 +66,7 @@ class AnswerReader:
         return self._splitter is not None and self._splitter.has_stray_close
 
     def read(self, chunk: Chunk) -> Iterator[AnswerItem]:
-        """Yield the items of a chunk. Its `error` is left to the caller."""
+        """Yield the items of a chunk. Its `error` is left to the caller. Raise EndlessCalls."""
         self.answer_id = self.answer_id or chunk.id
         self._usage = chunk.usage or self._usage
         self._timings = chunk.timings or self._timings
@@ -141,6 +148,9 @@ class AnswerReader:
         number = self._calls.index(open_call)
         arguments = _arguments_text(piece.function.arguments)
         open_call.arguments += arguments
+        self._n_call_characters += len(name) + len(arguments)
+        if len(self._calls) > _MOST_CALLS or self._n_call_characters > _MOST_CALL_CHARACTERS:
+            raise EndlessCalls
         self._tick("answer")
         is_first = not open_call.is_shown
         open_call.is_shown = True

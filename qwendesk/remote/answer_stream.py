@@ -11,7 +11,7 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import Finished, RequestFailed
-from qwendesk.remote.answer_reader import AnswerReader
+from qwendesk.remote.answer_reader import AnswerReader, EndlessCalls
 from qwendesk.remote.chunks import decode_chunk
 from qwendesk.remote.connection import MOST_EVENT_BYTES, Connection, read_limited
 from qwendesk.remote.errors import lost_in_answer, not_understood, status_error, stream_error, transport_error
@@ -44,8 +44,11 @@ async def read_answer(
                 raise not_understood(title) from error
             if chunk.error is not None:
                 raise stream_error(title, chunk.error, model=model)
-            for item in reader.read(chunk):
-                yield item
+            try:
+                for item in reader.read(chunk):
+                    yield item
+            except EndlessCalls as error:
+                raise not_understood(title) from error
     if not reader.has_finished:
         raise lost_in_answer(title)
     for item in reader.finish():
