@@ -46,6 +46,11 @@ class Tasks(QObject):
         if app is not None:
             app.setProperty(_PROPERTY, weakref.ref(self))
 
+    @property
+    def can_start(self) -> bool:
+        """Whether the event loop runs. It doesn't yet while the window is built, when widgets are shown too."""
+        return asyncio._get_running_loop() is not None
+
     def start(self, work: Coroutine[Any, Any, Any], owner: QObject | None = None) -> asyncio.Task[Any]:
         """Run `work`. It is cancelled when `owner`, the widget that needs it, is destroyed."""
         task = asyncio.get_running_loop().create_task(work)

@@ -1,7 +1,5 @@
 """Builds the tab Other engines and connects it to the servers. Of this feature's widgets, the app imports only this."""
 
-import asyncio
-
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.core.observed import Observed
@@ -52,7 +50,7 @@ class RemoteView(QObject):
 
     def _on_shown(self) -> None:
         """Ask the servers for their models, and look for others on this PC unless that was done before."""
-        if asyncio._get_running_loop() is None:  # there is no loop yet while the window is built
+        if not self._tasks.can_start:
             return
         self._tasks.start(self._service.refresh_all())
         state = self._service.state.value

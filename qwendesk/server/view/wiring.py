@@ -1,7 +1,5 @@
 """Builds the tab This PC serves and connects it to the server. Of this feature's widgets, the app imports only this."""
 
-import asyncio
-
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.core.app_options import AppOptions
@@ -69,7 +67,7 @@ class ServeView(QObject):
         self._tab.programs.show_states(self._setups.observed.value, is_on=self._switch.server.state.is_on)
 
     def _look_at_programs(self) -> None:
-        if asyncio._get_running_loop() is not None:  # there is none while the window is built
+        if self._tasks.can_start:
             self._tasks.start(self._setups.refresh(self._switch.target()))
 
     def _on_network(self, is_wanted: bool) -> None:

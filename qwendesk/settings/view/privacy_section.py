@@ -1,6 +1,5 @@
 """The privacy section of the settings page: what is stored where, what is never sent, and how to delete it."""
 
-import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -115,7 +114,7 @@ class PrivacySection(TitledCard):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if asyncio._get_running_loop() is not None:  # there is no loop yet while the window is built
+        if self._tasks.can_start:
             self._tasks.start(self._privacy.refresh())
 
     def _show(self, data: tuple[StoredData, ...]) -> None:

@@ -1,6 +1,5 @@
 """The key for Brave Search on the settings page. It is never shown."""
 
-import asyncio
 from typing import Final
 
 from PySide6.QtGui import QShowEvent
@@ -40,7 +39,7 @@ class SearchKeySection(SecretCard):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if asyncio._get_running_loop() is not None:  # there is no loop yet while the window is built
+        if self._tasks.can_start:
             self._tasks.start(self._service.update())
 
     def _show(self, state: SearchKeyState) -> None:
