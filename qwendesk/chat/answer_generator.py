@@ -196,6 +196,7 @@ class AnswerGenerator:
                 state_file=asked.state_file,
             )
             node, stats = await self._read(self._stream)
+            self._stream = None  # it has ended: what follows is stopped in other ways
             if node.stop_reason != "tool_calls" or rounds is None or not can_call:
                 return node, stats
             await rounds.run(self._context(asked))

@@ -6,6 +6,7 @@ import json
 import msgspec
 import pytest
 
+from qwendesk.chat import answer_generator
 from qwendesk.chat.chat_state import CallsChanged
 from qwendesk.chat.partial_answer import INTERRUPTED, UNREADABLE
 from qwendesk.chat.service import ChatService
@@ -166,6 +167,25 @@ async def test_stop_ends_a_call_that_runs(desk, tools):
     [record] = turn.answer.steps[0].calls
     assert record.is_done
     assert "stopped" in record.error
+
+
+@pytest.mark.asyncio
+async def test_stop_between_a_result_and_the_next_request_ends_the_answer(desk, tools, monkeypatch):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="Too late.")]
+    prepare = answer_generator.messages_to_send
+
+    async def stop_and_prepare(messages, *others):
+        if any(message.role == "tool" for message in messages):
+            await desk.chat.stop()
+            await asyncio.sleep(0)
+        return await prepare(messages, *others)
+
+    monkeypatch.setattr(answer_generator, "messages_to_send", stop_and_prepare)
+    turn = await desk.chat.send("What is spill?")
+
+    assert (turn.answer.text, turn.answer.stop_reason) == ("", "cancelled")
+    assert [record.result for record in turn.answer.steps[0].calls] == ["look_up found it"]
 
 
 @pytest.mark.asyncio
