@@ -1,11 +1,13 @@
 """Tools in the window: chosen in the message field, their calls rows in the answer."""
 
+import json
 from pathlib import Path
 
 import msgspec
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+from qwendesk.chat.tree_edits import new_answer, new_question
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
 from qwendesk.chat.view.thread.call_row import CallRow
 from qwendesk.chat.view.thread.call_texts import (
@@ -16,7 +18,9 @@ from qwendesk.chat.view.thread.call_texts import (
     table_of,
     time_text,
 )
-from qwendesk.core.messages import CallRecord, Message, ToolCall
+from qwendesk.core.chat_tree import ChatTree
+from qwendesk.core.chats import ChatSettings
+from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.options import LoadOptions
 from qwendesk.engine.protocol import Generate, LoadReport
 from qwendesk.widgets.text_pane import TextPane
@@ -171,6 +175,25 @@ async def test_stored_answer_shows_the_same(desk: Desk) -> None:
     await desk.until(lambda: desk.has("thread.call.1.0"))
     assert desk.message(1).answer_view.markdown == "42."
     assert [row.record.result for row in rows(desk) if row.record] == ["42"]
+
+
+async def test_calls_of_an_imported_chat_are_shown_whatever_they_are(desk: Desk) -> None:
+    """Others may have written them: a name as long as a book, and a change that would take minutes to compare."""
+    old = "".join(f"{number % 101}\n" for number in range(300_000))
+    edit = ToolCall("edit_file", json.dumps({"path": "a.txt", "old": f"{old}a\n{old}", "new": f"{old}b\n{old}"}))
+    named = ToolCall("Allow\nthis\u202e " * 10_000, "{}")
+    calls = tuple(CallRecord(each, is_done=True, result="Done.") for each in (edit, named))
+    question = new_question("", text_message("user", "Hello"))
+    message = Message("assistant", steps=(ToolStep(calls),))
+    answer = msgspec.structs.replace(new_answer(question.id), message=message)
+    tree = ChatTree().with_node(question).with_node(answer)
+    desk.parts.chat.open("c" * 32, tree, ChatSettings(is_imported=True))
+    await desk.until(lambda: desk.has("thread.call.1.1"))
+    desk.click("thread.call.open.1.0")
+    assert desk.find("thread.call.text.1.0", TextPane).toPlainText().startswith("path: a.txt")
+    title = desk.find("thread.call.open.1.1", QPushButton).accessibleName()
+    assert title.startswith("Allow this Allow this")
+    assert len(title) < 100
 
 
 async def asks_to_edit(desk: Desk, folder: Path) -> Path:

@@ -7,6 +7,9 @@ from PySide6.QtCore import QObject, Signal
 from qwendesk.chat.view.thread.thumbnails import PreviewCache
 from qwendesk.core.tool_context import ToolLook
 
+_MOST_NAME = 60
+"""Characters of the name of a tool that is not known."""
+
 
 class CallIntents(QObject):
     """The requests of a whole thread. Rows of calls emit the signals."""
@@ -37,5 +40,10 @@ class CallIntents(QObject):
         """Of the pictures in results."""
 
     def look(self, tool: str) -> ToolLook:
-        """Return how a tool looks. One that is not known is shown by its name."""
-        return self.looks.get(tool) or ToolLook(tool)
+        """Return how a tool looks. One that is not known is shown by its name, which may be any text."""
+        return self.looks.get(tool) or ToolLook(_on_one_line(tool))
+
+
+def _on_one_line(name: str) -> str:
+    shown = " ".join("".join(character if character.isprintable() else " " for character in name).split())
+    return shown if len(shown) <= _MOST_NAME else f"{shown[:_MOST_NAME]}…"

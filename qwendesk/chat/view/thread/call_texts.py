@@ -18,7 +18,7 @@ _MOST_SHORT = 60
 _MOST_RESULT = 48
 """Characters of a result that is shown in the header as it is."""
 _MOST_OPENED = 2 * MOST_CHARACTERS
-"""Characters of a result that is opened. An imported chat may have a longer one."""
+"""Characters of arguments, and of a result, that are opened. An imported chat may have longer ones."""
 _MOST_COLUMNS, _MOST_LINES = 12, 200
 """Of a table."""
 
@@ -86,19 +86,28 @@ def time_text(record: CallRecord) -> str:
 
 
 def arguments_text(record: CallRecord) -> str:
-    """Return the arguments, each on its line."""
+    """Return the arguments, each on its line; only the beginning of long ones."""
     arguments = decoded(record.call.arguments_json)
-    return "\n".join(f"{name}: {as_text(value)}" if name else as_text(value) for name, value in arguments.items())
+    lines = (f"{name}: {as_text(value)}" if name else as_text(value) for name, value in arguments.items())
+    return _beginning("\n".join(lines))
 
 
 def result_text(record: CallRecord) -> str:
     """Return the error or the result; only the beginning of a long one."""
-    text = record.error or record.result
+    return _beginning(record.error or record.result)
+
+
+def _beginning(text: str) -> str:
     return text if len(text) <= _MOST_OPENED else f"{text[:_MOST_OPENED]}…"
 
 
 def change_text(record: CallRecord) -> str:
-    """Return the change that a call asks for as a difference; "" if its arguments are not those of a change."""
+    """Return the change that a call asks for as a difference; "" if its arguments are not those of a change.
+
+    One that is longer than any that was allowed is none either: comparing it could take minutes.
+    """
+    if len(record.call.arguments_json) > _MOST_OPENED:
+        return ""
     arguments = decoded(record.call.arguments_json)
     before, after, name = (arguments.get(key) for key in ("old", "new", "path"))
     if not (isinstance(before, str) and isinstance(after, str) and isinstance(name, str)):
