@@ -96,14 +96,16 @@ class ToolRounds:
 
     async def run(self, context: CallContext) -> None:
         """Run the calls of this round, one after the other. Calls that were interrupted have that as their error."""
-        self._task = asyncio.ensure_future(self._run_all(context))
+        task = self._task = asyncio.ensure_future(self._run_all(context))
         try:
-            await asyncio.wait((self._task,))
+            await asyncio.wait((task,))
         except asyncio.CancelledError:
-            self._task.cancel()
+            task.cancel()
             raise
         finally:
             self._task = None
+        if not task.cancelled():
+            task.result()  # raises what went wrong
         self._n_rounds += 1
         is_readable = any(record.call.name for record in self._partial.calls)
         self._n_unreadable = 0 if is_readable else self._n_unreadable + 1

@@ -189,6 +189,21 @@ async def test_stop_between_a_result_and_the_next_request_ends_the_answer(desk, 
 
 
 @pytest.mark.asyncio
+async def test_fault_in_the_app_while_tools_run_is_not_swallowed(desk, tools, monkeypatch):
+    await desk.engine.load(OPTIONS)
+    desk.client.answers = [CALLS, ScriptedAnswer(text="As if nothing had happened.")]
+
+    async def fail(*_arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(tools, "run", fail)
+    with pytest.raises(ZeroDivisionError):
+        await desk.chat.send("What is spill?")
+    assert not desk.chat.busy
+    assert desk.chat.conversation.turns[-1].answer.steps[0].text == "One moment."
+
+
+@pytest.mark.asyncio
 async def test_answer_now_skips_a_call_that_runs(desk, tools):
     await desk.engine.load(OPTIONS)
     desk.client.answers, tools.holds = [CALLS, ScriptedAnswer(text="From memory.")], True
