@@ -168,6 +168,9 @@ class HostConnection:
             except ValueError:  # longer than the limit
                 ended = Ended("too_large")
                 break
+            except OSError as error:  # the pipe broke
+                ended = Ended("killed", str(error))
+                break
             if not line.endswith(b"\n"):
                 ended = Ended("killed")
                 break

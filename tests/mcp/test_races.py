@@ -12,7 +12,7 @@ import pytest
 
 from qwendesk.mcp.host import main
 from qwendesk.mcp.host.session import HostSession, _Ready
-from qwendesk.mcp.host_connection import HostConnection
+from qwendesk.mcp.host_connection import HostConnection, ServerEnded
 from qwendesk.mcp.host_protocol import CallTool, Cancel, Ended, HostEvent, HostRequest, Launch, Progress
 from qwendesk.mcp.server import Server, ServerProblem
 from qwendesk.mcp.server_config import ServerConfig
@@ -45,6 +45,26 @@ async def test_progress_in_the_moment_in_which_the_time_is_over_ends_nothing_els
     connection._take(Progress(1, 0.5, ""))
     with pytest.raises(TimeoutError):
         await asking
+
+
+@pytest.mark.asyncio
+async def test_call_ends_when_the_pipe_breaks() -> None:
+    class Process:
+        stdout, stdin, returncode = asyncio.StreamReader(), None, 0
+
+        async def wait(self) -> int:
+            return 0
+
+    has_ended: list[HostConnection] = []
+    connection = HostConnection(hostile("never").config.launch({}), lambda _offer: None, has_ended.append)
+    asking = asyncio.create_task(connection.ask(lambda number: CallTool(number, "go", {}), 600.0, no_progress))
+    await asyncio.sleep(0)
+    Process.stdout.set_exception(ConnectionResetError("broken"))
+    connection._process = Process()  # type: ignore[assignment]
+    await connection._read()
+    with pytest.raises(ServerEnded):
+        await asking
+    assert has_ended == [connection]
 
 
 @pytest.mark.asyncio
