@@ -11,10 +11,12 @@ from qwendesk.server.view.address_line import AddressLine
 from qwendesk.widgets.buttons import TextButton, describe, restyle
 from qwendesk.widgets.controls import Switch
 from qwendesk.widgets.layouts import FlowLayout
+from qwendesk.widgets.theme_keeper import app_theme, current_theme
 
 _MOST_ADDRESSES = 4
 _COPIED_MS = 2000
 _PORT_WIDTH = 84
+"""Logical pixels of the field for the port, with the usual text size."""
 LOWEST_PORT, HIGHEST_PORT = 1024, 65_534
 
 
@@ -103,6 +105,9 @@ class AddressCard(QFrame):
         self._shows_key = not self._shows_key
         self._show_key()
 
+    def _fit_port(self) -> None:
+        self._port_field.setFixedWidth(current_theme().px(_PORT_WIDTH))
+
     def _on_port(self) -> None:
         text = self._port_field.text()
         port = int(text) if text.isdigit() else 0
@@ -136,7 +141,8 @@ class AddressCard(QFrame):
         label = QLabel(tr("Port"))
         label.setProperty("kind", "dim")
         self._port_field = QLineEdit()
-        self._port_field.setFixedWidth(_PORT_WIDTH)
+        self._fit_port()
+        app_theme().changed.connect(self._fit_port)
         self._port_field.setValidator(QIntValidator(0, 99_999, self))
         describe(
             self._port_field,

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
 from qwendesk.server.setups.service import SetupState
 from qwendesk.server.view.setup_texts import detail_text, phase_text, phase_tone
 from qwendesk.widgets.buttons import TextButton, describe, restyle
+from qwendesk.widgets.layouts import FlowLayout, ResponsivePairLayout, widget_with
 
 _TRIED = ("set_up", "works", "failed")
 
@@ -40,19 +41,16 @@ class ProgramLine(QWidget):
         self._try = TextButton(kind="quiet")
         self._try.clicked.connect(self._on_try)
         self._name, self._program, self._is_trying = name, program, False
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(title, 1)
-        row.addWidget(self._chip)
-        row.addWidget(self._try)
-        row.addWidget(self._set_up)
+        actions = FlowLayout()
+        for widget in (self._chip, self._try, self._set_up):
+            actions.addWidget(widget)
         rule = QFrame()
         rule.setProperty("kind", "rule")
         rule.setFixedHeight(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 2, 0, 0)
         column.setSpacing(4)
-        column.addLayout(row)
+        column.addLayout(ResponsivePairLayout(title, widget_with(actions), least=0))
         column.addWidget(self._detail)
         column.addWidget(rule)
 

@@ -8,11 +8,12 @@ import aiohttp
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 from qwendesk.core import paths
 from qwendesk.server.keys import KEY_VARIABLE
 from qwendesk.widgets.tasks import window_tasks
+from qwendesk.widgets.theme_keeper import app_theme
 from tests.fakes.answer_stream import ScriptedAnswer
 from tests.server.setups.programs import write_program
 from tests.server.view.conftest import ServerDesk, free_port
@@ -275,3 +276,19 @@ async def test_a_start_that_fails_is_told_on_other_pages_too(desk: ServerDesk) -
         desk.parts.start()
         await desk.until(lambda: desk.is_shown("trouble.sentence"))
     assert "taken by another program" in desk.text_of("trouble.sentence")
+
+
+async def test_no_button_of_a_program_is_cut_off_where_there_is_little_room(desk: ServerDesk) -> None:
+    await desk.switch_on()
+    keeper = app_theme()
+    try:
+        keeper.set_text_scale(1.5)
+        line = desk.find("serve.program.claude", QWidget)
+        line.window().resize(700, 720)
+        await desk.until(lambda: line.window().width() <= 900)
+        for name in ("setup", "state"):
+            widget = desk.find(f"serve.program.claude.{name}", QWidget)
+            await desk.until(lambda widget=widget: widget.width() >= widget.sizeHint().width())
+            assert widget.mapTo(line, widget.rect().topRight()).x() < line.width(), name
+    finally:
+        keeper.set_text_scale(1.0)
