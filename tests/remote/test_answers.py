@@ -187,23 +187,6 @@ async def test_what_is_not_an_answer_ends_it_in_words_and_keeps_the_rest(remote,
     assert "isn't an answer" in answer.error
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda number: {"index": 0, "function": {"name": "" if number else "write", "arguments": "a" * 2000}},
-        lambda number: {"index": number, "id": f"c{number}", "function": {"name": "write", "arguments": "{}"}},
-    ],
-)
-@pytest.mark.asyncio
-async def test_calls_without_an_end_end_the_answer(remote, call):
-    """The window would stand still for longer with each piece."""
-    endless = [piece({"tool_calls": [call(number)]}) for number in range(300)]
-    _, answer = await answered(remote, Stream([piece({"content": "I write it."}), *endless, piece({}, "tool_calls")]))
-    assert answer.text == "I write it."
-    assert "isn't an answer" in answer.error
-    assert not answer.steps
-
-
 @pytest.mark.asyncio
 async def test_comments_blank_lines_and_other_events_are_passed_over(remote):
     noise = [b": ping\n\n", b"event: ping\nid: 3\n\n", b"\n\n", piece({"content": "Fine."}, "stop"), usage(1, 1)]
