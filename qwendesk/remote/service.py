@@ -1,6 +1,7 @@
 """The servers that the user added: what each is and has, and where others were found."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,8 @@ from qwendesk.remote.servers import Server, ServerList
 
 if TYPE_CHECKING:
     from qwendesk.remote.inspection import ModelOnServer
+
+_logger = logging.getLogger(__name__)
 
 Search = Literal["", "pc", "network"]
 Find = Callable[[Callable[[Server], None]], Coroutine[Any, Any, None]]
@@ -210,7 +213,10 @@ class RemoteService:
         return True
 
     async def _run_search(self, find: Find, where: Literal["pc", "network"]) -> None:
-        await find(self._note_found)
+        try:
+            await find(self._note_found)
+        except Exception:
+            _logger.exception("Looking for servers failed")
         self.state.update(searching="", has_searched=where)
 
     def _note_found(self, server: Server) -> None:

@@ -132,6 +132,18 @@ async def test_servers_on_this_pc_are_found_when_asked(remote, service, monkeypa
     assert found == {servers[0].address: "ollama", servers[2].address: "vllm", locked.address: "other"}
 
 
+async def test_a_search_that_fails_has_ended(service, monkeypatch):
+    async def fail(_found):
+        raise ExceptionGroup("of its tasks", [ValueError("an odd network")])
+
+    monkeypatch.setattr("qwendesk.remote.finding.find_in_network", fail)
+    ended = asyncio.Event()
+    service.state.subscribe(lambda state: ended.set() if state.has_searched == "network" else None)
+    service.search("network")
+    await ended.wait()
+    assert not service.state.value.searching
+
+
 async def test_a_search_can_be_stopped(service):
     service.search("network")
     assert service.state.value.searching == "network"

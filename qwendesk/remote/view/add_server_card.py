@@ -41,6 +41,7 @@ class AddServerCard(TitledCard):
         super().__init__("engines.add", tr("Add a server"))
         self._found: tuple[Server, ...] = ()
         self._searching: Search = ""
+        self._is_adding = False
         self._address = QLineEdit()
         self._address.setPlaceholderText("192.168.1.5:8080")
         describe(self._address, "engines.address", tr("Address"), tr("The address of the server, with its port"))
@@ -67,7 +68,8 @@ class AddServerCard(TitledCard):
     def show_state(self, state: RemoteState) -> None:
         """Show what was found, and what became of the last address."""
         self._add.setText(tr("Asking…") if state.is_adding else tr("Add"))
-        self._add.setEnabled(not state.is_adding and bool(self._address.text().strip()))
+        self._is_adding = state.is_adding
+        self._enable_add()
         self._problem.setText(state.problem)
         self._problem.setVisible(bool(state.problem))
         self._searching = state.searching
@@ -86,6 +88,9 @@ class AddServerCard(TitledCard):
         if state.found != self._found:
             self._found = state.found
             self._show_found()
+
+    def _enable_add(self) -> None:
+        self._add.setEnabled(not self._is_adding and bool(self._address.text().strip()))
 
     def clear(self) -> None:
         """Empty the fields after a server was added."""
@@ -158,7 +163,7 @@ class AddServerCard(TitledCard):
             self.search_asked.emit("network")
 
     def _on_typed(self, text: str) -> None:
-        self._add.setEnabled(bool(text.strip()))
+        self._enable_add()
         try:
             warning = address_warning(read_address(text)) if text.strip() else ""
         except BadRequest:

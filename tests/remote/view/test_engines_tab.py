@@ -4,7 +4,7 @@ import ssl
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QToolButton, QWidget
 
 from qwendesk.engine.state import Phase
 from qwendesk.hub.access_tokens import load_token
@@ -55,6 +55,16 @@ async def test_a_server_with_a_key_is_added_by_its_address(remote_window):
     assert load_token(server.address) == "secret"
     await desk.until(lambda: not desk.find("engines.key", QLineEdit).text())
     assert not desk.find("engines.address", QLineEdit).text()
+
+
+async def test_no_other_server_is_added_while_one_is_asked(remote_window):
+    desk = remote_window.desk
+    remote_window.open_tab()
+    desk.parts.services.remote.state.update(is_adding=True)
+    enter(desk, "engines.address", "192.168.1.5:8080")
+    assert not desk.find("engines.add.button", QAbstractButton).isEnabled()
+    desk.parts.services.remote.state.update(is_adding=False)
+    assert desk.find("engines.add.button", QAbstractButton).isEnabled()
 
 
 async def test_a_server_has_the_name_that_the_user_gives_it(remote_window):
