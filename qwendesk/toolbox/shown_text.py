@@ -6,7 +6,7 @@ _INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 """Categories of Unicode that don't show, that change the order in which others do, or that look as any font likes."""
 _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
-    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF),
+    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x16FE4, 0x16FE4), (0x1D159, 0x1D159), (0xE0100, 0xE01EF),
 )  # fmt: skip
 """Ranges of letters and marks that show nothing (Default_Ignorable_Code_Point of Unicode, and the empty Braille cell).
 
