@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import msgspec
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk.chat.tree_edits import new_answer, new_question
@@ -67,6 +69,25 @@ async def test_chosen_tools_are_offered_to_the_model(desk: Desk) -> None:
     [request] = [each for each in desk.client.requests if isinstance(each, Generate)]
     assert len(request.tools_json) == 1
     assert "current_time" in request.tools_json[0]
+
+
+async def test_menu_stays_open_while_tools_are_chosen(desk: Desk) -> None:
+    await load(desk)
+    button(desk).click()
+    menu = desk.window.findChild(ToolsMenu)
+    await desk.until(menu.isVisible)
+
+    def click(tool: str) -> None:
+        action = next(each for each in menu.actions() if each.objectName() == f"composer.tools.{tool}")
+        QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
+
+    bottom = menu.geometry().bottom()
+    click("calculate")
+    click("current_time")
+    assert menu.isVisible()
+    assert menu.geometry().bottom() == bottom, "its new line about the cost is on the screen"
+    assert set(desk.parts.chat.settings.tools) == {"calculate", "current_time"}
+    menu.close()
 
 
 async def test_tokens_of_the_active_tools_are_counted_by_the_engine(desk: Desk) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from qwendesk.chat.folder_texts import state_text
@@ -107,6 +107,19 @@ class ToolsMenu(Menu):
         usable = (each for each in self._choices if is_on[each] and not each.obstacle)
         return tuple(each for each in usable if settings.tool_folders or not each.needs_folder)
 
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Switch a tool without closing the menu, as often several are wanted."""
+        action = self.actionAt(event.position().toPoint())
+        if action is None or not (action.isCheckable() and action.isEnabled()):
+            super().mouseReleaseEvent(event)
+            return
+        name, bottom = action.objectName(), self.geometry().bottom()
+        action.trigger()
+        # It was filled anew, and may be taller: the line with the cost comes with the first tool.
+        self.setActiveAction(self.findChild(QAction, name))
+        if self.geometry().bottom() > bottom:
+            self.move(self.x(), self.y() - (self.geometry().bottom() - bottom))
+
     def _add_choice(self, choice: ToolChoice) -> None:
         action = QAction(choice.title.replace("&", "&&"), self)
         action.setObjectName(f"composer.tools.{choice.names[0]}")
@@ -122,4 +135,5 @@ class ToolsMenu(Menu):
         others = tuple(name for name in self._settings.tools if name not in choice.names)
         self.chosen.emit((*others, *choice.names) if on else others)
         if on and choice.needs_folder and not self._settings.tool_folders:
+            self.hide()
             self.folder_asked.emit()
