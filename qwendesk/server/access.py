@@ -50,8 +50,9 @@ class Access(msgspec.Struct, frozen=True):
         sent = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
         found = matching_key(self.keys, sent)
         if found is None:
-            sentence = "The key is wrong." if sent else "A key is missing: send Authorization: Bearer KEY."
-            raise Refused(401, f"{sentence} `qwendesk serve` says where the key is.", code="invalid_api_key")
+            wrong = "The key is wrong." if sent else "A key is missing: send Authorization: Bearer KEY."
+            sentence = f"{wrong} QwenDesk's Server page has it, and `qwendesk serve` says where it is."
+            raise Refused(401, sentence, code="invalid_api_key")
         return found
 
 
