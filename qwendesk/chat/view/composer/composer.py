@@ -173,7 +173,8 @@ class Composer(QFrame):
         handled = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
             self._words.fit()
-            self.layout().activate()  # else a frame would show the new texts in the old places
+            if (layout := self.layout()) is not None:
+                layout.activate()  # else a frame would show the new texts in the old places
         return handled
 
     def show_presets(self, names: Sequence[str]) -> None:
