@@ -118,6 +118,8 @@ class Answering:
                     if begun is None:
                         self._memory.remember(hashes[-1], collector.answer().as_message)
                 yield item
+            if not has_ended:
+                raise AssertionError("an answer stream ended without its last item")
         finally:
             if not has_ended:
                 await stream.cancel()

@@ -282,3 +282,20 @@ async def test_a_failure_within_an_answer_closes_the_connection_and_writes_nothi
         got = await desk.raw(streamed_request())
     assert got.startswith(b"HTTP/1.1 200")
     assert b"failed to serve" not in got
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_without_an_end_is_an_error_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    class NoAnswer:
+        async def __aiter__(self) -> AsyncIterator[Any]:
+            for item in ():
+                yield item
+
+        async def cancel(self) -> None:
+            """There is nothing to cancel."""
+
+    async with http_desk(tmp_path) as desk:
+        monkeypatch.setattr(desk.client, "generate", lambda *_, **__: NoAnswer())
+        assert await desk.status("POST", CHAT, {**ASKED, "stream": stream}) == 500
