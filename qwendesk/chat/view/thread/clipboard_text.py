@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from PySide6.QtCore import QMimeData
-from PySide6.QtGui import QGuiApplication, QTextCursor, QTextDocument, QTextTable
+from PySide6.QtGui import QGuiApplication, QTextCharFormat, QTextCursor, QTextDocument, QTextFormat, QTextTable
 
 from qwendesk.chat.view.thread.formulas import SOURCE
 from qwendesk.chat.view.thread.markdown_stream import MarkdownStream, slices
@@ -106,10 +106,21 @@ def _documents(markdown: str) -> Iterator[QTextDocument]:
         yield _document(block.source, is_continuation=block.is_continuation)
 
 
+def _replace_pictures(document: QTextDocument) -> None:
+    """Put the words for each picture in its place: the program that it is pasted into would load it from anywhere."""
+    cursor = document.find(_OBJECT)
+    while not cursor.isNull():
+        picture = cursor.charFormat().toImageFormat()
+        words = picture.property(QTextFormat.Property.ImageAltText) or picture.name()
+        cursor.insertText(words, QTextCharFormat())
+        cursor = document.find(_OBJECT, cursor)
+
+
 def _document(markdown: str, *, is_continuation: bool = False) -> QTextDocument:
     """Return a block as a document. If `is_continuation`, leave out the head of a table: an earlier piece has it."""
     document = QTextDocument()
     document.setMarkdown(markdown, _RULES)
+    _replace_pictures(document)
     for frame in document.rootFrame().childFrames() if is_continuation else ():
         if isinstance(frame, QTextTable):
             frame.removeRows(0, 1)
