@@ -77,11 +77,12 @@ class Trial:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """End the program with what it started, which would keep its output open."""
-    with contextlib.suppress(psutil.Error):
-        started = psutil.Process(process.pid)
-        for each in (*started.children(recursive=True), started):
-            with contextlib.suppress(psutil.Error):
-                each.kill()
+    if process.poll() is None:  # otherwise its number may be that of another process by now
+        with contextlib.suppress(psutil.Error):
+            started = psutil.Process(process.pid)
+            for each in (*started.children(recursive=True), started):
+                with contextlib.suppress(psutil.Error):
+                    each.kill()
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)  # those whose parent has ended already
