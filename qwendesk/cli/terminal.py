@@ -18,6 +18,7 @@ from qwendesk.core.translation import tr
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """All control characters but tab and newline, because a model's answer must not control the terminal."""
+_LATE_CONTROL_CHARACTERS = re.compile(r"[\x7f-\x9f]")
 
 
 _MOST_SHOWN = 60
@@ -65,7 +66,9 @@ class Terminal:
         self._put(self._out, f"{_DIM}{text}{_PLAIN}" if dimmed and self._can_dim else text)
 
     def write_json(self, value: Any) -> None:
-        self._put(self._out, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        # JSON lets these through as they are, and a terminal obeys some of them.
+        self._put(self._out, _LATE_CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
     def note(self, text: str) -> None:
         """Write a line that is not part of the result."""

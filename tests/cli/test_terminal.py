@@ -1,11 +1,13 @@
-"""The commands without a terminal: in a program of Windows that has no console there are no streams at all."""
+"""What reaches a terminal, and commands without one: a program of Windows without a console has no streams at all."""
 
+import io
+import json
 import sys
 
 import pytest
 
 from qwendesk.cli import main as cli
-from qwendesk.cli.terminal import open_missing_streams
+from qwendesk.cli.terminal import Terminal, open_missing_streams
 from qwendesk.core.paths import demo_model
 
 STREAMS = ("stdin", "stdout", "stderr")
@@ -30,3 +32,11 @@ def test_existing_streams_are_kept() -> None:
     before = [getattr(sys, name) for name in STREAMS]
     open_missing_streams()
     assert [getattr(sys, name) for name in STREAMS] == before
+
+
+def test_json_controls_no_terminal() -> None:
+    out = io.StringIO()
+    Terminal(out, io.StringIO()).write_json({"answer": "\x1b[2J\x9b2J\x7f ü"})
+    assert not set(out.getvalue()) & {"\x1b", "\x9b", "\x7f"}
+    assert json.loads(out.getvalue()) == {"answer": "\x1b[2J\x9b2J\x7f ü"}
+    assert "ü" in out.getvalue()
