@@ -30,7 +30,7 @@ from qwendesk.widgets.theme_keeper import app_theme, current_theme
 _WIDEST = 760
 _SCROLL_BAR = 12
 """Width of the scroll bar, which the header leaves free so that it is aligned with the sections."""
-_BESIDE_LINKS = 8
+_BESIDE_LINKS = 16
 """Logical pixels between the links to sections and these."""
 _AFTER_NETWORK = "Network"
 """The cards of model folders and access token come after this section."""
