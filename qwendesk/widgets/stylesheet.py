@@ -34,9 +34,8 @@ QFrame[kind="topbar"], QFrame[kind="meterbar"] { background: @panel; border: non
 QFrame[kind="topbar"] { border-bottom: 1px solid @divider; }
 QFrame[kind="meterbar"] { border-top: 1px solid @divider; }
 QFrame[kind="rail"] { background: @panel; border: none; border-right: 1px solid @divider; }
-QLabel { background: transparent; }
-.QLabel, WrappingLabel { qproperty-textFormat: PlainText; }
-.QLabel[rich="true"] { qproperty-textFormat: RichText; }
+QLabel { background: transparent; qproperty-textFormat: PlainText; }
+QLabel[rich="true"] { qproperty-textFormat: RichText; }
 QLabel[kind="brand"] { font-size: @14; font-weight: 700; }
 QLabel[kind="title"] { font-size: @26; font-weight: 700; }
 QLabel[kind="pagetitle"] { font-size: @20; font-weight: 700; }
