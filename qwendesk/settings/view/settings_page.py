@@ -68,6 +68,8 @@ class SettingsPage(QWidget):
         self._wide: list[QWidget] = []
         self._rows: dict[str, SettingRow] = {}
         self._sections: dict[str, TitledCard] = {}
+        self._cards: list[TitledCard] = []
+        """All cards, in the order of the page."""
         self._folders, self._token, self._search_key = folders, token, search_key
         self._mcp_servers, self._programs = mcp_servers, programs
         self._notes, self._consents, self._privacy = notes, consents, privacy
@@ -81,8 +83,7 @@ class SettingsPage(QWidget):
         self._note.setWordWrap(True)
         self._note.hide()
         self._area = self._scrolled(self._make_sections())
-        shown = (self._column.itemAt(index).widget() for index in range(self._column.count()))
-        self._links = SectionLinks(self, [each for each in shown if isinstance(each, TitledCard)])
+        self._links = SectionLinks(self, self._cards)
         self._links.asked.connect(self._go_to)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 16, 0, 0)
@@ -110,8 +111,8 @@ class SettingsPage(QWidget):
 
     def _go_to(self, card: TitledCard) -> None:
         """Scroll a card to the top."""
-        inner = self._area.widget()
-        self._area.verticalScrollBar().setValue(card.mapTo(inner, QPoint()).y())
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.value() + card.mapTo(self._area.viewport(), QPoint()).y())
 
     def ask_to_delete(self) -> None:
         """Ask whether all stored data should be deleted."""
@@ -161,7 +162,7 @@ class SettingsPage(QWidget):
 
     def _make_sections(self) -> QWidget:
         inner = QWidget()
-        column = self._column = QVBoxLayout(inner)
+        column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(24)
         DensitySpacing(column)
@@ -181,16 +182,16 @@ class SettingsPage(QWidget):
             self._sections[name].add(row)
             self._rows[entry.key] = row
         for name, section in self._sections.items():
-            column.addWidget(section)
+            self._cards.append(section)
             if name == _AFTER_NETWORK:
-                column.addWidget(self._folders)
-                column.addWidget(self._token)
+                self._cards += (self._folders, self._token)
             if name == _AFTER_SEARCH:
-                for card in (self._search_key, self._mcp_servers, self._consents, self._notes):
-                    column.addWidget(card)
+                self._cards += (self._search_key, self._mcp_servers, self._consents, self._notes)
             if name == _AFTER_GAMES:
-                column.addWidget(self._programs)
-        column.addWidget(self._privacy)
+                self._cards.append(self._programs)
+        self._cards.append(self._privacy)
+        for card in self._cards:
+            column.addWidget(card)
         column.addStretch(1)
         return inner
 
@@ -217,15 +218,11 @@ class SettingsPage(QWidget):
         for name, section in self._sections.items():
             rows = [row for row in self._rows.values() if row.entry.setting.section == name]
             section.show_rows([(row, self._is_wanted(row, query, shows_advanced=shows_advanced)) for row in rows])
-        cards = (
-            self._folders, self._token, self._search_key, self._mcp_servers, self._programs, self._consents,
-            self._notes, self._privacy,
-        )  # fmt: skip
-        for card in cards:
-            card.setVisible(not query or card.matches(query))
-        shown = (*self._sections.values(), *cards)
+        for card in self._cards:
+            if card not in self._sections.values():
+                card.setVisible(not query or card.matches(query))
         self._nothing.setText(_nothing_text(query))
-        self._nothing.setVisible(all(section.isHidden() for section in shown))
+        self._nothing.setVisible(all(card.isHidden() for card in self._cards))
         self._place_links()
 
     def _is_wanted(self, row: SettingRow, query: str, *, shows_advanced: bool) -> bool:

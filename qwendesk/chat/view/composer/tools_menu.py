@@ -109,14 +109,14 @@ class ToolsMenu(Menu):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Switch a tool without closing the menu, as often several are wanted."""
-        action = self.actionAt(event.position().toPoint())
+        action: QAction | None = self.actionAt(event.position().toPoint())
         if action is None or not (action.isCheckable() and action.isEnabled()):
             super().mouseReleaseEvent(event)
             return
         name, bottom = action.objectName(), self.geometry().bottom()
         action.trigger()
         # It was filled anew, and may be taller: the line with the cost comes with the first tool.
-        self.setActiveAction(self.findChild(QAction, name))
+        self.setActiveAction(next(each for each in self.actions() if each.objectName() == name))
         if self.geometry().bottom() > bottom:
             self.move(self.x(), self.y() - (self.geometry().bottom() - bottom))
 
