@@ -1,11 +1,11 @@
-"""After an action elsewhere in the window, typing goes on in the message field."""
+"""After an action elsewhere in the window, typing goes on in the message field; and when the window is active."""
 
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from qwendesk.widgets.actions import installed
 from qwendesk.widgets.notice import Notice
@@ -100,3 +100,16 @@ async def test_a_hidden_control_of_a_panel_leaves_the_focus_in_the_panel_and_a_c
     assert inspector.isAncestorOf(desk.window.focusWidget())
     installed(desk.window)["inspector"].trigger()
     assert is_in_composer(desk)
+
+
+async def test_a_hidden_window_is_not_told_to_be_active(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the app ends, the system still reports that a dialog has closed; the window's parts are gone by then."""
+    told: list[bool] = []
+    desk.window.activated.connect(lambda: told.append(True))
+    monkeypatch.setattr(desk.window, "isActiveWindow", lambda: True)
+    QApplication.sendEvent(desk.window, QEvent(QEvent.Type.ActivationChange))
+    assert told
+    desk.window.hide()
+    told.clear()
+    QApplication.sendEvent(desk.window, QEvent(QEvent.Type.ActivationChange))
+    assert not told
