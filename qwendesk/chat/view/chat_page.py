@@ -287,9 +287,9 @@ class ChatPage(QWidget):
             return
         is_first = not self._last_model and not self._has_model()
         is_empty = not self._chat.conversation.turns
-        if is_first and is_empty and self.window().focusWidget() is self.composer.text:
-            self.setFocus()  # Qt would give the focus to any button, or back to the text with the window
         self.composer.setVisible(not (is_first and is_empty))
+        if self.composer.isHidden():
+            self.composer.text.clearFocus()  # otherwise Qt restores the focus with the window, and typing is invisible
         if is_empty:
             self._show_middle(self._first_start if is_first else self.welcome)
 

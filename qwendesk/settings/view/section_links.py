@@ -15,7 +15,7 @@ _WIDEST = 172
 
 
 class SectionLinks(QWidget):
-    """Leads to a card. For the mouse alone: with the keyboard, the search is nearer than so many links."""
+    """Leads to a card."""
 
     asked = Signal(object)
     """The TitledCard to go to."""
@@ -30,7 +30,6 @@ class SectionLinks(QWidget):
             link = TextButton(kind="tab")
             link.setProperty("compact", "true")
             link.setProperty("leading", "true")
-            link.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             describe(link, f"{card.objectName()}.link", card.title, tr("Go to {0}", card.title))
             link.clicked.connect(lambda _checked=False, card=card: self.asked.emit(card))
             column.addWidget(link)
