@@ -286,9 +286,12 @@ async def test_no_button_of_a_program_is_cut_off_where_there_is_little_room(desk
         line = desk.find("serve.program.claude", QWidget)
         line.window().resize(700, 720)
         await desk.until(lambda: line.window().width() <= 900)
-        for name in ("setup", "state"):
+
+        def is_whole(name: str) -> bool:
             widget = desk.find(f"serve.program.claude.{name}", QWidget)
-            await desk.until(lambda widget=widget: widget.width() >= widget.sizeHint().width())
-            assert widget.mapTo(line, widget.rect().topRight()).x() < line.width(), name
+            end = widget.mapTo(line, widget.rect().topRight()).x()
+            return widget.width() >= widget.sizeHint().width() and end < line.width()
+
+        await desk.until(lambda: is_whole("setup") and is_whole("state"))
     finally:
         keeper.set_text_scale(1.0)
