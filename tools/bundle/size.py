@@ -7,7 +7,7 @@ from pathlib import Path
 MOST_BYTES = 320 * 1024 * 1024
 """Of the Linux bundle with CPU engines, unpacked: what people with a slow line can be asked to fetch.
 
-It was 250 MiB before web search (primp, lxml: 21), the server and its TLS (aiohttp, cryptography: 20), MCP (7) and charts.
+It was 250 MiB before web search (primp, lxml: 21), the server and its TLS (aiohttp, cryptography: 20), MCP (7), charts.
 """
 MOST_WITH_VULKAN_BYTES = 420 * 1024 * 1024
 """Of the whole Linux bundle, with the engine for graphics cards."""
