@@ -28,7 +28,7 @@ _APPS = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Uninstall"
 UNINSTALL_KEY = _APPS + r"\{6E0E3B1C-6A37-4B0B-9E0B-2C3E52F9D7A1}_is1"
 """The installer's AppId, as packaging/windows/qwendesk.iss has it."""
 _APP, _ENGINE, _COMMAND = "QwenDesk.exe", "QwenDeskEngine.exe", "QwenDeskCommand.exe"
-_QUESTION = ("What is VRAM spill?", "system ram")
+_QUESTION = ("What is VRAM spill?", "slow ram")
 _PICTURE_QUESTION = ("What is in this picture?", "red")
 _NEXT_QUESTION = ("What is a quant?", "")
 """What is asked, and a word of the demo's answer in lower case."""
