@@ -154,7 +154,7 @@ def test_size_report_counts_every_byte_once(tmp_path: Path) -> None:
     sizes, table = report(tmp_path)
     assert (sizes.cpu_bytes, sizes.all_bytes, sizes.fits) == (3_001_000, 5_001_000, True)
     assert "2.9 MiB  _internal/PySide6" in table
-    assert "2.9 MiB  in all, for a processor (at most 250)" in table
+    assert "2.9 MiB  in all, for a processor (at most 320)" in table
     assert "4.8 MiB  in all, with Vulkan" in table
 
 
