@@ -1,7 +1,6 @@
 """HTTP to one server: its key, its certificate, limits on every answer, and errors in words."""
 
 import asyncio
-import hashlib
 import socket
 import ssl
 from typing import Any, Final
@@ -136,9 +135,3 @@ async def fetch_certificate(address: str) -> str:
             return await asyncio.to_thread(ssl.get_server_certificate, (url.host, url.port or 443), timeout=_CONNECT_S)
     except (OSError, TimeoutError, ValueError) as error:
         raise ServerError(tr("No certificate"), tr("{0} sent no certificate. Check its address.", address)) from error
-
-
-def fingerprint(certificate: str) -> str:
-    """Return the SHA-256 of a certificate as pairs of hex digits, as servers and browsers show it."""
-    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest().upper()
-    return ":".join(digest[index : index + 2] for index in range(0, len(digest), 2))

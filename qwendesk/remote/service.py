@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from qwendesk.core.certificate_fingerprint import certificate_fingerprint
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.observed import Observed
 from qwendesk.core.translation import tr
@@ -177,7 +178,7 @@ class RemoteService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _add(self, server: Server, key: str) -> bool:
-        from qwendesk.remote.connection import Connection, fetch_certificate, fingerprint
+        from qwendesk.remote.connection import Connection, fetch_certificate
         from qwendesk.remote.errors import ServerError
 
         self.state.update(is_adding=True, problem="", untrusted=None)
@@ -196,7 +197,7 @@ class RemoteService:
             except ServerError as unfetched:
                 self.state.update(problem=unfetched.sentence)
                 return False
-            shown = UntrustedServer(server, key, certificate, fingerprint(certificate))
+            shown = UntrustedServer(server, key, certificate, certificate_fingerprint(certificate))
             self.state.update(untrusted=shown)
             return False
         except QwenDeskError as error:

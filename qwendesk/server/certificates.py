@@ -1,7 +1,6 @@
 """The certificate of a server that other PCs can reach: the user's own, or one that is made here."""
 
 import datetime
-import hashlib
 import ipaddress
 import socket
 import ssl
@@ -10,6 +9,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from qwendesk.core.certificate_fingerprint import certificate_fingerprint
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.files import write_whole
 from qwendesk.core.translation import tr
@@ -36,9 +36,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the certificate, as browsers show it. Blocks."""
-        der = ssl.PEM_cert_to_DER_cert(_first_certificate(self.file.read_text(encoding="ascii", errors="replace")))
-        digest = hashlib.sha256(der).hexdigest().upper()
-        return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
+        return certificate_fingerprint(_first_certificate(self.file.read_text(encoding="ascii", errors="replace")))
 
 
 def host_names() -> tuple[str, ...]:
