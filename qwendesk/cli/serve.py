@@ -13,6 +13,7 @@ from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
+from qwendesk.hub.gguf import read_facts
 from qwendesk.server.certificates import Certificate
 from qwendesk.server.keys import KEY_VARIABLE, given_key
 from qwendesk.server.served_models import ServedModels
@@ -66,8 +67,8 @@ async def serve(options: argparse.Namespace, terminal: Terminal, interrupts: Int
     """Serve until Ctrl+C or SIGTERM and return the exit status. Raise QwenDeskError if that isn't possible."""
     server_options = _server_options(options)
     model = None if options.model is None else options.model.absolute()
-    if model is not None and not model.is_file():
-        raise QwenDeskError(tr("Model not found"), tr("{0} could not be found. Check the path.", model))
+    if model is not None:
+        await asyncio.to_thread(_check_model, model)
     if options.assignments and model is None:
         raise BadOption(tr("Bad option"), tr("--set needs --model."))
     if server_options.lets_others_in and not options.yes:
@@ -92,6 +93,13 @@ async def serve(options: argparse.Namespace, terminal: Terminal, interrupts: Int
         await stopped.wait()
     interrupts.is_requested = False  # for a server, Ctrl+C is how it ends well
     return EXIT_STOPPED
+
+
+def _check_model(model: Path) -> None:
+    """Raise QwenDeskError if the file can't be a model: it is loaded only with the first request. Blocks."""
+    if not model.is_file():
+        raise QwenDeskError(tr("Model not found"), tr("{0} could not be found. Check the path.", model))
+    read_facts(model)
 
 
 def _show(state: ServerState, options: argparse.Namespace, terminal: Terminal) -> None:

@@ -107,6 +107,7 @@ def open_missing_streams() -> None:
 def is_agreed(question: str, terminal: Terminal) -> bool:
     """Ask on the terminal and return whether the user says yes. Raise QwenDeskError if there is no terminal."""
     if not sys.stdin.isatty():
+        terminal.note(question)
         raise QwenDeskError(tr("No terminal to ask on"), tr("Add --yes to go on without confirmation."))
     terminal.note(question)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -104,6 +104,7 @@ def test_a_key_from_the_environment_needs_no_file(tmp_path: Path, monkeypatch: p
         (["--waiting", "-1"], "--waiting takes"),
         (["--certificate", "x.pem"], "go together"),
         (["--certificate", "x.pem", "--certificate-key", "x.key"], "x.pem"),
+        (["--host", "0.0.0.0"], "Other PCs can reach 0.0.0.0"),
         (["--host", "0.0.0.0"], "Add --yes"),
         (["--host", "203.0.113.7", "--yes"], "address of this PC"),
     ],
@@ -114,6 +115,15 @@ def test_what_cannot_be_served_is_said_in_a_sentence(
     assert cli.main(["serve", *options]) in (1, 2)
     out, err = capsys.readouterr()
     assert words in err
+    assert not out
+
+
+def test_a_model_file_that_was_cut_off_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(paths.demo_model().read_bytes()[:3000])
+    assert cli.main(["serve", "--model", str(broken), "--port", "0"]) == 2
+    out, err = capsys.readouterr()
+    assert "broken.gguf" in err
     assert not out
 
 
