@@ -186,11 +186,12 @@ class WorkerClient:
         pictures: Sequence[ImagePart],
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
+        client: str = "",
     ) -> Measured | RequestFailed | EngineExit:
         result = await self._ask(
             lambda request_id: Measure(
                 id=request_id, messages=tuple(messages), pictures=tuple(pictures), options=options,
-                tools_json=tuple(tools_json),
+                tools_json=tuple(tools_json), client=client,
             )
         )  # fmt: skip
         assert isinstance(result, Measured | RequestFailed | EngineExit), result
@@ -215,6 +216,7 @@ class WorkerClient:
         prompt: str = "",
         gives_way: bool = False,
         n_logprobs: int = -1,
+        client: str = "",
     ) -> WorkerAnswer:
         if self._worker is None:
             reply = Reply(0, is_public=False)
@@ -224,7 +226,7 @@ class WorkerClient:
                 lambda request_id: Generate(
                     id=request_id, messages=tuple(messages), options=options, tools_json=tuple(tools_json),
                     begun=begun, chat=chat, state_file=state_file, may_call=may_call, must_call=must_call,
-                    prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs,
+                    prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs, client=client,
                 )
             )  # fmt: skip
         return WorkerAnswer(reply, self._cancel, self._answer_now)

@@ -80,6 +80,7 @@ class EngineClient(Protocol):
         pictures: Sequence[ImagePart],
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
+        client: str = "",
     ) -> Measured | RequestFailed | EngineExit:
         """Count the tokens of a conversation and of other images, without evaluating anything."""
 
@@ -100,6 +101,7 @@ class EngineClient(Protocol):
         prompt: str = "",
         gives_way: bool = False,
         n_logprobs: int = -1,
+        client: str = "",
     ) -> AnswerStream:
         """Generate an answer, or continue the partial answer `begun`. Tools are only called if it `may_call`.
 

@@ -52,6 +52,8 @@ class Measure(Request, frozen=True, kw_only=True, tag="measure"):
     pictures: tuple[ImagePart, ...] = ()
     options: GenerationOptions = GenerationOptions()
     tools_json: tuple[str, ...] = ()
+    client: str = ""
+    """As in Generate."""
 
 
 class Tokenize(Request, frozen=True, kw_only=True, tag="tokenize"):
@@ -105,6 +107,8 @@ class Generate(Request, frozen=True, kw_only=True, tag="generate"):
     """The chat of the messages. Its state is kept when the next request is of another chat; "" keeps none."""
     state_file: str = ""
     """Path of a file that SaveState may have written for this chat. A file that cannot be used is ignored."""
+    client: str = ""
+    """Who asks: a client of the server, or "" for the app itself. Nothing of another client's requests is reused."""
     gives_way: bool = False
     """Whether its prompt is set aside, between two batches, while a Generate request waits that does not give way."""
     n_logprobs: int = -1

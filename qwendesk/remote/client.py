@@ -128,6 +128,7 @@ class RemoteClient:
         pictures: Sequence[ImagePart],
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
+        client: str = "",
     ) -> Measured | RequestFailed | EngineExit:
         return _not_counted()
 
@@ -148,6 +149,7 @@ class RemoteClient:
         prompt: str = "",
         gives_way: bool = False,
         n_logprobs: int = -1,
+        client: str = "",
     ) -> AnswerStream:
         in_use = self._in_use
         if in_use is None:

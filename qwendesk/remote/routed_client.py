@@ -75,8 +75,9 @@ class RoutedClient:
         pictures: Sequence[ImagePart],
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
+        client: str = "",
     ) -> Measured | RequestFailed | EngineExit:
-        return await self._current.measure(messages, pictures, options, tools_json)
+        return await self._current.measure(messages, pictures, options, tools_json, client)
 
     async def tokenize(self, text: str, *, special: bool = False) -> Tokenized | RequestFailed | EngineExit:
         return await self._current.tokenize(text, special=special)
@@ -95,10 +96,11 @@ class RoutedClient:
         prompt: str = "",
         gives_way: bool = False,
         n_logprobs: int = -1,
+        client: str = "",
     ) -> AnswerStream:
         return self._current.generate(
             messages, options, tools_json, begun=begun, chat=chat, state_file=state_file, may_call=may_call,
-            must_call=must_call, prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs,
+            must_call=must_call, prompt=prompt, gives_way=gives_way, n_logprobs=n_logprobs, client=client,
         )  # fmt: skip
 
     async def warm(

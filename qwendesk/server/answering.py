@@ -23,7 +23,7 @@ from qwendesk.engine.protocol import (
     Tokenized,
 )
 from qwendesk.server.answer import AnswerCollector, AnswerHead
-from qwendesk.server.conversations import ReasoningMemory, conversation_key, prefix_hashes
+from qwendesk.server.conversations import ReasoningMemory, conversation_key, engine_client, prefix_hashes
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import Refused
@@ -75,7 +75,7 @@ class Answering:
         report = await self._models.ready("")
         options = self._options(question, report)
         messages, _ = self._completed(question, client)
-        counted = await self._client.measure(messages, (), options, question.tools_json)
+        counted = await self._client.measure(messages, (), options, question.tools_json, client=engine_client(client))
         if not isinstance(counted, Measured):
             raise _refused(counted)
         return counted.prompt_tokens
@@ -105,6 +105,7 @@ class Answering:
             prompt=question.prompt,
             gives_way=bool(question.messages),
             n_logprobs=question.n_logprobs,
+            client=engine_client(client),
         )
         collector, has_ended = AnswerCollector(head), False
         try:

@@ -35,6 +35,11 @@ def prefix_hashes(client: str, tools_json: Sequence[str], messages: Sequence[Cli
     return hashes
 
 
+def engine_client(key: str) -> str:
+    """Return the name for the engine of whoever has that key; not the key itself, which is nobody's business there."""
+    return _hash("client", [key]).hex()[:32]
+
+
 def conversation_key(hashes: Sequence[bytes], messages: Sequence[ClientMessage]) -> str:
     """Return the name of a conversation for the engine: all requests up to the first question of the user share it."""
     first = next((i for i, sent in enumerate(messages) if sent.message.role == "user"), len(messages) - 1)

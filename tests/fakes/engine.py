@@ -175,10 +175,11 @@ class FakeEngineClient:
         pictures: Sequence[ImagePart],
         options: GenerationOptions,
         tools_json: Sequence[str] = (),
+        client: str = "",
     ) -> Measured | RequestFailed | EngineExit:
         request = Measure(
             id=self._take_id(), messages=tuple(messages), pictures=tuple(pictures), options=options,
-            tools_json=tuple(tools_json),
+            tools_json=tuple(tools_json), client=client,
         )  # fmt: skip
         self.requests.append(request)
         if not self._loaded:
@@ -214,11 +215,12 @@ class FakeEngineClient:
         prompt: str = "",
         gives_way: bool = False,
         n_logprobs: int = -1,
+        client: str = "",
     ) -> "FakeAnswerStream":
         request = Generate(
             id=self._take_id(), messages=tuple(messages), options=options, tools_json=tuple(tools_json), begun=begun,
             chat=chat, state_file=state_file, may_call=may_call, must_call=must_call, prompt=prompt,
-            gives_way=gives_way, n_logprobs=n_logprobs,
+            gives_way=gives_way, n_logprobs=n_logprobs, client=client,
         )  # fmt: skip
         self.requests.append(request)
         if self.answers:

@@ -90,16 +90,21 @@ class HttpDesk:
 
 @contextlib.asynccontextmanager
 async def http_desk(
-    folder: Path, answers: Sequence[ScriptedAnswer] = (), limits: Limits | None = None, **options: Any
+    folder: Path,
+    answers: Sequence[ScriptedAnswer] = (),
+    limits: Limits | None = None,
+    client: Any = None,
+    model: Path = Path("/models/qwendesk-demo-Q8_0.gguf"),
+    **options: Any,
 ) -> AsyncIterator[HttpDesk]:
-    """A server with two keys. `options` are those of ServerOptions."""
+    """A server with two keys, on the scripted engine or on that of `client`. `options` are those of ServerOptions."""
     key_file = folder / "keys"
     key_file.write_text(f"{KEY}\n{OTHER_KEY} other\n", encoding="utf-8")
-    client = FakeEngineClient(TOOL_REPORT, answers)
+    client = client or FakeEngineClient(TOOL_REPORT, answers)
     engine = EngineService(client, decide=decide_by_default)
 
     async def default() -> LoadOptions:
-        return LoadOptions(model="/models/qwendesk-demo-Q8_0.gguf")
+        return LoadOptions(model=str(model), n_ctx=4096)
 
     server = ServerService(
         client,

@@ -27,6 +27,9 @@ _NEWEST_SHARE = 0.5
 """The weight of the latest copy in the running mean of their speed."""
 _MIB = 1024**2
 
+_Chat = tuple[str, str]
+"""A client and one of its chats, as in a Generate request."""
+
 
 class SavedChat(msgspec.Struct, frozen=True, eq=False):
     """The state of a chat, to be written to a file."""
@@ -45,6 +48,9 @@ class SavedChat(msgspec.Struct, frozen=True, eq=False):
 
 class ChatStates:
     """Knows which chat is in the prompt cache, and keeps the states of others in RAM.
+
+    A prompt begins with what the same client's chats have of it, never with another client's: how many tokens were
+    reused, and how soon the answer came, would tell one client what another has asked.
 
     The least recently used are dropped first: beyond `budget_bytes`, and when less RAM than the state needs is free
     according to `free_bytes`.
@@ -68,41 +74,48 @@ class ChatStates:
         self._fingerprint = fingerprint
         self._budget_bytes, self._free_bytes, self._clock = budget_bytes, free_bytes, clock
         self._copied_bytes_s: float | None = None
+        self._client = ""
+        """Whose chat is in the prompt cache, even after `put_aside`."""
         self._current = ""
-        self._kept: dict[str, ChatState] = {}
-        """States by chat, the most recently used last."""
+        self._kept: dict[_Chat, ChatState] = {}
+        """The most recently used last."""
 
     @property
     def kept(self) -> tuple[str, ...]:
         """The chats whose states are in RAM, the least recently used first."""
-        return tuple(self._kept)
+        return tuple(chat for _, chat in self._kept)
 
     @property
     def copied_bytes_s(self) -> float | None:
         """The speed of copies, a running mean in bytes per second; None before the first."""
         return self._copied_bytes_s
 
-    def switch_to(self, chat: str, wanted: Sequence[Item], file: str = "", *, is_idle: bool = False) -> None:
-        """Make `chat` the current one, with as much of the prompt `wanted` in memory as any state has.
+    def switch_to(
+        self, chat: str, wanted: Sequence[Item], file: str = "", *, client: str = "", is_idle: bool = False
+    ) -> None:
+        """Make `chat` the current one, with as much of the prompt `wanted` in memory as any state of `client` has.
 
         Unless the engine `is_idle`, an answer waits for this, and no copy is made that takes long. An empty `chat` is
         one of which nothing is kept. `file` may hold the state of `chat`; a file that cannot be used is ignored.
         """
-        in_memory = self._cache.reusable_cells(wanted)
-        best, most = "", in_memory + FEWEST_CELLS - 1
-        for key, state in self._kept.items():
-            cells = self._reusable_cells(state.items, [each.index for each in state.checkpoints], wanted)
+        is_same_client = client == self._client
+        in_memory = self._cache.reusable_cells(wanted) if is_same_client else 0
+        found, most = None, in_memory + FEWEST_CELLS - 1
+        for (owner, _), state in self._kept.items():
+            indexes = [each.index for each in state.checkpoints]
+            cells = self._reusable_cells(state.items, indexes, wanted) if owner == client else 0
             if cells > most:
-                best, most = key, cells
-        found = self._kept.get(best)
-        is_elsewhere = chat != self._current or not in_memory
-        found = (self._read(file, wanted, most) if file and is_elsewhere else None) or found
-        self._kept.pop(chat, None)  # it would be a second copy of what the memory holds from now on
-        if chat != self._current:
+                found, most = state, cells
+        is_other_chat = (client, chat) != (self._client, self._current)
+        found = (self._read(file, wanted, most) if file and (is_other_chat or not in_memory) else None) or found
+        self._kept.pop((client, chat), None)  # it would be a second copy of what the memory holds from now on
+        if is_other_chat:
             self._keep_current(is_idle=is_idle)
-        self._current = chat
+        self._client, self._current = client, chat
         if found is not None and not self._cache.adopt(found):
             _logger.warning("The engine refused the saved state of a chat. The chat is processed again.")
+        elif found is None and not is_same_client:
+            self._cache.clear()
 
     def put_aside(self) -> None:
         """Keep the current chat's state in RAM, however long the copy takes. No chat is current afterwards."""
@@ -110,15 +123,15 @@ class ChatStates:
         self._current = ""
 
     def copy(self, chat: str, most_bytes: int, *, is_idle: bool = True) -> SavedChat | None:
-        """Return the state of `chat`, to be written to a file.
+        """Return the state of `chat`, one of the app's own, to be written to a file.
 
         None if there is none that is worth it, if it is larger than `most_bytes`, if there is no room for a copy, or if
         it would take long although the engine isn't idle.
         """
         if not chat:
             return None
-        state = self._kept.get(chat)
-        if chat == self._current:
+        state = self._kept.get(("", chat))
+        if (self._client, self._current) == ("", chat):
             n_bytes = self._cache.n_bytes
             is_made = n_bytes <= min(most_bytes, self._free_bytes()) and (is_idle or not self._takes_long(n_bytes))
             state = self._copy_of_memory() if is_made else None
@@ -176,7 +189,7 @@ class ChatStates:
             return
         state = self._copy_of_memory()
         if state is not None:
-            self._kept[self._current] = state
+            self._kept[self._client, self._current] = state
 
     @property
     def _kept_bytes(self) -> int:

@@ -73,6 +73,7 @@ class Generation:
         before: SetAside | None = None,
     ) -> None:
         self._session, self._request, self._options = session, request, request.options
+        self._memory = session.memory_of(request.client)
         self._control, self._send, self._between_steps = control, send, between_steps
         self._between_batches, self._before = between_batches, before or SetAside()
         self._decoder = Decoder(session.model, session.cache, session.gate)
@@ -112,7 +113,7 @@ class Generation:
         reason = self._prefill_and_generate(sampler, layout, writer)
         if reason == "tool_calls":
             prompt = layout.items[: len(layout.items) - len(layout.begun)]
-            self._session.written.remember(prompt, writer.tokens, self._session.spelling)
+            self._memory.written.remember(prompt, writer.tokens, self._session.spelling)
         if reason not in _FINAL and not writer.n_calls:
             self._remember(writer, opens_reasoning=layout.opens_reasoning)
         return reason
@@ -136,14 +137,14 @@ class Generation:
         before, new = self._request.begun or Begun(), writer.sent
         seen = Begun(before.reasoning + new.reasoning, before.text + new.text)
         if not seen.is_empty:
-            self._session.recent.remember(seen, InterruptedAnswer(tuple(writer.tokens), opens_reasoning))
+            self._memory.recent.remember(seen, InterruptedAnswer(tuple(writer.tokens), opens_reasoning))
 
     def _prefill(self, layout: Layout) -> None:
         cache, request = self._session.cache, self._request
         if self._options.cache_prompt:
-            self._session.states.switch_to(request.chat, layout.items, request.state_file)
+            self._session.states.switch_to(request.chat, layout.items, request.state_file, client=request.client)
         else:
-            self._session.states.switch_to(request.chat, ())
+            self._session.states.switch_to(request.chat, (), client=request.client)
             cache.clear()
         rollback = cache.roll_back(layout.items)
         reused, total = max(0, cache.n_cells - self._before.n_processed), layout.n_tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib.metadata
 import time
 import uuid
@@ -45,6 +46,8 @@ Progress = Callable[[Literal["weights", "context", "vision", "template"], float]
 _MIB = 1024**2
 _LEFT_TO_SYSTEM = 2048 * _MIB
 """RAM that chat states leave free."""
+_REMEMBERED_TEXTS = 4096
+"""How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before."""
 _MAX_TEMPLATE_BYTES = _MIB
 """The longest known chat templates have about 20 KB."""
 _WEIGHTS_SHARE = 0.9
@@ -60,6 +63,20 @@ class LoadError(Exception):
         self.stage, self.message, self.values = stage, message, tuple(map(str, values))
 
 
+class ClientMemory(msgspec.Struct, frozen=True, eq=False):
+    """What is remembered of one client's requests, beside the states of its chats."""
+
+    vocabulary: Vocabulary
+    """The model's, which remembers the tokens of texts."""
+    recent: RecentAnswers
+    written: WrittenAnswers
+
+    @staticmethod
+    def new(vocabulary: Vocabulary) -> ClientMemory:
+        tokenize = functools.lru_cache(maxsize=_REMEMBERED_TEXTS)(vocabulary.tokenize)
+        return ClientMemory(msgspec.structs.replace(vocabulary, tokenize=tokenize), RecentAnswers(), WrittenAnswers())
+
+
 class Session(msgspec.Struct, frozen=True, eq=False):
     """A loaded model with everything that is needed to serve requests."""
 
@@ -71,13 +88,19 @@ class Session(msgspec.Struct, frozen=True, eq=False):
     states: ChatStates
     report: LoadReport
     gate: DraftGate = msgspec.field(default_factory=DraftGate)
-    recent: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
-    written: WrittenAnswers = msgspec.field(default_factory=WrittenAnswers)
+    memories: dict[str, ClientMemory] = msgspec.field(default_factory=dict)
+    """By client, of which there are as many as the server has keys."""
 
     def close(self) -> None:
         if self.vision is not None:
             self.vision.close()
         self.model.close()
+
+    def memory_of(self, client: str) -> ClientMemory:
+        """Return what is remembered of the requests of `client`."""
+        if client not in self.memories:
+            self.memories[client] = ClientMemory.new(self.vocabulary)
+        return self.memories[client]
 
     def marker_ids(self) -> frozenset[int]:
         """Return the tokens that are markup and never part of a text."""

@@ -42,7 +42,10 @@ class _Counter:
 
     def prompt_tokens(self, messages: Sequence[Message]) -> int:
         template = announced_template(self._session, self._request, self._send)
-        prompt = prompt_of(self._session, template, messages, self._request.options, self._request.tools_json)
+        prompt = prompt_of(
+            self._session, template, messages, self._request.options, self._request.tools_json,
+            client=self._request.client,
+        )  # fmt: skip
         return sum(
             self.picture_cost(piece.image).tokens if isinstance(piece, ImagePlaceholder) else len(piece)
             for piece in prompt.pieces
@@ -51,7 +54,7 @@ class _Counter:
     def part_tokens(self, part: Part) -> int:
         if isinstance(part, ImagePart):
             return self.picture_cost(part).tokens
-        return len(self._session.vocabulary.tokenize(part.text))
+        return len(self._session.memory_of(self._request.client).vocabulary.tokenize(part.text))
 
     def picture_cost(self, part: ImagePart) -> PictureCost:
         if self._session.vision is None:

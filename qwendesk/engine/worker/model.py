@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 from collections.abc import Sequence
 
@@ -13,9 +12,6 @@ import numpy as np
 from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
 from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
-
-_REMEMBERED_TEXTS = 4096
-"""How many texts keep their tokens: every turn sends the whole chat again, and most of it was tokenized before."""
 
 
 class AbortFlag:
@@ -119,8 +115,7 @@ class LoadedModel:
                 text = self._piece(token, special=True).decode("utf-8", "replace")
                 if text:
                     (control if attributes & C.LLAMA_TOKEN_ATTR_CONTROL else user_defined)[text] = token
-        remembered = functools.lru_cache(maxsize=_REMEMBERED_TEXTS)(self.tokenize)
-        return Vocabulary(control=control, user_defined=user_defined, tokenize=remembered)
+        return Vocabulary(control=control, user_defined=user_defined, tokenize=self.tokenize)
 
     def meta(self, key: str) -> str:
         """Return a value of the file's header as text; "" if it has none."""

@@ -56,15 +56,18 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
         raise no_picture_support()
     options = options_to_resume(request.options, request.begun)
     template = announced_template(session, request, send)
-    prompt = prompt_of(session, template, messages, options, request.tools_json)
-    known = session.recent.recall(request.begun, opens_reasoning=prompt.opens_reasoning)
+    memory = session.memory_of(request.client)
+    prompt = prompt_of(session, template, messages, options, request.tools_json, client=request.client)
+    known = memory.recent.recall(request.begun, opens_reasoning=prompt.opens_reasoning)
     if known is not None:
         prompt = with_tokens(prompt, known.tokens)
     elif request.begun is not None:
-        prompt = prompt_of(session, template, messages, options, request.tools_json, request.begun)
-    pictures = session.vision.prepare(images) if session.vision is not None and images else {}
+        prompt = prompt_of(
+            session, template, messages, options, request.tools_json, request.begun, client=request.client
+        )
+    pictures = session.vision.prepare(images, request.client) if session.vision is not None and images else {}
     layout = lay_out(prompt, pictures, can_cut_anywhere=session.model.can_cut_anywhere)
-    return session.written.respell(layout, session.spelling)
+    return memory.written.respell(layout, session.spelling)
 
 
 def announced_template(session: Session, request: Request, send: Send) -> ChatTemplate:
@@ -82,12 +85,14 @@ def prompt_of(
     options: GenerationOptions,
     tools_json: Sequence[str] = (),
     begun: Begun | None = None,
+    *,
+    client: str,
 ) -> Prompt:
     """Build the prompt of a conversation with `template`. Raise BadRequest if the template refuses it."""
     abilities = session.report.template
     return build_prompt(
         template,
-        session.vocabulary,
+        session.memory_of(client).vocabulary,
         messages,
         tools_json=tools_json,
         enable_thinking=options.enable_thinking and session.report.can_think,

@@ -74,18 +74,22 @@ class Vision:
         self._prepared.clear()
         M.mtmd_free(self._handle)
 
-    def prepare(self, parts: Sequence[ImagePart]) -> dict[str, PreparedImage]:
-        """Return the images, scaled for the encoder, by file hash. Raise BadRequest for a file that cannot be used."""
-        wanted = {part.sha256: part for part in parts}
-        for sha256, part in wanted.items():
-            if sha256 not in self._prepared:
+    def prepare(self, parts: Sequence[ImagePart], client: str) -> dict[str, PreparedImage]:
+        """Return the images, scaled for the encoder, by file hash. Raise BadRequest for a file that cannot be used.
+
+        What is cached of an image of one client is not used for another.
+        """
+        wanted = {f"{client}{part.sha256}": part for part in parts}
+        for key, part in wanted.items():
+            if key not in self._prepared:
                 picture = pictures.read(part)
-                self._prepared[sha256] = self._tokenize_image(picture.pixels, picture.pixels.shape[1::-1], picture.key)
-            self._prepared.move_to_end(sha256)
+                size = picture.pixels.shape[1::-1]
+                self._prepared[key] = self._tokenize_image(picture.pixels, size, f"{client}{picture.key}")
+            self._prepared.move_to_end(key)
         while len(self._prepared) > len(wanted) and self._prepared_bytes() > self._budget_bytes:
             _, oldest = self._prepared.popitem(last=False)
             _free(oldest)
-        return {sha256: self._prepared[sha256] for sha256 in wanted}
+        return {part.sha256: self._prepared[key] for key, part in wanted.items()}
 
     def _prepared_bytes(self) -> int:
         return _PREPARED_TOKEN_BYTES * sum(picture.n_tokens for picture in self._prepared.values())

@@ -72,9 +72,9 @@ class Desk:
             clock=lambda: self.now_s,
         )
 
-    def ask(self, chat: str, prompt: list[int], file: str = "", saves: tuple[int, ...] = ()) -> int:
+    def ask(self, chat: str, prompt: list[int], file: str = "", saves: tuple[int, ...] = (), client: str = "") -> int:
         """Process a prompt and return how many of its tokens were processed again."""
-        self.states.switch_to(chat, prompt, file)
+        self.states.switch_to(chat, prompt, file, client=client)
         start = self.cache.roll_back(prompt).start
         for index, token in enumerate(prompt[start:], start):
             self.memory.attention.append(token)

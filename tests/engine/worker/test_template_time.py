@@ -9,6 +9,7 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message, text_message
 from qwendesk.engine import protocol as p
 from qwendesk.engine.worker.interrupted_answers import RecentAnswers
+from qwendesk.engine.worker.loader import ClientMemory
 from qwendesk.engine.worker.measure import measure
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.request_layout import layout_of
@@ -29,14 +30,14 @@ class Recorder:
             self.events.append("tokenize")
             return demo.vocabulary.tokenize(text)
 
+        vocabulary = Vocabulary(demo.vocabulary.control, demo.vocabulary.user_defined, tokenize)
+        memory = ClientMemory(vocabulary, RecentAnswers(), WrittenAnswers())
         self.session = SimpleNamespace(
             template=templates.compiled(source),
-            vocabulary=Vocabulary(demo.vocabulary.control, demo.vocabulary.user_defined, tokenize),
+            memory_of=lambda _client: memory,
             report=SimpleNamespace(can_think=True, template=SimpleNamespace(reasoning_efforts=())),
             model=SimpleNamespace(n_ctx=4096, can_cut_anywhere=False),
-            recent=RecentAnswers(),
             vision=None,
-            written=WrittenAnswers(),
             spelling=Spelling(lambda _token: b"", lambda _token: False, frozenset()),
         )
 
