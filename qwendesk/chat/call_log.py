@@ -1,6 +1,5 @@
 """All tool calls of a chat, in the order in which they ran, also those of versions that are not shown."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ import msgspec
 from qwendesk.core.chat_tree import ChatTree
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.files import reason_of, write_whole
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import CallRecord, ToolStep
 from qwendesk.core.tool_context import ToolLook
 from qwendesk.core.translation import tr
@@ -92,8 +92,8 @@ def _call_text(call: LoggedCall, looks: Mapping[str, ToolLook]) -> str:
 def _call_values(call: LoggedCall) -> dict[str, object]:
     record = call.record
     try:
-        arguments: object = json.loads(record.call.arguments_json)
-    except (ValueError, RecursionError):
+        arguments: object = decode_json(record.call.arguments_json)
+    except msgspec.DecodeError:
         arguments = record.call.arguments_json
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(call.time_s)) if call.time_s else None,

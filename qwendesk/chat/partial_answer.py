@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import CallRecord, Message, ToolCall, ToolStep, text_message
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.engine.protocol import Begun, CallDelta, Called, Delta
@@ -162,7 +163,7 @@ def _with_all_done(step: ToolStep) -> ToolStep:
 
 def _is_whole(call: ToolCall) -> bool:
     try:
-        return isinstance(msgspec.json.decode(call.arguments_json), dict)
+        return isinstance(decode_json(call.arguments_json), dict)
     except msgspec.DecodeError:
         return False
 

@@ -10,7 +10,8 @@ import msgspec
 import psutil
 
 from qwendesk.core import paths
-from qwendesk.core.files import decode_json, write_whole
+from qwendesk.core.files import write_whole
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.processes import is_running
 
 _logger = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
 _TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -19,8 +20,8 @@ def check_schema(text: str) -> None:
     if not text.strip():
         return
     try:
-        schema = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+        schema = decode_json(text)
+    except msgspec.DecodeError as error:
         raise _refusal(tr("It isn't JSON: {0}.", error)) from error
     if not isinstance(schema, dict):
         raise _refusal(tr("A schema is an object in braces, such as {0}.", '{"type": "object"}'))

@@ -13,6 +13,7 @@ import msgspec
 
 from qwendesk.chat.chat_settings import inherited_settings
 from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store
@@ -98,7 +99,7 @@ class InheritedSettings:
         """Return the saved settings; defaults if there are none. Raises StoreFailure."""
         text = await asyncio.to_thread(store.remembered, _INHERITED_SETTINGS)
         try:
-            return inherited_settings(msgspec.json.decode(text, type=ChatSettings)) if text else ChatSettings()
+            return inherited_settings(decode_json(text, ChatSettings)) if text else ChatSettings()
         except msgspec.DecodeError:
             return ChatSettings()  # written by a newer version
 

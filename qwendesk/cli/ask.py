@@ -19,6 +19,7 @@ from qwendesk.core.conversation import Turn
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import CallRecord
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
@@ -350,7 +351,7 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
 
 def _call_result(record: CallRecord) -> dict[str, Any]:
     try:
-        arguments = msgspec.json.decode(record.call.arguments_json)
+        arguments = decode_json(record.call.arguments_json)
     except msgspec.DecodeError:  # damaged, or with a number that JSON has not, such as NaN
         arguments = record.call.arguments_json
     return {"name": record.call.name, "arguments": arguments, "result": record.result, "error": record.error}

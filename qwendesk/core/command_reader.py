@@ -14,6 +14,7 @@ from qwendesk.core.flag_table import Flag, Program
 from qwendesk.core.flag_values import flag_value
 from qwendesk.core.flags import find_flag
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.model_name import ModelName, gguf_words, read_model_name
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
@@ -205,8 +206,8 @@ class _Reader:
     def _take_json(self, written: str, text: str) -> None:
         """Take options from a JSON object, such as {"enable_thinking": false}."""
         try:
-            content = json.loads(text)
-        except ValueError:
+            content = decode_json(text)
+        except msgspec.DecodeError:
             content = None
         if not isinstance(content, dict):
             self._remark(written, tr("This isn't a JSON object."))

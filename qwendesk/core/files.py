@@ -7,8 +7,6 @@ from pathlib import Path
 from time import sleep
 from typing import TypeVar
 
-import msgspec
-
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.safe_open import create_own
 from qwendesk.core.translation import tr
@@ -109,14 +107,3 @@ def set_aside(path: Path) -> Path:
     A file that was set aside earlier is replaced. Raises OSError.
     """
     return replace(path, path.with_name(f"{path.name}.unusable"))
-
-
-def decode_json(content: bytes | bytearray, kind: type[T]) -> T:
-    """Return the value of type `kind` in `content`. Raises msgspec.DecodeError for any invalid content.
-
-    msgspec itself raises other exceptions for bytes that are not UTF-8 and for JSON that is nested too deeply.
-    """
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise msgspec.DecodeError(str(error)) from error

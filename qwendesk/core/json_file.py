@@ -10,7 +10,8 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import decode_json, set_aside, write_whole
+from qwendesk.core.files import set_aside, write_whole
+from qwendesk.core.json_decoding import decode_json
 
 _logger = logging.getLogger(__name__)
 

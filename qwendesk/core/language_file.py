@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.paths import resources_folder
 from qwendesk.core.translation import FORM_SEPARATOR
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.engine_manifest import MANIFEST_FORMAT, MANIFEST_NAME, BrokenEngine, EngineFolder, EngineManifest
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
 LIBRARY_VARIABLES = ("LLAMA_CPP_LIB_PATH", "MTMD_CPP_LIB")

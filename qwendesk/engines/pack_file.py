@@ -30,8 +30,9 @@ from qwendesk.core.engine_manifest import (
 )
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.file_lock import locked
-from qwendesk.core.files import decode_json, replace, write_whole
+from qwendesk.core.files import replace, write_whole
 from qwendesk.core.input_files import open_regular
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import BehindLink, link_to
 from qwendesk.core.permissions import make_folder
 from qwendesk.core.safe_open import create_own

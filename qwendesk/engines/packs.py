@@ -25,7 +25,8 @@ from qwendesk.core.engine_manifest import (
     EnginePack,
     PackArchive,
 )
-from qwendesk.core.files import decode_json, replace, write_whole
+from qwendesk.core.files import replace, write_whole
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import BehindLink, remove_tree
 from qwendesk.core.observed import Observed
 from qwendesk.core.permissions import file_mode, make_folder

@@ -17,7 +17,8 @@ import psutil
 from qwendesk import __version__
 from qwendesk.core import paths
 from qwendesk.core.failures import EngineExit
-from qwendesk.core.files import decode_json, write_whole
+from qwendesk.core.files import write_whole
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import link_to
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.permissions import make_folder

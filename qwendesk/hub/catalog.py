@@ -13,7 +13,7 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.file_names import Shard, is_first_shard
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.hub.catalog_schema import (
     SCHEMA_VERSION,

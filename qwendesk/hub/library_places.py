@@ -3,7 +3,6 @@
 The rules compute the paths of any system on any other, and access the disk only through `FileLookup`.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from qwendesk.core.input_files import read_text_bounded
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB
 from qwendesk.hub.model_folders import ModelFolders
@@ -145,8 +145,8 @@ def _lm_studio(machine: HostEnvironment, look: FileLookup) -> Iterator[PurePath]
 
 def _setting(text: str, key: str) -> str:
     try:
-        settings = json.loads(text)
-    except ValueError:
+        settings = decode_json(text)
+    except msgspec.DecodeError:
         return ""
     value = settings.get(key) if isinstance(settings, dict) else None
     return value if isinstance(value, str) else ""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.core.files import decode_json
 from qwendesk.core.input_files import read_bounded
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import real_path
 from qwendesk.core.translation import tr
 from qwendesk.hub.file_origin import origin_of

@@ -2,11 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from qwendesk.core.errors import BadOption
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.mcp.server_config import NewServer, ServerConfig, clean_name, new_id
 
@@ -90,14 +93,21 @@ def _decoded(text: str) -> Any:
     if plain.lstrip().startswith('"'):  # a piece of a file, without the braces around it
         plain = f"{{{plain.rstrip().rstrip(',')}}}"
     try:
-        return json.loads(plain)
-    except RecursionError:
-        raise _bad(tr("This text is nested too deeply to be the settings of servers.")) from None
+        return decode_json(plain)
+    except msgspec.DecodeError as error:
+        raise _bad(_complaint(plain, text.splitlines()) or tr("This isn't valid JSON: {0}.", error)) from error
+
+
+def _complaint(plain: str, lines: Sequence[str]) -> str:
+    """Return what is wrong in which line; "" for what is wrong with the whole."""
+    try:
+        json.loads(plain)
     except json.JSONDecodeError as error:
-        line = text.splitlines()[error.lineno - 1].strip()[:60] if error.lineno <= len(text.splitlines()) else ""
-        raise _bad(
-            tr("This isn't valid JSON: {0} in line {1}, column {2}: {3}", error.msg, error.lineno, error.colno, line)
-        ) from error
+        line = lines[error.lineno - 1].strip()[:60] if error.lineno <= len(lines) else ""
+        return tr("This isn't valid JSON: {0} in line {1}, column {2}: {3}", error.msg, error.lineno, error.colno, line)
+    except (ValueError, RecursionError):
+        pass
+    return ""
 
 
 def _blank(comment: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ToolCall
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark, tr
@@ -195,7 +196,7 @@ class _Call:
         """Return the call; None if it has no name or its arguments aren't a JSON object."""
         text = self.arguments.strip() or "{}"
         try:
-            is_object = isinstance(msgspec.json.decode(text), dict)
+            is_object = isinstance(decode_json(text), dict)
         except msgspec.DecodeError:
             return None
         return ToolCall(self.name, text) if is_object and self.name else None

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
+
 
 class FunctionPiece(msgspec.Struct, frozen=True):
     name: str | None = None
@@ -72,4 +74,4 @@ class Chunk(msgspec.Struct, frozen=True):
 
 def decode_chunk(data: str) -> Chunk:
     """Return the chunk of one event. Raises msgspec.DecodeError."""
-    return msgspec.json.decode(data.encode(), type=Chunk, strict=False)
+    return decode_json(data, Chunk, strict=False)

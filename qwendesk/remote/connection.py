@@ -8,6 +8,7 @@ from typing import Any, Final
 import httpx2
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.remote.addresses import is_private_address
 from qwendesk.remote.errors import ServerError, not_understood, status_error, transport_error
@@ -91,8 +92,8 @@ class Connection:
             refused = status_error(title, answer.status_code, data, retry_after=answer.headers.get("Retry-After", ""))
             raise ServerRefused(refused.title, refused.sentence, answer.status_code)
         try:
-            return msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return decode_json(data)
+        except msgspec.DecodeError as error:
             unclear = not_understood(title)
             raise ServerRefused(unclear.title, unclear.sentence, answer.status_code) from error
 

@@ -9,6 +9,7 @@ import httpx2
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
 _LONGEST_QUOTE: Final = 300
@@ -171,8 +172,8 @@ def _by_status(server: str, status: int, message: str, retry_after: str) -> Serv
 def _message_in(body: bytes) -> tuple[str, str]:
     """Return the message and the type in the body of an error, in any of the forms that servers use."""
     try:
-        content = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        content = decode_json(body)
+    except msgspec.DecodeError:
         text = body.decode("utf-8", "replace")
         return ("" if "<html" in text.lower() else _quoted(text)), ""
     if not isinstance(content, dict):

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, TextPart, ToolCall
 from qwendesk.engine.protocol import Begun
 from qwendesk.remote.dialects import Dialect
@@ -37,12 +36,12 @@ def request_body(
         **_sampling(options, dialect),
     }
     if tools_json:
-        body["tools"] = [msgspec.json.decode(tool) for tool in tools_json]
+        body["tools"] = [decode_json(tool) for tool in tools_json]
         body["tool_choice"] = _tool_choice(may_call=may_call, must_call=must_call)
         if may_call:
             body["parallel_tool_calls"] = options.parallel_tool_calls
     if options.json_schema.strip():
-        schema = msgspec.json.decode(options.json_schema)
+        schema = decode_json(options.json_schema)
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     if can_think:
         body |= _thinking(options, dialect)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.server.question import ClientMessage
 
@@ -106,7 +107,7 @@ def _essence(sent: ClientMessage) -> list[Any]:
 
 def _value(arguments_json: str) -> Any:
     try:
-        return msgspec.json.decode(arguments_json)
+        return decode_json(arguments_json)
     except msgspec.DecodeError:
         return arguments_json
 

@@ -5,14 +5,15 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.server.refusals import Refused, bad_field
 
 
 def decode_body(content: bytes) -> "Fields":
     """Return the object in a request's body. Raise Refused."""
     try:
-        value = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = decode_json(content)
+    except msgspec.DecodeError as error:
         raise Refused(400, f"The body is not valid JSON: {error}") from error
     return Fields(value)
 

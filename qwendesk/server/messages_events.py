@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta, PromptProgress
@@ -148,6 +149,6 @@ def _signature(thinking: str) -> str:
 
 def _input(arguments_json: str) -> Any:
     try:
-        return msgspec.json.decode(arguments_json)
+        return decode_json(arguments_json)
     except msgspec.DecodeError:
         return {"arguments": arguments_json}

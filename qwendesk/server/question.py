@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import Message, Part, TextPart, ToolCall
 from qwendesk.server.fields import encode_json
 
@@ -71,7 +72,7 @@ def function_json(name: str, description: str, parameters: Any) -> str:
 def tool_call(name: str, arguments: str) -> ToolCall:
     """Return an earlier call. Arguments that are not an object, as of a call that was cut off, are kept as a text."""
     try:
-        value = msgspec.json.decode(arguments or "{}")
+        value = decode_json(arguments or "{}")
     except msgspec.DecodeError:
         value = None
     return ToolCall(name, (arguments or "{}") if isinstance(value, dict) else encode_json({"arguments": arguments}))

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.stats import AnswerStats
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta
@@ -210,7 +209,7 @@ def _response(head: AnswerHead, answer: WrittenAnswer | None, items: list[dict[s
 
 
 def _tool(definition_json: str) -> dict[str, Any]:
-    function = msgspec.json.decode(definition_json)["function"]
+    function = decode_json(definition_json)["function"]
     return {"type": "function", "strict": False, **function}
 
 

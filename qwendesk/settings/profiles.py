@@ -10,8 +10,9 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.errors import BadOption, QwenDeskError
-from qwendesk.core.files import decode_json, is_utf8, write_whole
+from qwendesk.core.files import is_utf8, write_whole
 from qwendesk.core.input_files import read_bounded
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions

@@ -17,7 +17,8 @@ import msgspec
 from qwendesk.core import paths
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.file_edits import EditState, EditStatus
-from qwendesk.core.files import decode_json, write_whole
+from qwendesk.core.files import write_whole
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 from qwendesk.core.units import MIB
 from qwendesk.toolbox.text_difference import difference

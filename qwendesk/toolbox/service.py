@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
 from qwendesk.core.messages import CallRecord, Consent, ToolCall
 from qwendesk.core.observed import Observed
@@ -240,7 +241,10 @@ def _arguments(call: ToolCall, tool: Tool) -> dict[str, Any]:
     # Imported when a tool is called for the first time: it takes a tenth of a second.
     from jsonschema import Draft202012Validator  # noqa: PLC0415
 
-    arguments = json.loads(call.arguments_json)
+    try:
+        arguments = decode_json(call.arguments_json)
+    except msgspec.DecodeError as damage:
+        raise ToolError(f"The arguments can't be read as JSON: {damage}") from damage
     for error in Draft202012Validator(dict(tool.parameters)).iter_errors(arguments):
         where = ".".join(map(str, error.absolute_path))
         raise ToolError(f"{where}: {error.message}" if where else f"{error.message}")

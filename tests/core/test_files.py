@@ -4,11 +4,10 @@ import os
 import threading
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from qwendesk.core import files
-from qwendesk.core.files import decode_json, is_in_use, reason_of, replace, write_whole
+from qwendesk.core.files import is_in_use, reason_of, replace, write_whole
 from tests.links import skip_without_links
 
 
@@ -94,16 +93,6 @@ def test_a_file_mapped_into_memory_is_in_use_on_windows(monkeypatch):
     monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
     assert is_in_use(mapped, Path())
     assert not is_in_use(OSError(28, "No space left on device"), Path())
-
-
-@pytest.mark.parametrize("content", [b"", b"[", b'{"a\xff": 1}', b'{"a": ' + b"[" * 100_000, b'{"a": "text"}'])
-def test_every_kind_of_damage_is_a_decode_error(content):
-    with pytest.raises(msgspec.DecodeError):
-        decode_json(content, dict[str, int | list[object]])
-
-
-def test_file_is_decoded_as_its_type():
-    assert decode_json(b'{"a": [1, 2]}', dict[str, tuple[int, ...]]) == {"a": (1, 2)}
 
 
 def test_a_link_planted_at_the_new_file_is_not_followed(tmp_path: Path) -> None:

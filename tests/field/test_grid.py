@@ -13,7 +13,9 @@ def test_every_kind_has_a_case_or_a_reason_for_each_way() -> None:
 
 
 def test_no_way_is_said_to_be_impossible_that_has_a_case() -> None:
-    contradictions = [f"{each.test}: {way.value}" for each in all_cases() for way in each.ways if way in each.kind.cannot]
+    contradictions = [
+        f"{each.test}: {way.value}" for each in all_cases() for way in each.ways if way in each.kind.cannot
+    ]
 
     assert not contradictions, "\n".join(contradictions)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo, DeviceKind
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.units import GIB
 from qwendesk.models.fit import Pc, make_pc
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from qwendesk.app.window.instance_socket import is_own_peer, is_own_socket, server_names
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 
 _logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from qwendesk.chat.exchange.json_stream import JsonStream, ValueTooLong
 from qwendesk.chat.exchange.limits import MAX_CHAT_BYTES, MAX_MESSAGES
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 
 T = TypeVar("T")
 

@@ -9,6 +9,8 @@ from typing import Protocol
 
 import msgspec
 
+from qwendesk.core.json_decoding import decode_json
+
 _CHUNK_BYTES = 256 * 1024
 _MAX_KEY_BYTES = 64 * 1024
 _MAX_DEPTH = 500
@@ -91,8 +93,8 @@ class JsonStream:
             if self.peek() != b'"':
                 raise BadJson(f"a name was expected at byte {self.position:,}")
             try:
-                key = msgspec.json.decode(self.raw(_MAX_KEY_BYTES), type=str)
-            except (msgspec.DecodeError, UnicodeDecodeError, ValueTooLong) as error:
+                key = decode_json(self.raw(_MAX_KEY_BYTES), str)
+            except (msgspec.DecodeError, ValueTooLong) as error:
                 raise BadJson(f"a name at byte {self.position:,} cannot be read") from error
             self._expect(b":")
             self.peek()

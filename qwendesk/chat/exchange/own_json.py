@@ -22,7 +22,7 @@ from qwendesk.chat.exchange.values import NOT_AN_EXPORT, BadExchange, ExchangedC
 from qwendesk.chat.tree_edits import new_id
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, Folder
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ImagePart, ToolStep
 from qwendesk.core.translation import tr
 

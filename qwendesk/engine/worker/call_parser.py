@@ -22,6 +22,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.tools import Tool, as_json, typed_value
@@ -53,8 +56,8 @@ def _undamaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
     if not stream.is_whole:
         return None
     try:
-        arguments = json.loads(piece.arguments)
-    except (ValueError, RecursionError):
+        arguments = decode_json(piece.arguments)
+    except msgspec.DecodeError:
         return None
     tool = tools.get(piece.name)
     if tool and any(each.required and each.name not in arguments for each in tool.parameters):

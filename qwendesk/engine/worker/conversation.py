@@ -1,12 +1,12 @@
 """Render a conversation with its chat template. Message texts are hidden from the template or made harmless."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker.placeholders import HiddenContent, Placeholders, TurnKind
@@ -232,9 +232,9 @@ def _clean(text: str) -> str:
 def _read_object(text: str, what: str, change: Callable[[str], str]) -> Any:
     """Parse a JSON object and apply `change` to every string and key in it. Raise BadRequest if that fails."""
     try:
-        value = json.loads(text)
+        value = decode_json(text)
         changed = _map_texts(value, change)
-    except (ValueError, RecursionError) as error:
+    except msgspec.DecodeError as error:
         raise BadRequest(mark("Invalid tool"), mark("{0} can't be read as JSON: {1}."), what, error) from error
     if not isinstance(value, dict):
         raise BadRequest(mark("Invalid tool"), mark("{0} isn't a JSON object."), what)

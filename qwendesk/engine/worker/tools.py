@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import mark
 
 JSON_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
@@ -50,8 +51,8 @@ def read_tools(tools_json: Sequence[str]) -> dict[str, Tool]:
 
 def _tool(text: str) -> Tool:
     try:
-        definition = json.loads(text)
-    except (ValueError, RecursionError):
+        definition = decode_json(text)
+    except msgspec.DecodeError:
         definition = None
     function = definition.get("function", definition) if isinstance(definition, dict) else None
     name = function.get("name") if isinstance(function, dict) else None
@@ -122,8 +123,8 @@ def typed_value(text: str, parameter: Parameter | None) -> Any:
     if parameter is not None and parameter.is_text:
         return text
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = decode_json(text)
+    except msgspec.DecodeError:
         return {"True": True, "False": False, "None": None}.get(text.strip(), text) if parameter else text
     if parameter is None:
         return value if isinstance(value, dict | list | bool | int | float) else text

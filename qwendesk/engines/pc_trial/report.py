@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.redaction import redact_user_paths
 
 FORMAT = "qwendesk-pc-trial"
@@ -166,8 +167,8 @@ def to_json(report: PcTrialReport) -> bytes:
 def from_json(content: bytes) -> PcTrialReport:
     """Return the report in a file. Raises BadReport for broken files, other files and reports of another version."""
     try:
-        head = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        head = decode_json(content)
+    except msgspec.DecodeError as error:
         raise BadReport("It is not JSON, or it is incomplete.") from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise BadReport("It is not a report of `qwendesk trial`.")

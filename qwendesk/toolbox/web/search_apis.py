@@ -3,12 +3,13 @@
 import asyncio
 import html
 import ipaddress
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
+import msgspec
 
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.units import MIB
 from qwendesk.hub.access_tokens import SEARCH_HOST, load_token
 from qwendesk.toolbox.tool import ToolError
@@ -86,8 +87,8 @@ class _Answer:
         if self.status >= 500:
             raise ToolError(f"{title} has a problem right now ({self.status}). Try again later.")
         try:
-            found = json.loads(self._content)
-        except (ValueError, RecursionError):
+            found = decode_json(self._content)
+        except msgspec.DecodeError:
             found = None
         if self.status != 200 or not isinstance(found, dict):
             raise ToolError(f"{title} gave an answer that is no search result (status {self.status}).")

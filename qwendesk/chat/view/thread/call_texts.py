@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.citations import SEARCH, citations_in
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import CallRecord
 from qwendesk.core.tool_context import MOST_CHARACTERS, Decision
 from qwendesk.core.translation import tr, tr_n
@@ -125,8 +126,8 @@ def _json_table(result: str) -> ResultTable | None:
     if not result.lstrip().startswith("["):
         return None
     try:
-        found = json.loads(result)
-    except (ValueError, RecursionError):
+        found = decode_json(result)
+    except msgspec.DecodeError:
         return None
     rows = found if isinstance(found, list) else []
     if not rows or not all(isinstance(row, dict) and row.keys() == rows[0].keys() for row in rows):
@@ -154,8 +155,8 @@ def _table(columns: tuple[str, ...], lines: list[tuple[str, ...]]) -> ResultTabl
 def decoded(arguments_json: str) -> dict[str, Any]:
     """Return the arguments by name; under "" what is no JSON object."""
     try:
-        arguments = json.loads(arguments_json or "{}")
-    except (ValueError, RecursionError):
+        arguments = decode_json(arguments_json or "{}")
+    except msgspec.DecodeError:
         return {"": arguments_json}
     return arguments if isinstance(arguments, dict) else {"": arguments}
 

@@ -11,7 +11,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment
 
 from qwendesk.chat.view.thread.highlight_protocol import Highlighted, HighlightRequest, is_highlightable, plain
-from qwendesk.core.files import decode_json
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.processes import own_command, with_source_tree
 
 _logger = logging.getLogger(__name__)

@@ -1,0 +1,79 @@
+"""Decodes JSON that others have written: clients, servers, models, other programs, files.
+
+One function, so that nothing that JSON can hold surprises the code behind it: deep nesting, numbers that no float can
+have, half characters.
+"""
+
+import re
+from itertools import chain
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+T = TypeVar("T")
+
+MOST_DEPTH = 200
+"""Lists and objects in each other. Code that walks a value calls itself for each level; Python allows 1,000 calls."""
+_TOO_DEEP = "it is nested too deeply"
+_LARGEST = int(1.7976931348623157e308)
+"""The largest float. A larger integer can't be converted to one."""
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""A pair of surrogates, half of one (the group), or any other escape."""
+
+
+@overload
+def decode_json(content: bytes | bytearray | str) -> Any: ...
+@overload
+def decode_json(content: bytes | bytearray | str, kind: type[T], *, strict: bool = True) -> T: ...
+def decode_json(content: bytes | bytearray | str, kind: Any = Any, *, strict: bool = True) -> Any:
+    """Return the value in `content`, of type `kind`. Raise msgspec.DecodeError for everything else.
+
+    Refused are also more than MOST_DEPTH levels, and numbers that no float can have. Half characters (lone surrogates)
+    become U+FFFD, and a byte order mark is skipped. `strict` is that of msgspec.
+    """
+    try:
+        value = _decoded(_utf8(content).removeprefix(b"\xef\xbb\xbf"))
+        _check(value)
+        return value if kind is Any else msgspec.convert(value, kind, strict=strict, str_keys=True)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
+    except RecursionError as error:
+        raise msgspec.DecodeError(_TOO_DEEP) from error
+
+
+def _utf8(content: bytes | bytearray | str) -> bytes | bytearray:
+    if not isinstance(content, str):
+        return content
+    try:
+        return content.encode()
+    except UnicodeEncodeError:
+        return content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _decoded(content: bytes | bytearray) -> Any:
+    try:
+        return msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        whole = _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], content)
+        if whole == content:
+            raise
+        return msgspec.json.decode(whole)
+
+
+def _check(value: Any) -> None:
+    """Raise msgspec.DecodeError if `value` is nested too deeply, or has too large an integer."""
+    level = [value]
+    for _ in range(MOST_DEPTH + 1):
+        for each in level:
+            if type(each) is int and not -_LARGEST <= each <= _LARGEST:
+                raise msgspec.DecodeError("a number has more than 308 digits")
+        level = list(
+            chain.from_iterable(
+                each.values() if type(each) is dict else each for each in level if type(each) in (dict, list)
+            )
+        )
+        if not level:
+            return
+    raise msgspec.DecodeError(_TOO_DEEP)
