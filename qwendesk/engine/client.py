@@ -143,8 +143,11 @@ class WorkerClient:
             return self._load_failed(classify_load(welcome, options))
         self._subscribers.notify(LoadAsked(options))
         reply = self._load_reply = self._send_request(lambda request_id: Load(id=request_id, options=options))
-        result = await self._wait_for_last(reply)
-        self._load_reply = None
+        try:
+            result = await self._wait_for_last(reply)
+        except asyncio.CancelledError:
+            self._load_failed(cancelled_load())
+            raise
         if isinstance(result, Loaded):
             return result.report
         if reply.is_cancelled:
@@ -374,6 +377,7 @@ class WorkerClient:
         self._watch_template(reply, event)
         if isinstance(event, LastEvent):
             del self._replies[event.id]
+            self._load_reply = None if reply is self._load_reply else self._load_reply
             reply.close()
         if reply.is_public and not isinstance(event, Delta | CallDelta):
             self._subscribers.notify(event)
@@ -390,7 +394,7 @@ class WorkerClient:
             reply.guard_with(None)
 
     def _handle_exit(self, worker: WorkerProcess, engine_exit: EngineExit) -> None:
-        self._worker = self._welcome = None
+        self._worker = self._welcome = self._load_reply = None
         if worker.exit_requested:
             engine_exit = EngineExit(None, tr("The engine was stopped."), engine_exit.engine_lines)
         self._subscribers.notify(WorkerExited(None if worker.exit_requested else engine_exit))

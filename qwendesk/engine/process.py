@@ -146,16 +146,18 @@ class WorkerProcess:
         """Stop the worker, and return when it has exited.
 
         Send it `request`. If it is still running after `timeout_s` seconds, terminate it, and after the same time
-        again, kill it.
+        again, or if the caller is cancelled, kill it.
         """
         self.exit_requested = True
         self.send(encode_line(request))
-        await asyncio.wait({self._run_task}, timeout=timeout_s)
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.terminate()
+        try:
             await asyncio.wait({self._run_task}, timeout=timeout_s)
-        self.kill(tr("The engine was stopped."))
+            if self._process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.terminate()
+                await asyncio.wait({self._run_task}, timeout=timeout_s)
+        finally:
+            self.kill(tr("The engine was stopped."))
         await self.wait_until_exited()
 
     async def _run(self) -> None:

@@ -108,14 +108,15 @@ class EngineService:
         self._latest_ticket = 0
         """Incremented by every load and cancelled load. A load gives up when its number is no longer the latest."""
         self._load_lock = asyncio.Lock()
-        self._n_loads = 0
+        self._loads: set[asyncio.Task[LoadReport | LoadFailure]] = set()
+        """The loads that run or wait. Each has a task of its own, so that none is left half done."""
         self._is_settled = asyncio.Event()
         self._is_settled.set()
         self._n_waiting = 0
         self.question_waits = Observed(False)
         """Whether a question waits for a load or, while questions are held, for their release."""
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Background tasks: loads after a crash or for a question to an unloaded model, and searches for a retry."""
+        """Unloads and searches for a retry, which whoever waits for them can't cancel."""
         self._unsubscribe = client.subscribe(self._on_event)
 
     @property
@@ -132,20 +133,19 @@ class EngineService:
         return self.observed.subscribe(callback)
 
     async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
-        """Load a model in a fresh worker. A load that still runs is cancelled first."""
-        self._latest_ticket += 1
+        """Load a model in a fresh worker. A load that still runs is cancelled first.
+
+        If the caller is cancelled, so is the load, unless a question waits for it.
+        """
+        task = self._start_load(options)
         ticket = self._latest_ticket
-        self._to_restore = None
-        self._n_loads += 1
-        self._is_settled.clear()
         try:
-            if self._load_lock.locked():
-                await self._client.cancel_load()
-            async with self._load_lock:
-                return await self._load(ticket, options)
-        finally:
-            self._n_loads -= 1
-            self._settle()
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            if ticket == self._latest_ticket and not self._n_waiting:
+                await self.cancel_load()
+            raise
+        return cancelled_load() if task.cancelled() else task.result()
 
     async def load_file(self, model: Path) -> LoadReport | LoadFailure:
         """Load a model file with the options that `options_for` returns."""
@@ -169,7 +169,8 @@ class EngineService:
 
     async def wait_for_retry(self) -> StepDown | None:
         """Return the step down to offer after a failed load, once it is known; None if there is none."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         return self.retry.value
 
     async def load_retry(self) -> None:
@@ -184,7 +185,7 @@ class EngineService:
 
     async def cancel_load(self) -> None:
         """Cancel the load in progress, if any: its `load` returns a failure of kind "cancelled"."""
-        if self._n_loads:
+        if self._loads:
             self._latest_ticket += 1
             await self._client.cancel_load()
 
@@ -194,7 +195,7 @@ class EngineService:
         self._to_restore = None
         self._settle()
         await self.cancel_load()
-        await self._unload()
+        await self._unload_to_the_end()
 
     async def unload_idle(self) -> None:
         """Unload the model as `eject` does, but remember it: `reload_idle` loads it again for the next question.
@@ -205,7 +206,7 @@ class EngineService:
             self._apply(IdleUnloaded(self.state.requested))
             self._to_restore = None
         if self.state.idle_unloaded is not None:
-            await self._unload()
+            await self._unload_to_the_end()
 
     def load_with_next_message(self, options: LoadOptions) -> None:
         """Remember a model that isn't loaded: `reload_idle` loads it for the next question."""
@@ -222,7 +223,7 @@ class EngineService:
         if self.state.questions_held:
             self._is_settled.clear()
         else:
-            self._load_in_background(self.with_saved_options(self.state.idle_unloaded))
+            self._start_load(self.with_saved_options(self.state.idle_unloaded))
         return True
 
     def hold_questions(self) -> None:
@@ -248,9 +249,12 @@ class EngineService:
             self.question_waits.set(self._n_waiting > 0)
 
     async def close(self) -> None:
-        """Stop the worker and all tasks. The service can't be used afterwards."""
+        """Stop the worker and all tasks, even if the caller is cancelled. The service can't be used afterwards."""
         self._to_restore = None
         self._latest_ticket += 1
+        await asyncio.shield(self._close())
+
+    async def _close(self) -> None:
         await self._cancel_tasks()
         self._is_settled.set()
         await self._client.close()
@@ -259,30 +263,55 @@ class EngineService:
 
     def _settle(self) -> None:
         """Let those go on who wait for loads, if none is running."""
-        if self._n_loads == 0:
+        if not self._loads:
             self._is_settled.set()
 
+    def _start_load(self, options: LoadOptions) -> "asyncio.Task[LoadReport | LoadFailure]":
+        """Start a load in the background. `wait_until_settled` waits for it from now on."""
+        self._latest_ticket += 1
+        self._to_restore = None
+        self._is_settled.clear()
+        task = asyncio.get_running_loop().create_task(self._load_in_turn(self._latest_ticket, options))
+        self._loads.add(task)
+        task.add_done_callback(self._on_load_end)
+        return task
+
+    def _on_load_end(self, task: "asyncio.Task[LoadReport | LoadFailure]") -> None:
+        self._loads.discard(task)
+        self._settle()
+
+    async def _load_in_turn(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+        if self._load_lock.locked():
+            await self._client.cancel_load()
+        async with self._load_lock:
+            return await self._load(ticket, options)
+
     async def _load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+        if ticket == self._latest_ticket and self.state.report is not None:
+            await self._unload(ticket)
         if ticket != self._latest_ticket:
+            if len(self._loads) == 1:  # it was given up before the loaded model was unloaded, which therefore stays
+                self._to_restore = self.state.requested
             return cancelled_load()
-        if self.state.report is not None:
-            await self._unload()
         self._apply(LoadAsked(options))
         result = await self._try_load(ticket, options)
-        if isinstance(result, LoadFailure):
-            if ticket != self._latest_ticket:
-                result = cancelled_load()
-            if self.state.failure is None:
-                self._apply(LoadFailed(result))
-            # Stopping the worker frees whatever a failed load left in its memory.
-            await self._client.unload()
-        elif ticket == self._latest_ticket:
+        if ticket != self._latest_ticket:
+            result = cancelled_load()
+        if isinstance(result, LoadReport):
             self._to_restore = options
+            return result
+        if self.state.failure is None:
+            self._apply(LoadFailed(result))
+        # Stopping the worker frees whatever a failed load left in its memory.
+        await self._client.unload()
         return result
 
-    async def _unload(self) -> None:
-        """Unload the model, unless a load is requested before it is ready for that: the load unloads it then."""
-        ticket = self._latest_ticket
+    async def _unload_to_the_end(self) -> None:
+        """Unload the model, even if the caller is cancelled meanwhile."""
+        await asyncio.shield(self._start_task(self._unload(self._latest_ticket)))
+
+    async def _unload(self, ticket: int) -> None:
+        """Unload the model, unless a load is requested after `ticket` and before it is ready: that load does it."""
         if self.state.report is not None:
             self._apply(SavingStates(saving=True))
             try:
@@ -314,14 +343,15 @@ class EngineService:
     def _on_event(self, event: EngineEvent) -> None:
         if isinstance(event, LoadAsked):
             return  # `_load` has already applied it, with the requested options instead of the decided ones
-        if isinstance(event, WorkerExited) and event.engine_exit is not None and self._to_restore is not None:
+        was_loaded = self._to_restore is not None and self.state.report is not None
+        if isinstance(event, WorkerExited) and event.engine_exit is not None and was_loaded:
             event = self._restart_after(event.engine_exit, self._to_restore)
         self._apply(event)
 
     def _restart_after(self, engine_exit: EngineExit, options: LoadOptions) -> WorkerExited:
         """Load `options` again, unless restarts were too frequent. Return the event to show to users."""
         if self._restarts.allow(asyncio.get_running_loop().time()):
-            self._load_in_background(options)
+            self._start_load(options)
             return WorkerExited(engine_exit)
         self._to_restore = None
         sentence = tr(
@@ -330,11 +360,6 @@ class EngineService:
             engine_exit.sentence, self._restarts.most + 1, f"{self._restarts.window_s:.0f}",
         )  # fmt: skip
         return WorkerExited(msgspec.structs.replace(engine_exit, sentence=sentence))
-
-    def _load_in_background(self, options: LoadOptions) -> None:
-        """Start a load in the background. `wait_until_settled` waits for it from now on."""
-        self._is_settled.clear()
-        self._start_task(self.load(options))
 
     async def _search_retry(self, failed: EngineState) -> None:
         """Set `retry` to what may be tried after a failed load."""
@@ -371,20 +396,21 @@ class EngineService:
             tried = next_step(tried.options, decided, shape, gpus)
         return step
 
-    def _start_task(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _cancel_tasks(self) -> None:
-        tasks = tuple(self._tasks)
+        tasks = (*self._loads, *self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _apply(self, event: EngineEvent) -> None:
         state = reduce(self.state, event)
-        if isinstance(event, Welcome) and self._n_loads and state.requested is not None and state.failure is None:
+        if isinstance(event, Welcome) and self._loads and state.requested is not None and state.failure is None:
             # The worker has started but the load continues, so subscribers should not see an idle engine. After a
             # failure, it was only started to list the memory that is free now.
             state = reduce(state, LoadAsked(state.requested))

@@ -95,6 +95,7 @@ class RemoteClient:
             await asyncio.wait((self._loading,))
         except asyncio.CancelledError:
             self._loading.cancel()
+            self._load_failed(cancelled_load())
             raise
         loading, self._loading = self._loading, None
         if loading.cancelled():

@@ -8,7 +8,7 @@ import ssl
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -118,37 +118,38 @@ class ServerService:
         """Start the server, after stopping the one that runs. Raise QwenDeskError if that isn't possible."""
         async with self._lock:
             await self._stop()
-            keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
-            certificate = await asyncio.to_thread(_certificate, options)
-            context = None if certificate is None else await asyncio.to_thread(certificate.context)
-            fingerprint = "" if certificate is None else await asyncio.to_thread(certificate.fingerprint)
-            app = self._make_app(options, keys)
-            self._runner = app.runner(shutdown_s=_STOP_S)
-            await self._runner.setup()
-            main = context if options.certificate is not None or options.needs_certificate else None
             try:
-                port = await self._open(app, options.host, options.port, main)
-                if options.network_port is not None:
-                    await self._open(app, ANY_HOST, options.network_port, context)
-            except QwenDeskError:
-                await self._stop()
+                self.observed.set(await self._start(options))
+            except BaseException:  # also if the caller is cancelled: nothing listens then
+                await asyncio.shield(self._stop())
                 raise
-            host = f"[{options.host}]" if ":" in options.host else options.host
-            self.observed.set(
-                ServerState(
-                    f"{'http' if main is None else 'https'}://{host}:{port}",
-                    keys,
-                    fingerprint,
-                    "" if certificate is None else str(certificate.file),
-                    await asyncio.to_thread(_network_addresses, options.network_port),
-                )
-            )
             return self.state
 
     async def stop(self) -> None:
-        """Stop the server and all its answers."""
+        """Stop the server and all its answers, even if the caller is cancelled meanwhile."""
         async with self._lock:
-            await self._stop()
+            await asyncio.shield(self._stop())
+
+    async def _start(self, options: ServerOptions) -> ServerState:
+        keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
+        certificate = await asyncio.to_thread(_certificate, options)
+        context = None if certificate is None else await asyncio.to_thread(certificate.context)
+        fingerprint = "" if certificate is None else await asyncio.to_thread(certificate.fingerprint)
+        app = self._make_app(options, keys)
+        self._runner = app.runner(shutdown_s=_STOP_S)
+        await self._runner.setup()
+        main = context if options.certificate is not None or options.needs_certificate else None
+        port = await self._open(app, options.host, options.port, main)
+        if options.network_port is not None:
+            await self._open(app, ANY_HOST, options.network_port, context)
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        return ServerState(
+            f"{'http' if main is None else 'https'}://{host}:{port}",
+            keys,
+            fingerprint,
+            "" if certificate is None else str(certificate.file),
+            await asyncio.to_thread(_network_addresses, options.network_port),
+        )
 
     async def _stop(self) -> None:
         self.requests.stop_all()
@@ -156,9 +157,9 @@ class ServerService:
         for listener in listeners:
             listener.close()
         runner, self._runner = self._runner, None
+        self.observed.set(ServerState())
         if runner is not None:
             await runner.cleanup()
-        self.observed.set(ServerState())
 
     def _make_app(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "HttpApp":
         from qwendesk.server.http_app import HttpApp
@@ -174,8 +175,12 @@ class ServerService:
         assert self._runner.server is not None, "the runner is set up"
         connect = partial(app.connect, self._runner.server)
         try:
-            listener = await asyncio.to_thread(_listen, host, port)
-            self._listeners.append(await asyncio.get_running_loop().create_server(connect, sock=listener, ssl=context))
+            loop = asyncio.get_running_loop()
+            family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
+            listener = _listen(socket.socket(family, kind, protocol), address)
+            server = await loop.create_server(connect, sock=listener, ssl=context, start_serving=False)
+            self._listeners.append(server)
+            await server.start_serving()
         except OSError as error:
             raise _not_started(host, port, error) from error
         return int(listener.getsockname()[1])
@@ -203,10 +208,8 @@ def _network_addresses(port: int | None) -> tuple[str, ...]:
     return tuple(f"https://{host}:{port}" for host in (*host_names()[:1], *network_hosts()))
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Blocks, because the host's name may have to be looked up. Raises OSError."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
+def _listen(listener: socket.socket, address: tuple[Any, ...]) -> socket.socket:
+    """Return the socket once it listens at `address`; close it and raise OSError if that fails."""
     try:
         if sys.platform == "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)

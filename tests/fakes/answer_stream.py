@@ -81,8 +81,16 @@ class FakeAnswerStream:
         self._answer_now = True
         self._interrupt.set()
 
-    def __aiter__(self) -> AsyncIterator[AnswerItem]:
-        return self._play()
+    async def __aiter__(self) -> AsyncIterator[AnswerItem]:
+        """Play the answer. As with a real engine, it also ends if its reader stops."""
+        has_ended = False
+        try:
+            async for item in self._play():
+                has_ended = isinstance(item, Finished | RequestFailed | EngineExit)
+                yield item
+        finally:
+            if not has_ended and self._client.is_loaded():
+                self._client.publish(Finished(id=self._request.id, stop_reason="cancelled", stats=AnswerStats()))
 
     async def _play(self) -> AsyncIterator[AnswerItem]:
         id, client, script = self._request.id, self._client, self._script

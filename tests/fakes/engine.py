@@ -268,6 +268,11 @@ class FakeEngineClient:
         self._end(engine_exit)
         return engine_exit
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process would run that this engine stands for."""
+        return self._running
+
     def is_loaded(self) -> bool:
         return self._loaded
 
