@@ -35,9 +35,9 @@ from qwendesk.engine.dry_run_protocol import Estimated
 from qwendesk.engines.command_preview import CommandService
 from qwendesk.engines.draft_speedups import DraftSpeedups, MeasuredOn
 from qwendesk.engines.engine_choice import EngineChoice, EngineChoiceService, choose_engine, package_version
-from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.idle_unload import IdleUnload
-from qwendesk.engines.load_decision import facts_for
+from qwendesk.engines.load_decision import Decide, facts_for
 from qwendesk.engines.load_measurements import MeasuredLoads
 from qwendesk.engines.load_planner import LoadPlanner
 from qwendesk.engines.outgrown_service import OutgrownService

@@ -32,7 +32,8 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient, EngineClient
 from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_choice import EngineChoiceService
-from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.engine_service import EngineService
+from qwendesk.engines.load_decision import Decide
 from qwendesk.engines.pc_trial.service import PcTrial
 from qwendesk.engines.view.wiring import EnginesView
 from qwendesk.feature_joins import programs_on_gpus

@@ -93,7 +93,6 @@ class WorkerClient:
         self._start_lock = asyncio.Lock()
         self._ids = itertools.count(1)
         self._replies: dict[int, Reply] = {}
-        self._load_reply: Reply | None = None
         self._closed = False
 
     @property
@@ -142,7 +141,7 @@ class WorkerClient:
         if isinstance(welcome, EngineExit):
             return self._load_failed(classify_load(welcome, options))
         self._subscribers.notify(LoadAsked(options))
-        reply = self._load_reply = self._send_request(lambda request_id: Load(id=request_id, options=options))
+        reply = self._send_request(lambda request_id: Load(id=request_id, options=options))
         try:
             result = await self._wait_for_last(reply)
         except asyncio.CancelledError:
@@ -164,8 +163,9 @@ class WorkerClient:
         return self._load_failed(msgspec.structs.replace(classify_load(known, options), engine_lines=shown))
 
     async def cancel_load(self) -> None:
-        if self._load_reply is not None:
-            self._cancel(self._load_reply.id)
+        load = next((reply for reply in self._replies.values() if reply.is_load), None)
+        if load is not None:
+            self._cancel(load.id)
         else:  # the worker is still starting, or is listing its devices before the load
             self._kill_if_stalled()
 
@@ -306,8 +306,8 @@ class WorkerClient:
 
     def _send_request(self, make: Callable[[int], Request], *, is_public: bool = True) -> Reply:
         assert self._worker is not None
-        reply = Reply(next(self._ids), is_public=is_public)
-        request = make(reply.id)
+        request = make(next(self._ids))
+        reply = Reply(request.id, is_public=is_public, is_load=isinstance(request, Load))
         line = encode_line(request)
         failure = oversize_failure(request, len(line))
         if failure is not None:
@@ -346,17 +346,14 @@ class WorkerClient:
         """
         if not reply.is_public:
             return
-        is_load = reply is self._load_reply
-        seconds = kill_at(self._timeouts, reply, is_load=is_load) - asyncio.get_running_loop().time()
-        reply.expire_in(seconds, lambda: worker.kill(tr(_UNRESPONSIVE), is_expected=is_load))
+        seconds = kill_at(self._timeouts, reply) - asyncio.get_running_loop().time()
+        reply.expire_in(seconds, lambda: worker.kill(tr(_UNRESPONSIVE), is_expected=reply.is_load))
 
     def _kill_if_stalled(self) -> None:
         """Kill the worker, at the user's request, if any of its requests makes no progress."""
         now = asyncio.get_running_loop().time()
         replies = [reply for reply in self._replies.values() if reply.is_public]
-        if self._worker is not None and any(
-            stalled_at(self._timeouts, reply, is_load=reply is self._load_reply) <= now for reply in replies
-        ):
+        if self._worker is not None and any(stalled_at(self._timeouts, reply) <= now for reply in replies):
             self._worker.kill(tr("The engine was stopped."), is_expected=True)
 
     def _load_failed(self, failure: LoadFailure) -> LoadFailure:
@@ -377,7 +374,6 @@ class WorkerClient:
         self._watch_template(reply, event)
         if isinstance(event, LastEvent):
             del self._replies[event.id]
-            self._load_reply = None if reply is self._load_reply else self._load_reply
             reply.close()
         if reply.is_public and not isinstance(event, Delta | CallDelta):
             self._subscribers.notify(event)
@@ -394,7 +390,7 @@ class WorkerClient:
             reply.guard_with(None)
 
     def _handle_exit(self, worker: WorkerProcess, engine_exit: EngineExit) -> None:
-        self._worker = self._welcome = self._load_reply = None
+        self._worker = self._welcome = None
         if worker.exit_requested:
             engine_exit = EngineExit(None, tr("The engine was stopped."), engine_exit.engine_lines)
         self._subscribers.notify(WorkerExited(None if worker.exit_requested else engine_exit))

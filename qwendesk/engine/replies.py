@@ -46,8 +46,8 @@ LastEvent = (
 class Reply:
     """The events of one request, in order. The last one is a LastEvent or an EngineExit."""
 
-    def __init__(self, request_id: int, *, is_public: bool) -> None:
-        self.id = request_id
+    def __init__(self, request_id: int, *, is_public: bool, is_load: bool = False) -> None:
+        self.id, self.is_load = request_id, is_load
         self.is_public = is_public
         """Whether the events change the engine's state. Those of background token counts don't."""
         self.cancelled_at: float | None = None

@@ -27,23 +27,23 @@ class WorkerTimeouts(msgspec.Struct, frozen=True):
     template: TemplateWatchdogLimits = TemplateWatchdogLimits()
 
 
-def stalled_at(timeouts: WorkerTimeouts, reply: Reply, *, is_load: bool) -> float:
+def stalled_at(timeouts: WorkerTimeouts, reply: Reply) -> float:
     """Return the time, by the event loop's clock, at which a request without another event counts as stalled."""
     event = reply.last_event
     if isinstance(event, Rendered) or (isinstance(event, PromptProgress) and event.encodes_image):
         limit_s = timeouts.cancel_s
     else:
-        limit_s = timeouts.load_stall_s if is_load else timeouts.answer_stall_s
+        limit_s = timeouts.load_stall_s if reply.is_load else timeouts.answer_stall_s
     return reply.last_event_at + limit_s
 
 
-def kill_at(timeouts: WorkerTimeouts, reply: Reply, *, is_load: bool) -> float:
+def kill_at(timeouts: WorkerTimeouts, reply: Reply) -> float:
     """Return the time, by the event loop's clock, at which the worker of a cancelled request is killed.
 
     That is at once if the request had already stalled when it was cancelled. Each event of the request moves the time.
     """
     assert reply.cancelled_at is not None
-    times = [stalled_at(timeouts, reply, is_load=is_load), reply.cancelled_at + timeouts.cancel_s]
+    times = [stalled_at(timeouts, reply), reply.cancelled_at + timeouts.cancel_s]
     if not reply.is_acknowledged:
         times.append(reply.cancelled_at + timeouts.acknowledge_s)
     return min(times)

@@ -5,7 +5,7 @@ Loading replaces every "auto" option, based on the file's header and the memory 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +31,12 @@ from qwendesk.engine.state import (
     WorkerExited,
     reduce,
 )
-from qwendesk.engines.load_decision import ReadFiles, facts_for
+from qwendesk.engines.load_decision import Decide, ReadFiles, facts_for
 from qwendesk.engines.load_decision import decide as decide_by_header
-from qwendesk.engines.load_retry import next_step
-from qwendesk.hardware.ladder import ModelShape, StepDown
-from qwendesk.hardware.layer_split import usable_gpus
+from qwendesk.engines.load_retry import find_step
+from qwendesk.hardware.ladder import StepDown
 from qwendesk.hub.draft_head_pairing import find_draft_head
 from qwendesk.hub.mmproj_pairing import find_mmproj
-
-Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
-"""Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
-_MOST_STEPS = 8
-"""How many steps down are checked for one offer. The planner usually names the one that fits at once."""
-
 
 OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
 """Returns the load options for a model file."""
@@ -343,9 +336,9 @@ class EngineService:
     def _on_event(self, event: EngineEvent) -> None:
         if isinstance(event, LoadAsked):
             return  # `_load` has already applied it, with the requested options instead of the decided ones
-        was_loaded = self._to_restore is not None and self.state.report is not None
-        if isinstance(event, WorkerExited) and event.engine_exit is not None and was_loaded:
-            event = self._restart_after(event.engine_exit, self._to_restore)
+        lost = self._to_restore if self.state.report is not None else None
+        if isinstance(event, WorkerExited) and event.engine_exit is not None and lost is not None:
+            event = self._restart_after(event.engine_exit, lost)
         self._apply(event)
 
     def _restart_after(self, engine_exit: EngineExit, options: LoadOptions) -> WorkerExited:
@@ -371,30 +364,10 @@ class EngineService:
             return  # the engine crashed before it opened the model, so no option helps
         await self._is_settled.wait()  # until the load has listed the memory that is free after its failure
         options = self._decided or failed.requested
-        files = await asyncio.to_thread(self.read_files, options)
-        model = None if isinstance(files, LoadFailure) else files[0]
-        layers = model.block_count - model.nextn_layers if model is not None else 0
-        expert_layers = layers if model is not None and model.expert_count else 0
-        shape = ModelShape(layers, expert_layers, bool(options.mmproj))
-        gpus = tuple(device.name for device in usable_gpus(self.state.devices, options))
-        step = next_step(options, failed.failure, shape, gpus)
-        if step is not None and failed.failure.kind == "out_of_vram":
-            step = await asyncio.to_thread(self._first_allowed_step, step, shape, gpus)
+        devices = Devices(id=0, devices=self.state.devices, cpu_features=self.state.cpu_features)
+        step = await asyncio.to_thread(find_step, options, failed.failure, devices, self.read_files, self._check)
         if self.state.failure is failed.failure:
             self.retry.set(step)
-
-    def _first_allowed_step(self, step: StepDown, shape: ModelShape, gpus: Sequence[str]) -> StepDown:
-        """Return `step`, or the first after it that the planner would allow now; `step` if it allows none. Blocks."""
-        devices = Devices(id=0, devices=self.state.devices, cpu_features=self.state.cpu_features)
-        tried: StepDown | None = step
-        for _ in range(_MOST_STEPS):
-            if tried is None:
-                break
-            decided = self._check(tried.options, devices)
-            if not isinstance(decided, LoadFailure):
-                return tried
-            tried = next_step(tried.options, decided, shape, gpus)
-        return step
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

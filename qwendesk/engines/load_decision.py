@@ -28,6 +28,8 @@ from qwendesk.hub.mmproj_pairing import mmproj_mismatch
 ModelFiles = tuple[ModelFacts, ModelFacts | None]
 """The facts of a model, with its draft head if that has a file of its own, and of its vision file, if it has one."""
 ReadFiles = Callable[[LoadOptions], ModelFiles | LoadFailure]
+Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
+"""Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
 FindDrive = Callable[[Path], DriveKind]
 """Tells the drive of a file or folder, such as `drive_of`."""
 Drift = tuple[tuple[str, int], ...]

@@ -8,12 +8,40 @@ import msgspec
 
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
+from qwendesk.engine.protocol import Devices
+from qwendesk.engines.load_decision import Decide, ReadFiles
 from qwendesk.hardware.ladder import STEPS, ModelShape, StepDown, StepId, step_levels
+from qwendesk.hardware.layer_split import usable_gpus
 from qwendesk.hardware.short_gpus import experts_off_gpus
 
 _LEAST_EXPERT_LAYERS = 4
 _SHARE = 0.25
 """How much of the layers one retry moves to the CPU."""
+_MOST_STEPS = 8
+"""How many steps down are checked for one offer. The planner usually names the one that fits at once."""
+
+
+def find_step(
+    options: LoadOptions, failure: LoadFailure, devices: Devices, read_files: ReadFiles, check: Decide
+) -> StepDown | None:
+    """Return the step down to offer after a failed load; None if there is none. Blocks.
+
+    If video memory was short, that is the first one that the planner, `check`, would allow now, if it allows any.
+    """
+    files = read_files(options)
+    model = None if isinstance(files, LoadFailure) else files[0]
+    layers = model.block_count - model.nextn_layers if model is not None else 0
+    shape = ModelShape(layers, layers if model is not None and model.expert_count else 0, bool(options.mmproj))
+    gpus = tuple(device.name for device in usable_gpus(devices.devices, options))
+    step = tried = next_step(options, failure, shape, gpus)
+    for _ in range(_MOST_STEPS if failure.kind == "out_of_vram" else 0):
+        if tried is None:
+            break
+        decided = check(tried.options, devices)
+        if not isinstance(decided, LoadFailure):
+            return tried
+        tried = next_step(tried.options, decided, shape, gpus)
+    return step
 
 
 def next_step(

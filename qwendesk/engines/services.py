@@ -8,8 +8,9 @@ import msgspec
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_choice import EngineChoiceService
-from qwendesk.engines.engine_service import Decide, EngineService
+from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings, EngineSwitch
+from qwendesk.engines.load_decision import Decide
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService, read_packs
 from qwendesk.engines.self_test import AskQuestion, Diagnosis, SelfTest, examine

@@ -86,17 +86,18 @@ async def test_cancelled_at_each_await_it_leaves_an_engine_that_answers(name, is
 async def test_a_model_that_answers_stays_if_another_is_given_up_before_it_is_unloaded(desk):
     """The states of chats are saved first. A crash after that loads the first model again."""
     await desk.engine.load(OPTIONS)
-    saving = asyncio.Event()
+    saving, saved = asyncio.Event(), asyncio.Event()
 
     async def save() -> None:
         saving.set()
-        await asyncio.sleep(0.01)
+        await saved.wait()
 
     desk.engine.before_unload = save
     load = asyncio.create_task(desk.engine.load(OTHER))
     await saving.wait()
     load.cancel()
     await asyncio.wait({load})
+    saved.set()
     await settled(desk.engine)
     assert desk.engine.state.report.options.model == OPTIONS.model
     desk.client.kill()
