@@ -213,8 +213,7 @@ class AnswerGenerator:
             chat_id=self.partial.chat_id,
             settings=still_allowed(asked.settings, asked.settings_now()),
             is_incognito=self._incognito_images is not None,
-            is_tainted=asked.settings.is_imported
-            or asked.settings.has_read_descriptions
+            is_tainted=asked.settings.is_tainted
             or holds_untyped_text([turn.question for turn in turns], steps, self._tools),
             n_ctx=asked.report.n_ctx if asked.report is not None else 0,
             can_see=asked.report is None or asked.report.can_see,

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import msgspec
+
 from qwendesk.chat.chat_list_state import ChatListEvent, ChatListState, ChatOpened, StoreProblem, StoreWorksAgain
 from qwendesk.chat.chat_saver import ChatSaved, SaverEvent, SavingFailed, SavingWorksAgain, StoreChatSaver
 from qwendesk.chat.drafts import NEW_CHAT, Drafts
@@ -181,6 +183,10 @@ class ChatListService:
         self._set_current(chat_id, remembered_as=chat_id)
         tree = shown_up_to(tree, node_id) if node_id else tree
         settings = (stored or summary).settings
+        if any(node.message.is_damaged for node in tree.nodes.values()):
+            settings = msgspec.structs.replace(settings, is_damaged=True)
+            if store.chats.damage is not None:
+                self._report(store.chats.damage)
         self._subscribers.notify(ChatOpened(chat_id, tree, settings, node_id, position, draft))
 
     def new(self, *, incognito: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Rules for a chat's own settings: which values are valid, its style, and what a new chat inherits. Pure functions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast, get_args
 
 import msgspec
@@ -18,6 +18,9 @@ _BUDGET = "thinking_budget"
 _EFFORT = "reasoning_effort"
 _CHAT_ONLY = ("json_schema", "grammar", "enable_thinking", _BUDGET)
 """Options that are never part of a preset: they depend on the chat's subject, or are set by the Thinking button."""
+
+_READ_AS_TEXT = frozenset(("system_prompt", "thinking_close"))
+"""Settings and options whose text the model reads."""
 
 PRESET_KEYS = tuple(key for key in table(GenerationOptions) if key not in _CHAT_ONLY)
 """Options that a preset may contain."""
@@ -58,9 +61,20 @@ def inherited_settings(settings: ChatSettings) -> ChatSettings:
     """
     if not settings.preset_name and settings.preset == "custom":
         return ChatSettings()
-    return ChatSettings(
+    inherited = ChatSettings(
         preset=settings.preset, preset_name=settings.preset_name, preset_values=settings.preset_values
     )  # fmt: skip
+    is_foreign = settings.has_foreign_text or settings.is_imported
+    return with_foreign_values(inherited, inherited.preset_values) if is_foreign else inherited
+
+
+def with_foreign_values(settings: ChatSettings, keys: Iterable[str]) -> ChatSettings:
+    """Return `settings`, into which the values of these keys came from elsewhere.
+
+    Those that the model reads as text taint the chat (docs/adr/018-consent.md).
+    """
+    is_read = not _READ_AS_TEXT.isdisjoint(keys)
+    return msgspec.structs.replace(settings, has_foreign_text=True) if is_read else settings
 
 
 def settings_of_new_chat(inherited: ChatSettings, *, thinks: bool) -> ChatSettings:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from qwendesk.chat.chat_settings import PRESET_KEYS, chat_only_overrides, with_style
+from qwendesk.chat.chat_settings import PRESET_KEYS, chat_only_overrides, with_foreign_values, with_style
 from qwendesk.chat.service import ChatService
 from qwendesk.core import paths
 from qwendesk.core.background_writer import BackgroundWriter
@@ -35,6 +35,8 @@ class SamplingPreset(msgspec.Struct, frozen=True):
 
     name: str
     values: dict[str, str] = {}
+    is_imported: bool = False
+    """Whether it came from a file, which others may have written."""
 
 
 class _PresetFile(msgspec.Struct, frozen=True):
@@ -104,7 +106,8 @@ class PresetsService:
 
     def save(self, name: str) -> None:
         """Save the open chat's sampling values as a preset and use it there. Replaces a preset with this name."""
-        preset = SamplingPreset(_valid_name(name), self._sampling_values())
+        is_foreign = self._chat.settings.has_foreign_text or self._chat.settings.is_imported
+        preset = SamplingPreset(_valid_name(name), self._sampling_values(), is_imported=is_foreign)
         others = tuple(each for each in self._presets if each.name != preset.name)
         self._prepare_change(undoable=len(others) < len(self._presets))
         self._use(preset)
@@ -154,8 +157,8 @@ class PresetsService:
         for preset in read_export(file):
             name = " ".join(preset.name.split())[:_MAX_NAME_LENGTH]
             taken = {each.name.casefold() for each in (*self._presets, *added)} | set(_RESERVED_NAMES)
-            if SamplingPreset(name, preset.values) not in self._presets:
-                added.append(SamplingPreset(_free_name(name, taken), preset.values))
+            if (name, preset.values) not in [(each.name, each.values) for each in self._presets]:
+                added.append(SamplingPreset(_free_name(name, taken), preset.values, is_imported=True))
         if added:
             self._prepare_change(undoable=True)
             self._replace((*self._presets, *added))
@@ -175,6 +178,8 @@ class PresetsService:
     def _use(self, preset: SamplingPreset) -> None:
         overrides = chat_only_overrides(self._chat.settings)
         self._change_chat(preset="custom", preset_name=preset.name, preset_values=preset.values, overrides=overrides)
+        if preset.is_imported:
+            self._chat.change_settings(with_foreign_values(self._chat.settings, preset.values))
 
     def _change_chat(self, **changes: object) -> None:
         self._chat.change_settings(msgspec.structs.replace(self._chat.settings, **changes))

@@ -21,6 +21,8 @@ class SavedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     preset: str = ""
     """The style that is set with it; "" keeps the chat's style."""
+    is_foreign: bool = False
+    """Whether others may have written it, because it is of a chat with their text."""
     built_in: bool = False
     """Included in the app: can be copied, but not changed."""
 
@@ -97,9 +99,9 @@ class PromptLibrary:
         """The user's own by name, then the built-in ones."""
         return self.state.value.prompts
 
-    def add(self, name: str, text: str, preset: str = "") -> None:
+    def add(self, name: str, text: str, preset: str = "", *, is_foreign: bool = False) -> None:
         """Save a prompt. Replaces the user's own prompt with this name, if there is one."""
-        prompt = SavedPrompt(name=_valid_name(name), text=text.strip(), preset=preset)
+        prompt = SavedPrompt(name=_valid_name(name), text=text.strip(), preset=preset, is_foreign=is_foreign)
         if not prompt.text:
             raise BadRequest(tr("Nothing to save"), tr("Write a system prompt first."))
         self._replace((*(each for each in self._own if each.name != prompt.name), prompt))

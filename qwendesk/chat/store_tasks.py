@@ -4,6 +4,7 @@ Use all classes on the event loop's thread. Failures are passed to `report`.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,10 +14,13 @@ import msgspec
 
 from qwendesk.chat.chat_settings import inherited_settings
 from qwendesk.core.chats import ChatSettings, ChatSummary
+from qwendesk.core.errors import FailureGuard
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.store.chats import ChatStore
 from qwendesk.store.database import StoreFailure
 from qwendesk.store.opening import Store
+
+_logger = logging.getLogger(__name__)
 
 BACKUP_CHECK_EVERY_S = 3600.0
 """Shorter than a day, because a PC may sleep in between."""
@@ -128,14 +132,15 @@ class DailyBackup:
             await self._task
 
     async def _run(self, store: Store, closing: asyncio.Event) -> None:
-        has_failed = False
+        has_failed, guard = False, FailureGuard(_logger, "The chats couldn't be backed up")
         while not closing.is_set():
-            try:
-                await asyncio.to_thread(store.back_up, self._stopped.is_set)
-            except StoreFailure as failure:
-                if not has_failed:
-                    self._report(failure)
-                has_failed = True
+            with guard:
+                try:
+                    await asyncio.to_thread(store.back_up, self._stopped.is_set)
+                except StoreFailure as failure:
+                    if not has_failed:
+                        self._report(failure)
+                    has_failed = True
             try:
                 await asyncio.wait_for(closing.wait(), BACKUP_CHECK_EVERY_S)
             except TimeoutError:

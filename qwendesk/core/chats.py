@@ -36,12 +36,21 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The chat came from a file, so others may have written its questions and answers."""
     has_read_descriptions: bool = False
     """The model has read what others wrote about their tools, of which no message tells once the tools are off."""
+    has_foreign_text: bool = False
+    """The system prompt came with a pasted command or a Modelfile, or a preset from a file closes the thinking."""
+    is_damaged: bool = False
+    """Damage of the chats file lost settings or messages, so nothing is known of what the model has read."""
     tools: tuple[str, ...] = ()
     """Names of the tools that the model may call."""
     tool_folders: tuple[str, ...] = ()
     """Paths of the folders in which tools may read."""
     leave_out_reasoning: bool = msgspec.field(default=False, name="leave_out_thoughts")
     """Do not send earlier reasoning, even if the generation options would."""
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether the chat may hold text that its user did not type, whatever its messages are."""
+        return self.is_imported or self.has_read_descriptions or self.has_foreign_text or self.is_damaged
 
 
 class ChatSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,8 @@
 """QwenDesk's exceptions. Each has a short title for a heading and a sentence that says what to do next."""
 
+import logging
+from types import TracebackType
+
 
 class QwenDeskError(Exception):
     """Base class of all errors that QwenDesk raises deliberately. Users see `title` and `sentence` unchanged."""
@@ -28,3 +31,25 @@ class BadModelFile(QwenDeskError):
 
 class BadRequest(QwenDeskError):
     """A request that the engine cannot serve, because of a bad grammar or an unreadable image, for example."""
+
+
+class FailureGuard:
+    """Keeps work that is repeated in a task or thread going: `with guard:` ends the round that fails, not the rest.
+
+    Only the first failure is logged, because the next ones are likely the same.
+    """
+
+    def __init__(self, logger: logging.Logger, message: str) -> None:
+        self._logger, self._message, self._has_failed = logger, message, False
+
+    def __enter__(self) -> None:
+        """Begin a round."""
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        is_caught = isinstance(error, Exception)
+        if is_caught and not self._has_failed:
+            self._logger.error(self._message, exc_info=error)
+        self._has_failed = self._has_failed or is_caught
+        return is_caught

@@ -117,6 +117,8 @@ class Message(msgspec.Struct, frozen=True):
     """Of a message in a request; those of an answer in a chat are in its steps."""
     steps: tuple[ToolStep, ...] = ()
     """What the assistant did before `reasoning` and the answer's text."""
+    is_damaged: bool = False
+    """Some of it was lost with damage of the chats file: perhaps files, pictures or tool calls."""
 
     @property
     def text(self) -> str:

@@ -197,7 +197,7 @@ class WorkerProcess:
                 return  # the end, perhaps in the middle of a line
             try:
                 event = decode_event(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 if line.lstrip().startswith(b"{"):
                     self._keep_line(f"not understood: {error}")
                     self.kill(tr("QwenDesk doesn't understand what the engine sent. Update QwenDesk."))

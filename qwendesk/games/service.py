@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from qwendesk.core.app_options import AppOptions, GameAction, ProgramRule
+from qwendesk.core.errors import FailureGuard
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
@@ -122,7 +123,7 @@ class GameMode:
         """Whether the user has loaded a model since the last look, beside whatever runs."""
         self._expects_load = False
         """Whether the app is about to load the last model, which no user has chosen."""
-        self._has_failed = False
+        self._guard = FailureGuard(_logger, "Game mode couldn't look at other programs")
         self._is_in_front = False
         self._phase = engine.state.phase
         self._looking = asyncio.Lock()
@@ -210,12 +211,8 @@ class GameMode:
     async def _poll(self) -> None:
         while True:
             self._wake.clear()
-            try:
+            with self._guard:
                 await self.look()
-            except Exception:
-                if not self._has_failed:  # as likely every two seconds
-                    _logger.exception("Game mode couldn't look at other programs")
-                self._has_failed = True
             try:
                 await asyncio.wait_for(self._wake.wait(), EVERY_S)
             except TimeoutError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 import psutil
 
+from qwendesk.core.errors import FailureGuard
 from qwendesk.core.processes import own_command, with_source_tree
 from qwendesk.mcp.host_protocol import (
     LINE_LIMIT_BYTES,
@@ -27,6 +29,8 @@ from qwendesk.mcp.host_protocol import (
     encode_line,
     event_decoder,
 )
+
+_logger = logging.getLogger(__name__)
 
 _END_S = 10.0
 """How long the process gets to end the server; it waits for the server three times for two seconds."""
@@ -162,6 +166,7 @@ class HostConnection:
         assert self._process is not None
         assert self._process.stdout is not None
         ended: Ended | None = None
+        guard = FailureGuard(_logger, "What an MCP server sent couldn't be used")
         while ended is None:
             try:
                 line = await self._process.stdout.readline()
@@ -182,7 +187,8 @@ class HostConnection:
             if isinstance(event, Ended):
                 ended = event
             else:
-                self._take(event)
+                with guard:
+                    self._take(event)
         self._finish(ended)
         await self._wait_for_exit()
 

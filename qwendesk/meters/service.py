@@ -1,6 +1,7 @@
 """Samples the hardware once a second, judges whether the loaded model spills, and keeps five minutes of history."""
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -8,6 +9,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo
+from qwendesk.core.errors import FailureGuard
 from qwendesk.core.observed import Observed
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.stats import AnswerStats
@@ -33,6 +35,8 @@ from qwendesk.meters.meter_state import (
 )
 from qwendesk.meters.remedy_service import MeteredEngine, RemedyService
 from qwendesk.meters.spill_remedies import EstimateLoad
+
+_logger = logging.getLogger(__name__)
 
 EVERY_S, HIDDEN_EVERY_S = 1.0, 5.0
 """Seconds between two samples: while the window is visible, and while it isn't."""
@@ -82,6 +86,7 @@ class MeterService:
         self._tok_s_before_spill: float | None = None
         self._sampling = asyncio.Lock()
         self._polling: asyncio.Task[None] | None = None
+        self._guard = FailureGuard(_logger, "The meters couldn't be read")
         self._wake = asyncio.Event()
         self._is_visible = True
         self._closing = asyncio.Event()
@@ -136,7 +141,8 @@ class MeterService:
     async def _poll(self) -> None:
         while True:
             self._wake.clear()
-            await self.sample()
+            with self._guard:
+                await self.sample()
             if self._closing.is_set():
                 return
             try:

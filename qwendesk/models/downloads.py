@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core import paths
-from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.errors import FailureGuard, QwenDeskError
 from qwendesk.core.file_lock import locked
 from qwendesk.core.file_names import is_mmproj_name
 from qwendesk.core.observed import Observed
@@ -22,6 +23,8 @@ from qwendesk.hub.download_state import DownloadItem, QueueTotal, SavedDownload
 from qwendesk.hub.network import offline_error
 from qwendesk.models.library_service import LibraryService
 from qwendesk.models.network import Connection, NetworkService
+
+_logger = logging.getLogger(__name__)
 
 _POLL_S = 0.25
 """How often the progress of running downloads is read. Other changes are announced at once."""
@@ -206,6 +209,7 @@ class DownloadsService:
         self._queue.limit.set(self._connection.limit_bytes_per_s)
         if not self._connection.is_offline and not self._is_elsewhere:
             self._queue.start()
+        guard = FailureGuard(_logger, "The downloads couldn't be followed")
         while True:
             is_moving = any(item.saved.state == "running" for item in self.state.value.items)
             with contextlib.suppress(TimeoutError):
@@ -214,10 +218,11 @@ class DownloadsService:
                     await self._changed.wait()
             self._changed.clear()
             before = self.state.value
-            await self._read_queue()
-            finished = _finished_between(before, self.state.value)
-            if finished:
-                await self._announce_finished(finished)
+            with guard:
+                await self._read_queue()
+                finished = _finished_between(before, self.state.value)
+                if finished:
+                    await self._announce_finished(finished)
 
     async def _read_queue(self) -> None:
         items, total = await asyncio.to_thread(lambda: (self._queue.items, self._queue.total))

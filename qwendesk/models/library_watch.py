@@ -1,10 +1,14 @@
 """Rescans of the model folders: when the system reports a change, and only while the window is visible."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
+from qwendesk.core.errors import FailureGuard
 from qwendesk.hub.library import Library
 from qwendesk.models.library_service import LibraryService
+
+_logger = logging.getLogger(__name__)
 
 Follow = Callable[[Sequence[str]], bool]
 """Makes the system report changes in these folders, and in no others, from now on.
@@ -32,6 +36,7 @@ class LibraryWatch:
         self._visible, self._changed, self._closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._visible.set()
         self._task: asyncio.Task[None] | None = None
+        self._guard = FailureGuard(_logger, "The model folders couldn't be scanned")
         self._unsubscribe = library.state.subscribe_field(lambda state: state.library, self._on_library)
 
     def start(self) -> None:
@@ -64,9 +69,9 @@ class LibraryWatch:
     async def _watch(self) -> None:
         while not self._closing.is_set():
             self._changed.clear()
-            before = self._library.current
-            library = await self._library.refresh()
-            is_calm = library == before and self._is_followed
+            is_calm, before = False, self._library.current
+            with self._guard:
+                is_calm = await self._library.refresh() == before and self._is_followed
             if await _wait_for(self._changed, _CALM_S if is_calm else _SETTLE_S):
                 await _wait_for(self._closing, _GATHER_S)
             await self._visible.wait()

@@ -19,8 +19,9 @@ from qwendesk.core.chats import (
     edits_key,
     title_of_question,
 )
+from qwendesk.core.translation import tr
 from qwendesk.store import rows
-from qwendesk.store.database import Database
+from qwendesk.store.database import DamagedStore, Database
 
 _SUMMARY = "id, title, folder_id, pinned, archived, created_s, changed_s, settings"
 _DESCENDANTS = """WITH RECURSIVE below (id) AS (
@@ -34,6 +35,8 @@ class ChatStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.damage: DamagedStore | None = None
+        """Damage that was found in messages since the start; they are read as far as they can be."""
 
     def list(self) -> tuple[ChatSummary, ...]:
         """Return all chats that aren't deleted, including archived ones, with the last changed chat first."""
@@ -62,7 +65,10 @@ class ChatStore:
         """Return all messages of a chat; an empty tree if there is no such chat."""
 
         def work(connection: sqlite3.Connection) -> ChatTree:
-            nodes = map(rows.node, connection.execute(rows.SELECT_NODES, (chat_id,)))
+            found = connection.execute(rows.SELECT_NODES, (chat_id,)).fetchall()
+            if not all(map(rows.is_sound, found)):
+                self.damage = self._database.note_damage(tr("a value in {0} is damaged", "messages"))
+            nodes = map(rows.node, found)
             shown = connection.execute("SELECT parent_id, child_id FROM shown WHERE chat_id = ?", (chat_id,))
             return ChatTree({node.id: node for node in nodes}, dict(shown.fetchall()))
 

@@ -1,19 +1,16 @@
 """Checks whether an open database is what the app wrote, beyond the checks that SQLite does itself.
 
-A flipped bit on the disk may leave a valid database with a changed schema, a number in place of a text, or an index
-that misses a row.
+A flipped bit on the disk may leave a valid database with a changed schema, a number in place of a text, JSON with a
+changed name, or an index that misses a row.
 """
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from qwendesk.core.translation import tr
-from qwendesk.store.columns import KEYS, columns_of
-from qwendesk.store.migrations import Migration
+from qwendesk.store.columns import KEYS, TEXT_CHECKS, columns_of
 from qwendesk.store.search_index import can_be_read
 from qwendesk.store.sqlite_pages import MAGIC
 
@@ -53,17 +50,17 @@ def header_problem(path: Path) -> str:
     return "" if is_valid else tr("it doesn't begin like a database")
 
 
-def examine(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> Findings:
-    """Check a database that these migrations made, except the content of full-text indexes. Raises sqlite3.Error."""
+def examine(connection: sqlite3.Connection, model: sqlite3.Connection, version: int) -> Findings:
+    """Check a database of this version, except the content of full-text indexes. Raises sqlite3.Error.
+
+    `model` is an empty database of the same version.
+    """
     problems = _integrity_problems(connection)
     of_full_text = [problem for problem in problems if _FULL_TEXT_MARK in problem]
     damage = next((problem for problem in problems if problem != "ok" and problem not in of_full_text), "")
     if not damage:
-        with closing(sqlite3.connect(":memory:")) as model:
-            for migration in migrations:
-                migration(model)
-            damage = _schema_damage(connection, model) or _value_damage(connection, model)
-    is_index_damaged = not damage and bool(migrations) and (bool(of_full_text) or not can_be_read(connection))
+        damage = _schema_damage(connection, model) or _value_damage(connection, model) or _text_damage(connection)
+    is_index_damaged = not damage and version > 0 and (bool(of_full_text) or not can_be_read(connection))
     return Findings(damage, is_index_damaged)
 
 
@@ -107,4 +104,15 @@ def _value_damage(connection: sqlite3.Connection, model: sqlite3.Connection) -> 
         wrong = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(conditions)})" if conditions else "SELECT 0"
         if connection.execute(wrong).fetchone()[0]:
             return tr("a value in {0} is damaged", table)
+    return ""
+
+
+def _text_damage(connection: sqlite3.Connection) -> str:
+    """Name the first table with JSON or a role that the app never writes there; return "" if there is none."""
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    for (table, column), is_sound in TEXT_CHECKS.items():
+        if table in tables:
+            texts = connection.execute(f"SELECT {column} FROM {table}")
+            if not all(is_sound(text) for (text,) in texts):
+                return tr("a value in {0} is damaged", table)
     return ""

@@ -1,12 +1,15 @@
 """The columns of each table and the values that the app writes there. SQLite accepts any value in any column."""
 
 import sqlite3
+from collections.abc import Callable
 from math import isfinite
 from types import MappingProxyType
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
+from qwendesk.core.messages import Role
+from qwendesk.store.rows import JSON_COLUMNS
 from qwendesk.store.sqlite_pages import Value
 
 KEYS: Final = MappingProxyType(
@@ -23,18 +26,28 @@ KEYS: Final = MappingProxyType(
 """Each table with rowids, and its key column. A row refers only to rows of the same table or of tables above."""
 
 
+def _is_role(text: str) -> bool:
+    return text in get_args(Role)
+
+
+TEXT_CHECKS: Final = MappingProxyType({**JSON_COLUMNS, ("messages", "role"): _is_role})
+"""Returns for texts of some columns, by table and column, whether the app could have written them."""
+
+
 class DatabaseColumn(msgspec.Struct, frozen=True):
     name: str
     kind: str
     is_nullable: bool
     is_rowid: bool
+    check: Callable[[str], bool] | None = None
+    """One of TEXT_CHECKS."""
 
     def fits(self, value: Value) -> bool:
         """Return whether the app could have written this value."""
         if value is None:
             return self.is_nullable or self.is_rowid
         if self.kind == "TEXT":
-            return isinstance(value, str)
+            return isinstance(value, str) and (self.check is None or self.check(value))
         if self.kind == "INTEGER":
             return isinstance(value, int) and not self.is_rowid
         return isinstance(value, int | float) and isfinite(value)
@@ -47,6 +60,8 @@ class DatabaseColumn(msgspec.Struct, frozen=True):
 def columns_of(connection: sqlite3.Connection, table: str) -> tuple[DatabaseColumn, ...]:
     """Return the columns of a table in the order in which its records store them."""
     return tuple(
-        DatabaseColumn(name, kind, not required and not in_key, bool(in_key) and kind == "INTEGER")
+        DatabaseColumn(
+            name, kind, not required and not in_key, bool(in_key) and kind == "INTEGER", TEXT_CHECKS.get((table, name))
+        )
         for _, name, kind, required, _default, in_key in connection.execute(f"PRAGMA table_info({table})")
     )

@@ -8,11 +8,11 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.permissions import make_folder, touch
@@ -121,6 +121,12 @@ class Database:
             while self._idle:
                 self._idle.pop().close()
 
+    def note_damage(self, damage: str) -> DamagedStore:
+        """Have the next start recover the file, and return what to tell the user."""
+        with suppress(OSError):
+            touch(damage_mark(self.path))
+        return DamagedStore(tr(DAMAGED), tr(_RECOVERED_LATER, damage))
+
     def _in_transaction(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         with self._marking_damage():
             try:
@@ -160,9 +166,26 @@ class Database:
                 connection.close()
 
 
+class _Connection(sqlite3.Connection):
+    """Raises DatabaseError where Python can't decode SQLite's error message, which quotes a damaged name of the schema.
+
+    It is raised here, and not where all exceptions end, because the work of a reader may decode texts itself.
+    """
+
+    def execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
+        try:
+            return super().execute(statement, values)
+        except UnicodeDecodeError as error:
+            damage = sqlite3.DatabaseError(tr("its schema isn't text"))
+            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise damage from error
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """Return a connection with manual transactions. Raises sqlite3.Error."""
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
     connection.text_factory = _TEXT
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
@@ -224,8 +247,11 @@ def _refuse_newer(version: int, newest: int) -> None:
 
 def _check_rows(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> Findings:
     """Return the findings if no row is affected. Raises DamagedStore."""
-    with _errors_as_damage():
-        findings = examine(connection, migrations)
+    with closing(sqlite3.connect(":memory:")) as model:
+        for migration in migrations:
+            migration(model)
+        with _errors_as_damage():
+            findings = examine(connection, model, len(migrations))
     _raise_if_damaged(findings.damage)
     return findings
 
@@ -331,9 +357,6 @@ def store_failures(outlook: str = _SAVED_LATER, title: str = NOT_SAVED) -> Itera
     """
     try:
         yield
-    except UnicodeDecodeError as error:
-        # Python can't decode SQLite's error message, because it quotes a damaged name from the schema.
-        raise DamagedStore(tr(DAMAGED), tr(_RECOVERED_LATER, tr("its schema isn't text"))) from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             raise DamagedIndex(tr(_SEARCH_DAMAGED), tr(_RECOVERED_LATER, error)) from error

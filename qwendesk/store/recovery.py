@@ -18,6 +18,7 @@ from qwendesk.store.attachment_cleaning import own_files
 from qwendesk.store.backups import Backup
 from qwendesk.store.database import Database
 from qwendesk.store.migrations import FILL_DOCUMENTS
+from qwendesk.store.rows import doubted
 from qwendesk.store.salvage import Outcome, salvage
 
 
@@ -30,6 +31,8 @@ class Recovered(msgspec.Struct, frozen=True):
     message_rows: Outcome
     lost_titles: int
     """Number of chats whose row is lost but whose messages were found."""
+    doubted_chats: int
+    """Number of chats that may have lost what the model has read."""
     backup: Backup | None
     """The backup that was used, if any."""
 
@@ -48,7 +51,8 @@ class Recovered(msgspec.Struct, frozen=True):
     @property
     def is_complete(self) -> bool:
         """True if no chat or message is lost or incomplete."""
-        return self.is_exact and not (self.chat_rows.lost or self.message_rows.lost or self.message_rows.incomplete)
+        rows = (self.chat_rows, self.message_rows)
+        return self.is_exact and not any(each.lost or each.incomplete for each in rows)
 
 
 def set_aside(path: Path, now: datetime | None = None, name: str = "damaged") -> Path:
@@ -81,29 +85,42 @@ def recover(damaged: Path, backup: Backup | None, database: Database, attachment
             outcomes["chats"],
             outcomes["messages"],
             sum(key in known for key in outcomes["chats"].lost),
+            _count_doubted(target),
             backup,
         )
 
     return database.write(work).result()
 
 
+_HAS_LOST_PARENT = """parent_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM messages AS parent WHERE parent.id = messages.parent_id
+    AND parent.chat_id = messages.chat_id AND parent.seq < messages.seq
+)"""
+
+
 def _repair_rows(target: sqlite3.Connection) -> None:
-    """Give every message a chat, role, time and parent. A lost parent is replaced by the message before it."""
+    """Give every message a chat, role, time and parent. A lost parent is replaced by the message before it.
+
+    Chats that have lost messages in between, or their own row, are marked as doubted; see salvage.py.
+    """
     target.execute("UPDATE messages SET indexed = 1 WHERE indexed = 0")
     target.execute("UPDATE messages SET options_id = NULL WHERE options_id NOT IN (SELECT id FROM options)")
     target.execute("UPDATE chats SET folder_id = NULL WHERE folder_id NOT IN (SELECT id FROM folders)")
     target.execute(
-        """INSERT INTO chats (id, created_s, changed_s) SELECT chat_id, min(created_s), max(created_s) FROM messages
-        WHERE chat_id NOT IN (SELECT id FROM chats) GROUP BY chat_id"""
+        """INSERT INTO chats (id, created_s, changed_s, settings)
+        SELECT chat_id, min(created_s), max(created_s), ? FROM messages
+        WHERE chat_id NOT IN (SELECT id FROM chats) GROUP BY chat_id""",
+        (doubted("chats", "{}"),),
     )
+    gaps = f"""SELECT id, settings FROM chats
+        WHERE id IN (SELECT chat_id FROM messages WHERE {_HAS_LOST_PARENT})"""
+    for chat_id, settings in target.execute(gaps).fetchall():
+        target.execute("UPDATE chats SET settings = ? WHERE id = ?", (doubted("chats", settings), chat_id))
     target.execute(
-        """UPDATE messages SET parent_id = (
+        f"""UPDATE messages SET parent_id = (
             SELECT id FROM messages AS before WHERE before.chat_id = messages.chat_id AND before.seq < messages.seq
             ORDER BY before.seq DESC LIMIT 1
-        ) WHERE parent_id IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM messages AS parent WHERE parent.id = messages.parent_id
-            AND parent.chat_id = messages.chat_id AND parent.seq < messages.seq
-        )"""
+        ) WHERE {_HAS_LOST_PARENT}"""
     )
     target.execute(
         """UPDATE messages SET role = CASE (
@@ -125,6 +142,12 @@ def _repair_rows(target: sqlite3.Connection) -> None:
     target.execute("DELETE FROM shown WHERE chat_id NOT IN (SELECT id FROM chats)")
     target.execute(FILL_DOCUMENTS)
     _name_chats(target)
+
+
+def _count_doubted(target: sqlite3.Connection) -> int:
+    mark = """LIKE '%"is_damaged":true%'"""
+    found = f"SELECT id FROM chats WHERE settings {mark} UNION SELECT chat_id FROM messages WHERE more {mark}"
+    return len(target.execute(found).fetchall())
 
 
 def _name_chats(target: sqlite3.Connection) -> None:

@@ -43,6 +43,14 @@ def recovery_report(recovered: Recovered, problem: FileProblem, path: Path, asid
         made_at = _time_of(recovered.backup)
         parts.append(tr("From the backup of {0}: {1}, {2}.", made_at, _chats(chats), _messages(messages)))
     parts += _losses(recovered)
+    if recovered.doubted_chats:
+        parts.append(
+            tr_n(
+                "{0} chat may have lost what the model had read there, so its tools ask before each change.",
+                "{0} chats may have lost what the model had read there, so their tools ask before each change.",
+                recovered.doubted_chats,
+            )
+        )
     if aside is not None:
         parts.append(tr("The damaged file is kept in {0}. If nothing is missing, delete that folder.", aside))
     if recovered.backup is None:
@@ -79,8 +87,13 @@ def _losses(recovered: Recovered) -> list[str]:
         lost.append(_chats(recovered.lost_chats))
     if lost:
         sentences.append(tr("Lost: {0}.", ", ".join(lost)))
+    incomplete = []
     if recovered.message_rows.incomplete:
-        sentences.append(tr("Incomplete: {0}.", _messages(recovered.message_rows.incomplete)))
+        incomplete.append(_messages(recovered.message_rows.incomplete))
+    if recovered.chat_rows.incomplete:
+        incomplete.append(_chats(recovered.chat_rows.incomplete))
+    if incomplete:
+        sentences.append(tr("Incomplete: {0}.", ", ".join(incomplete)))
     if recovered.lost_titles:
         sentences.append(tr("Without title, folder and settings: {0}.", _chats(recovered.lost_titles)))
     if not recovered.is_exact:

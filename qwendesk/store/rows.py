@@ -1,7 +1,14 @@
-"""Converts between database rows and values."""
+"""Converts between database rows and values.
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+Columns with JSON begin with a checksum of the rest. Without one, a changed byte could rename a key, which would then be
+ignored, and with it the tool calls by which a chat is known to be tainted (docs/adr/018-consent.md).
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
+from zlib import crc32
 
 import msgspec
 
@@ -13,10 +20,10 @@ from qwendesk.core.stats import AnswerStats
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 _DRAFT_FILES = msgspec.json.Decoder(tuple[str | DraftFile, ...])
-_STATS = msgspec.json.Decoder(AnswerStats, strict=False)
-_SETTINGS = msgspec.json.Decoder(ChatSettings)
 _NO_STATS = AnswerStats()
 _NO_SETTINGS = ChatSettings()
+_UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+_SEAL = re.compile(r'\{"crc32":"([0-9a-f]{8})",')
 
 
 class _More(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,9 +32,50 @@ class _More(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: tuple[Part, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     steps: tuple[ToolStep, ...] = ()
+    is_damaged: bool = False
 
 
-_MORE = msgspec.json.Decoder(_More)
+class _JsonColumn(Generic[StructT]):
+    """A column with one value as JSON; "" stands for its default.
+
+    Rows of older versions have no checksum. In these a key that isn't known counts as damage, if `knows_all_keys`.
+    """
+
+    def __init__(self, kind: type[StructT], *, knows_all_keys: bool) -> None:
+        self._decoder = msgspec.json.Decoder(kind, strict=knows_all_keys)
+        names = {field.encode_name for field in msgspec.structs.fields(kind)}
+        self._known_keys = names if knows_all_keys else None
+        self._keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+    def encode(self, value: StructT) -> str:
+        content = msgspec.json.encode(value)[1:]
+        return f'{{"crc32":"{crc32(content):08x}",{content.decode()}'
+
+    def is_sound(self, text: str) -> bool:
+        """Return whether the app wrote exactly this text, as far as that can be told."""
+        seal = _SEAL.match(text)
+        if seal is not None:
+            return crc32(text[seal.end() :].encode("utf-8", "replace")) == int(seal[1], 16)
+        try:
+            return not text or self._has_known_keys(text)
+        except _UNREADABLE:
+            return False
+
+    def decode(self, text: str) -> StructT | None:
+        """Return the value; None if it is damaged, or if only a newer version understands it."""
+        try:
+            return self._decoder.decode(text or "{}") if self.is_sound(text) else None
+        except _UNREADABLE:
+            return None
+
+    def _has_known_keys(self, text: str) -> bool:
+        self._decoder.decode(text)
+        return self._known_keys is None or self._keys.decode(text).keys() <= self._known_keys
+
+
+_MORE = _JsonColumn(_More, knows_all_keys=True)
+_STATS = _JsonColumn(AnswerStats, knows_all_keys=False)
+_SETTINGS = _JsonColumn(ChatSettings, knows_all_keys=True)
 
 SELECT_NODES = """SELECT messages.id, coalesce(parent_id, ''), role, text, reasoning, more, created_s, stop_reason,
     stats, thought_s, error, model, coalesce(options.json, '')
@@ -56,7 +104,7 @@ def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool
     message = node.message
     plain = not message.steps and message.parts == ((TextPart(message.text),) if message.text else ())
     parts = tuple(_storable_part(part) for part in message.parts)
-    more = _More(() if plain else parts, message.tool_calls, message.steps)
+    more = _More(() if plain else parts, message.tool_calls, message.steps, message.is_damaged)
     return (
         node.id,
         chat_id,
@@ -64,10 +112,10 @@ def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool
         message.role,
         storable(_searched(message)),
         storable(message.reasoning),
-        "" if more == _More() else encode(more),
+        "" if more == _More() else _MORE.encode(more),
         node.created_s,
         node.stop_reason,
-        "" if node.stats == _NO_STATS else encode(node.stats),
+        "" if node.stats == _NO_STATS else _STATS.encode(node.stats),
         node.thought_s,
         node.error,
         node.model,
@@ -94,6 +142,11 @@ def _searched(message: Message) -> str:
     return "\n".join((*before, message.text, *(document.name for document in message.documents)))
 
 
+def is_sound(row: Sequence[Any]) -> bool:
+    """Return whether the JSON of a row of SELECT_NODES is undamaged."""
+    return _MORE.is_sound(row[5]) and _STATS.is_sound(row[8])
+
+
 def node(row: Sequence[Any]) -> ChatNode:
     """Return the message for a row of SELECT_NODES."""
     (
@@ -111,15 +164,15 @@ def node(row: Sequence[Any]) -> ChatNode:
         model,
         options,
     ) = row
-    more = _decoded(_MORE, more_json, _More())
+    more = _MORE.decode(more_json) or _More(is_damaged=True)
     parts = more.parts or ((TextPart(text),) if text and not more.steps else ())
     return ChatNode(
         id=id_,
         parent_id=parent_id,
-        message=Message(role, parts, reasoning, more.tool_calls, more.steps),
+        message=Message(role, parts, reasoning, more.tool_calls, more.steps, more.is_damaged),
         created_s=created_s,
         stop_reason=stop_reason,
-        stats=_decoded(_STATS, stats, _NO_STATS),
+        stats=_STATS.decode(stats) or _NO_STATS,
         thought_s=thought_s,
         error=error,
         model=model,
@@ -127,30 +180,44 @@ def node(row: Sequence[Any]) -> ChatNode:
     )
 
 
-def _decoded(decoder: msgspec.json.Decoder[StructT], text: str, default: StructT) -> StructT:
-    """Decode JSON; return `default` if it is damaged, so that a damaged byte in statistics doesn't hide the message."""
-    try:
-        return decoder.decode(text) if text else default
-    except msgspec.DecodeError:
-        return default
-
-
 def settings(text: str) -> ChatSettings:
-    """Return the decoded settings; the defaults if they are damaged."""
-    return _NO_SETTINGS if text == "{}" else _decoded(_SETTINGS, text, _NO_SETTINGS)
+    """Return the decoded settings. Damaged ones are the defaults, of a chat that counts as tainted."""
+    return _NO_SETTINGS if text == "{}" else _SETTINGS.decode(text) or ChatSettings(is_damaged=True)
 
 
 def draft_files(text: str) -> tuple[str | DraftFile, ...]:
     """Return the files of a draft; none if the list is damaged."""
-    try:
-        return _DRAFT_FILES.decode(text)
-    except msgspec.DecodeError:
-        return ()
+    return _DRAFT_FILES.decode(text) if text and _is_draft_files(text) else ()
 
 
 def settings_text(value: ChatSettings) -> str:
     """Return the settings as the text that `settings` reads."""
-    return "{}" if value == _NO_SETTINGS else encode(value)
+    return "{}" if value == _NO_SETTINGS else _SETTINGS.encode(value)
+
+
+def _is_draft_files(text: str) -> bool:
+    try:
+        return not text or _DRAFT_FILES.decode(text) is not None
+    except _UNREADABLE:
+        return False
+
+
+JSON_COLUMNS: Final[Mapping[tuple[str, str], Callable[[str], bool]]] = MappingProxyType(
+    {
+        ("chats", "settings"): _SETTINGS.is_sound,
+        ("messages", "more"): _MORE.is_sound,
+        ("messages", "stats"): _STATS.is_sound,
+        ("drafts", "pictures"): _is_draft_files,
+    }
+)
+"""Returns for the content of each column with JSON whether it is undamaged."""
+
+
+def doubted(table: str, text: str) -> str:
+    """Return the content of a chat's `settings` or of a message's `more` with a note that it may not be complete."""
+    if table == "chats":
+        return _SETTINGS.encode(msgspec.structs.replace(settings(text), is_damaged=True))
+    return _MORE.encode(msgspec.structs.replace(_MORE.decode(text) or _More(), is_damaged=True))
 
 
 class SettingsReader:

@@ -3,6 +3,9 @@
 A table and the index of its key are read page by page and checked against each other. The index tells which rows must
 exist, so deleted rows are not brought back and lost rows can be counted. Rows on pages that belong to no tree are
 recognised by the types of their values.
+
+A row that was not read as it was last written may have held less or other tool calls than it does now. It is marked as
+doubted, which taints its chat (docs/adr/018-consent.md).
 """
 
 import sqlite3
@@ -10,19 +13,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, get_args
+from typing import Final
 
 import msgspec
 
-from qwendesk.core.messages import Role
 from qwendesk.store.columns import KEYS, columns_of
 from qwendesk.store.database import read_only
+from qwendesk.store.rows import doubted
 from qwendesk.store.sqlite_pages import PageFile, Record, Tree, Value
 
-_NEEDED: Final = MappingProxyType({"folders": ("id", "name"), "chats": ("id",), "messages": ("id", "chat_id", "text")})
+_NEEDED: Final = MappingProxyType(
+    {"folders": ("id", "name"), "chats": ("id",), "messages": ("id", "chat_id", "text"), "drafts": ("chat_id", "text")}
+)
 """Columns that must be readable for a damaged row to be worth keeping. Other tables need all columns."""
 _FIRST_VERSION: Final = MappingProxyType({"messages": 16})
 """Number of columns in rows that were written before a migration added more."""
+_DOUBTED_IN: Final = MappingProxyType({"chats": "settings", "messages": "more"})
+"""Columns that tell whether a row is doubted."""
+_CHANGES_WITH: Final = MappingProxyType({"chats": ("changed_s",)})
+"""Columns by which two versions of a row are told apart, where not all matter: a chat changes while it is read too."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -130,8 +139,6 @@ class _TableSalvage:
         """Return whether the app could have written these values as a row of this table."""
         if len(values) not in (len(self._columns), _FIRST_VERSION.get(self._name)):
             return False
-        if self._name == "messages" and values[self._place("role")] not in get_args(Role):
-            return False
         fitting = (column.fits(value) for column, value in zip(self._columns, values, strict=False))
         return bool(values[self._key]) and all(fitting)
 
@@ -167,11 +174,21 @@ class _TableSalvage:
             missing = None
         there = {row[1] for row in backup.execute(f"PRAGMA table_info({self._name})")}
         names = [column.name for column in self._columns if column.name in there]
-        for row in backup.execute(f"SELECT {', '.join(names)} FROM {self._name}"):
+        readable = {self._key_of(record.values): record.values for record in self._flawed}
+        is_alone = not self._keys and not self._expected and not readable
+        for row in map(list, backup.execute(f"SELECT {', '.join(names)} FROM {self._name}")):
             key = row[self._key]
-            if key not in self._keys and (missing is None or key in missing):
-                rowid = row[0] if self._columns[0].is_rowid else None
+            if key in self._keys or (missing is not None and key not in missing):
+                continue
+            rowid = None
+            if self._columns[0].is_rowid:
+                rowid, row[0] = row[0], None
+            if not self.fits(row):
+                self._flawed.append(Record(rowid, tuple(row)))
+            elif is_alone or self._is_same(row, readable.get(key, ())):
                 self._from_backup += self._insert(rowid, row)
+            else:
+                self._from_backup += self._insert(rowid, self._doubted(row))
 
     def add_flawed(self) -> None:
         """Add the readable values of rows that are complete neither in the file nor in the backup."""
@@ -204,11 +221,25 @@ class _TableSalvage:
         """Return the row with a default for each value that is missing or that the app can't have written."""
         row = list(values[: len(self._columns)])
         row += [column.default for column in self._columns[len(row) :]]
-        if self._name == "messages" and row[self._place("role")] not in get_args(Role):
-            row[self._place("role")] = ""
-        return [
+        mended = [
             value if column.fits(value) else column.default for column, value in zip(self._columns, row, strict=True)
         ]
+        return mended if mended == list(values) else self._doubted(mended)
+
+    def _is_same(self, row: Sequence[Value], readable: Sequence[Value]) -> bool:
+        """Return whether a row of the backup agrees with all that is readable of the damaged one."""
+        names = _CHANGES_WITH.get(self._name, [column.name for column in self._columns])
+        pairs = zip(self._columns, row, readable, strict=False)
+        readable_pairs = [pair for pair in pairs if pair[0].name in names and pair[0].fits(pair[2])]
+        return bool(readable_pairs) and all(there == value for _column, there, value in readable_pairs)
+
+    def _doubted(self, row: Sequence[Value]) -> list[Value]:
+        """Return the row with the note that it may not be as it was last written."""
+        doubted_row = list(row)
+        if self._name in _DOUBTED_IN:
+            place = self._place(_DOUBTED_IN[self._name])
+            doubted_row[place] = doubted(self._name, str(row[place]))
+        return doubted_row
 
     def _place(self, column: str) -> int:
         return [each.name for each in self._columns].index(column)

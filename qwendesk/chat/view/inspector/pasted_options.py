@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from qwendesk.chat.chat_settings import with_foreign_values
 from qwendesk.chat.service import ChatService
 from qwendesk.widgets.rows.option_texts import edit_text
 
@@ -24,4 +25,5 @@ def set_options(chat: ChatService, values: Mapping[str, Any]) -> None:
             changes[key] = value
         else:
             overrides[key] = edit_text(value)
-    chat.change_settings(msgspec.structs.replace(settings, overrides=overrides, **changes))
+    changed = msgspec.structs.replace(settings, overrides=overrides, **changes)
+    chat.change_settings(with_foreign_values(changed, values))

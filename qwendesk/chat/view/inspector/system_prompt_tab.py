@@ -7,6 +7,7 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
+from qwendesk.chat.chat_settings import with_foreign_values
 from qwendesk.chat.prompt_library import PromptLibrary, SavedPrompt
 from qwendesk.chat.service import ChatService
 from qwendesk.core.chats import ChatSettings
@@ -168,6 +169,8 @@ class SystemPromptTab(QFrame):
             self._name.setText("" if prompt.built_in else prompt.name)
             _show_text(self._text, prompt.text)
             self._on_edited()
+            if prompt.is_foreign:
+                self._chat.change_settings(with_foreign_values(self._chat.settings, ("system_prompt",)))
 
     def _on_name_entered(self) -> None:
         if self._selected is not None and self._typed_name() != self._selected.name:
@@ -192,7 +195,8 @@ class SystemPromptTab(QFrame):
         name = self._typed_name()
         style = self._preset if self._preset in _STYLES else ""
         before = next((each for each in self._library.prompts if each.name == name and not each.built_in), None)
-        if self._try_change(lambda: self._library.add(name, self._text.toPlainText(), style)):
+        is_foreign = self._chat.settings.is_imported or self._chat.settings.has_foreign_text
+        if self._try_change(lambda: self._library.add(name, self._text.toPlainText(), style, is_foreign=is_foreign)):
             is_other = before is not None and before.text != self._text.toPlainText().strip()
             self._offer_undo(before if is_other else None)
             self._fill_list(name)
@@ -207,7 +211,7 @@ class SystemPromptTab(QFrame):
         removed, self._removed = self._removed, None
         self._undo.hide()
         if removed is not None and self._try_change(
-            lambda: self._library.add(removed.name, removed.text, removed.preset)
+            lambda: self._library.add(removed.name, removed.text, removed.preset, is_foreign=removed.is_foreign)
         ):
             self._fill_list(removed.name)
             self._load_selected()

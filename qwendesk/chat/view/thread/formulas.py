@@ -1,5 +1,6 @@
 """Formulas in a text document: converted once in a thread, cached, and painted at any size in the theme's colour."""
 
+import logging
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -20,6 +21,9 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgRenderer
 
 from qwendesk.chat.view.thread.formula_svg import INK, NOMINAL, Drawing, draw, is_drawable
+from qwendesk.core.errors import FailureGuard
+
+_logger = logging.getLogger(__name__)
 
 FORMULA: Final = QTextFormat.ObjectTypes.UserObject.value + 1
 SOURCE: Final = QTextFormat.Property.UserProperty.value + 10
@@ -50,6 +54,7 @@ class FormulaCache(QObject):
         self._requested: deque[_Key] = deque()
         self._finished: deque[tuple[_Key, Drawing | None]] = deque()
         self._is_thread_running = False
+        self._guard = FailureGuard(_logger, "A formula couldn't be drawn")
         self._pending: set[_Key] = set()
         self.n_unavailable = 0
         """Number of requests for formulas that were not available yet. Callers should request them again on `drawn`."""
@@ -92,7 +97,10 @@ class FormulaCache(QObject):
                     self._is_thread_running = False
                     return
                 key = self._requested.popleft()
-            self._finished.append((key, self._run(*key)))
+            drawing = None
+            with self._guard:
+                drawing = self._run(*key)
+            self._finished.append((key, drawing))
 
     def _collect(self) -> None:
         before = len(self._pending)
