@@ -6,6 +6,7 @@ import msgspec
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.json_decoding import decode_json
+from qwendesk.core.json_schema import referred_to
 from qwendesk.core.translation import tr
 
 _TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -60,6 +61,8 @@ def _check(schema: Any, root: dict[str, Any], place: str, depth: int) -> None:
 
 
 def _check_reference(reference: Any, root: dict[str, Any], place: str) -> None:
+    if referred_to(reference, root) is not None:
+        return
     if not isinstance(reference, str) or not reference.startswith("#"):
         raise _refusal(
             tr(
@@ -67,11 +70,7 @@ def _check_reference(reference: Any, root: dict[str, Any], place: str) -> None:
                 _capitalized(place),
             )
         )
-    found: Any = root
-    for step in reference.lstrip("#/").split("/") if reference not in ("#", "#/") else ():
-        found = found.get(step) if isinstance(found, dict) else None
-        if found is None:
-            raise _refusal(tr('{0} refers to "{1}", which isn\'t in the schema.', _capitalized(place), reference))
+    raise _refusal(tr('{0} refers to "{1}", which isn\'t in the schema.', _capitalized(place), reference))
 
 
 def _capitalized(text: str) -> str:

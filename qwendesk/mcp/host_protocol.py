@@ -102,6 +102,8 @@ class Offer(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: tuple[OfferedTool, ...] = ()
     resources: tuple[OfferedResource, ...] = ()
     prompts: tuple[OfferedPrompt, ...] = ()
+    not_callable: tuple[str, ...] = ()
+    """The names of tools that are left out because no arguments fit their schema."""
     n_left_out: int = 0
     """Tools, resources and prompts that are too many or too large."""
 

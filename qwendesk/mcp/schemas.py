@@ -7,6 +7,8 @@ on which Python's regular expressions work for years.
 from collections.abc import Mapping
 from typing import Any
 
+from qwendesk.core.json_schema import referred_to
+
 MOST_NODES = 2000
 """Schemas in a schema, with references written out."""
 _DEEPEST = 24
@@ -33,13 +35,7 @@ def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     What it leaves out allows more, never less: the server checks its arguments itself. Raises TooLarge.
     """
     usable = _Writer(schema).write(schema, (), 0)
-    usable = usable if isinstance(usable, dict) else {}
-    return {**usable, "type": "object", "properties": _properties(usable)}
-
-
-def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
+    return {**(usable if isinstance(usable, dict) else {}), "type": "object"}
 
 
 class _Writer:
@@ -57,11 +53,15 @@ class _Writer:
             raise TooLarge
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            if reference in references:
-                return {}
-            return self.write(_referred_to(reference, self._root), (*references, reference), depth + 1)
+            return self._written_out(reference, schema, references, depth)
         written = {key: schema[key] for key in _PLAIN if key in schema}
         written |= {key: schema[key] for key in _BOUNDS if _is_small(schema.get(key))}
+        if schema.get("nullable") is True and isinstance(schema.get("type"), str):
+            written["type"] = [schema["type"], "null"]
+        if isinstance(schema.get("patternProperties"), Mapping):
+            schema = {**schema, "additionalProperties": _any_of_patterns(schema)}
+        if isinstance(schema.get("items"), list):
+            schema = {**schema, "prefixItems": schema["items"], "items": schema.get("additionalItems", True)}
         for key in _ONE:
             if key in schema:
                 written[key] = self.write(schema[key], references, depth + 1)
@@ -74,17 +74,24 @@ class _Writer:
                 written[key] = {name: self.write(each, references, depth + 1) for name, each in named}
         return {key: value for key, value in written.items() if _is_well_formed(key, value)}
 
+    def _written_out(self, reference: str, schema: Mapping[str, Any], references: tuple[str, ...], depth: int) -> Any:
+        """Return what a reference leads to, together with what stands beside it."""
+        beside = self.write({key: value for key, value in schema.items() if key != "$ref"}, references, depth)
+        if reference in references:
+            return beside
+        target = self.write(referred_to(reference, self._root), (*references, reference), depth + 1)
+        if not beside or not isinstance(target, dict):
+            return target
+        if not target.keys() & (beside.keys() - {"title", "description", "default"}):
+            return {**target, **beside}
+        return {"allOf": [target, beside]}
 
-def _referred_to(reference: str, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a reference such as "#/$defs/Size" names; None if it is elsewhere."""
-    if not reference.startswith("#"):
-        return None
-    found: Any = root
-    for key in reference[1:].split("/")[1:]:
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(key.replace("~1", "/").replace("~0", "~"))
-    return found
+
+def _any_of_patterns(schema: Mapping[str, Any]) -> Any:
+    """Return a schema of the properties that have no name of their own, without the patterns of their names."""
+    more = schema.get("additionalProperties", False)
+    schemas = [*schema["patternProperties"].values(), *([more] if more is not False else [])]
+    return {"anyOf": schemas} if schemas else more
 
 
 def _is_small(value: Any) -> bool:

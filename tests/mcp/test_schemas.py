@@ -45,13 +45,32 @@ def test_references_are_written_out() -> None:
         {"$ref": "file:///etc/passwd"},
         {"$ref": "#/properties/a"},
         {"pattern": "^(a+)+$"},
-        {"patternProperties": {"^(a+)+$": {}}},
         {"$dynamicRef": "#x"},
         {"maxLength": 10**9, "minItems": 10**9},
     ],
 )
 def test_what_could_do_harm_goes(harmful: dict[str, Any]) -> None:
     assert usable_schema({"properties": {"a": harmful}})["properties"] == {"a": {}}
+
+
+def test_without_patterns_of_names_all_names_are_allowed() -> None:
+    """The server checks them. Without any of them, the validator would allow no name."""
+    schema = {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False}
+
+    assert usable_schema({"properties": {"a": schema}})["properties"] == {
+        "a": {"additionalProperties": {"anyOf": [{"type": "integer"}]}}
+    }
+
+
+def test_what_stands_beside_a_reference_stays() -> None:
+    schema = {
+        "properties": {"a": {"$ref": "#/$defs/A", "description": "One."}, "b": {"$ref": "#/$defs/A", "maxLength": 5}},
+        "$defs": {"A": {"type": "string", "maxLength": 9}},
+    }
+    assert usable_schema(schema)["properties"] == {
+        "a": {"type": "string", "maxLength": 9, "description": "One."},
+        "b": {"allOf": [{"type": "string", "maxLength": 9}, {"maxLength": 5}]},
+    }
 
 
 def test_schema_that_grows_with_each_reference_is_refused() -> None:

@@ -1,161 +1,154 @@
 """The grammar of a tool call, so that what a model calls is valid by construction.
 
 It begins after the token `<tool_call>` and ends with the token `</tool_call>`. A string in XML goes on until
-"\\n</parameter>\\n" and may be any text, as in llama.cpp's own grammar, or one of the values that the schema lists.
-What a grammar can't express (lengths of such strings, patterns, limits of numbers, several conditions at once, a string
-that reads like another type that is allowed too) is left to whoever checks the arguments before the call.
+"\n</parameter>" with the next tag after it, and may be any text, or one of the values that the schema lists. What a
+grammar can't express (lengths of such strings, patterns, limits of numbers, a string that reads like another type that
+is allowed too) is left to whoever checks the arguments before the call.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from qwendesk.engine.worker.schema_grammar import SchemaGrammar, quoted
-from qwendesk.engine.worker.tools import Parameter, Tool, as_json, has_type, referred_to
+from qwendesk.core.json_schema import SchemaReader
+from qwendesk.engine.worker.call_tags import (
+    BEGUN_END,
+    END_TAG,
+    END_WITH_TAG,
+    NOT_IN_NAME,
+    can_be_value,
+    written_name,
+)
+from qwendesk.engine.worker.schema_grammar import SchemaGrammar, in_class, quoted
+from qwendesk.engine.worker.tools import Parameter, Tool, as_json
 
 CallDialect = Literal["xml", "json"]
 
-END_OF_TEXT_VALUE = "\n</parameter>\n"
-"""What ends a string in XML."""
-_MOST_REFERENCES = 16
-"""A schema that refers to others in a longer chain lists no values."""
 _MOST_IN_ANY_ORDER = 6
 """Of the required parameters; more of them come in the order of the schema. The number of rules doubles with each."""
 
 
 def call_grammar(tools: Mapping[str, Tool], dialect: CallDialect, end_token: int) -> str:
     """Return a GBNF grammar of one call of any of `tools`. `end_token` is the id of `</tool_call>`."""
-    return _CallGrammar(dialect).text(list(tools.values()), end_token)
+    rules = SchemaGrammar()
+    if dialect == "json":
+        ways = {as_json(tool.name): _json_arguments(rules, tool) for tool in tools.values()}
+        call = f'"{{\\"name\\": " {rules.rule(rules.choice(ways))} "}}"'
+    else:
+        ways = {f"{written_name(tool.name)}>\n": _XmlTool(rules, tool).call() for tool in tools.values()}
+        call = f'"<function=" {rules.rule(rules.choice(ways))}'
+    rules.add({"root": f'"\\n" {call} "\\n" <[{end_token}]>'})
+    return f"{rules.rules()}\n"
 
 
-class _CallGrammar:
-    """Collects the rules of one grammar."""
+def _json_arguments(rules: SchemaGrammar, tool: Tool) -> str:
+    arguments = rules.rule(rules.object(tool.arguments, SchemaReader(tool.schema)))
+    return rules.rule(f'", \\"arguments\\": " {arguments}')
 
-    def __init__(self, dialect: CallDialect) -> None:
-        self._dialect = dialect
-        self._values = SchemaGrammar()
-        self._rules: dict[str, str] = {}
 
-    def text(self, tools: Sequence[Tool], end_token: int) -> str:
-        write = self._xml_tool if self._dialect == "xml" else self._json_tool
-        names = [f"tool-{number}" for number in range(len(tools))]
-        for name, tool in zip(names, tools, strict=True):
-            self._rules[name] = write(name, tool)
-        self._rules["root"] = f'"\\n" ({" | ".join(names)}) "\\n" <[{end_token}]>'
-        rules = "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items())
-        return f"{rules}\n{self._values.rules()}\n"
+class _XmlTool:
+    """Makes the rules of a call of one tool, from its name on."""
 
-    def _json_tool(self, name: str, tool: Tool) -> str:
-        arguments = self._value(tool.schema or {"type": "object"}, tool, f"{name}-arguments")
-        head = f'{{"name": {json.dumps(tool.name, ensure_ascii=False)}, "arguments": '
-        return f'{quoted(head)} {arguments} "}}"'
+    def __init__(self, rules: SchemaGrammar, tool: Tool) -> None:
+        self._rules, self._tool, self._reader = rules, tool, SchemaReader(tool.schema)
+        self._required, optional = {}, {}
+        for each in tool.parameters:
+            if each.required:
+                self._required[f"{written_name(each.name)}>"] = self._value(each)
+            elif each.schema is not False:
+                optional[f"{written_name(each.name)}>"] = self._value(each)
+        ways = [rules.choice(optional)] if optional else []
+        if tool.others is not None:
+            ways.append(f'{self._other_name()} ">" {self._value(tool.others)}')
+        self._optional = rules.rule(" | ".join(ways)) if ways else ""
 
-    def _xml_tool(self, name: str, tool: Tool) -> str:
-        required = [each for each in tool.parameters if each.required]
-        optional = [each for each in tool.parameters if not each.required]
-        rules = {}
-        for number, parameter in enumerate(tool.parameters):
-            rules[parameter.name] = f"{name}-parameter-{number}"
-            self._rules[rules[parameter.name]] = self._xml_parameter(rules[parameter.name], parameter, tool)
-        between = ""
-        if optional:
-            self._rules[f"{name}-optional"] = f"({' | '.join(rules[each.name] for each in optional)})*"
-            between = f"{name}-optional "
-        first = self._in_any_order(name, [rules[each.name] for each in required], between)
-        return f'{quoted(f"<function={tool.name}>")} "\\n" {first} "</function>"'
-
-    def _in_any_order(self, name: str, required: Sequence[str], between: str) -> str:
-        """Return what stands for all of `required`, once each, with `between` before, between and after them."""
+    def call(self) -> str:
+        """Return the name of a rule of all parameters, and the closing tag."""
+        required = list(self._required.items())
         if len(required) > _MOST_IN_ANY_ORDER:
-            return between + "".join(f"{each} {between}" for each in required)
-        everything = (1 << len(required)) - 1
-        for left in range(1, everything + 1):
-            ways = (
-                f"{rule} {self._rest(name, left & ~(1 << number), between)}"
-                for number, rule in enumerate(required)
-                if left >> number & 1
-            )
-            self._rules[f"{name}-left-{left}"] = f"{between}({' | '.join(ways)})"
-        return self._rest(name, everything, between)
+            rule = self._parameters({})
+            for tag, value in reversed(required):
+                rule = self._parameters({tag: self._rules.rule(f"{value} {rule}")})
+            return rule
+        left: list[str] = []
+        """The rules of what is still to come, by the bits of the required parameters in that."""
+        for bits in range(1 << len(required)):
+            following = {
+                tag: self._rules.rule(f"{value} {left[bits & ~(1 << number)]}")
+                for number, (tag, value) in enumerate(required)
+                if bits >> number & 1
+            }
+            left.append(self._parameters(following))
+        return left[-1]
 
-    def _rest(self, name: str, left: int, between: str) -> str:
-        return f"{name}-left-{left}" if left else between.rstrip()
+    def _parameters(self, following: Mapping[str, str]) -> str:
+        """Return the name of a rule of any optional parameters, and then one of those that follow, or the end."""
+        end = f'"<parameter=" {self._rules.rule(self._rules.choice(following))}' if following else '"</function>"'
+        return self._rules.rule(f'("<parameter=" {self._optional})* {end}' if self._optional else end)
 
-    def _xml_parameter(self, name: str, parameter: Parameter, tool: Tool) -> str:
-        head = f'{quoted(f"<parameter={parameter.name}>")} "\\n"'
-        texts = _allowed_texts(parameter, tool)
-        if texts:
-            return f"{head} ({' | '.join(map(quoted, texts))}) {quoted(END_OF_TEXT_VALUE)}"
+    def _other_name(self) -> str:
+        """Return the name of a rule of names that no parameter has: as they are, or as JSON."""
+        names = [each.name for each in self._tool.parameters]
+        as_they_are = [name for name in names if written_name(name) == name]
+        plain = self._rules.any_but(as_they_are, NOT_IN_NAME, not_first='" ')
+        return self._rules.rule(f"{plain} | {self._rules.string_but(names)}")
+
+    def _value(self, parameter: Parameter) -> str:
+        """Return the name of a rule of what follows the beginning of a parameter, up to its last tag."""
+        if texts := self._listed_texts(parameter):
+            empty = (f"\n{END_TAG}\n", f"{END_TAG}\n") if "" in texts else ()
+            ways = dict.fromkeys((*empty, *(f"\n{text}\n{END_TAG}\n" for text in texts)), "")
+            return self._rules.rule(self._rules.choice(ways))
         if "string" in parameter.types:
-            return f"{head} {self._any_text()}"
-        return f"{head} {self._value(parameter.schema, tool, f'{name}-value')} {quoted(END_OF_TEXT_VALUE)}"
+            self._rules.add(_TEXT_RULES)
+            return self._rules.rule(f'"\\n" text-0 | "{END_TAG}" [ \\t\\r\\n]*')
+        value = self._rules.value(parameter.schema, self._reader)
+        return self._rules.rule(f'"\\n" {value} "\\n{END_TAG}\\n"')
 
-    def _any_text(self) -> str:
-        """Return the rule of a text with what ends it."""
-        if "text-0" not in self._rules:
-            self._rules.update(_until(END_OF_TEXT_VALUE, "text"))
-        return "text-0"
-
-    def _value(self, schema: Any, tool: Tool, name: str) -> str:
-        """Return the rule of a JSON value of `schema`: of any value, if the schema can't be turned into a grammar."""
-        with_definitions = {**{key: tool.schema[key] for key in ("$defs", "definitions") if key in tool.schema}}
-        whole = {**schema, **with_definitions} if isinstance(schema, dict) else {}
-        try:
-            return self._values.add(whole, name)
-        except Exception:  # noqa: BLE001  the converter raises errors of any kind for what it does not know
-            return self._values.visit({"type": "object"} if schema is tool.schema else {}, f"{name}-any")
+    def _listed_texts(self, parameter: Parameter) -> Sequence[str]:
+        """Return the texts of all values that the schema allows if it lists them and some are strings."""
+        values = self._reader.listed_values(parameter.schema) if "string" in parameter.types else None
+        texts = (value if isinstance(value, str) else as_json(value) for value in values or ())
+        return [text for text in texts if can_be_value(text)]
 
 
-def _allowed_texts(parameter: Parameter, tool: Tool) -> Sequence[str]:
-    """Return the texts of all values that the schema allows, if it lists them and some are strings; else nothing."""
-    values = _listed_values(parameter.schema, tool.schema, _MOST_REFERENCES)
-    if values is None or "string" not in parameter.types:
-        return ()
-    return [value if isinstance(value, str) else as_json(value) for value in values if has_type(value, parameter.types)]
+def _text_rules() -> dict[str, str]:
+    """Return rules of any text with what ends it. text-0 is that of a text after the line break of its tag.
 
-
-def _listed_values(schema: Any, root: Mapping[str, Any], references_left: int) -> list[Any] | None:
-    """Return all values that `schema` allows; None if it doesn't list them. Its references point into `root`."""
-    if not isinstance(schema, dict) or not references_left:
-        return None
-    if "$ref" in schema:
-        return _listed_values(referred_to(schema["$ref"], root), root, references_left - 1)
-    choices = schema.get("anyOf", schema.get("oneOf"))
-    if isinstance(choices, list):
-        listed = [_listed_values(each, root, references_left - 1) for each in choices]
-        return None if None in listed else [value for values in listed for value in values or ()]
-    if isinstance(schema.get("enum"), list):
-        return list(schema["enum"])
-    if "const" in schema:
-        return [schema["const"]]
-    kind = schema.get("type")
-    return [None] if kind == "null" else [False, True] if kind == "boolean" else None
-
-
-def _until(end: str, name: str) -> Iterator[tuple[str, str]]:
-    """Return rules for any text up to the first `end`, and for `end` itself; the first of them is `name`-0.
-
-    Rule number n stands for a text whose last n characters are the beginning of `end`.
+    Each rule stands for a text whose last characters may be the beginning of the end. Where the end is whole, a tag may
+    follow; what goes on with such a tag inside the rule isn't text.
     """
-    for matched in range(len(end)):
-        ways = []
-        for character in dict.fromkeys(end):
-            longest = _longest_beginning(end, end[:matched] + character)
-            if longest == len(end):
-                ways.append(quoted(character))
-            elif longest:
-                ways.append(f"{quoted(character)} {name}-{longest}")
-        leading = "".join(c for c in dict.fromkeys(end) if _longest_beginning(end, end[:matched] + c))
-        ways.append(f"[^{_in_class(leading)}] {name}-0")
-        yield f"{name}-{matched}", " | ".join(ways)
+    states, rules = ["\n", ""], {}
+    for number, state in enumerate(states):  # it grows
+        ways, leading = ['""'] if _is_end(state) else [], []
+        for character in sorted(set(f"{END_TAG}<parameter=</function> \t\r\n")):
+            following = _end_of(state + character)
+            if following == "":
+                continue
+            leading.append(character)
+            if following is not None:
+                states += [following] if following not in states else []
+                ways.append(f"{quoted(character)} text-{states.index(following)}")
+        ways.append(f"[^{''.join(map(in_class, leading))}] text-1")
+        rules[f"text-{number}"] = " | ".join(ways)
+    return rules
 
 
-def _longest_beginning(end: str, text: str) -> int:
-    """Return the length of the longest beginning of `end` that `text` ends with."""
-    return next(length for length in range(len(text), -1, -1) if text.endswith(end[:length]))
+def _is_end(text: str) -> bool:
+    return text.startswith(f"\n{END_TAG}") and "<" not in text[len(END_TAG) + 1 :]
 
 
-def _in_class(characters: str) -> str:
-    return "".join({"\n": "\\n", "]": "\\]", "\\": "\\\\", "^": "\\^"}.get(c, c) for c in characters)
+def _end_of(text: str) -> str | None:
+    """Return what of `text` may be the beginning of the end, without needless blanks; None if a tag follows it."""
+    for start in range(len(text)):
+        if END_WITH_TAG.fullmatch(text, start):
+            return None
+        if BEGUN_END.fullmatch(text, start):
+            head, tag, tail = text[start:].partition(END_TAG)
+            blanks = tail[: len(tail) - len(tail.lstrip())]
+            return head + tag + ("\n" if blanks.endswith("\n") else "") + tail[len(blanks) :]
+    return ""
+
+
+_TEXT_RULES = _text_rules()

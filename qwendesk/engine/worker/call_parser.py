@@ -16,7 +16,6 @@ so both are always tried. What can be understood is never dropped.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -27,12 +26,14 @@ import msgspec
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.worker.call_stream import CallStream
-from qwendesk.engine.worker.tools import Tool, as_json, typed_value
+from qwendesk.engine.worker.call_tags import names_by_form, tag, tag_name
+from qwendesk.engine.worker.tools import Tool, as_json, python_value, typed_value
 
-_FUNCTION = re.compile(r"<function\s*=\s*[\"']?([^\s>\"'<]+)[\"']?\s*>?")
-_PARAMETER = re.compile(r"<parameter\s*=\s*[\"']?([^\s>\"'<]+)[\"']?\s*>\n?")
-_END_OF_VALUE = re.compile(r"\n?[ \t]*</parameter>(?=\s*(?:<parameter\s*=|</function>|</tool_call>|\Z))")
-_END_WITHOUT_TAG = re.compile(r"\n[ \t]*(?=<parameter\s*=|</function>)|</function>|\n</tool_call>")
+_IN_TAG = {"equals": r"\s*=\s*", "quote": "[\"']?"}
+_FUNCTION_NAME, _PARAMETER_NAME = "[^\\s>\"'<]+", "[^>\"'<\n]*[^\\s>\"'<]"
+"""Names that nobody described."""
+_END_OF_VALUE = re.compile(r"(?:\r?\n)?[ \t]*</parameter>(?=\s*(?:<parameter\s*=|</function>|</tool_call>|\Z))")
+_END_WITHOUT_TAG = re.compile(r"\r?\n[ \t]*(?=<parameter\s*=|</function>)|</function>|\r?\n</tool_call>")
 _NAMES = ("name", "function", "tool", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
@@ -66,17 +67,18 @@ def _undamaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
 
 
 def _damaged(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
-    function = _FUNCTION.search(text)
+    names = names_by_form(tools)
+    function = re.search(tag("function", names, _FUNCTION_NAME, **_IN_TAG, end=r"\s*>?"), text)
     brace = text.find("{")
     if function and (brace < 0 or function.start() < brace):
-        return _from_xml(function[1], text[function.end() :], tools)
+        return _from_xml(tag_name(function, names), text[function.end() :], tools)
     return _from_json(text[brace:], tools) if brace >= 0 else None
 
 
 def _from_xml(name: str, body: str, tools: Mapping[str, Tool]) -> ToolCall:
     tool = tools.get(name)
     arguments = {}
-    for parameter, text in _values(body):
+    for parameter, text in _values(body, tool):
         known = tool.parameter(parameter) if tool else None
         arguments[parameter] = typed_value(text, known)
     if not arguments and (brace := body.find("{")) >= 0:  # JSON arguments between XML tags
@@ -85,17 +87,20 @@ def _from_xml(name: str, body: str, tools: Mapping[str, Tool]) -> ToolCall:
     return ToolCall(name, as_json(arguments))
 
 
-def _values(body: str) -> Iterator[tuple[str, str]]:
+def _values(body: str, tool: Tool | None) -> Iterator[tuple[str, str]]:
     """Return the parameters and their texts, in order."""
-    begin = _PARAMETER.search(body)
+    names = names_by_form(each.name for each in tool.parameters) if tool else {}
+    parameter = re.compile(tag("parameter", names, _PARAMETER_NAME, **_IN_TAG, end=r"\s*>(?:\r?\n)?"))
+    begin = parameter.search(body)
     while begin:
         end = _END_OF_VALUE.search(body, begin.end()) or _END_WITHOUT_TAG.search(body, begin.end())
-        following = _PARAMETER.search(body, begin.end())
+        following = parameter.search(body, begin.end())
         if end and following and following.start() < end.start():
             # The end belongs to a later parameter: this one's own is missing.
             end = _END_WITHOUT_TAG.search(body, begin.end()) or end
-        yield begin[1], body[begin.end() : end.start()] if end else body[begin.end() :].removesuffix("\n")
-        begin = _PARAMETER.search(body, end.end()) if end else None
+        text = body[begin.end() : end.start()] if end else body[begin.end() :].removesuffix("\n")
+        yield tag_name(begin, names), text
+        begin = parameter.search(body, end.end()) if end else None
 
 
 def _from_json(text: str, tools: Mapping[str, Tool]) -> ToolCall | None:
@@ -129,11 +134,8 @@ def _read_object(text: str) -> dict[str, Any] | None:
         except (ValueError, RecursionError):
             continue
         return value if isinstance(value, dict) else None
-    try:  # single quotes, True, None
-        value = ast.literal_eval(_object_text(with_end))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
-    return value if isinstance(value, dict) and _is_json(value) else None
+    value = python_value(_object_text(with_end))  # single quotes, True, None
+    return value if isinstance(value, dict) else None
 
 
 def _missing_end(text: str) -> str:
@@ -163,11 +165,3 @@ def _object_text(text: str) -> str:
         if not depth:
             return text[: index + 1]
     return text
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -13,13 +13,22 @@ from typing import Literal
 
 import msgspec
 
-from qwendesk.engine.worker.call_grammar import END_OF_TEXT_VALUE
+from qwendesk.engine.worker.call_tags import (
+    BEGUN_END,
+    END_OF_VALUE,
+    JSON_NAME,
+    NOT_IN_NAME,
+    names_by_form,
+    tag,
+    tag_name,
+)
 from qwendesk.engine.worker.tools import Parameter, Tool, as_json, typed_value
 
-_XML_HEAD = re.compile(r"\s*<function=([^\s<>\"']+)>\n")
-_JSON_HEAD = re.compile(r'\s*\{"name":\s*("(?:[^"\\]|\\.)*"),\s*"arguments":\s*(?=\{)')
-_PARAMETER = re.compile(r"<parameter=([^\s<>\"']+)>\n")
-_END = "</function>"
+_JSON_HEAD = re.compile(rf'\s*\{{"name":\s*({JSON_NAME}),\s*"arguments":\s*(?=\{{)')
+_NAME = r"[^\s<>\"']+"
+"""A name that nobody described."""
+_BEGUN_END = re.compile(rf"(?:{BEGUN_END.pattern})\Z")
+_END = re.compile(r"\s*</function>")
 
 _Place = Literal["head", "parameters", "text", "value", "json", "end"]
 
@@ -40,6 +49,7 @@ class CallStream:
         self._unread = ""
         self._tool: Tool | None = None
         self._parameter: Parameter | None = None
+        self._is_at_start = False
         self._n_parameters = 0
         self._depth = 0
         self._in_string = self._escaped = False
@@ -72,8 +82,9 @@ class CallStream:
                 return CallPiece(name, arguments)
 
     def _read_head(self) -> str:
-        if found := _XML_HEAD.match(self._unread):
-            name, self._place = found[1], "parameters"
+        names = names_by_form(self._tools)
+        if found := re.match(rf"\s*{tag('function', names, _NAME)}\n", self._unread):
+            name, self._place = tag_name(found, names), "parameters"
         elif found := _JSON_HEAD.match(self._unread):
             name, self._place = json.loads(found[1]), "json"
         else:
@@ -83,35 +94,47 @@ class CallStream:
         return name
 
     def _read_parameter_head(self) -> str:
-        if self._unread.startswith(_END):
+        if _END.match(self._unread):
             self._place = "end"
             return "}" if self._n_parameters else "{}"
-        found = _PARAMETER.match(self._unread)
+        names = names_by_form(each.name for each in self._tool.parameters) if self._tool else {}
+        others = f"[^{NOT_IN_NAME}]+" if self._tool and self._tool.others else _NAME
+        found = re.match(rf"\s*{tag('parameter', names, others)}(?=\n|</parameter>)", self._unread)
         if not found:
             return ""
-        self._unread = self._unread[found.end() :]
-        self._parameter = self._tool.parameter(found[1]) if self._tool else None
+        name = tag_name(found, names)
+        # The line break of the tag is that of an empty value's end too.
+        self._unread, self._is_at_start = "\n" + self._unread[found.end() :].removeprefix("\n"), True
+        self._parameter = self._tool.parameter(name) if self._tool else None
         is_text = self._parameter is not None and self._parameter.is_text
         self._place = "text" if is_text else "value"
         self._n_parameters += 1
-        head = f"{'{' if self._n_parameters == 1 else ', '}{as_json(found[1])}: "
+        head = f"{'{' if self._n_parameters == 1 else ', '}{as_json(name)}: "
         return head + '"' if is_text else head
 
     def _read_text(self) -> str:
-        text, end, after = self._unread.partition(END_OF_TEXT_VALUE)
+        end = END_OF_VALUE.search(self._unread)
         if end:
-            self._place, self._unread = "parameters", after
-            return as_json(text)[1:-1] + '"'
-        held = next(n for n in range(len(END_OF_TEXT_VALUE), -1, -1) if text.endswith(END_OF_TEXT_VALUE[:n]))
-        self._unread = text[len(text) - held :]
-        return as_json(text[: len(text) - held])[1:-1]
+            return as_json(self._take_value(end))[1:-1] + '"'
+        begun = _BEGUN_END.search(self._unread)
+        text = self._unread[: begun.start()] if begun else self._unread
+        self._unread = self._unread[len(text) :]
+        return as_json(self._without_break(text))[1:-1]
 
     def _read_value(self) -> str:
-        text, end, after = self._unread.partition(END_OF_TEXT_VALUE)
-        if not end:
-            return ""
-        self._place, self._unread = "parameters", after
-        return as_json(typed_value(text, self._parameter))
+        end = END_OF_VALUE.search(self._unread)
+        return as_json(typed_value(self._take_value(end), self._parameter)) if end else ""
+
+    def _take_value(self, end: re.Match[str]) -> str:
+        text = self._without_break(self._unread[: end.start()])
+        self._place, self._unread = "parameters", self._unread[end.end() :]
+        return text
+
+    def _without_break(self, text: str) -> str:
+        """Return text of a value, without the line break of its tag."""
+        if text:
+            text, self._is_at_start = text[self._is_at_start :], False
+        return text
 
     def _read_json(self) -> str:
         """Pass an object on as it is, up to the brace that closes it."""

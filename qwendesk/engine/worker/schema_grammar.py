@@ -3,58 +3,278 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-from llama_cpp.llama_grammar import SchemaConverter
+from llama_cpp.llama_grammar import PRIMITIVE_RULES, STRING_FORMAT_RULES, BuiltinRule, SchemaConverter
 
-from qwendesk.engine.worker.tools import has_type, value_types
+from qwendesk.core.json_schema import JSON_TYPES, Form, SchemaReader
+from qwendesk.engine.worker.tools import as_json
 
-_CHARACTER, _JSON_CHARACTER = r'char ::= [^"\\] |', r'char ::= [^"\\\x7F\x00-\x1F] |'
-"""The converter's characters of a string, and those that JSON allows there unescaped."""
+_NOT_BARE = r'"\\\x00-\x1F\x7F'
+"""Characters that stand in a string of JSON only with a backslash, as in a class of GBNF."""
+_MOST_ONCE = 40
+"""Optional properties of an object, each of which comes once at most."""
+_MOST_SHARED = 40
+"""Texts that differ in more places one after the other are written side by side."""
+_MOST_REPEATED = 1000
+"""Larger bounds of lengths are left out: llama.cpp writes each repetition out."""
+_PATTERN_PARTS = re.compile(r"\\.|\[\^?|\]|\.", re.DOTALL)
+_CLASSES: Mapping[str, str] = {"d": "0-9", "w": "A-Za-z0-9_", "s": " "}
 
 
 class SchemaGrammar(SchemaConverter):
-    """Collects the rules of schemas. The library's converter, with what it gets wrong put right.
-
-    Listed values beside a type, texts with backslashes, and line breaks in strings, which JSON doesn't allow.
-    """
+    """Collects the rules of schemas. Of the library's converter, it uses the rules of plain values and patterns."""
 
     def __init__(self) -> None:
         begin: Any = super().__init__  # it has no types
         begin(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
-
-    def add(self, schema: Any, name: str) -> str:
-        """Return the name of the rule of a value of `schema`. Raises errors of any kind for what can't be turned."""
-        resolve: Any = self.resolve_refs
-        return self.visit(resolve(json.loads(json.dumps(schema)), name) or schema, name)
+        self._rules: dict[str, str] = {"space": '| " " | "\\n"{1,2} [ \\t]{0,20}'}
+        self._names: dict[str, str] = {}
+        """The rules of texts of GBNF."""
+        self._values: dict[tuple[int, str], str] = {}
+        """The rules of schemas, by document and JSON."""
+        self._used: set[str] = set()
+        self._documents: list[SchemaReader] = []
+        self.unknown_patterns: list[str] = []
+        """Those that can't be turned, so that any string is allowed."""
 
     def rules(self) -> str:
         """Return all rules, one on each line."""
-        written: Any = super().format_grammar
-        return str(written()).replace(_CHARACTER, _JSON_CHARACTER)
+        return "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items())
 
-    def visit(self, schema: Any, name: str) -> str:
-        types = value_types(schema, {})
-        if isinstance(schema.get("enum"), list) and schema["enum"]:
-            schema = {"enum": [value for value in schema["enum"] if has_type(value, types)] or schema["enum"]}
-        elif "const" in schema:
-            schema = {"const": schema["const"]}
-        convert: Any = super().visit
-        return str(convert(schema, name))
+    def rule(self, text: str) -> str:
+        """Return the name of a rule with this text."""
+        if re.fullmatch(r"[a-zA-Z0-9-]+", text):
+            return text
+        if text not in self._names:
+            self._names[text] = f"r{len(self._names)}"
+            self._rules[self._names[text]] = text
+        return self._names[text]
 
-    def _format_literal(self, literal: str) -> str:
-        """`literal` is JSON."""
-        return quoted(json.dumps(json.loads(literal), ensure_ascii=False))
+    def add(self, rules: Mapping[str, str]) -> None:
+        """Add rules that have names of their own."""
+        self._rules.update(rules)
+
+    def choice(self, ways: Mapping[str, str], depth: int = 0) -> str:
+        """Return the text of a rule of one of several texts, each with the name of a rule for what follows it.
+
+        Texts share what they begin with, so that llama.cpp has few ways to follow at once.
+        """
+        parts = []
+        for _, group in groupby(sorted(ways), key=lambda text: text[:1]):
+            texts = list(group)
+            first, last = texts[0], texts[-1]  # in their order, so what these share is shared by all
+            shared = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+            if len(texts) == 1 or not shared or depth > _MOST_SHARED:
+                parts += [f"{quoted(text)} {ways[text]}".strip() for text in texts]
+            else:
+                inner = {text[len(shared) :]: ways[text] for text in texts}
+                parts.append(f"{quoted(shared)} {self.rule(self.choice(inner, depth + 1))}")
+        return " | ".join(parts)
+
+    def any_but(self, texts: Iterable[str], characters: str, *, not_first: str = "", escape: str = "") -> str:
+        """Return the name of a rule for any text that is none of `texts`, which is not empty if it has a `not_first`.
+
+        `characters` and `not_first` are what it doesn't hold, or doesn't begin with, as in a class. `escape` is a rule
+        of more characters, which don't occur in `texts`.
+        """
+        known = set(texts)
+        firsts = sorted({text[0] for text in known if text})
+        any_text = f"([^{characters}]{f' | {escape}' if escape else ''})*"
+        parts = [f"[^{characters}{not_first}{''.join(map(in_class, firsts))}] {any_text}"]
+        for first in firsts:
+            tails = {text[1:] for text in known if text.startswith(first)}
+            parts.append(f"{quoted(first)} {self.any_but(tails, characters, escape=escape)}")
+        if escape and "\\" not in firsts:
+            parts.append(f"{escape} {any_text}")
+        if "" not in known and not not_first:
+            parts.append('""')
+        return self.rule(" | ".join(parts))
+
+    def string_but(self, texts: Iterable[str]) -> str:
+        """Return the text of a rule of a JSON string that is none of `texts`."""
+        escape = self.rule('"\\\\" (["\\\\/bfnrt] | "u" [0-9a-fA-F]{4})')
+        return f'"\\"" {self.any_but((as_json(text)[1:-1] for text in texts), _NOT_BARE, escape=escape)} "\\""'
+
+    def value(self, schema: Any, reader: SchemaReader) -> str:
+        """Return the name of a rule of a JSON value of `schema`, which is part of the reader's document."""
+        if reader not in self._documents:
+            self._documents.append(reader)
+        key = (self._documents.index(reader), json.dumps(schema, sort_keys=True))
+        if key in self._values:
+            self._used.add(self._values[key])
+            return self._values[key]
+        self._values[key] = name = f"v{len(self._values)}"
+        try:
+            text = " | ".join(dict.fromkeys(self._form(form, reader) for form in reader.forms(schema)))
+        except RecursionError:
+            text = ""
+        text = text or self._any("value")
+        if name in self._used:  # it refers to itself
+            self._rules[name] = text
+        else:
+            self._values[key] = self.rule(text)
+        return self._values[key]
+
+    def object(self, form: Form, reader: SchemaReader) -> str:
+        """Return the text of a rule of a JSON object: the required properties first, in the order of the schema."""
+        required, optional, other = [], {}, ""
+        for name, schema in form.all_properties.items():
+            if name in form.required:
+                required.append(f'{quoted(as_json(name))} space ":" space {self.value(schema, reader)}')
+            elif schema is not False:
+                optional[as_json(name)] = f'space ":" space {self.value(schema, reader)}'
+        if form.free is not False:
+            name, value = self.string_but(form.all_properties), self.value(form.free, reader)
+            other = self.rule(f'{name} space ":" space {value}')
+        first, more = self._optional_properties(optional, other)
+        members = ' "," space '.join(required)
+        members += f" {more}" if required else f" ({first})?" if first else ""
+        return f'"{{" space {members} "}}" space'
+
+    def _optional_properties(self, values: Mapping[str, str], other: str) -> tuple[str, str]:
+        """Return the texts of rules of one or more properties, as the first ones of an object and after others.
+
+        Each comes once at most, in their order, those with other names last. Of very many, any comes as often as it
+        likes, because the number of rules grows with its square.
+        """
+        if len(values) > _MOST_ONCE:
+            ways = {name: self.rule(value) for name, value in values.items()}
+            each = self.rule(self._either(self.choice(ways), other))
+            return f'{each} ("," space {each})*', f'("," space {each})*'
+        more = f'("," space {other})*' if other else ""
+        first = others = f"{other} {more}".strip()
+        ways = {}
+        for name, value in reversed(list(values.items())):
+            ways[name] = self.rule(f"{value} {more}".strip())
+            first = self.rule(self._either(self.choice(ways), others))
+            more = self.rule(f'("," space {first})?')
+        return first, more
+
+    @staticmethod
+    def _either(*ways: str) -> str:
+        return " | ".join(filter(None, ways))
+
+    def literals(self, values: Sequence[Any]) -> str:
+        return self.rule(self.choice({as_json(value): "space" for value in values}))
+
+    def _form(self, form: Form, reader: SchemaReader) -> str:
+        values = form.allowed_values
+        if values is not None:
+            return self.literals(values)
+        types = form.allowed_types
+        if types == JSON_TYPES and not form.meant:
+            return self._any("value")
+        return " | ".join(self._typed(kind, form, reader) for kind in sorted(types))
+
+    def _typed(self, kind: str, form: Form, reader: SchemaReader) -> str:
+        match kind:
+            case "object" if form.meant & {"object"}:
+                return self.rule(self.object(form, reader))
+            case "array" if form.meant & {"array"}:
+                return self.rule(self._array(form, reader))
+            case "string" if form.meant & {"string"}:
+                return self._string(form)
+        return self._any(kind)
+
+    def _array(self, form: Form, reader: SchemaReader) -> str:
+        """Return the text of a rule of an array: first the items that have places of their own, then all others."""
+        least, most = form.n_items
+        most = None if most is None or most > _MOST_REPEATED else max(least, most)
+        first = [self.value(each, reader) for each in form.first_items][:most]
+        has_more = form.items is not False and (form.items is not None or not first) and most != len(first)
+        rest = ""
+        if has_more:
+            item = self.value(True if form.items is None else form.items, reader)
+            n_least = min(max(0, least - max(1, len(first))), _MOST_REPEATED)
+            n_most = "" if most is None else most - max(1, len(first))
+            rest = f'("," space {item}){{{n_least},{n_most}}}'
+            first = first or [item]
+        for number, rule in reversed(list(enumerate(first))):
+            comma = '"," space ' if number else ""
+            rest = f"{comma}{rule} {rest}" if number < least else f"({comma}{rule} {rest})?"
+        return f'"[" space {rest} "]" space'
+
+    def _string(self, form: Form) -> str:
+        if form.pattern is not None:
+            try:
+                turn: Any = self._visit_pattern
+                return str(turn(_plain_pattern(form.pattern), f"p{len(self._rules)}"))
+            except Exception:  # noqa: BLE001  it raises errors of any kind for what it doesn't know
+                self.unknown_patterns.append(form.pattern)
+        if form.format is not None and f"{form.format}-string" in STRING_FORMAT_RULES:
+            return self._any(f"{form.format}-string")
+        if form.format is not None and re.fullmatch("uuid[1-5]?", form.format):
+            return self._any("uuid")
+        least, most = form.n_characters
+        most = None if most is None or most > _MOST_REPEATED else max(most, least)
+        if not least and most is None:
+            return self._any("string")
+        counts = f"{{{min(least, _MOST_REPEATED)},{'' if most is None else most}}}"
+        return self.rule(f'"\\"" {self._any("char")}{counts} "\\"" space')
+
+    def _any(self, kind: str) -> str:
+        """Return the name of the library's rule of a plain value."""
+        builtin: BuiltinRule = PRIMITIVE_RULES.get(kind) or STRING_FORMAT_RULES[kind]
+        if kind not in self._rules:
+            self._rules[kind] = builtin.content.replace(r'[^"\\]', f"[^{_NOT_BARE}]")
+            for each in builtin.deps:
+                self._any(each)
+        return kind
 
 
 def json_grammar(schema: str) -> str:
-    """Return a GBNF grammar of JSON that is valid by `schema`, which is JSON too. Raises errors of any kind."""
-    grammar = SchemaGrammar()
-    grammar.add(json.loads(schema), "")
-    return grammar.rules()
+    """Return a GBNF grammar of JSON that is valid by `schema`, which is JSON too. Raise ValueError."""
+    document = json.loads(schema)
+    grammar, reader = SchemaGrammar(), SchemaReader(document)
+    grammar.add({"root": grammar.value(document, reader)})
+    for problem, texts in (
+        ("{0} is not in it", reader.lost_references),
+        ("{0} is not a type", reader.unknown_types),
+        ("the pattern {0} is not supported", grammar.unknown_patterns),
+    ):
+        if texts:
+            raise ValueError(problem.format(texts[0]))
+    return f"{grammar.rules()}\n"
 
 
 def quoted(text: str) -> str:
     """Return `text` as GBNF has it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
+
+
+def in_class(character: str) -> str:
+    """Return a character as it stands in a class of GBNF."""
+    return character if character.isalnum() and character.isascii() else f"\\U{ord(character):08X}"
+
+
+def _plain_pattern(pattern: str) -> str:
+    """Return a regular expression with only what the library's converter knows. Raise ValueError."""
+    is_inside = False
+    if re.search(r'["\x00-\x1f]|[*+?}]\?', pattern):
+        raise ValueError(pattern)
+
+    def written(found: re.Match[str]) -> str:
+        nonlocal is_inside
+        part = found[0]
+        if part in ("[", "[^") and not is_inside:
+            is_inside = True
+            return f"[^{_NOT_BARE}" if part == "[^" else part
+        if part == "]":
+            is_inside = False
+            return part
+        if part.startswith("[") or (part == "." and is_inside):
+            return part
+        if part == ".":
+            return f"[^{_NOT_BARE}]"
+        kind = part[1]
+        if (kind.isalnum() and kind not in _CLASSES) or kind == "\\":
+            raise ValueError(pattern)
+        plain = _CLASSES.get(kind) or in_class(kind)
+        return plain if is_inside else f"[{plain}]"
+
+    return _PATTERN_PARTS.sub(written, pattern)

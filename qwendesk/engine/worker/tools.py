@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.json_decoding import decode_json
+from qwendesk.core.json_schema import Form, SchemaReader, has_type
 from qwendesk.core.translation import mark
 
-JSON_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
-_PYTHON_TYPES: Mapping[type, str] = {
-    str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array", type(None): "null",
-}  # fmt: skip
-_MOST_REFERENCES = 16
-"""A schema that refers to others in a longer chain counts as one that allows everything."""
+_NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+_PYTHON_NAMES: Mapping[str, Any] = {"true": True, "false": False, "null": None}
+_MOST_LITERAL = 100_000
+"""Characters of a Python literal that is read: Python's parser needs 100 times as many bytes."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -38,14 +38,21 @@ class Tool(msgspec.Struct, frozen=True):
     name: str
     schema: Mapping[str, Any]
     """JSON schema of the object of arguments."""
+    arguments: Form
+    """What that schema says."""
     parameters: tuple[Parameter, ...]
+    others: Parameter | None = None
+    """What holds for parameters with other names; None if there are none."""
 
     def parameter(self, name: str) -> Parameter | None:
-        return next((each for each in self.parameters if each.name == name), None)
+        return next((each for each in self.parameters if each.name == name), self.others)
 
 
 def read_tools(tools_json: Sequence[str]) -> dict[str, Tool]:
-    """Return the tools by name. Raise BadRequest for a definition that has no name or is not a JSON object."""
+    """Return the tools by name.
+
+    Raise BadRequest for a definition that has no name, is not a JSON object, or has arguments that no call can have.
+    """
     return {tool.name: tool for tool in map(_tool, tools_json)}
 
 
@@ -59,60 +66,20 @@ def _tool(text: str) -> Tool:
     if not isinstance(function, dict) or not isinstance(name, str) or not name:
         raise BadRequest(mark("Invalid tool"), mark("A tool's definition is not a JSON object with a name."))
     schema = function.get("parameters")
-    schema = schema if isinstance(schema, dict) else {}
-    properties, required = schema.get("properties"), schema.get("required")
-    properties = properties if isinstance(properties, dict) else {}
-    required = required if isinstance(required, list) else []
-    parameters = (
-        Parameter(each, value, value_types(value, schema), each in required) for each, value in properties.items()
-    )
-    return Tool(name, schema, tuple(parameters))
+    schema = schema if isinstance(schema, dict) and schema else _NO_PARAMETERS
+    reader = SchemaReader(schema)
+    arguments = reader.arguments()
+    if arguments is None:
+        if reader.lost_references:
+            sentence = mark('The parameters of the tool "{0}" refer to "{1}", which is not in their schema.')
+            raise BadRequest(mark("Invalid tool"), sentence, name, reader.lost_references[0])
+        raise BadRequest(mark("Invalid tool"), mark('The parameters of the tool "{0}" are not a JSON object.'), name)
 
+    def parameter(each: str, value: Any) -> Parameter:
+        return Parameter(each, value, reader.types(value), each in arguments.required)
 
-def value_types(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
-    """Return which of JSON_TYPES a value of `schema` may have. `root` is where its references point into."""
-    return frozenset(_types(schema, root, _MOST_REFERENCES)) or JSON_TYPES
-
-
-def _types(schema: Any, root: Mapping[str, Any], references_left: int) -> Iterator[str]:
-    if not isinstance(schema, dict) or not references_left:
-        yield from JSON_TYPES
-        return
-    if "$ref" in schema:
-        yield from _types(referred_to(schema["$ref"], root), root, references_left - 1)
-        return
-    for choice in ("anyOf", "oneOf"):
-        if isinstance(schema.get(choice), list):
-            for each in schema[choice]:
-                yield from _types(each, root, references_left - 1)
-            return
-    given = schema.get("type")
-    if isinstance(given, str | list):
-        names = [given] if isinstance(given, str) else given
-        yield from JSON_TYPES.intersection(name for name in names if isinstance(name, str))
-        return
-    values = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else []
-    yield from (_PYTHON_TYPES[type(value)] for value in values)
-    if not values:
-        yield from JSON_TYPES
-
-
-def referred_to(reference: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a reference such as "#/$defs/Size" names; None if there is none."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    found: Any = root
-    for key in reference[1:].split("/")[1:]:
-        if not isinstance(found, dict):
-            return None
-        found = found.get(key.replace("~1", "/").replace("~0", "~"))
-    return found
-
-
-def has_type(value: Any, types: frozenset[str]) -> bool:
-    """Return whether a JSON value has one of `types`. A whole number is a number too."""
-    name = _PYTHON_TYPES[type(value)]
-    return name in types or (name == "integer" and "number" in types)
+    parameters = tuple(parameter(each, value) for each, value in arguments.all_properties.items())
+    return Tool(name, schema, arguments, parameters, parameter("", arguments.free) if arguments.free else None)
 
 
 def typed_value(text: str, parameter: Parameter | None) -> Any:
@@ -125,10 +92,46 @@ def typed_value(text: str, parameter: Parameter | None) -> Any:
     try:
         value = decode_json(text)
     except msgspec.DecodeError:
-        return {"True": True, "False": False, "None": None}.get(text.strip(), text) if parameter else text
+        if parameter is None or ("string" in parameter.types and text.strip() not in ("True", "False", "None")):
+            return text
+        value = python_value(text)
+        return value if has_type(value, parameter.types) else text
     if parameter is None:
         return value if isinstance(value, dict | list | bool | int | float) else text
-    return value if has_type(value, parameter.types) or "string" not in parameter.types else text
+    if "string" not in parameter.types:
+        return value
+    return value if has_type(value, parameter.types) and not isinstance(value, str) else text
+
+
+def python_value(text: str) -> Any:
+    """Return what `text` says as a literal of Python, which models write in place of JSON; else `text` itself."""
+    if len(text) > _MOST_LITERAL:
+        return text
+    try:
+        return _literal(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def _literal(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=str() | bool() | int() | float() | None as value):
+            return value
+        case ast.Name(id=name) if name in _PYTHON_NAMES:
+            return _PYTHON_NAMES[name]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_literal(item) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            return {_key(key): _literal(value) for key, value in zip(keys, values, strict=True)}
+    raise ValueError
+
+
+def _key(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise ValueError
 
 
 def as_json(value: Any) -> str:

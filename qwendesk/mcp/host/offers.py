@@ -8,6 +8,7 @@ import mcp_types as types
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
+from qwendesk.core.json_schema import SchemaReader
 from qwendesk.mcp.host.results import plain, shortened
 from qwendesk.mcp.host_protocol import Offer, OfferedPrompt, OfferedResource, OfferedTool, PromptArgument
 from qwendesk.mcp.schemas import TooLarge, usable_schema
@@ -37,7 +38,9 @@ async def read_offer(client: Client) -> Offer:
     tools = await _all(client.list_tools, lambda page: page.tools) if has.tools else []
     resources = await _all(client.list_resources, lambda page: page.resources) if has.resources else []
     prompts = await _all(client.list_prompts, lambda page: page.prompts) if has.prompts else []
-    offered_tools = list(filter(None, map(_tool, tools)))[:MOST_TOOLS]
+    callable_tools = [tool for tool in tools if SchemaReader(tool.input_schema).arguments() is not None]
+    not_callable = [shortened(tool.name, _MOST_NAME) for tool in tools if tool not in callable_tools][:MOST_TOOLS]
+    offered_tools = list(filter(None, map(_tool, callable_tools)))[:MOST_TOOLS]
     offered_resources = list(filter(None, map(_resource, resources)))[:_MOST_OTHERS]
     offered_prompts = list(filter(None, map(_prompt, prompts)))[:_MOST_OTHERS]
     n_all = len(tools) + len(resources) + len(prompts)
@@ -47,7 +50,8 @@ async def read_offer(client: Client) -> Offer:
         tools=tuple(offered_tools),
         resources=tuple(offered_resources),
         prompts=tuple(offered_prompts),
-        n_left_out=n_all - len(offered_tools) - len(offered_resources) - len(offered_prompts),
+        not_callable=tuple(not_callable),
+        n_left_out=n_all - len(offered_tools) - len(not_callable) - len(offered_resources) - len(offered_prompts),
     )
 
 

@@ -32,6 +32,9 @@ def offer_text(offer: Offer) -> str:
     sentences = [tr("It calls itself {0}.", offer.server)] if offer.server else []
     if others:
         sentences.append(tr("Also: {0}.", others))
+    if offer.not_callable:
+        names = ", ".join(offer.not_callable)
+        sentences.append(tr("Can't be called, because their arguments are not a JSON object: {0}.", names))
     if offer.n_left_out:
         sentences.append(
             tr_n("{0} thing it offers is left out: too many or too large.",

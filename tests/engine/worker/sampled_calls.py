@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from qwendesk.engine.worker.call_grammar import END_OF_TEXT_VALUE, CallDialect
+from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_stream import CallStream
+from qwendesk.engine.worker.call_tags import END_TAG
 from qwendesk.engine.worker.token_grammar import TOKEN_DATA, TokenGrammar, token_array
 from qwendesk.engine.worker.tools import Tool
 from tests.engine.worker.conftest import Demo
 
+END_OF_TEXT_VALUE = f"\n{END_TAG}\n"
 _MOST_TOKENS = 600
 """Of a call. A longer one is given up."""
 _FEW = 20

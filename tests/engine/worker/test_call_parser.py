@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.json_schema import SchemaReader
 from qwendesk.core.messages import ToolCall
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
-from qwendesk.engine.worker.tools import read_tools, value_types
+from qwendesk.engine.worker.tools import read_tools
 from tests.engine.worker.made_calls import TOOLS, calls, written
 
 DIALECTS: tuple[CallDialect, ...] = ("xml", "json")
@@ -132,7 +133,7 @@ def test_no_text_makes_the_parser_or_the_stream_fail(text: str) -> None:
 )
 def test_types_of_a_schema(schema: Any, types: set[str]) -> None:
     root = {"$defs": {"A": {"type": "array"}, "Loop": {"$ref": "#/$defs/Loop"}}}
-    assert value_types(schema, root) == types
+    assert SchemaReader(root).types(schema) == types
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"function": {}}', '{"name": 3}', "{" * 5000])

@@ -83,6 +83,8 @@ def test_strings_hold_no_markers(worker: WorkerProcess, demo: Demo) -> None:
     """They would end the call or be lost. Here the model wants nothing else, all the time."""
     markers = demo.vocabulary.user_defined
     wanted = tuple(f"{token}={2000 if marker == '<tool_call>' else 1000}" for marker, token in markers.items())
+    ends = [token for token, piece in demo.pieces.items() if piece == b"<" or b"</" in piece]
+    wanted += tuple(f"{token}=-500" for token in ends if token not in markers.values())
     properties = {"properties": {"text": {"type": "string"}}, "required": ["text"]}
     tools = (json.dumps({"name": "write", "parameters": properties}),)
     options = greedy(enable_thinking=False, logit_bias=wanted, max_tokens=80)
