@@ -30,7 +30,7 @@ class PartialAnswer:
         """
         self.chat_id = chat_id
         self.turn_id = turn_id
-        self.begun = Begun(node.message.reasoning, node.message.text, keeps_thinking)
+        self.begun = Begun(node.message.reasoning, node.message.text, "thinking" if keeps_thinking else "")
         self._node = node
         steps = node.message.steps[:-1] if calls_again else node.message.steps
         self._steps = tuple(map(_with_all_done, steps))

@@ -1,4 +1,4 @@
-"""Decodes JSON that others have written: clients, servers, models, other programs, files.
+"""Decodes JSON that others have written: clients, servers, models, other programs, files. Encodes what they may read.
 
 One function, so that nothing that JSON can hold surprises the code behind it: deep nesting, numbers that no float can
 have, half characters.
@@ -43,20 +43,47 @@ def decode_json(content: bytes | bytearray | str, kind: Any = Any, *, strict: bo
         raise msgspec.DecodeError(_TOO_DEEP) from error
 
 
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON in UTF-8. Half characters, which pasted text and file names may have, become U+FFFD."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_with_whole_characters(msgspec.to_builtins(value)))
+
+
+def whole_characters(text: str) -> str:
+    """Return `text` so that UTF-8 can encode it: surrogate pairs are joined, lone surrogates replaced by U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def with_whole_escapes(content: bytes | bytearray) -> bytes:
+    """Return JSON with U+FFFD in place of escapes of half characters, which most decoders refuse."""
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], content)
+
+
+def _with_whole_characters(value: Any) -> Any:
+    match value:
+        case str():
+            return whole_characters(value)
+        case list() | tuple():
+            return [_with_whole_characters(item) for item in value]
+        case dict():
+            return {_with_whole_characters(key): _with_whole_characters(item) for key, item in value.items()}
+        case _:
+            return value
+
+
 def _utf8(content: bytes | bytearray | str) -> bytes | bytearray:
     if not isinstance(content, str):
         return content
-    try:
-        return content.encode()
-    except UnicodeEncodeError:
-        return content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    return whole_characters(content).encode()
 
 
 def _decoded(content: bytes | bytearray) -> Any:
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
-        whole = _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], content)
+        whole = with_whole_escapes(content)
         if whole == content:
             raise
         return msgspec.json.decode(whole)

@@ -1,7 +1,12 @@
-"""Decodes text files of users: which encoding they have, and whether they are text at all."""
+"""Decodes text files of users: which encoding they have, and whether they are text at all. Decodes base64."""
+
+import base64
+from urllib.parse import unquote
 
 _ENCODINGS = (("\ufeff".encode(), "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 """Byte order marks at the beginning of a file, with their encodings."""
+_ALPHABET = str.maketrans("-_", "+/")
+"""From the alphabet for addresses to the ordinary one."""
 HEAD_BYTES = 64 * 1024
 """So much of a file tells whether it is text."""
 
@@ -25,3 +30,18 @@ def is_text(head: bytes) -> bool:
         return True
     controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
     return b"\x00" not in head and controls * 100 <= len(head)
+
+
+def decode_base64(text: str) -> bytes:
+    """Return the bytes of base64, or of a data URL. Raise ValueError, with the reason, for anything else.
+
+    White space, missing padding and the alphabet for addresses are no faults: other programs take them too.
+    """
+    head, comma, encoded = text.partition(",")
+    if comma and "base64" not in (each.strip().lower() for each in head.split(";")):
+        raise ValueError("it is a data URL without base64")
+    encoded = encoded if comma else text
+    if "%" in encoded:
+        encoded = unquote(encoded)
+    plain = "".join(encoded.split()).rstrip("=").translate(_ALPHABET)
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

@@ -64,22 +64,27 @@ class Tokenize(Request, frozen=True, kw_only=True, tag="tokenize"):
     """Whether texts such as `<|im_end|>` become control tokens."""
 
 
+Stage = Literal["", "thinking", "answering"]
+
+
 class Begun(msgspec.Struct, frozen=True):
     """A partial answer: the text that was sent before the answer was interrupted."""
 
     reasoning: str = ""
     text: str = ""
-    keeps_thinking: bool = False
-    """Whether the reasoning goes on even if it had ended. The engine then goes by the text, not by its tokens."""
+    stage: Stage = ""
+    """What it continues with, even if it was interrupted elsewhere: the engine then goes by the text, not by its
+    tokens. "" if the texts tell.
+    """
 
     @property
     def is_empty(self) -> bool:
-        return not self.reasoning and not self.text
+        return not (self.reasoning or self.text or self.stage)
 
     @property
     def thought_is_open(self) -> bool:
         """Whether the answer continues in its reasoning. True even if it was interrupted right after the reasoning."""
-        return bool(self.reasoning) and not self.text
+        return self.stage == "thinking" or (not self.stage and bool(self.reasoning) and not self.text)
 
 
 class Generate(Request, frozen=True, kw_only=True, tag="generate"):

@@ -1,9 +1,10 @@
 """Encodes the messages of the protocol as lines of JSON, and decodes them."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from qwendesk.core.json_decoding import json_bytes
 from qwendesk.engine.protocol import AnyEvent, AnyRequest, Event, Request
 
 LINE_LIMIT_BYTES = 64 * 1024**2
@@ -11,20 +12,13 @@ LINE_LIMIT_BYTES = 64 * 1024**2
 
 DecodedT = TypeVar("DecodedT")
 
-_encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 def encode_line(message: Request | Event) -> bytes:
-    """Return a message as a line of JSON, including the newline.
-
-    UTF-8 cannot encode lone surrogates, which pasted text and file names may contain; they become U+FFFD.
-    """
-    try:
-        return _encoder.encode(message) + b"\n"
-    except UnicodeEncodeError:
-        return _encoder.encode(_without_surrogates(msgspec.to_builtins(message))) + b"\n"
+    """Return a message as a line of JSON, including the newline."""
+    return json_bytes(message) + b"\n"
 
 
 def decode_request(line: bytes) -> AnyRequest:
@@ -43,16 +37,3 @@ def decode_with(decoder: "msgspec.json.Decoder[DecodedT]", line: bytes) -> Decod
         return decoder.decode(line)
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from error
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Return a JSON value with surrogate pairs in its strings joined, and lone surrogates replaced by U+FFFD."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list() | tuple():
-            return [_without_surrogates(item) for item in value]
-        case dict():
-            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-        case _:
-            return value

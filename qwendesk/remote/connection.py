@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx2
 import msgspec
 
-from qwendesk.core.json_decoding import decode_json
+from qwendesk.core.json_decoding import decode_json, json_bytes
 from qwendesk.core.translation import tr
 from qwendesk.remote.addresses import is_private_address
 from qwendesk.remote.errors import ServerError, not_understood, status_error, transport_error
@@ -73,12 +73,12 @@ class Connection:
         """Return the context manager of a streamed answer. It raises httpx2's errors."""
         # An answer may take long to begin, so reading has no limit: the user stops it, or the connection dies.
         timeout = httpx2.Timeout(None, connect=_CONNECT_S, write=_WRITE_S)
-        content = msgspec.json.encode(body)
+        content = json_bytes(body)
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
         return self._client.stream("POST", path.lstrip("/"), content=content, headers=headers, timeout=timeout)
 
     async def _ask(self, method: str, path: str, body: Any) -> Any:
-        content = None if body is None else msgspec.json.encode(body)
+        content = None if body is None else json_bytes(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
         title = self.server.title
         try:

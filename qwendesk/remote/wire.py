@@ -165,5 +165,5 @@ def _continuation(messages: list[dict[str, Any]], begun: Begun, dialect: Dialect
     messages.append(message)
     if dialect.continues == "flag":
         return {"continue_final_message": True, "add_generation_prompt": False}
-    field = "reasoning_content" if begun.thought_is_open or begun.keeps_thinking else "content"
+    field = "reasoning_content" if begun.thought_is_open else "content"
     return {"continue_final_message": field, "add_generation_prompt": False}

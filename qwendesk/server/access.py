@@ -44,7 +44,7 @@ class Access(msgspec.Struct, frozen=True):
 
     def client_of(self, path: str, headers: Mapping[str, str]) -> ServerKey | None:
         """Return the key that was sent, None where none is needed. Raise Refused for a wrong one, or none."""
-        if path in _OPEN_PATHS:
+        if f"/{path.strip('/')}" in _OPEN_PATHS:
             return None
         scheme, _, token = headers.get("Authorization", "").partition(" ")
         sent = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")

@@ -26,7 +26,7 @@ from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.conversations import ReasoningMemory, conversation_key, engine_client, prefix_hashes
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.question import Question
-from qwendesk.server.refusals import Refused
+from qwendesk.server.refusals import CONTEXT_FULL, Refused
 from qwendesk.server.served_models import ServedModels
 
 MakeOptions = Callable[[Question, LoadReport], GenerationOptions]
@@ -132,7 +132,7 @@ class Answering:
         last = messages[-1] if messages else None
         if last is None or last.role != "assistant" or last.tool_calls:
             return messages, None
-        begun = Begun(last.reasoning, last.text)
+        begun = Begun(last.reasoning, last.text, question.messages[-1].stage)
         return messages[:-1], None if begun.is_empty else begun
 
     def _options(self, question: Question, report: LoadReport) -> GenerationOptions:
@@ -151,9 +151,20 @@ def _check_room(finished: Finished, report: LoadReport) -> None:
     """Raise Refused if the prompt alone fills the context."""
     stats = finished.stats
     if finished.stop_reason == "context_full" and not stats.reasoning_tokens + stats.answer_tokens:
-        # Claude Code shortens a conversation when it reads these words.
-        sentence = f"prompt is too long: {stats.prompt_tokens} tokens > {report.n_ctx} maximum"
-        raise Refused(400, sentence, code="context_length_exceeded", param="messages")
+        raise Refused(400, _too_long(stats.prompt_tokens, report.n_ctx), code=CONTEXT_FULL, param="messages")
+
+
+def _too_long(n_tokens: int, n_ctx: int) -> str:
+    """Return a sentence with the words by which programs know a full context, and then shorten the conversation.
+
+    Anthropic's, for Claude Code and Zed, must come first. The others are OpenAI's and vLLM's, for LiteLLM, Cline and
+    opencode, and llama-server's, for VS Code.
+    """
+    return (
+        f"prompt is too long: {n_tokens} tokens > {n_ctx} maximum. This model's maximum context length is {n_ctx} "
+        f"tokens: the request ({n_tokens} tokens) exceeds the available context size. Please reduce the length of the "
+        "messages."
+    )
 
 
 def _refused(failed: RequestFailed | EngineExit) -> Refused:

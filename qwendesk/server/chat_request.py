@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from qwendesk.core.messages import Part, TextPart
-from qwendesk.server.fields import Fields
-from qwendesk.server.pictures import picture_from_url
+from qwendesk.server.content import read_content, read_reasoning
+from qwendesk.server.fields import Fields, encode_json
+from qwendesk.server.pictures import picture, read_base64
 from qwendesk.server.question import ANY_TOOL, ClientMessage, Question, arranged, function_json, message, tool_call
-from qwendesk.server.sampling_fields import read_effort, read_format, read_sampling, read_stop_texts
+from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
+from qwendesk.server.thinking_fields import read_thinking
 
 MOST_LOGPROBS = 20
 """The limit of OpenAI's API for top_logprobs."""
-_TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
 def read_chat_request(body: Fields) -> Question:
@@ -23,9 +23,9 @@ def read_chat_request(body: Fields) -> Question:
         raise body.refuse("messages", "messages is empty.")
     tools = tuple(_tools(body))
     may_call, must_call = read_tool_choice(body, [name for name, _ in tools])
-    thinking, changes = _thinking(body)
+    thinking = read_thinking(body)
     response_format = body.object("response_format")
-    changes |= read_sampling(body, "max_tokens", "max_completion_tokens", "n_predict")
+    changes = thinking.changes | read_sampling(body, "max_tokens", "max_completion_tokens", "n_predict", "num_predict")
     changes |= read_stop_texts(body, "stop")
     changes |= read_format(response_format, response_format.object("json_schema"))
     changes["parallel_tool_calls"] = body.flag("parallel_tool_calls", default=True)
@@ -35,7 +35,7 @@ def read_chat_request(body: Fields) -> Question:
         tools_json=tuple(text for _, text in tools),
         may_call=may_call,
         must_call=must_call,
-        thinking=thinking,
+        thinking=thinking.is_on,
         changes=changes,
         n_logprobs=_n_logprobs(body),
         stream=body.flag("stream"),
@@ -93,29 +93,10 @@ def _named_choice(body: Fields, choice: Any, names: Sequence[str]) -> tuple[bool
     return choice != "none", ANY_TOOL if choice == "required" else ""
 
 
-def read_parts(body: Fields, name: str) -> Iterator[Part]:
-    """Yield the parts of a content: a text, or a list of texts and pictures."""
-    content = body.any(name)
-    if content is None:
-        return
-    if isinstance(content, str):
-        yield TextPart(content)
-        return
-    for part in body.objects(name):
-        kind = part.text("type", "text")
-        if kind in _TEXT_PARTS:
-            yield TextPart(part.text("refusal" if kind == "refusal" else "text"))
-        elif kind in ("image_url", "input_image"):
-            is_object = isinstance(part.any("image_url"), dict)
-            url = part.object("image_url").text("url") if is_object else part.text("image_url")
-            yield picture_from_url(url, part.path("image_url"))
-        else:
-            raise part.refuse("type", f'Parts of the type "{kind}" can\'t be read. Send text and pictures.')
-
-
 def _messages(sent: Fields) -> Iterator[ClientMessage]:
     role = sent.text("role")
-    parts = tuple(read_parts(sent, "content"))
+    pictures = (picture(read_base64(text, sent.path("images"))) for text in sent.texts("images"))
+    parts = (*pictures, *read_content(sent, "content"))
     match role:
         case "system" | "developer":
             yield ClientMessage(message("system", parts))
@@ -123,13 +104,15 @@ def _messages(sent: Fields) -> Iterator[ClientMessage]:
             yield ClientMessage(message("user", parts))
         case "assistant":
             calls = list(sent.objects("tool_calls"))
+            for call in calls:
+                call.any("type")
             functions = [call.object("function") for call in calls]
             yield ClientMessage(
                 message(
                     "assistant",
                     parts,
-                    reasoning=sent.text("reasoning_content") or _reasoning(sent),
-                    tool_calls=tuple(tool_call(each.text("name"), each.text("arguments")) for each in functions),
+                    reasoning=read_reasoning(sent, "content"),
+                    tool_calls=tuple(tool_call(each.text("name"), _arguments(each)) for each in functions),
                 ),
                 call_ids=tuple(call.text("id") for call in calls),
             )
@@ -139,29 +122,19 @@ def _messages(sent: Fields) -> Iterator[ClientMessage]:
             raise sent.refuse("role", f'{sent.path("role")} must be system, user, assistant or tool, not "{role}".')
 
 
-def _reasoning(sent: Fields) -> str:
-    """Return the reasoning under the name that some clients use instead; there it may also be a list of details."""
-    return sent.text("reasoning") if isinstance(sent.any("reasoning"), str) else ""
+def _arguments(function: Fields) -> str:
+    """Return the arguments of a call as JSON. Ollama's clients send them as an object."""
+    value = function.any("arguments")
+    return encode_json(value) if isinstance(value, dict) else function.text("arguments")
 
 
 def _tools(body: Fields) -> Iterator[tuple[str, str]]:
     """Yield name and definition of each function; tools of other kinds run elsewhere."""
     for tool in body.objects("tools"):
         if tool.text("type", "function") != "function":
+            tool.drop()
             continue
         function = tool.object("function")
         function.required("name")
         name = function.text("name")
         yield name, function_json(name, function.text("description"), function.any("parameters"))
-
-
-def _thinking(body: Fields) -> tuple[bool | None, dict[str, Any]]:
-    """Return whether to think, and the options: from the API's own field, or from the template's variables."""
-    thinking, changes = read_effort(body.text("reasoning_effort") or body.object("reasoning").text("effort"))
-    template = body.object("chat_template_kwargs")
-    if template.has("enable_thinking"):
-        thinking = template.flag("enable_thinking")
-    if template.has("preserve_thinking"):
-        changes["preserve_thinking"] = template.flag("preserve_thinking")
-    effort_thinks, effort = read_effort(template.text("reasoning_effort"))
-    return (thinking if effort_thinks is None else effort_thinks), changes | effort

@@ -25,12 +25,19 @@ class Dialect(msgspec.Struct, frozen=True):
     body: Callable[[AnswerHead, WrittenAnswer], dict[str, Any]]
     writer: Callable[[AnswerHead, PromptProgress | None], EventWriter]
     """Takes how far the prompt is when the stream begins; None if that isn't known yet."""
+    streams_full_context: bool = False
+    """Whether its clients look for a full context among the events of a stream, not in its HTTP status."""
 
 
 DIALECTS = {
     "/v1/chat/completions": Dialect(read_chat_request, chat_body, lambda head, _: ChatWriter(head)),
     "/v1/completions": Dialect(read_completions_request, completions_body, lambda head, _: CompletionsWriter(head)),
-    "/v1/responses": Dialect(read_responses_request, responses_body, lambda head, _: ResponsesWriter(head)),
+    "/v1/responses": Dialect(
+        read_responses_request,
+        responses_body,
+        lambda head, _: ResponsesWriter(head),
+        streams_full_context=True,  # Codex shortens its conversation only then
+    ),
     "/v1/messages": Dialect(read_messages_request, messages_body, MessagesWriter),
 }
 """By path."""

@@ -12,10 +12,13 @@ from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import Dialect
 from qwendesk.server.events import EventWriter, Frame
-from qwendesk.server.fields import decode_body
+from qwendesk.server.fields import Fields, decode_body
 from qwendesk.server.limits import Limits
-from qwendesk.server.refusals import Refused
+from qwendesk.server.refusals import CONTEXT_FULL, Refused
 from qwendesk.server.requests import RequestLog
+
+FIELDS = web.RequestKey("fields", Fields)
+"""The body of a request."""
 
 
 class HttpAnswers:
@@ -28,7 +31,9 @@ class HttpAnswers:
         self, request: web.Request, content: bytes, dialect: Dialect, client: str, program: str, request_id: int
     ) -> web.StreamResponse:
         """Return the response with the answer. Raise Refused if there is none and nothing was sent."""
-        question = dialect.read(decode_body(content))
+        request[FIELDS] = fields = decode_body(content)
+        question = dialect.read(fields)
+        self._log.note_ignored(request_id, fields.ignored())
         head = await self._answering.head(question)
         collector = AnswerCollector(head)
         items = self._noted(self._answering.items(question, head, client, program), collector, request_id)
@@ -73,7 +78,10 @@ class HttpAnswers:
                         await stream.send(writer.write(item))
         except Refused as refused:
             if writer is None:
-                raise
+                if refused.code != CONTEXT_FULL or not dialect.streams_full_context:
+                    raise
+                writer = dialect.writer(head, collector.progress)
+                await stream.send(writer.begin())
             await stream.send(writer.fail(refused))
         return await stream.close()
 

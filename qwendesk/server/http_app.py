@@ -14,7 +14,7 @@ from qwendesk.server.access import Access, program_name, shown_path
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import DIALECTS, Dialect
 from qwendesk.server.fields import Fields, decode_body
-from qwendesk.server.http_answers import HttpAnswers
+from qwendesk.server.http_answers import FIELDS, HttpAnswers
 from qwendesk.server.keys import ServerKey
 from qwendesk.server.limits import Limits
 from qwendesk.server.messages_request import read_messages_request
@@ -27,7 +27,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _connection_logger = logging.getLogger("qwendesk.server.connections")
 _connection_logger.setLevel(logging.CRITICAL)  # what is no HTTP may have keys and texts in it
 _KEY = web.RequestKey("key", ServerKey)
+_BEFORE, _AFTER = "/{before:/*(?:v1/+)*}", "{after:/*}"
+"""What may stand before and after the paths: clients put addresses together with and without "/v1" and slashes."""
 _PREFLIGHT_S = "600"
+_IGNORED = "X-QwenDesk-Ignored-Fields"
+"""The header that names the fields of a request that had no effect."""
 
 
 class HttpApp:
@@ -72,22 +76,30 @@ class HttpApp:
         self._add(app, "POST", "/v1/messages/count_tokens", self._count_tokens)
         self._add(app, "POST", "/v1/embeddings", self._refuse_embeddings)
         self._add(app, "GET", "/v1/models", self._list_models)
-        self._add(app, "GET", "/v1/models/{name}", self._show_model)
-        app.router.add_get("/health", self._health)
-        app.router.add_get("/props", self._props)
-        app.router.add_post("/tokenize", self._tokenize)
+        self._add(app, "GET", "/v1/models/{name:[^/]+}", self._show_model)
+        self._add(app, "GET", "/health", self._health)
+        self._add(app, "GET", "/props", self._props)
+        self._add(app, "POST", "/tokenize", self._tokenize)
+        app.router.add_get("/{root:[/v1]*}", self._greet)
         return app
 
     def _add(self, app: web.Application, method: str, path: str, handler: Handler) -> None:
-        """Serve a path with and without its "/v1": clients are told either as the address."""
-        for each in (path, path.removeprefix("/v1")):
-            app.router.add_route(method, each, handler)
+        inner = path.removeprefix("/v1").removeprefix("/")
+        for each in (method, "HEAD") if method == "GET" else (method,):
+            app.router.add_route(each, f"{_BEFORE}{inner}{_AFTER}", handler)
+
+    async def _greet(self, _request: web.Request) -> web.Response:
+        """Answer programs that only look whether there is a server."""
+        return web.Response(text=f"QwenDesk {__version__}")
 
     async def _on_prepare(self, request: web.Request, response: web.StreamResponse) -> None:
         response.headers["Server"] = "QwenDesk"
+        if FIELDS in request and (ignored := request[FIELDS].ignored()):
+            response.headers[_IGNORED] = ignored
         origin = request.headers.get("Origin", "")
         if origin and origin in self._access.origins:
             response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = _IGNORED
             response.headers["Vary"] = "Origin"
 
     @web.middleware
@@ -197,7 +209,8 @@ class HttpApp:
         return web.json_response({"tokens": await self._answering.tokenize(body.text("content"), special=special)})
 
     async def _fields(self, request: web.Request) -> Fields:
-        return decode_body(await self._read(request))
+        request[FIELDS] = fields = decode_body(await self._read(request))
+        return fields
 
     async def _read(self, request: web.Request) -> bytes:
         """Return the body of a request. Raise Refused if it takes too long, HTTPException if it is too large."""

@@ -7,6 +7,8 @@ import msgspec
 
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import Message, Part, TextPart, ToolCall
+from qwendesk.core.think_tags import split_answer, without_think_tags
+from qwendesk.engine.protocol import Stage
 from qwendesk.server.fields import encode_json
 
 ANY_TOOL = "*"
@@ -21,6 +23,8 @@ class ClientMessage(msgspec.Struct, frozen=True):
     """Those of the message's calls, in order."""
     answers: str = ""
     """The id of the call whose result this is."""
+    stage: Stage = ""
+    """How far an answer is whose reasoning stood in its text, as in the engine's Begun."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +56,17 @@ def message(role: str, parts: Sequence[Part], **values: Any) -> Message:
 def arranged(messages: Sequence[ClientMessage]) -> tuple[ClientMessage, ...]:
     """Return the messages as chat templates want them.
 
-    There is one system message, at the beginning; what a client says as the system later on counts as the user's words.
-    The results of several calls come in the order of the calls.
+    There is one system message of text at the beginning; what a client says as the system later on counts as the user's
+    words, and so do pictures of the system. The results of several calls come in the order of the calls. Reasoning that
+    stands in the text of an answer is split off.
     """
     n_system = next((i for i, each in enumerate(messages) if each.message.role != "system"), len(messages))
     texts = (each.message.text for each in messages[:n_system])
     system = "\n\n".join(text for text in texts if text.strip())
     first = (ClientMessage(message("system", (TextPart(system),))),) if system else ()
-    return (*first, *_with_results_in_order(list(map(_not_system, messages[n_system:]))))
+    images = tuple(image for each in messages[:n_system] for image in each.message.images)
+    others = [_without_tags(_not_system(each)) for each in messages[n_system:]]
+    return (*first, *_with_results_in_order(_with_images(others, images)))
 
 
 def function_json(name: str, description: str, parameters: Any) -> str:
@@ -82,6 +89,30 @@ def _not_system(sent: ClientMessage) -> ClientMessage:
     if sent.message.role != "system":
         return sent
     return msgspec.structs.replace(sent, message=msgspec.structs.replace(sent.message, role="user"))
+
+
+def _without_tags(sent: ClientMessage) -> ClientMessage:
+    """Return an answer with the reasoning that its text has between tags as its reasoning."""
+    answer = without_think_tags(sent.message)
+    if answer is sent.message:
+        return sent
+    stage: Stage = ""  # most often, the texts tell
+    if not answer.text:
+        has_ended = split_answer(sent.message.text).has_ended_thinking
+        stage = "answering" if has_ended else "" if answer.reasoning else "thinking"
+    return msgspec.structs.replace(sent, message=answer, stage=stage)
+
+
+def _with_images(messages: Sequence[ClientMessage], images: Sequence[Part]) -> list[ClientMessage]:
+    """Return the messages with `images` before the first words of the user."""
+    if not images:
+        return list(messages)
+    first = next((index for index, sent in enumerate(messages) if sent.message.role == "user"), None)
+    if first is None:
+        return [ClientMessage(message("user", images)), *messages]
+    question = messages[first].message
+    shown = msgspec.structs.replace(question, parts=(*images, *question.parts))
+    return [*messages[:first], msgspec.structs.replace(messages[first], message=shown), *messages[first + 1 :]]
 
 
 def _with_results_in_order(messages: Sequence[ClientMessage]) -> Iterator[ClientMessage]:

@@ -27,6 +27,8 @@ _ANTHROPIC_TYPES = {
     429: "rate_limit_error",
     503: "overloaded_error",
 }
+CONTEXT_FULL = "context_length_exceeded"
+"""OpenAI's code for a prompt that doesn't fit."""
 
 
 class Refused(Exception):
@@ -37,9 +39,9 @@ class Refused(Exception):
         self.status, self.sentence, self.param, self.code = status, sentence, param, code
 
 
-def bad_field(param: str, sentence: str) -> Refused:
+def bad_field(param: str, sentence: str, *, code: str = "") -> Refused:
     """Return the refusal of a request with a field that can't be used."""
-    return Refused(400, sentence, param=param)
+    return Refused(400, sentence, param=param, code=code)
 
 
 def error_body(refused: Refused, family: ApiFamily) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class ServedRequest(msgspec.Struct, frozen=True):
     """Decode speed: so far, and the engine's own figure at the end."""
     problem: str = ""
     """Why it was refused, or failed."""
+    ignored: str = ""
+    """The fields that had no effect, as the client is told."""
 
     @property
     def written_tokens(self) -> int:
@@ -77,6 +79,10 @@ class RequestLog:
         refused = ServedRequest(next(self._ids), program, "", path, self._clock(), phase="refused", problem=problem)
         is_same = last is not None and (last.program, last.path, last.problem) == (program, path, problem)
         self._add(refused, replaces=last.id if last is not None and is_same else 0)
+
+    def note_ignored(self, request_id: int, fields: str) -> None:
+        if fields:
+            self._change(request_id, ignored=fields)
 
     def note(self, request_id: int, item: AnswerItem) -> None:
         """Take an item of the request's answer."""

@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.messages import Message, TextPart, ToolCall
-from qwendesk.server.chat_request import read_parts, read_tool_choice, refuse_unsupported
+from qwendesk.server.chat_request import read_tool_choice, refuse_unsupported
+from qwendesk.server.content import read_content, read_reasoning
 from qwendesk.server.fields import Fields
 from qwendesk.server.question import ClientMessage, Question, arranged, function_json, message, tool_call
-from qwendesk.server.sampling_fields import read_effort, read_format, read_sampling
+from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
+from qwendesk.server.thinking_fields import read_thinking
 
 
 def read_responses_request(body: Fields) -> Question:
@@ -33,9 +35,10 @@ def read_responses_request(body: Fields) -> Question:
             reader.add(item)
     tools = tuple(_tools(body))
     may_call, must_call = read_tool_choice(body, [name for name, _ in tools])
-    thinking, changes = read_effort(body.object("reasoning").text("effort"))
+    thinking = read_thinking(body)
     form = body.object("text").object("format")
-    changes |= read_sampling(body, "max_output_tokens") | read_format(form, form)
+    changes = thinking.changes | read_sampling(body, "max_output_tokens", "max_tokens", "num_predict")
+    changes |= read_format(form, form) | read_stop_texts(body, "stop")
     changes["parallel_tool_calls"] = body.flag("parallel_tool_calls", default=True)
     return Question(
         messages=arranged(reader.messages()),
@@ -43,7 +46,7 @@ def read_responses_request(body: Fields) -> Question:
         tools_json=tuple(text for _, text in tools),
         may_call=may_call,
         must_call=must_call,
-        thinking=thinking,
+        thinking=thinking.is_on,
         changes=changes,
         stream=body.flag("stream"),
     )
@@ -71,28 +74,27 @@ class _InputReader:
             case "message" if item.text("role") == "assistant":
                 if self._turn.message.tool_calls:
                     self._end_turn()
-                parts = (*self._turn.message.parts, *read_parts(item, "content"))
+                parts = (*self._turn.message.parts, *read_content(item, "content"))
                 self._change_turn(parts=message("assistant", parts).parts)
             case "message":
                 role = item.text("role")
                 if role not in ("user", "system", "developer"):
                     raise item.refuse("role", f"{item.path('role')} must be user, assistant, system or developer.")
-                parts = tuple(read_parts(item, "content"))
+                parts = tuple(read_content(item, "content"))
                 self.add_message(ClientMessage(message("user" if role == "user" else "system", parts)))
             case "reasoning":
                 if self._turn.message.parts or self._turn.message.tool_calls:
                     self._end_turn()
-                written = "".join(part.text("text") for part in item.objects("content"))
-                self._change_turn(reasoning=self._turn.message.reasoning + written)
+                self._change_turn(reasoning=self._turn.message.reasoning + read_reasoning(item, "content"))
             case "function_call" | "custom_tool_call":
                 self._add_call(item, kind)
             case "function_call_output" | "custom_tool_call_output":
-                parts = tuple(read_parts(item, "output"))
+                parts = tuple(read_content(item, "output"))
                 self.add_message(ClientMessage(message("tool", parts), answers=item.text("call_id")))
             case "item_reference":
                 raise item.refuse("type", "QwenDesk keeps no responses, so items can't be referred to. Send them.")
             case _:
-                pass  # what tools of OpenAI's own servers did, which no such model has seen
+                item.drop()  # what tools of OpenAI's own servers did, which no such model has seen
 
     def _add_call(self, item: Fields, kind: str) -> None:
         if kind == "custom_tool_call":
@@ -121,3 +123,5 @@ def _tools(body: Fields) -> Iterator[tuple[str, str]]:
             tool.required("name")
             name = tool.text("name")
             yield name, function_json(name, tool.text("description"), tool.any("parameters"))
+        else:
+            tool.drop()

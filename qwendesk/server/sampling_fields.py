@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qwendesk.core.errors import BadOption
-from qwendesk.core.generation_options import REASONING_EFFORTS, GenerationOptions
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.settings import check, table
 from qwendesk.server.fields import Fields, encode_json
 
@@ -30,6 +30,8 @@ _WHOLE: Mapping[str, str] = {
     "dry_allowed_length": "dry_allowed_length",
     "dry_penalty_last_n": "dry_penalty_last_n",
 }
+_OFF: Mapping[tuple[str, float], float] = {("repeat_penalty", 0): 1.0, ("top_k", -1): 0, ("max_tokens", -2): -1}
+"""What clients send to turn an option off, where the engine has another number for it."""
 _SEEDS = 2**32 - 1
 
 
@@ -38,13 +40,11 @@ def read_sampling(body: Fields, *length_names: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, option in _NUMBERS.items():
         if (number := body.number(name)) is not None:
-            found[option] = _checked(body, name, option, float(number))
-    for name, option in _WHOLE.items():
+            found[option] = _checked(body, name, option, _OFF.get((option, number), float(number)))
+    for name, option in (*_WHOLE.items(), *((name, "max_tokens") for name in length_names)):
         if (whole := body.whole(name)) is not None:
-            found[option] = _checked(body, name, option, whole)
-    for name in length_names:
-        if (length := body.whole(name)) is not None:
-            found["max_tokens"] = _checked(body, name, "max_tokens", length)
+            most = table(GenerationOptions)[option].setting.high or whole  # clients send 2^31 - 1 for no limit
+            found[option] = _checked(body, name, option, _OFF.get((option, whole), min(whole, int(most))))
     if (seed := body.whole("seed")) is not None:
         found["seed"] = seed % _SEEDS if seed >= 0 else -1
     if body.has("logit_bias"):
@@ -74,13 +74,6 @@ def read_format(form: Fields, schema: Fields) -> dict[str, Any]:
         raise form.refuse("type", f'{form.path("type")} must be "text", "json_object" or "json_schema".')
     schema.required("schema")
     return {"json_schema": encode_json(schema.object("schema").value)}
-
-
-def read_effort(text: str) -> tuple[bool | None, dict[str, Any]]:
-    """Return whether to think, None if that stays open, and the options for a word such as "low" or "none"."""
-    if text == "none":
-        return False, {}
-    return None, {"reasoning_effort": text} if text in REASONING_EFFORTS else {}
 
 
 def _checked(body: Fields, name: str, option: str, value: float) -> float:

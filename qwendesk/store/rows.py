@@ -14,6 +14,7 @@ import msgspec
 
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile
+from qwendesk.core.json_decoding import json_bytes, whole_characters
 from qwendesk.core.messages import DocumentPart, Message, Part, TextPart, ToolCall, ToolStep
 from qwendesk.core.stats import AnswerStats
 
@@ -91,12 +92,12 @@ SAVE_NODE = """INSERT INTO messages (id, chat_id, parent_id, role, text, reasoni
 
 
 def encode(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return json_bytes(value).decode()
 
 
 def storable(text: str) -> str:
-    """Return the text with lone surrogates, which UTF-8 can't encode, replaced by question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    """Return the text with what UTF-8 can't encode, half characters, replaced by U+FFFD."""
+    return whole_characters(text)
 
 
 def values(chat_id: str, node: ChatNode, option_id: int | None, *, indexed: bool) -> tuple[object, ...]:

@@ -30,7 +30,7 @@ async def test_thinking_continues_in_another_version_of_the_answer(desk):
     desk.chat.set_thinking(thinking=False)
     again = await desk.chat.continue_thinking(turn.id)
     request = asked(desk)[-1]
-    assert request.begun == Begun("round and round", "", keeps_thinking=True)
+    assert request.begun == Begun("round and round", "", stage="thinking")
     assert request.begun.thought_is_open
     assert (request.options.break_loops, request.options.enable_thinking) == (False, True)
     assert [message.text for message in request.messages] == ["2 + 2?"]

@@ -77,6 +77,9 @@ def call() -> dict[str, Any]:
             bad = {"type": "image", "data": "!!!", "mimeType": "image/png"}
             vector = {"type": "image", "data": "PHN2Zz4=", "mimeType": "image/svg+xml"}
             return {"content": [bad, vector, *[{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}] * 20]}
+        case "half characters":
+            picture = {"type": "image", "data": "iVBO\nRw", "mimeType": "image/png"}
+            return {"content": [{"type": "text", "text": "half \ud83d, whole \U0001f600"}, picture]}
         case "dies":
             os._exit(3)
         case "silent":

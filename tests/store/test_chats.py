@@ -50,7 +50,7 @@ def test_message_is_loaded_as_it_was_saved(store: ChatStore) -> None:
 def test_lone_surrogate_does_not_prevent_saving(store: ChatStore) -> None:
     fill(store, ChatNode(id="q1", message=text_message("user", "half \ud83d")))
 
-    assert store.load("c").nodes["q1"].message.text == "half ?"
+    assert store.load("c").nodes["q1"].message.text == "half \ufffd"
 
 
 def test_branches_and_shown_versions_are_restored(store: ChatStore) -> None:

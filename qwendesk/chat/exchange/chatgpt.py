@@ -24,6 +24,7 @@ from qwendesk.chat.tree_edits import new_id, shown_up_to
 from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSettings, ChatSummary, title_of
 from qwendesk.core.messages import ImagePart, Message, Part, TextPart
+from qwendesk.core.think_tags import without_think_tags
 from qwendesk.core.translation import tr
 
 _FACTS = ("title", "create_time", "update_time", "is_archived", "current_node")
@@ -193,7 +194,8 @@ def _message(said: dict[str, Any], content: dict[str, Any], pictures: Pictures) 
         parts = _question(content, pictures)
         return Message("user", parts) if parts else None
     text = _content_text(content)
-    return Message("assistant", (TextPart(text),)) if role == "assistant" and text.strip() else None
+    is_answer = role == "assistant" and bool(text.strip())
+    return without_think_tags(Message("assistant", (TextPart(text),))) if is_answer else None
 
 
 def _is_picture(part: object) -> bool:

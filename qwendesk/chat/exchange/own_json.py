@@ -24,6 +24,7 @@ from qwendesk.core.chat_tree import ChatNode, ChatTree
 from qwendesk.core.chats import ChatSummary, Folder
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.messages import ImagePart, ToolStep
+from qwendesk.core.think_tags import without_think_tags
 from qwendesk.core.translation import tr
 
 FORMAT = "qwendesk-chats"
@@ -154,7 +155,8 @@ def _add_node(nodes: dict[str, ChatNode], node: ChatNode, pictures: ImportedPict
     if not _ID.fullmatch(node.id) or node.id in nodes:
         return
     parent = node.parent_id if node.parent_id in nodes else ""
-    message = msgspec.structs.replace(node.message, steps=tuple(map(_without_ids, node.message.steps)))
+    message = without_think_tags(node.message)
+    message = msgspec.structs.replace(message, steps=tuple(map(_without_ids, message.steps)))
     clean = msgspec.structs.replace(node, parent_id=parent, created_s=_time(node.created_s), message=message)
     nodes[node.id] = _with_paths(clean, pictures.path)
 

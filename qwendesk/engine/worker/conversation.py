@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.json_decoding import decode_json
+from qwendesk.core.json_decoding import decode_json, whole_characters
 from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.translation import mark
 from qwendesk.engine.worker.placeholders import HiddenContent, Placeholders, TurnKind
@@ -149,7 +149,7 @@ class _Attempt:
     def _message(self, message: Message, turn: TurnKind | None) -> dict[str, Any]:
         """Return the message in the form that templates expect."""
         passed: dict[str, Any] = {"role": message.role, "content": self._content(message, turn)}
-        if message.role == "assistant" and (reasoning := _clean(message.reasoning).strip()):
+        if message.role == "assistant" and (reasoning := whole_characters(message.reasoning).strip()):
             passed["reasoning_content"] = self._text(reasoning, "reasoning", None)
         if message.tool_calls:
             passed["tool_calls"] = [self._call(call) for call in message.tool_calls]
@@ -189,18 +189,20 @@ class _Attempt:
     def _call(self, call: ToolCall) -> dict[str, Any]:
         """Return the call in the form of the OpenAI API, with an object of arguments and an id made of its number."""
         self._n_calls += 1
-        call_id, name = f"call{self._n_calls:05d}", self._protect(_clean(call.name), "both ends at once")
+        call_id, name = f"call{self._n_calls:05d}", self._protect(whole_characters(call.name), "both ends at once")
         self._open_calls.append((call_id, name))
         arguments = _read_object(
             call.arguments_json or "{}",
             f"A call of the tool {call.name}",
-            lambda text: self._protect(_clean(text), "both ends at once"),
+            lambda text: self._protect(whole_characters(text), "both ends at once"),
         )
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
     def _definition(self, tool_json: str) -> Any:
         # Templates compare texts of a definition with words such as "object", and write them in quotes, as JSON.
-        return _read_object(tool_json, "A tool's definition", lambda text: self._protect(_clean(text), "nothing"))
+        return _read_object(
+            tool_json, "A tool's definition", lambda text: self._protect(whole_characters(text), "nothing")
+        )
 
     def _protect(self, text: str, adjacent: AdjacentText) -> str:
         """Hide those characters of `text` without which it cannot form a special token."""
@@ -214,19 +216,14 @@ def _trim_parts(message: Message) -> list[str | ImagePart]:
         if isinstance(part, ImagePart):
             parts.append(part)
         elif parts and isinstance(parts[-1], str):
-            parts[-1] += _clean(part.text)
+            parts[-1] += whole_characters(part.text)
         else:
-            parts.append(_clean(part.text))
+            parts.append(whole_characters(part.text))
     if parts and isinstance(parts[0], str):
         parts[0] = parts[0].lstrip()
     if parts and isinstance(parts[-1], str):
         parts[-1] = parts[-1].rstrip()
     return [part for part in parts if part != ""]
-
-
-def _clean(text: str) -> str:
-    """Return `text` so that UTF-8 can encode it: surrogate pairs are joined, lone surrogates replaced by U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _read_object(text: str, what: str, change: Callable[[str], str]) -> Any:

@@ -179,7 +179,7 @@ class _Assembly:
                 self._resume_special("<think>")
                 self._text.append("\n")
             self._resume_text(begun.reasoning, is_last=begun.thought_is_open)
-        if not begun.text:
+        if not begun.text and begun.stage != "answering":
             return
         if self._ends_in_reasoning():
             self._text.append("\n")

@@ -1,13 +1,13 @@
 """Turns what a server answers into text and pictures, cut to what the app accepts."""
 
-import base64
-import binascii
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import mcp_types as types
 
+from qwendesk.core.json_decoding import whole_characters
+from qwendesk.core.text_decoding import decode_base64
 from qwendesk.mcp.host_protocol import (
     IMAGE_TYPES,
     MOST_IMAGES,
@@ -96,12 +96,11 @@ def _image(block: Block, earlier: Sequence[ImageData]) -> ImageData | None:
     if mime not in IMAGE_TYPES or not has_room:
         return None
     try:
-        return ImageData(mime, base64.b64decode(encoded, validate=True))
-    except binascii.Error:
+        return ImageData(mime, decode_base64(encoded))
+    except ValueError:
         return None
 
 
 def plain(value: Any) -> Any:
     """Return a JSON value without what UTF-8 can't encode."""
-    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
-    return json.loads(text)
+    return json.loads(whole_characters(json.dumps(value, ensure_ascii=False)))

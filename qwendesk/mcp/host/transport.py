@@ -16,6 +16,7 @@ from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from qwendesk.core.json_decoding import with_whole_escapes
 from qwendesk.mcp.host.server_log import ServerLog
 from qwendesk.mcp.host_protocol import LINE_LIMIT_BYTES, MOST_IMAGES_BYTES, EndReason, HttpLaunch, Launch, StdioLaunch
 
@@ -79,21 +80,23 @@ def _stdio(launch: StdioLaunch, log: ServerLog) -> AbstractAsyncContextManager[T
 
 
 class _LimitedText(TextReceiveStream):
-    """The output of a program, in pieces that end at least one line. It ends when a line gets too long."""
+    """The output of a program, in whole lines without half characters. It ends when a line gets too long."""
 
     def __init__(self, on_end: Callable[[EndReason], None], stream: AnyByteReceiveStream, **options: Any) -> None:
         super().__init__(stream, **options)
-        self._end_line, self._n_in_line = on_end, 0
+        self._end_line, self._begun = on_end, [""]
 
     async def receive(self) -> str:
-        pieces: list[str] = []
-        while self._n_in_line <= LINE_LIMIT_BYTES:
+        n_characters = len(self._begun[0])
+        while n_characters <= LINE_LIMIT_BYTES:
             text = await super().receive()
-            pieces.append(text)
-            if "\n" in text:
-                self._n_in_line = len(text) - text.rindex("\n") - 1
-                return "".join(pieces)
-            self._n_in_line += len(text)
+            lines, end, rest = text.rpartition("\n")
+            if end:
+                whole = "".join([*self._begun, lines, end])
+                self._begun = [rest]
+                return with_whole_escapes(whole.encode("utf-8", "replace")).decode()
+            self._begun.append(text)
+            n_characters += len(text)
         self._end_line("too_large")
         raise anyio.EndOfStream
 

@@ -58,7 +58,8 @@ def speed_text(request: ServedRequest) -> str:
 def details_text(request: ServedRequest) -> str:
     """Return the tooltip of a request: its path, and what a narrow window has no room for."""
     tokens = tr("{0} of {1} read, {2} written", read_text(request), prompt_text(request), written_text(request))
-    return f"{request.path}\n{time_text(request)}\n{tokens}"
+    ignored = (tr("Fields that had no effect: {0}", request.ignored),) if request.ignored else ()
+    return "\n".join((request.path, time_text(request), tokens, *ignored))
 
 
 def phase_text(request: ServedRequest) -> str:

@@ -125,7 +125,7 @@ def test_thinking_continues_after_a_stop_right_at_its_end(monkeypatch: pytest.Mo
     answered = ask(session, [user(QUESTION)], greedy(break_loops=False), begun=begun)
     assert answered.text
     assert not answered.reasoning, "Continue goes on with the answer"
-    begun = p.Begun(reasoning=stopped.reasoning, keeps_thinking=True)
+    begun = p.Begun(reasoning=stopped.reasoning, stage="thinking")
     rest = ask(session, [user(QUESTION)], greedy(break_loops=False), begun=begun)
     assert (stopped.reasoning + rest.reasoning, rest.text) == (whole.reasoning, whole.text)
     session.close()

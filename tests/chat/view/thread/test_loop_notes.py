@@ -30,7 +30,7 @@ async def test_thinking_that_was_ended_can_be_continued(desk: Desk) -> None:
     desk.client.answers.append(ScriptedAnswer(reasoning=" until it ends", text="Four."))
     desk.click("thread.footer.think.1")
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Four." and not desk.parts.chat.busy)
-    assert last_request(desk).begun == Begun("round and round", "", keeps_thinking=True)
+    assert last_request(desk).begun == Begun("round and round", "", stage="thinking")
     await desk.until(lambda: not desk.has("thread.looped.1"))
     assert desk.text_of("thread.version.1") == "2/2"
     desk.click("thread.earlier.1")
