@@ -199,6 +199,7 @@ def build_services(
         tools=toolbox,
     )
     engine.before_unload = chat.states.save_before_unload
+    engine.until_idle = answers.wait_until_idle
 
     async def forget_edits() -> None:
         """Forget what was kept of changes of files in chats that were deleted."""
@@ -320,7 +321,20 @@ def build_services(
         demo = LoadOptions(model=str(paths.demo_model()), mmproj=str(paths.demo_mmproj()))
         return models.last_model.last.value or models.last_model.read() or demo
 
-    server = ServerService(client, ServedModels(engine, model_to_serve), served_options)
+    async def models_to_name() -> list[Path] | None:
+        return await library_files(library) if settings.options.serve_any_model else None
+
+    def load_obstacle() -> str:
+        """Return why no model may be loaded for another program now; "" if one may."""
+        if chat.chat.busy:
+            return "QwenDesk's window is answering with another model. Ask again when it has ended."
+        if bench.runs.running.value or pc_trial.state.value.is_running:
+            return "A measurement is running on this PC. Ask again when it has ended."
+        if engine.state.questions_held or game_mode.state.value.status:
+            return "A game or another program has the graphics card. Ask again when it has ended."
+        return ""
+
+    server = ServerService(client, ServedModels(engine, model_to_serve, models_to_name, load_obstacle), served_options)
     closing.push_async_callback(server.stop)
     outgrown = OutgrownService(pending_load.state, chat.chat.options)
     closing.callback(outgrown.close)
@@ -350,6 +364,12 @@ async def preferred_client() -> EngineClient:
 async def every_engine_tried() -> EngineChoice:
     """Return this PC's engines after trying each. The window's choice of engine doesn't change."""
     return (await preferred_engine(try_all=True)).engines
+
+
+async def library_files(library: "LibraryService") -> list[Path]:
+    """Return the models on this PC that have no known problem. Looks for them at the first call."""
+    models = library.current.models if library.state.value.is_scanned else (await library.refresh()).models
+    return [Path(model.path) for model in models if not model.problem]
 
 
 async def library_models(library: "LibraryService") -> tuple[LoadOptions, ...]:

@@ -328,7 +328,8 @@ class ChatService:
         The turns after the first `kept` were replaced; None if no turn was.
         """
         chat = self._chat
-        chat.note_answer(self._models.state.report, self._tools)
+        state = self._models.state  # a model for another program makes room for the window's
+        chat.note_answer(state.report if state.idle_unloaded is None else None, self._tools)
         chat.put(question, save=False)
         chat.put(node, save=False)
         partial = PartialAnswer(

@@ -156,7 +156,8 @@ class Warmer:
     async def _messages(self) -> tuple[Message, ...]:
         """Return the messages that the next request begins with; () if there is nothing to process ahead."""
         chat, conversation = self._chat, self._chat.conversation
-        report, turns, point = self._models.observed.value.report, conversation.turns, self._edit_point()
+        state, turns, point = self._models.observed.value, conversation.turns, self._edit_point()
+        report = state.report if state.idle_unloaded is None else None  # another program's model makes room for ours
         files = self._images, self._documents
         if point is not None:
             turns, question = turns[:point], turns[point].question

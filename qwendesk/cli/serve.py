@@ -18,7 +18,7 @@ from qwendesk.server.certificates import Certificate
 from qwendesk.server.keys import KEY_VARIABLE, given_key
 from qwendesk.server.served_models import ServedModels
 from qwendesk.server.service import USUAL_PORT, ServerOptions, ServerState, default_key_file
-from qwendesk.services import Services, build_services, preferred_engine
+from qwendesk.services import build_services, preferred_engine
 
 EXIT_STOPPED, EXIT_DECLINED = 0, 1
 
@@ -84,8 +84,6 @@ async def serve(options: argparse.Namespace, terminal: Terminal, interrupts: Int
         if model is not None:
             load = parse_load_options(await services.engine.options_for(model), _assignments(options.assignments))
             services.server.serve_models(ServedModels(services.engine, lambda: _value(load)))
-        else:
-            services.server.serve_models(services.server.models.with_others(lambda: _library_files(services)))
         services.meters.service.start()
         services.game_mode.start()
         state = await services.server.start(server_options)
@@ -152,13 +150,6 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
 
 async def _value(load: LoadOptions) -> LoadOptions:
     return load
-
-
-async def _library_files(services: Services) -> list[Path]:
-    """Return the models on this PC that have no known problem. Looks for them at the first call."""
-    library = services.models.library
-    models = library.current.models if library.state.value.is_scanned else (await library.refresh()).models
-    return [Path(model.path) for model in models if not model.problem]
 
 
 def _on_termination(stop: Callable[[], None]) -> Callable[[], None]:

@@ -313,6 +313,18 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             basic=True,
         ),
     ] = False
+    serve_any_model: Annotated[
+        bool,
+        Setting(
+            "Load the model that a program asks for",
+            "",
+            "A program can name any model on this PC, which is loaded in place of yours. Yours comes back with your "
+            "next message. Nothing is swapped while you get an answer, measure or play. If off, every request gets "
+            "the loaded model.",
+            _SERVER,
+            page="server",
+        ),
+    ] = True
     server_port: Annotated[
         int,
         Setting(

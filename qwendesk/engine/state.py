@@ -44,9 +44,10 @@ class WorkerExited(msgspec.Struct, frozen=True):
 
 
 class LoadAsked(msgspec.Struct, frozen=True):
-    """A load request was sent."""
+    """A load request was sent. `own` is the window's model if the load is for another program."""
 
     options: LoadOptions
+    own: LoadOptions | None = None
 
 
 class LoadFailed(msgspec.Struct, frozen=True):
@@ -86,7 +87,9 @@ class EngineState(msgspec.Struct, frozen=True):
     report: LoadReport | None = None
     """The loaded model; None unless READY or ANSWERING."""
     idle_unloaded: LoadOptions | None = None
-    """The options of an idle unload: the next question loads the model again with them."""
+    """How the window's model was loaded, while it is unloaded for a time or makes room for the model that another
+    program asked for: the next question in the window loads it again.
+    """
     questions_held: bool = False
     """Whether a question to an unloaded model waits, because another program needs the memory."""
     is_saving_states: bool = False
@@ -125,9 +128,9 @@ def reduce(state: EngineState, event: EngineEvent) -> EngineState:
             return replace(state, phase=Phase.IDLE, welcome=event)
         case Devices(devices=devices, cpu_features=cpu_features):
             return replace(state, devices=devices, cpu_features=cpu_features)
-        case LoadAsked(options=options):
+        case LoadAsked(options=options, own=own):
             return replace(
-                state, phase=Phase.LOADING, requested=options, report=None, idle_unloaded=None, failure=None,
+                state, phase=Phase.LOADING, requested=options, report=None, idle_unloaded=own, failure=None,
                 questions_held=False, load_fraction=0.0, load_stage="",
             )  # fmt: skip
         case IdleUnloaded(options=options):

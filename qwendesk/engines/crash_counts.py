@@ -1,5 +1,6 @@
-"""Counts how often each engine crashed while starting. The counts are on disk, so they survive a crash."""
+"""Counts crashes: of each engine while it starts, on disk, and of the running one within a minute."""
 
+from collections import deque
 from pathlib import Path
 
 import msgspec
@@ -42,3 +43,19 @@ class CrashCounts:
 
     def _write(self, counts: dict[str, int]) -> None:
         self._file.try_write(_CrashCountsFile(__version__, counts))
+
+
+class RestartLimit:
+    """Allows `most` restarts within `window_s` seconds: a worker that crashes at once is not restarted forever."""
+
+    def __init__(self, most: int = 3, window_s: float = 60.0) -> None:
+        self.most = most
+        self.window_s = window_s
+        self._restarts: deque[float] = deque(maxlen=most)
+
+    def allow(self, now: float) -> bool:
+        """Count a restart at `now`, in seconds of a monotonic clock; return False if it is one too many."""
+        if len(self._restarts) == self.most and now - self._restarts[0] < self.window_s:
+            return False
+        self._restarts.append(now)
+        return True

@@ -4,7 +4,6 @@ Loading replaces every "auto" option, based on the file's header and the memory 
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from qwendesk.engine.state import (
     WorkerExited,
     reduce,
 )
+from qwendesk.engines.crash_counts import RestartLimit
 from qwendesk.engines.load_decision import Decide, ReadFiles, facts_for
 from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_retry import find_step
@@ -51,22 +51,6 @@ async def with_companions(model: Path) -> LoadOptions:
 
 async def _nothing() -> None:
     pass
-
-
-class RestartLimit:
-    """Allows `most` restarts within `window_s` seconds: a worker that crashes at once is not restarted forever."""
-
-    def __init__(self, most: int = 3, window_s: float = 60.0) -> None:
-        self.most = most
-        self.window_s = window_s
-        self._restarts: deque[float] = deque(maxlen=most)
-
-    def allow(self, now: float) -> bool:
-        """Count a restart at `now`, in seconds of a monotonic clock; return False if it is one too many."""
-        if len(self._restarts) == self.most and now - self._restarts[0] < self.window_s:
-            return False
-        self._restarts.append(now)
-        return True
 
 
 class EngineService:
@@ -91,6 +75,8 @@ class EngineService:
         """Returns the options with the changes that the user saved for their model. Set by the window."""
         self.before_unload: Callable[[], Awaitable[None]] = _nothing
         """Awaited before a loaded model is unloaded, to save what is in its memory. Set by services.py."""
+        self.until_idle: Callable[[], Awaitable[None]] = _nothing
+        """Awaited before the window's model replaces one that another program uses. Set by services.py."""
         self.observed = Observed(EngineState())
         self.retry = Observed[StepDown | None](None)
         """The step down to offer after a failed load; None until it is known, or if there is none."""
@@ -125,12 +111,14 @@ class EngineService:
         """Call `callback` with each new state until the returned function is called."""
         return self.observed.subscribe(callback)
 
-    async def load(self, options: LoadOptions) -> LoadReport | LoadFailure:
+    async def load(self, options: LoadOptions, *, for_others: bool = False) -> LoadReport | LoadFailure:
         """Load a model in a fresh worker. A load that still runs is cancelled first.
 
+        `for_others` loads it for another program: `reload_idle` brings the window's model back for the next question.
         If the caller is cancelled, so is the load, unless a question waits for it.
         """
-        task = self._start_load(options)
+        own = self.state.requested if self.state.report is not None else None
+        task = self._start_load(options, (self.state.idle_unloaded or own) if for_others else None)
         ticket = self._latest_ticket
         try:
             await asyncio.wait({task})
@@ -157,7 +145,7 @@ class EngineService:
 
     async def reload(self) -> LoadReport | LoadFailure:
         """Load the most recently requested model again, with "auto" decided anew; the demo model if there was none."""
-        requested = self.state.requested
+        requested = self.state.idle_unloaded or self.state.requested
         return await (self.load_demo() if requested is None else self.load(self.with_saved_options(requested)))
 
     async def wait_for_retry(self) -> StepDown | None:
@@ -196,7 +184,7 @@ class EngineService:
         A model that is already unloaded this way stays remembered. The worker is stopped in either case.
         """
         if self.state.report is not None:
-            self._apply(IdleUnloaded(self.state.requested))
+            self._apply(IdleUnloaded(self.state.idle_unloaded or self.state.requested))
             self._to_restore = None
         if self.state.idle_unloaded is not None:
             await self._unload_to_the_end()
@@ -209,14 +197,15 @@ class EngineService:
         """Start loading the remembered model; return False if there is none.
 
         Uses its previous options with what the user has saved since. Wait for the end of the load with
-        `wait_until_settled`. While questions are held, the load starts when they are released.
+        `wait_until_settled`. While questions are held, the load starts when they are released. An answer for another
+        program ends before its model is replaced.
         """
         if self.state.idle_unloaded is None:
             return False
         if self.state.questions_held:
             self._is_settled.clear()
         else:
-            self._start_load(self.with_saved_options(self.state.idle_unloaded))
+            self._start_load(self.with_saved_options(self.state.idle_unloaded), waits=self.state.report is not None)
         return True
 
     def hold_questions(self) -> None:
@@ -259,12 +248,19 @@ class EngineService:
         if not self._loads:
             self._is_settled.set()
 
-    def _start_load(self, options: LoadOptions) -> "asyncio.Task[LoadReport | LoadFailure]":
-        """Start a load in the background. `wait_until_settled` waits for it from now on."""
+    def _start_load(
+        self, options: LoadOptions, own: LoadOptions | None = None, *, waits: bool = False
+    ) -> "asyncio.Task[LoadReport | LoadFailure]":
+        """Start a load in the background. `wait_until_settled` waits for it from now on.
+
+        `own` is the window's model if this one is for another program. With `waits`, answers end before it.
+        """
         self._latest_ticket += 1
         self._to_restore = None
         self._is_settled.clear()
-        task = asyncio.get_running_loop().create_task(self._load_in_turn(self._latest_ticket, options))
+        task = asyncio.get_running_loop().create_task(
+            self._load_in_turn(self._latest_ticket, options, own, waits=waits)
+        )
         self._loads.add(task)
         task.add_done_callback(self._on_load_end)
         return task
@@ -273,20 +269,24 @@ class EngineService:
         self._loads.discard(task)
         self._settle()
 
-    async def _load_in_turn(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+    async def _load_in_turn(
+        self, ticket: int, options: LoadOptions, own: LoadOptions | None, *, waits: bool
+    ) -> LoadReport | LoadFailure:
+        if waits:
+            await self.until_idle()
         if self._load_lock.locked():
             await self._client.cancel_load()
         async with self._load_lock:
-            return await self._load(ticket, options)
+            return await self._load(ticket, options, own)
 
-    async def _load(self, ticket: int, options: LoadOptions) -> LoadReport | LoadFailure:
+    async def _load(self, ticket: int, options: LoadOptions, own: LoadOptions | None) -> LoadReport | LoadFailure:
         if ticket == self._latest_ticket and self.state.report is not None:
             await self._unload(ticket)
         if ticket != self._latest_ticket:
             if len(self._loads) == 1:  # it was given up before the loaded model was unloaded, which therefore stays
                 self._to_restore = self.state.requested
             return cancelled_load()
-        self._apply(LoadAsked(options))
+        self._apply(LoadAsked(options, own))
         result = await self._try_load(ticket, options)
         if ticket != self._latest_ticket:
             result = cancelled_load()
@@ -344,7 +344,7 @@ class EngineService:
     def _restart_after(self, engine_exit: EngineExit, options: LoadOptions) -> WorkerExited:
         """Load `options` again, unless restarts were too frequent. Return the event to show to users."""
         if self._restarts.allow(asyncio.get_running_loop().time()):
-            self._start_load(options)
+            self._start_load(options, self.state.idle_unloaded)
             return WorkerExited(engine_exit)
         self._to_restore = None
         sentence = tr(
@@ -386,7 +386,7 @@ class EngineService:
         if isinstance(event, Welcome) and self._loads and state.requested is not None and state.failure is None:
             # The worker has started but the load continues, so subscribers should not see an idle engine. After a
             # failure, it was only started to list the memory that is free now.
-            state = reduce(state, LoadAsked(state.requested))
+            state = reduce(state, LoadAsked(state.requested, state.idle_unloaded))
         if state.failure is not self.state.failure:
             self.retry.set(None)
         self.observed.set(state)

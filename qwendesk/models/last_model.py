@@ -43,6 +43,8 @@ class LastModel:
     def _on_state(self, state: EngineState) -> None:
         if state.report is None or state.requested is None or state.requested == self.last.value:
             return
+        if state.idle_unloaded is not None:  # this one was loaded for another program
+            return
         if paths.is_demo(state.requested.model):
             return
         self.last.set(state.requested)

@@ -40,6 +40,10 @@ class Answering:
         self._client, self._models, self._queue, self._make_options = client, models, queue, make_options
         self._memory = ReasoningMemory()
 
+    @property
+    def is_loading(self) -> bool:
+        return self._models.is_loading
+
     async def head(self, question: Question) -> AnswerHead:
         """Return what is known of an answer before it begins."""
         return AnswerHead.new(question, await self._models.expected(question.model))
@@ -72,7 +76,7 @@ class Answering:
 
     async def count_tokens(self, question: Question, client: str) -> int:
         """Return how many tokens a question has. Raise Refused."""
-        report = await self._models.ready("")
+        report = await self._models.ready(question.model)
         options = self._options(question, report)
         messages, _ = self._completed(question, client)
         counted = await self._client.measure(messages, (), options, question.tools_json, client=engine_client(client))

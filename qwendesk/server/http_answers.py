@@ -11,7 +11,7 @@ from qwendesk.engine.protocol import Finished, PromptProgress
 from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import Dialect
-from qwendesk.server.events import EventWriter, Frame
+from qwendesk.server.events import Comment, EventWriter, Frame
 from qwendesk.server.fields import Fields, decode_body
 from qwendesk.server.limits import Limits
 from qwendesk.server.refusals import CONTEXT_FULL, Refused
@@ -71,7 +71,7 @@ class HttpAnswers:
                         writer = dialect.writer(head, collector.progress)
                         await stream.send(writer.begin())
                     if item is None:
-                        await stream.send([writer.wait()])
+                        await stream.send([self._waiting(writer, head)])
                     elif isinstance(item, Finished):
                         await stream.send(writer.end(collector.answer()))
                     elif not isinstance(item, PromptProgress):
@@ -84,6 +84,12 @@ class HttpAnswers:
                 await stream.send(writer.begin())
             await stream.send(writer.fail(refused))
         return await stream.close()
+
+    def _waiting(self, writer: EventWriter, head: AnswerHead) -> Frame:
+        """Return what keeps a stream from looking dead; a comment also says if the model is being loaded."""
+        frame = writer.wait()
+        is_loading = self._answering.is_loading and isinstance(frame, Comment)
+        return Comment(f"loading {head.model}") if is_loading else frame
 
 
 class _EventStream:

@@ -76,7 +76,7 @@ class HttpApp:
         self._add(app, "POST", "/v1/messages/count_tokens", self._count_tokens)
         self._add(app, "POST", "/v1/embeddings", self._refuse_embeddings)
         self._add(app, "GET", "/v1/models", self._list_models)
-        self._add(app, "GET", "/v1/models/{name:[^/]+}", self._show_model)
+        self._add(app, "GET", "/v1/models/{name:.*[^/]}", self._show_model)
         self._add(app, "GET", "/health", self._health)
         self._add(app, "GET", "/props", self._props)
         self._add(app, "POST", "/tokenize", self._tokenize)

@@ -121,14 +121,14 @@ class ServerService:
             try:
                 self.observed.set(await self._start(options))
             except BaseException:  # also if the caller is cancelled: nothing listens then
-                await asyncio.shield(self._stop())
+                await self._stop()
                 raise
             return self.state
 
     async def stop(self) -> None:
         """Stop the server and all its answers, even if the caller is cancelled meanwhile."""
         async with self._lock:
-            await asyncio.shield(self._stop())
+            await self._stop()
 
     async def _start(self, options: ServerOptions) -> ServerState:
         keys = await asyncio.to_thread(read_keys, options.key_file or default_key_file())
@@ -157,9 +157,11 @@ class ServerService:
         for listener in listeners:
             listener.close()
         runner, self._runner = self._runner, None
-        self.observed.set(ServerState())
-        if runner is not None:
-            await runner.cleanup()
+        try:
+            if runner is not None:
+                await asyncio.shield(runner.cleanup())
+        finally:
+            self.observed.set(ServerState())
 
     def _make_app(self, options: ServerOptions, keys: tuple[ServerKey, ...]) -> "HttpApp":
         from qwendesk.server.http_app import HttpApp

@@ -11,7 +11,8 @@ from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import Devices, Load, LoadReport, Unload
 from qwendesk.engine.state import Phase
-from qwendesk.engines.engine_service import EngineService, RestartLimit
+from qwendesk.engines.crash_counts import RestartLimit
+from qwendesk.engines.engine_service import EngineService
 from tests.fakes.engine import FakeEngineClient
 from tools.hollow_model import write_hollow
 

@@ -35,7 +35,7 @@ class Served:
     async def ask(self, path: str = "/v1/chat/completions", **changes: Any) -> tuple[int, Any]:
         """Return the status and the body; of a stream, its text."""
         message = {"role": "user", "content": "Hello"}
-        body = {"messages": [message], "input": "Hello", "prompt": "Hello", "max_tokens": 99} | changes
+        body = {"messages": [message], "input": "Hello", "max_tokens": 99} | changes
         async with self._session.post(self._url + path, json=body) as response:
             return response.status, (await response.text() if body.get("stream") else await response.json())
 
