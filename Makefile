@@ -4,9 +4,9 @@
 ENGINE ?= auto
 # The bundle's engine for graphics cards: auto, yes or no.
 VULKAN ?= auto
-# The first Python here that is new enough; tools/setup says what is wrong if none is.
+# The first Python here that the set-up takes; tools/setup says what is wrong if none is.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
-	$$p -c 'import sys; sys.version_info < (3, 11) and sys.exit(1); print(sys.executable)' 2>/dev/null && exit; \
+	$$p -m tools.setup --check-python 2>/dev/null && $$p -c 'import sys; print(sys.executable)' && exit; \
 	done; echo python3)
 VENV_PYTHON := .venv/bin/python
 TOUR := .work/demo-tour.png

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -174,14 +175,43 @@ def test_missing_requirement_is_reported_without_a_traceback(
     assert parts.take() == []
 
 
-def test_old_python_is_refused_with_a_message() -> None:
+def start_setup(patch: str, *arguments: str) -> tuple[int, str]:
+    """Start the set-up with a Python that is another after `patch`. Returns the exit code and what it says."""
     entry = str(ROOT / "tools" / "setup" / "__main__.py")
-    script = f"import runpy, sys; sys.version_info = (3, 9, 6, 'final', 0); runpy.run_path({entry!r})"
+    script = f"import platform, runpy, sys, sysconfig; {patch}; runpy.run_path({entry!r})"
+    line = [sys.executable, "-c", script, *arguments]
+    run = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    return run.returncode, run.stderr.strip()
 
-    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
 
-    assert run.returncode == 1
-    assert run.stderr.strip().startswith("QwenDesk needs Python 3.11 to 3.14, and this is 3.9.6")
+@pytest.mark.parametrize(
+    ("patch", "found"),
+    [
+        ("sys.version_info = (3, 9, 6, 'final', 0)", "3.9.6"),
+        ("sys.version_info = (3, 15, 0, 'final', 0)", "3.15.0"),
+        ("sys.maxsize = 2**31 - 1; sys.version_info = (3, 13, 1)", "3.13.1 (32-bit)"),
+        ("sysconfig.get_config_var = lambda name: 1; sys.version_info = (3, 14, 0)", "3.14.0 (free-threaded)"),
+        ("platform.python_implementation = lambda: 'PyPy'; sys.version_info = (3, 11, 13)", "3.11.13 (PyPy)"),
+        ("sysconfig.get_platform = lambda: 'mingw_x86_64_ucrt_gnu'; sys.version_info = (3, 12, 9)", "3.12.9 (MSYS2)"),
+    ],
+)
+def test_wrong_python_is_refused_with_the_one_to_install(patch: str, found: str) -> None:
+    code, said = start_setup(patch)
+
+    assert code == 1
+    assert said.startswith(f"QwenDesk needs Python 3.11 to 3.14, and this is {found}. Install Python 3.13 ")
+    assert start_setup(patch, "--check-python") == (3, said)
+
+
+@pytest.mark.parametrize("minor", [11, 12, 13, 14])
+def test_each_supported_python_is_taken(minor: int) -> None:
+    assert start_setup(f"sys.version_info = (3, {minor}, 0, 'final', 0)", "--check-python") == (0, "")
+
+
+def test_the_setup_takes_the_pythons_that_the_project_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert project["requires-python"] == ">=3.11,<3.15"
 
 
 def gaming_pc_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
