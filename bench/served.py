@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 
 _STOP_LIMIT_S = 60.0
+STATUS_OF_TERMINATED = 1 if os.name == "nt" else 0
+"""Exit status of `qwendesk serve` after Popen.terminate. Windows has no SIGTERM: there, that kills it, with 1."""
 _FOLDERS = (
     "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "WIN_PD_OVERRIDE_APPDATA", "WIN_PD_OVERRIDE_LOCAL_APPDATA",
     "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
@@ -52,5 +54,5 @@ def served(model: Path, *options: str, n_keys: int = 1, load: Sequence[str] = ()
                 process.kill()
                 raise RuntimeError("qwendesk serve did not end within a minute") from None
             process.stdout.close()
-        if status:
+        if status != STATUS_OF_TERMINATED:
             raise RuntimeError(f"qwendesk serve ended with {status}")

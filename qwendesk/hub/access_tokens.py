@@ -39,23 +39,32 @@ def token_place(host: str) -> TokenPlace:
 
 def save_token(host: str, token: str) -> bool:
     """Save a token. Return True if it is in the keyring, False if it could only be saved in the file."""
-    delete_token(host)
     _note_host(host)
     try:
         keyring.set_password(_SERVICE, host, token)
-        return True
     except (KeyringError, OSError) as error:
         _logger.info("No usable keyring (%s): the token goes to a file", type(error).__name__)
         _file().write(_file().read() | {host: token})
+        _delete_from_keyring(host)  # an older one there would be taken first
         return False
+    _delete_from_file(host)
+    return True
 
 
 def delete_token(host: str) -> None:
     """Delete the token of `host` from the keyring and from the file."""
+    _delete_from_keyring(host)
+    _delete_from_file(host)
+
+
+def _delete_from_keyring(host: str) -> None:
     try:
         keyring.delete_password(_SERVICE, host)
     except (KeyringError, OSError):
         _logger.debug("No token of %s in a keyring", host)
+
+
+def _delete_from_file(host: str) -> None:
     tokens = _file().read()
     if tokens.pop(host, None) is not None:
         _file().write(tokens)

@@ -1,5 +1,7 @@
 """Why a server doesn't run, as sentences with a next step."""
 
+from pathlib import Path
+
 from qwendesk.core.translation import tr
 from qwendesk.mcp.host_protocol import Ended
 from qwendesk.mcp.server_config import ServerConfig
@@ -35,7 +37,8 @@ def _not_started(server: ServerConfig, detail: str) -> str:
     if server.address:
         return tr("{0} isn't an address that QwenDesk can connect to ({1}).", server.address, detail)
     if detail.startswith(_NO_PROGRAM):
-        if server.folder and server.folder in detail:
+        # Windows doesn't say in its error which of the two is missing.
+        if server.folder and not Path(server.folder).is_dir():
             return tr("The folder {0} doesn't exist. Choose another.", server.folder)
         return tr(
             "The program {0} was not found. Install it (npx comes with Node.js, uvx with uv), or enter its whole path.",

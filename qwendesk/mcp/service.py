@@ -113,7 +113,9 @@ class McpService:
 
     async def test(self, server_id: str) -> None:
         """Start a server anew. What it offers, or why it can't be started, is in the state."""
-        server = self._servers[server_id]
+        server = self._servers.get(server_id)
+        if server is None:
+            return  # it was removed before its turn came
         await server.stop()
         try:
             await server.start(by_user=True)

@@ -75,11 +75,11 @@ class _Runner:
         return ""
 
     async def run(self, arguments: Arguments, context: CallContext) -> str:
+        if self._sandbox is None:
+            raise ToolError("Python can't be confined on this PC, so it doesn't run.")
         # Imported here because it needs modules that only Linux has.
         from qwendesk.toolbox.confinement.confined_run import run_confined  # noqa: PLC0415
 
-        if self._sandbox is None:
-            raise ToolError("Python can't be confined on this PC, so it doesn't run.")
         try:
             outcome = await run_confined(str(arguments["code"]), self._sandbox)
         except OSError as error:

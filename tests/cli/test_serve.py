@@ -1,7 +1,6 @@
 """`qwendesk serve`: what it prints and asks, and how it ends. Once with the real engine."""
 
 import json
-import os
 import signal
 import stat
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bench.served import STATUS_OF_TERMINATED
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
 from tests.cli.keyboard import Keyboard
@@ -61,8 +61,8 @@ def test_the_demo_model_answers_in_three_apis_until_sigterm(tmp_path: Path) -> N
         assert counted["input_tokens"] == used["input_tokens"] + used["cache_read_input_tokens"]
         response = ask(address, key, "/v1/responses", {"input": "Who are you?", "max_output_tokens": 200})
         assert [item["type"] for item in response["output"]] == ["reasoning", "message"]
-        server.send_signal(signal.SIGTERM)
-        assert server.wait() == (0 if sys.platform != "win32" else signal.SIGTERM)
+        server.terminate()
+        assert server.wait() == STATUS_OF_TERMINATED
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl+C to the whole console")
@@ -149,4 +149,4 @@ def test_other_pcs_get_tls_and_the_fingerprint_is_shown(tmp_path: Path) -> None:
         assert line["url"].startswith("https://")
         assert len(line["fingerprint"].split(":")) == 32
         server.terminate()
-    assert server.returncode in (0, signal.SIGTERM if os.name == "nt" else 0)
+    assert server.returncode == STATUS_OF_TERMINATED

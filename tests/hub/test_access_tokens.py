@@ -7,6 +7,7 @@ import keyring
 import pytest
 from keyring.backends import fail
 
+from qwendesk.core.json_file import JsonFile
 from qwendesk.hub.access_tokens import delete_token, load_token, save_token, token_file
 
 
@@ -27,6 +28,20 @@ def test_a_token_is_saved_for_one_host():
     assert load_token("mirror.example") == ""
     delete_token("hub.example")
     assert load_token("hub.example") == ""
+
+
+def test_a_new_token_takes_the_place_of_the_old_one_at_once(monkeypatch):
+    """Whoever reads the file meanwhile, or finds it after a crash, finds one of the two."""
+    save_token("hub.example", "old")
+    written, write = [], JsonFile.write
+
+    def write_and_note(self, value):
+        write(self, value)
+        written.append(load_token("hub.example"))
+
+    monkeypatch.setattr(JsonFile, "write", write_and_note)
+    save_token("hub.example", "new")
+    assert written == ["new"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions")

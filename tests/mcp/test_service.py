@@ -178,6 +178,15 @@ async def test_servers_are_saved_without_their_secrets_and_start_when_needed() -
     assert json.loads(tokens.read_text()) == {}
 
 
+async def test_server_that_was_removed_before_its_first_start_is_forgotten(service: McpService) -> None:
+    server = await added(service, friendly())
+    await service.remove(server.id)
+
+    await service.test(server.id)
+
+    assert service.state.value.servers == ()
+
+
 async def test_server_and_single_tools_are_switched_off(service: McpService) -> None:
     server = await added(service, friendly())
     tool = tool_of(service, "add")

