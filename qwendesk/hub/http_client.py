@@ -72,6 +72,8 @@ class _QuestionClient(httpx2.Client):
 
     def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         for _ in range(_MAX_REDIRECTS):
+            # A compressed piece of 64 KiB may hold a gigabyte, and httpx2 unpacks each as a whole.
+            request.headers["Accept-Encoding"] = "identity"
             try:
                 # Streamed, because otherwise httpx2 would read an endless answer or redirect into memory.
                 answer = super().send(request, **how | {"stream": True, "follow_redirects": False})
@@ -89,8 +91,9 @@ class _QuestionClient(httpx2.Client):
 def _limited_copy(answer: httpx2.Response) -> httpx2.Response:
     """Return the answer with its whole content in memory. Raises _BadAnswer if it is too large or takes too long."""
     content, end = bytearray(), monotonic() + _LONGEST_ANSWER_S
-    # Decompressed piece by piece: one from the network has at most 64 KiB, so at most 64 MiB after decompression.
-    for piece in answer.iter_bytes():
+    if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+        raise _BadAnswer(tr("it is compressed"), request=answer.request)
+    for piece in answer.iter_raw():
         content += piece
         if len(content) > LARGEST_ANSWER_BYTES or monotonic() > end:
             raise _BadAnswer(tr("the answer doesn't end"), request=answer.request)

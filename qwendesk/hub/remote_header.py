@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from qwendesk.core.model_facts import ModelFacts
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _LIMIT_BYTES = 80 * 1024**2
 """Limit of all reads together, whatever the header claims: no header is longer than 64 MiB."""
+_LIMIT_S = 600.0
+"""Limit of the time for them, against a server that sends a byte now and then."""
 
 
 def remote_facts(hub: Hub, file: RemoteFile) -> ModelFacts:
@@ -33,7 +36,7 @@ class RangeSource:
     def __init__(self, hub: Hub, file: RemoteFile, client: httpx2.Client) -> None:
         self._hub, self._file, self._client = hub, file, client
         self._location: Location | None = None
-        self._left = _LIMIT_BYTES
+        self._left, self._end_s = _LIMIT_BYTES, monotonic() + _LIMIT_S
         self.name = file.path.rsplit("/", 1)[-1]
         self.size = file.n_bytes
 
@@ -70,4 +73,6 @@ class RangeSource:
                 got += piece
                 if len(got) >= length:
                     break
+                if monotonic() > self._end_s:
+                    raise bad_answer_error(answer.request.url.host, tr("the answer doesn't end"))
         return bytes(got[:length])

@@ -1,6 +1,7 @@
 """Makes the items of an answer from the chunks of a server: text, reasoning, calls, statistics, and why it ended."""
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
 from qwendesk.remote.chunks import CallPiece, Choice, Chunk, Timings, Usage
+from qwendesk.remote.connection import EndlessAnswer
 from qwendesk.remote.think_splitter import ThinkSplitter
 
 NOT_SEPARATED = mark(
@@ -19,12 +21,12 @@ NOT_SEPARATED = mark(
     "--reasoning-parser qwen3."
 )
 _MAX_TOKENS = ("length", "max_tokens")
+_MOST_CHARACTERS = 2_000_000
+"""Of an answer with its reasoning: twice what a million tokens of code have is no answer for a person."""
+_LONGEST_ID = 200
+_MOST_COUNT, _MOST_SECONDS = 10**9, 1e7
 _MOST_CALLS, _MOST_CALL_CHARACTERS = 100, 400_000
 """Of one answer, for all its calls together. Each piece of a call copies what came before it."""
-
-
-class EndlessCalls(Exception):
-    """A server sends more calls, or longer ones, than any model means."""
 
 
 class AnswerReader:
@@ -44,7 +46,7 @@ class AnswerReader:
         self._n_pieces = {"reasoning": 0, "answer": 0}
         """Pieces of each kind; a piece is a token, more or less."""
         self._calls: list[_Call] = []
-        self._n_call_characters = 0
+        self._n_characters = self._n_call_characters = 0
         self._usage: Usage | None = None
         self._timings: Timings | None = None
         self._finish_reason = ""
@@ -67,13 +69,15 @@ class AnswerReader:
         return self._splitter is not None and self._splitter.has_stray_close
 
     def read(self, chunk: Chunk) -> Iterator[AnswerItem]:
-        """Yield the items of a chunk. Its `error` is left to the caller. Raise EndlessCalls."""
-        self.answer_id = self.answer_id or chunk.id
+        """Yield the items of a chunk. Its `error` is left to the caller. Raise EndlessAnswer."""
+        self.answer_id = self.answer_id or chunk.id[:_LONGEST_ID]
         self._usage = chunk.usage or self._usage
         self._timings = chunk.timings or self._timings
         progress = chunk.prompt_progress
-        if progress is not None and progress.total:
-            yield PromptProgress(id=0, done=progress.processed, total=progress.total, reused=progress.cache)
+        if progress is not None and progress.total > 0:
+            total = count_of(progress.total)
+            done, reused = min(count_of(progress.processed), total), min(count_of(progress.cache), total)
+            yield PromptProgress(id=0, done=done, total=total, reused=reused)
         for choice in chunk.choices[:1]:
             yield from self._read_choice(choice)
 
@@ -95,15 +99,16 @@ class AnswerReader:
     def stats(self) -> AnswerStats:
         """Return the statistics so far, with what the server reported and what was seen here."""
         usage, timings = self._usage or Usage(), self._timings
-        prompt, written = usage.prompt_tokens, usage.completion_tokens
+        prompt, written = count_of(usage.prompt_tokens), count_of(usage.completion_tokens)
         n_pieces = sum(self._n_pieces.values())
         details = usage.prompt_tokens_details
-        cached = details.cached_tokens if details is not None else None
+        cached = count_of(details.cached_tokens) if details is not None and details.cached_tokens is not None else None
         if timings is not None:
-            cached = timings.cache_n
-            prompt, written = prompt or timings.cache_n + timings.prompt_n, written or timings.predicted_n
+            cached = count_of(timings.cache_n)
+            prompt, written = prompt or cached + count_of(timings.prompt_n), written or count_of(timings.predicted_n)
         written = written or n_pieces
         reasoning = self._reasoning_tokens(written)
+        observed_s = max(0.0, self._last_at - self._first_at)
         ttft_s = max(0.0, self._first_at - self._started_at) if self._first_at else 0.0
         return AnswerStats(
             prompt_tokens=prompt,
@@ -113,16 +118,19 @@ class AnswerReader:
             reasoning_tokens=reasoning,
             answer_tokens=max(0, written - reasoning),
             ttft_s=ttft_s,
-            prefill_s=timings.prompt_ms / 1000 if timings is not None else ttft_s,
-            decode_s=timings.predicted_ms / 1000 if timings is not None else max(0.0, self._last_at - self._first_at),
-            drafted_tokens=timings.draft_n if timings is not None else 0,
-            accepted_tokens=timings.draft_n_accepted if timings is not None else 0,
+            prefill_s=_seconds(timings.prompt_ms) if timings is not None else ttft_s,
+            decode_s=_seconds(timings.predicted_ms) if timings is not None else observed_s,
+            drafted_tokens=count_of(timings.draft_n) if timings is not None else 0,
+            accepted_tokens=count_of(timings.draft_n_accepted) if timings is not None else 0,
             cache_note=tr(NOT_SEPARATED) if self.is_unseparated else "",
         )
 
     def _read_choice(self, choice: Choice) -> Iterator[AnswerItem]:
         delta = choice.delta
         reasoning = delta.reasoning_content or delta.reasoning
+        self._n_characters += len(reasoning or "") + len(delta.content or "")
+        if self._n_characters > _MOST_CHARACTERS:
+            raise EndlessAnswer
         if reasoning:
             self._splitter = None
             yield self._delta("reasoning", reasoning)
@@ -149,9 +157,9 @@ class AnswerReader:
         number = self._calls.index(open_call)
         arguments = _arguments_text(piece.function.arguments)
         open_call.arguments += arguments
-        self._n_call_characters += len(name) + len(arguments)
+        self._n_call_characters += len(name) + len(piece.id or "") + len(arguments)
         if len(self._calls) > _MOST_CALLS or self._n_call_characters > _MOST_CALL_CHARACTERS:
-            raise EndlessCalls
+            raise EndlessAnswer
         self._tick("answer")
         is_first = not open_call.is_shown
         open_call.is_shown = True
@@ -173,7 +181,7 @@ class AnswerReader:
         """Return how many of the tokens were reasoning: as reported, or by the share of pieces."""
         details = self._usage.completion_tokens_details if self._usage is not None else None
         if details is not None and details.reasoning_tokens:
-            return min(details.reasoning_tokens, written)
+            return min(count_of(details.reasoning_tokens), written)
         n_pieces = sum(self._n_pieces.values())
         return round(written * self._n_pieces["reasoning"] / n_pieces) if n_pieces else 0
 
@@ -200,6 +208,15 @@ class _Call:
         except msgspec.DecodeError:
             return None
         return ToolCall(self.name, text) if is_object and self.name else None
+
+
+def count_of(value: int) -> int:
+    """Return a number of tokens as it may be stored and shown, whatever a server says."""
+    return min(max(0, value), _MOST_COUNT)
+
+
+def _seconds(milliseconds: float) -> float:
+    return min(max(0.0, milliseconds / 1000), _MOST_SECONDS) if isfinite(milliseconds) else 0.0
 
 
 def _arguments_text(arguments: str | dict[str, Any] | None) -> str:

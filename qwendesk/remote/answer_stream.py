@@ -11,13 +11,24 @@ from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.failures import EngineExit
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import Finished, RequestFailed
-from qwendesk.remote.answer_reader import AnswerReader, EndlessCalls
+from qwendesk.remote import connection as limits
+from qwendesk.remote.answer_reader import AnswerReader
 from qwendesk.remote.chunks import decode_chunk
-from qwendesk.remote.connection import MOST_EVENT_BYTES, Connection, read_limited
-from qwendesk.remote.errors import lost_in_answer, not_understood, status_error, stream_error, transport_error
+from qwendesk.remote.connection import Connection, EndlessAnswer, WatchedStream, read_limited
+from qwendesk.remote.errors import (
+    endless_answer,
+    lost_in_answer,
+    not_understood,
+    silent_in_answer,
+    status_error,
+    stream_error,
+    transport_error,
+)
 
 _logger = logging.getLogger(__name__)
 _PATH = "/v1/chat/completions"
+_MOST_UNREAD = 256
+"""Items that wait for the chat. With more, nothing is read from the server, which then has to wait."""
 
 MakeBody = Callable[[], Awaitable[dict[str, object]]]
 
@@ -33,26 +44,30 @@ async def read_answer(
             content = await read_limited(answer) or b""
             retry_after = answer.headers.get("Retry-After", "")
             raise status_error(title, answer.status_code, content, model=model, retry_after=retry_after)
-        async for event in httpx2.EventSource(answer, max_event_size=MOST_EVENT_BYTES):
+        assert isinstance(answer.stream, httpx2.AsyncByteStream)
+        answer.stream = WatchedStream(answer.stream, lambda: _silence_s(reader))
+        async for event in httpx2.EventSource(answer, max_event_size=limits.MOST_EVENT_BYTES):
             if event.data.strip() == "[DONE]":
                 break
             if not event.data.strip():
                 continue
             try:
-                chunk = decode_chunk(event.data)
+                is_large = len(event.data) > limits.LARGE_BYTES
+                chunk = await asyncio.to_thread(decode_chunk, event.data) if is_large else decode_chunk(event.data)
             except (msgspec.DecodeError, UnicodeEncodeError) as error:
                 raise not_understood(title) from error
             if chunk.error is not None:
                 raise stream_error(title, chunk.error, model=model)
-            try:
-                for item in reader.read(chunk):
-                    yield item
-            except EndlessCalls as error:
-                raise not_understood(title) from error
+            for item in reader.read(chunk):
+                yield item
     if not reader.has_finished:
         raise lost_in_answer(title)
     for item in reader.finish():
         yield item
+
+
+def _silence_s(reader: AnswerReader) -> float:
+    return limits.SILENCE_S if reader.has_begun else limits.FIRST_SILENCE_S
 
 
 class RunningAnswer:
@@ -69,6 +84,7 @@ class RunningAnswer:
         """`publish` is called with each item as it arrives."""
         self.items: asyncio.Queue[AnswerItem] = asyncio.Queue()
         self.reader, self._connection, self._publish = reader, connection, publish
+        self._has_room = asyncio.Event()
         self._has_ended = False
         self.task = asyncio.get_running_loop().create_task(self._run(model, make_body))
         self.task.add_done_callback(lambda _task: self._end_as_cancelled())
@@ -76,6 +92,12 @@ class RunningAnswer:
     def cancel(self) -> None:
         """Close the connection, at which the server stops. The answer ends as cancelled."""
         self.task.cancel()
+
+    async def next_item(self) -> AnswerItem:
+        item = await self.items.get()
+        if self.items.qsize() <= _MOST_UNREAD // 2:
+            self._has_room.set()
+        return item
 
     async def end_reasoning(self) -> None:
         """Ask llama-server to end the reasoning. A failure is logged: the answer goes on as it was."""
@@ -92,16 +114,24 @@ class RunningAnswer:
         try:
             async for item in read_answer(self._connection, model, make_body, reader):
                 self._put(item)
+                while self.items.qsize() >= _MOST_UNREAD:
+                    self._has_room.clear()
+                    await self._has_room.wait()
         except asyncio.CancelledError:
             self._end_as_cancelled()
         except httpx2.SSEError:
             self._fail(not_understood(title))
+        except EndlessAnswer:
+            self._fail(endless_answer(title))
         except httpx2.RequestError as error:
             if reader.has_finished and not self._has_ended:  # the rest would have been the statistics alone
                 for item in reader.finish():
                     self._put(item)
+            elif not self._has_ended and reader.has_begun:
+                is_silent = isinstance(error, httpx2.ReadTimeout)
+                self._fail(silent_in_answer(title, limits.SILENCE_S) if is_silent else lost_in_answer(title))
             elif not self._has_ended:
-                self._fail(lost_in_answer(title) if reader.has_begun else transport_error(title, error))
+                self._fail(transport_error(title, error))
         except QwenDeskError as error:
             self._fail(error)
         except Exception:
@@ -140,7 +170,7 @@ class ServerAnswer:
         if self._has_ended:
             raise StopAsyncIteration
         try:
-            item = await self._running.items.get()
+            item = await self._running.next_item()
         except asyncio.CancelledError:
             self._running.cancel()
             raise

@@ -3,7 +3,10 @@
 import asyncio
 import socket
 import ssl
+import time
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
+from urllib.request import getproxies
 
 import httpx2
 import msgspec
@@ -18,11 +21,31 @@ MOST_ANSWER_BYTES: Final = 8 * 1024**2
 """Limit of an answer that isn't streamed. The list of a thousand models is far below 1 MiB."""
 MOST_EVENT_BYTES: Final = 4 * 1024**2
 """Limit of one event of a stream."""
+LARGE_BYTES: Final = 128 * 1024
+"""From this size on JSON is decoded on a thread: a megabyte would stop the window for a moment."""
+FIRST_SILENCE_S, SILENCE_S = 1800.0, 300.0
+"""Silence after which a stream is given up, before its first text and afterwards. A long prompt takes its time; but a
+server that hangs keeps its connections, so that nothing else would end the answer."""
+_MOST_STREAM_BYTES: Final = 256 * 1024**2
+_MOST_STREAM_S: Final = 24 * 3600.0
 _CONNECT_S, _ASK_S, _WRITE_S = 5.0, 15.0, 60.0
+_WHOLE_ASK_S: Final = 60.0
+"""Limit of a request that isn't streamed, against answers that come byte by byte."""
+_MOST_REFUSAL_BYTES: Final = 64 * 1024
+"""What is read of the body of an error."""
+_UNCOMPRESSED: Final = ("", "identity")
+
+
+class EndlessAnswer(Exception):
+    """A server sends more than any model means."""
+
+
+class ServerCompressed(httpx2.DecodingError):
+    """A server compresses although it was asked not to. A megabyte may unpack to a gigabyte."""
 
 
 def _keepalive() -> list[tuple[int, int, int]]:
-    """Return socket options that find a dead connection in about a minute: a long prompt may send nothing for hours."""
+    """Return socket options that find a dead connection in about a minute, long before silence tells of it."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, name):
@@ -36,11 +59,15 @@ class Connection:
     def __init__(self, server: Server, key: str = "", *, ask_s: float = _ASK_S) -> None:
         self.server = server
         headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers["Accept-Encoding"] = "identity"
         # A proxy is for the internet: it can't reach the house.
-        uses_proxy = not is_private_address(server.address)
+        is_public = not is_private_address(server.address)
+        uses_proxy = is_public and any(scheme != "no" for scheme in getproxies())
         transport = None
         if not uses_proxy:
-            transport = httpx2.AsyncHTTPTransport(verify=_verify(server), trust_env=False, socket_options=_keepalive())
+            transport = httpx2.AsyncHTTPTransport(
+                verify=_verify(server), trust_env=is_public, socket_options=_keepalive()
+            )
         self._client = httpx2.AsyncClient(
             base_url=f"{server.address}/",
             headers=headers,
@@ -48,6 +75,7 @@ class Connection:
             trust_env=uses_proxy,
             transport=transport,
             verify=_verify(server),
+            event_hooks={"response": [_refuse_compressed]},
         )
 
     async def close(self) -> None:
@@ -71,8 +99,7 @@ class Connection:
 
     def stream(self, path: str, body: Any) -> Any:
         """Return the context manager of a streamed answer. It raises httpx2's errors."""
-        # An answer may take long to begin, so reading has no limit: the user stops it, or the connection dies.
-        timeout = httpx2.Timeout(None, connect=_CONNECT_S, write=_WRITE_S)
+        timeout = httpx2.Timeout(FIRST_SILENCE_S, connect=_CONNECT_S, write=_WRITE_S)
         content = json_bytes(body)
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
         return self._client.stream("POST", path.lstrip("/"), content=content, headers=headers, timeout=timeout)
@@ -82,8 +109,13 @@ class Connection:
         headers = {} if body is None else {"Content-Type": "application/json"}
         title = self.server.title
         try:
-            async with self._client.stream(method, path.lstrip("/"), content=content, headers=headers) as answer:
+            async with (
+                asyncio.timeout(_WHOLE_ASK_S),
+                self._client.stream(method, path.lstrip("/"), content=content, headers=headers) as answer,
+            ):
                 data = await read_limited(answer)
+        except TimeoutError as error:
+            raise transport_error(title, httpx2.ReadTimeout("the answer doesn't end")) from error
         except httpx2.RequestError as error:
             raise transport_error(title, error) from error
         if data is None:
@@ -92,7 +124,7 @@ class Connection:
             refused = status_error(title, answer.status_code, data, retry_after=answer.headers.get("Retry-After", ""))
             raise ServerRefused(refused.title, refused.sentence, answer.status_code)
         try:
-            return decode_json(data)
+            return await asyncio.to_thread(decode_json, data) if len(data) > LARGE_BYTES else decode_json(data)
         except msgspec.DecodeError as error:
             unclear = not_understood(title)
             raise ServerRefused(unclear.title, unclear.sentence, answer.status_code) from error
@@ -107,13 +139,49 @@ class ServerRefused(ServerError):
 
 
 async def read_limited(answer: httpx2.Response) -> bytes | None:
-    """Return the content of an answer; None if it is too large."""
+    """Return the content of an answer; None if it is too large. Of a refusal, return the beginning."""
     content = bytearray()
-    async for piece in answer.aiter_bytes():
+    async for piece in answer.aiter_raw():
         content += piece
+        if not answer.is_success and len(content) > _MOST_REFUSAL_BYTES:
+            return bytes(content[:_MOST_REFUSAL_BYTES])
         if len(content) > MOST_ANSWER_BYTES:
             return None
     return bytes(content)
+
+
+async def _refuse_compressed(answer: httpx2.Response) -> None:
+    if answer.headers.get("Content-Encoding", "").strip().lower() not in _UNCOMPRESSED:
+        raise ServerCompressed("the answer is compressed", request=answer.request)
+
+
+class WatchedStream(httpx2.AsyncByteStream):
+    """The bytes of a streamed answer. It ends with ReadTimeout when nothing comes, and with EndlessAnswer.
+
+    Whatever comes counts, also the comments with which servers keep a connection open.
+    """
+
+    def __init__(self, inner: httpx2.AsyncByteStream, silence_s: Callable[[], float]) -> None:
+        """`silence_s` returns how long nothing may come."""
+        self._inner, self._silence_s = inner, silence_s
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces, n_bytes, end_s = aiter(self._inner), 0, time.monotonic() + _MOST_STREAM_S
+        while True:
+            try:
+                async with asyncio.timeout(self._silence_s()):
+                    piece = await anext(pieces)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise httpx2.ReadTimeout("nothing comes") from error
+            n_bytes += len(piece)
+            if n_bytes > _MOST_STREAM_BYTES or time.monotonic() > end_s:
+                raise EndlessAnswer
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 def _verify(server: Server) -> ssl.SSLContext | bool:

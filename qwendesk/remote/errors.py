@@ -13,6 +13,7 @@ from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.translation import tr
 
 _LONGEST_QUOTE: Final = 300
+_MOST_DIGITS: Final = 6
 _TOO_LONG: Final = (
     "exceed_context_size",
     "exceeds the available context",
@@ -121,6 +122,8 @@ def transport_error(server: str, error: httpx2.RequestError) -> ServerError:
             tr("Not reachable"),
             tr("No server is known by the name in {0}. Check it, or enter its number, as in 192.168.1.5.", server),
         )
+    if isinstance(error, httpx2.DecodingError):
+        return compressed_answer(server)
     if isinstance(error, httpx2.TimeoutException):
         return ServerError(
             tr("No answer"),
@@ -144,6 +147,29 @@ def lost_in_answer(server: str) -> ServerError:
     )
 
 
+def silent_in_answer(server: str, silence_s: float) -> ServerError:
+    """Return the error for an answer in the middle of which nothing came for so long."""
+    sentence = tr(
+        "{0} has sent nothing for {1} minutes, so the answer was ended. What had arrived is kept.",
+        server, round(silence_s / 60),
+    )  # fmt: skip
+    return ServerError(tr("No answer"), sentence)
+
+
+def endless_answer(server: str) -> ServerError:
+    return ServerError(
+        tr("Answer without an end"),
+        tr("{0} sent more than an answer has, so it was ended. What had arrived is kept.", server),
+    )
+
+
+def compressed_answer(server: str) -> ServerError:
+    return ServerError(
+        tr("Not understood"),
+        tr("{0} compresses its answers although QwenDesk asked for plain ones. Turn that off there.", server),
+    )
+
+
 def not_understood(server: str) -> ServerError:
     return ServerError(
         tr("Not understood"),
@@ -157,7 +183,8 @@ def _by_status(server: str, status: int, message: str, retry_after: str) -> Serv
         sentence = tr("{0} has no OpenAI-compatible API at this address. Check the address.", server)
         return ServerError(tr("Not found"), " ".join(filter(None, (sentence, said))))
     if status == 429:
-        wait = tr("Try again in {0} s.", retry_after) if retry_after.isdecimal() else tr("Try again in a moment.")
+        is_number = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) <= _MOST_DIGITS
+        wait = tr("Try again in {0} s.", retry_after) if is_number else tr("Try again in a moment.")
         return ServerError(tr("Too busy"), " ".join((tr("{0} has too many requests now.", server), wait)))
     if status == 503:
         sentence = tr("{0} isn't ready, perhaps it is still loading its model. Try again in a moment.", server)
@@ -186,6 +213,7 @@ def _message_in(body: bytes) -> tuple[str, str]:
 
 
 def _quoted(text: str) -> str:
+    text = text[: 4 * _LONGEST_QUOTE]
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
 

@@ -16,7 +16,11 @@ from qwendesk.remote.model_probe import Render, probe_template
 _QWEN: Final = re.compile(r"qwen-?3\.([5-9])", re.IGNORECASE)
 _EXPERTS: Final = re.compile(r"-a\d+b", re.IGNORECASE)
 _LOOKS_AT_PICTURES: Final = re.compile(r"qwen-?3\.[5-9]|[-_]vl\b|qwen-?vl", re.IGNORECASE)
-_NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+_NUM_CTX: Final = re.compile(r"^num_ctx[ \t]+(\d{1,9})$", re.MULTILINE)
+_MOST_MODELS: Final = 1000
+"""Of a server; nobody chooses among more."""
+_LONGEST_NAME: Final = 300
+_LARGEST: Final = 10**15
 _UNSWITCHABLE: Final = mark("The server has no switch for this model's thinking that QwenDesk knows.")
 
 
@@ -74,7 +78,7 @@ async def list_models(connection: Connection, kind: ServerKind) -> tuple[ModelOn
     rows = _dicts(listed.get("data")) if isinstance(listed, dict) else []
     if not rows and not (isinstance(listed, dict) and "data" in listed):
         raise not_understood(connection.server.title)
-    return tuple(_listed(row) for row in rows if isinstance(row.get("id"), str) and row["id"])
+    return tuple(_listed(row) for row in rows if _is_name(row.get("id")))
 
 
 async def inspect_model(connection: Connection, kind: ServerKind, name: str) -> ModelOnServer:
@@ -175,8 +179,8 @@ async def _inspect_ollama(connection: Connection, model: ModelOnServer) -> Model
     assert isinstance(facts, dict)
     abilities = shown.get("capabilities")
     knows = isinstance(abilities, list)
-    can = set(map(str, abilities)) if isinstance(abilities, list) else set()
-    architecture = str(facts.get("general.architecture", ""))
+    can = set(map(_word, abilities[:_MOST_MODELS])) if isinstance(abilities, list) else set()
+    architecture = _word(facts.get("general.architecture"))
     running = await connection.find("/api/ps") or {}
     current = next((each for each in _dicts(running.get("models")) if each.get("model") == model.name), {})
     chosen = _NUM_CTX.search(str(shown.get("parameters", "")))
@@ -211,7 +215,7 @@ async def _inspect_sglang(connection: Connection, model: ModelOnServer) -> Model
 async def _lm_studio_models(connection: Connection) -> tuple[ModelOnServer, ...]:
     """Return the models by LM Studio's own API: version 1 since 0.4.0, before that version 0."""
     found = await connection.find("/api/v1/models") or {}
-    rows = [row for row in _dicts(found.get("models")) if isinstance(row.get("key"), str)]
+    rows = [row for row in _dicts(found.get("models")) if _is_name(row.get("key"))]
     if rows:
         return tuple(map(_lm_studio_model, rows))
     older = await connection.find("/api/v0/models") or {}
@@ -220,14 +224,14 @@ async def _lm_studio_models(connection: Connection) -> tuple[ModelOnServer, ...]
             name=row["id"],
             n_ctx=_number(row.get("loaded_context_length")),
             n_ctx_train=_number(row.get("max_context_length")),
-            architecture=str(row.get("arch", "")),
+            architecture=_word(row.get("arch")),
             can_see=row.get("type") == "vlm",
             is_loaded=row.get("state") == "loaded",
             is_chat=row.get("type") != "embeddings",
             template=_template(thinking=False, tools=True, note=tr("This needs LM Studio 0.4 or newer.")),
         )
         for row in _dicts(older.get("data"))
-        if isinstance(row.get("id"), str)
+        if _is_name(row.get("id"))
     )
 
 
@@ -243,7 +247,7 @@ def _lm_studio_model(row: Mapping[str, Any]) -> ModelOnServer:
         n_ctx=_number(config.get("context_length")) if isinstance(config, dict) else 0,
         n_ctx_train=_number(row.get("max_context_length")),
         weights_bytes=_number(row.get("size_bytes")),
-        architecture=str(row.get("architecture") or ""),
+        architecture=_word(row.get("architecture")),
         can_see=bool(abilities["vision"]) if "vision" in abilities else None,
         is_loaded=bool(loaded),
         is_chat=row.get("type") != "embedding",
@@ -277,8 +281,19 @@ def _may_see(name: str) -> bool:
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [each for each in value[:_MOST_MODELS] if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _is_name(value: Any) -> bool:
+    """Return whether a value can be the name of a model, which is shown, saved and sent back."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value.isprintable()
+
+
+def _word(value: Any) -> str:
+    return value if _is_name(value) else ""
 
 
 def _number(value: Any) -> int:
-    return max(0, int(value)) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    """Return a size or count as it may be stored and shown; 0 for what is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+    return int(value) if is_number else 0

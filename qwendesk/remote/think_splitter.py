@@ -6,6 +6,8 @@ Piece = tuple[Literal["reasoning", "answer"], str]
 
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
+_MOST_BLANKS: Final = 1000
+"""Characters that may stand before <think>. Text that is held back is looked through with each piece."""
 
 
 class ThinkSplitter:
@@ -31,7 +33,7 @@ class ThinkSplitter:
             stripped = self._held.lstrip()
             if stripped.startswith(_OPEN):
                 self._begin("reasoning", stripped.removeprefix(_OPEN))
-            elif _OPEN.startswith(stripped):
+            elif _OPEN.startswith(stripped) and len(self._held) <= _MOST_BLANKS:
                 return []
             else:
                 self._state = "unsplit"

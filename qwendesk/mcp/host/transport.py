@@ -34,6 +34,9 @@ class LastResponse:
 
     async def note(self, response: httpx2.Response) -> None:
         self.status = response.status_code
+        if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+            # Pieces are unpacked as a whole: a megabyte may be a gigabyte.
+            raise httpx2.DecodingError("the server compresses its answers unasked", request=response.request)
 
 
 @asynccontextmanager
@@ -54,7 +57,7 @@ async def _transport(launch: Launch, log: ServerLog, last: LastResponse) -> Asyn
             yield streams
         return
     client = httpx2.AsyncClient(
-        headers=launch.headers,
+        headers={**launch.headers, "Accept-Encoding": "identity"},
         proxy=launch.proxy or None,
         trust_env=not launch.is_local,
         timeout=httpx2.Timeout(_READ_S, connect=_CONNECT_S),

@@ -15,7 +15,8 @@ from qwendesk.hub.access_tokens import SEARCH_HOST, load_token
 from qwendesk.toolbox.tool import ToolError
 from qwendesk.toolbox.web.search_service import MOST_RESULTS, FoundPage
 
-_MOST_BYTES = 4 * MIB
+_MOST_BYTES = MIB
+"""Of an answer, which is decoded at once; ten results have some kilobytes."""
 _LIMIT_S = 20.0
 
 
