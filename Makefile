@@ -67,6 +67,7 @@ clients: environment-test
 	@$(VENV_PYTHON) -m tools.clients $(CLIENTS)
 
 soak: environment-test
+	@$(VENV_PYTHON) -m tools.real_models || echo "The tests that need these models are skipped."
 	@$(VENV_PYTHON) -m pytest -m soak --timeout 3600 -o faulthandler_timeout=4000
 
 format: environment-test

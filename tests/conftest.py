@@ -14,6 +14,7 @@ from tests.leaks import Known, Watch
 from tests.pictures import ShapePicture
 from tests.user_folders import user_variables
 from tests.xvfb import running_xvfb
+from tools.real_models import GEMMA, SMOLLM2, RealModel
 
 # No deadline, because nothing timed is asserted. `make test` draws the same examples each time, so that a change
 # never fails for luck; `make soak` draws new ones, and prints what to write down to see a failure again.
@@ -117,6 +118,25 @@ def xvfb_display() -> Iterator[str]:
         pytest.skip("Xvfb is for Linux; here a real window needs a real screen")
     with running_xvfb(1920, 1080) as display:
         yield display
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """A real model that is not ours: SmolLM2-135M-Instruct."""
+    return _real_model(SMOLLM2)
+
+
+@pytest.fixture(scope="session")
+def gemma() -> Path:
+    """A real base model that is not ours: gemma-3-270m. For tests of `make soak`: it is large."""
+    return _real_model(GEMMA)
+
+
+def _real_model(model: RealModel) -> Path:
+    if not model.is_here:
+        sentence = f"{model.file} is not here: run python -m tools.real_models {model.name}"
+        pytest.fail(sentence) if os.environ.get("CI") == "true" else pytest.skip(sentence)
+    return model.path
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""Builds llama-server from the engine's own source, for measurements: `python -m tools.build_peer`.
+"""Builds llama-server and llama-perplexity from the engine's own source: `python -m tools.build_peer`.
 
 The source is the llama.cpp inside the release of llama-cpp-python that pyproject.toml pins. It is compiled for the CPU
 with the engine's own flags, without TLS and without the web page, and kept in .engine/peer. `python -m bench.peers`
-measures the app beside it.
+measures the app beside the server, and some tests of `make soak` compare with both.
 """
 
 import os
@@ -22,8 +22,9 @@ from tools.setup.progress import BuildProgress, ProgressLine
 from tools.setup.project import ENGINES, WORK, SetupError, engine_version
 from tools.setup.system_packages import needs, provide
 
-PROGRAM = "llama-server.exe" if os.name == "nt" else "llama-server"
-_TARGET = "llama-server"
+_SUFFIX = ".exe" if os.name == "nt" else ""
+PROGRAM = f"llama-server{_SUFFIX}"
+_TARGETS = ("llama-server", "llama-perplexity")
 _ONLY_THE_SERVER = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DBUILD_SHARED_LIBS=ON",  # as in the engine's wheel
@@ -44,6 +45,11 @@ _LAST_LINES = 25
 def peer_server() -> Path:
     """Return the path of the llama-server that belongs to the pinned engine, whether or not it was built."""
     return ENGINES / "peer" / engine_version() / PROGRAM
+
+
+def peer_perplexity() -> Path:
+    """Return the path of llama-perplexity, which is beside the server."""
+    return peer_server().with_name(f"llama-perplexity{_SUFFIX}")
 
 
 def main() -> int:
@@ -70,7 +76,7 @@ def build(server: Path) -> Path:
         raise SetupError(_NO_CMAKE)
     provide(needs(["build"], platform.system()), say=print)
     version = server.parent.name
-    line = ProgressLine(_TARGET, sys.stdout, terminal=sys.stdout.isatty())
+    line = ProgressLine(_TARGETS[0], sys.stdout, terminal=sys.stdout.isatty())
     progress = BuildProgress(line, terminal=sys.stdout.isatty())
     kept = server.parent.with_name(f"{version}.build")
     source = keep_source(kept, version, Path(sys.executable), progress.feed)
@@ -100,7 +106,7 @@ def configure_command(source: Path, objects: Path, version: str) -> list[str]:
 
 def _compile_command(objects: Path) -> list[str]:
     jobs = str(os.cpu_count() or 1)
-    return ["cmake", "--build", str(objects), "--config", "Release", "--target", _TARGET, "--parallel", jobs]
+    return ["cmake", "--build", str(objects), "--config", "Release", "--target", *_TARGETS, "--parallel", jobs]
 
 
 def _keep_programs(objects: Path, server: Path) -> None:

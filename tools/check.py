@@ -1,13 +1,16 @@
 """Everything that CI checks, in order: `make test` and test.cmd run this with the environment's Python.
 
 The tests run only when the quick checks before them all pass, so that the last lines printed are about what failed.
-Arguments go to pytest.
+Arguments go to pytest. A real model that some tests use is downloaded before (tools/real_models.py); where that isn't
+possible, they are skipped.
 """
 
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from tools import real_models
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +33,8 @@ def main(pytest_arguments: Sequence[str]) -> int:
     if failed:
         print(f"\nFailed: {', '.join(failed)}. `make format` mends layout and import order.", flush=True)
         return 1
+    if real_models.main([real_models.SMOLLM2.name]) != 0:
+        print("The tests that need this model are skipped.", flush=True)
     return _run(
         "pytest: import rules, units, the real engine, the window", ["pytest", *TWO_AT_A_TIME, *pytest_arguments]
     )

@@ -1,0 +1,98 @@
+"""SmolLM2, a model that is not ours: the worker writes what a plain loop over llama.cpp's API writes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qwendesk.core.messages import text_message
+from qwendesk.engine import protocol as p
+from tests.engine.real_models import (
+    N_CTX,
+    QUESTIONS,
+    PlainLoop,
+    ask,
+    plain_loop,
+    prompt_of,
+    real_options,
+    real_worker,
+    tokens_of,
+)
+from tests.engine.worker.process import WorkerProcess, greedy, user
+
+N_TOKENS = 24
+STORY = "Write a short story about a fox."
+
+
+@pytest.fixture(scope="module")
+def worker(smollm2: Path) -> Iterator[WorkerProcess]:
+    with real_worker(smollm2) as worker:
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def loop(smollm2: Path) -> Iterator[PlainLoop]:
+    with plain_loop(smollm2) as loop:
+        yield loop
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_are_those_of_a_plain_loop(worker: WorkerProcess, loop: PlainLoop, question: str) -> None:
+    prompt = prompt_of(loop, loop.chat_template(), question)
+    expected = loop.answer(prompt, N_TOKENS)
+
+    answer = ask(worker, question, N_TOKENS)
+
+    written = tokens_of(answer)
+    assert answer.stats.prompt_tokens == len(prompt)
+    assert [token.piece for token in written] == [token.piece for token in expected]
+    assert [token.logprob for token in written] == pytest.approx([token.logprob for token in expected], abs=1e-3)
+    assert answer.stop_reason == ("max_tokens" if len(expected) == N_TOKENS else "eos")
+
+
+def test_the_template_and_the_end_are_the_models_own(worker: WorkerProcess, smollm2: Path) -> None:
+    report = worker.load(real_options(smollm2))
+    assert (report.template.source, report.template.notice, report.can_think) == ("model", "", False)
+    answer = worker.ask([user("What is the capital of France? Answer with one word.")], greedy(max_tokens=40))
+    assert (answer.stop_reason, answer.reasoning) == ("eos", "")
+    assert answer.text == "The capital of France is Paris."
+
+
+def test_a_prompt_in_memory_changes_no_answer(worker: WorkerProcess) -> None:
+    first = worker.ask([user(QUESTIONS[1])], greedy(max_tokens=N_TOKENS))
+    chat = [user(QUESTIONS[1]), first.message, user("Now with three numbers.")]
+    edited = [user(QUESTIONS[2]), text_message("assistant", "Buenos días."), user("And good night?")]
+    for messages in (chat, edited, chat[:1], chat):
+        fresh = worker.ask(messages, greedy(max_tokens=N_TOKENS, cache_prompt=False))
+        kept = worker.ask(messages, greedy(max_tokens=N_TOKENS))
+        assert kept.stats.reused_tokens > 0
+        assert kept.text == fresh.text
+
+
+def test_an_interrupted_answer_goes_on_as_it_would_have(worker: WorkerProcess) -> None:
+    whole = worker.ask([user(QUESTIONS[1])], greedy(max_tokens=40))
+    part = worker.ask([user(QUESTIONS[1])], greedy(max_tokens=15))
+    rest = worker.ask([user(QUESTIONS[1])], greedy(max_tokens=25), begun=p.Begun("", part.text))
+    assert part.text + rest.text == whole.text
+
+
+def test_an_answer_that_turns_in_circles_is_stopped(worker: WorkerProcess) -> None:
+    answer = worker.ask([user(STORY)], greedy(max_tokens=700))
+    assert answer.stop_reason == "repetition"
+
+
+def test_a_chat_that_is_longer_than_the_context_says_so(worker: WorkerProcess) -> None:
+    long = user("A fox is an animal. " * N_CTX)
+    assert worker.ask([long], greedy(max_tokens=8)).stop_reason == "context_full"
+    dropping = greedy(max_tokens=8, context_overflow="drop_oldest")
+    kept = worker.ask([long, text_message("assistant", "Yes."), user("What is it?")], dropping)
+    assert (kept.stop_reason, kept.stats.dropped_messages) == ("max_tokens", 2)
+
+
+def test_drafts_from_the_prompt_change_no_answer(smollm2: Path) -> None:
+    code = user("Repeat this:\n" + "def add(a, b):\n    return a + b\n\n\ndef mul(a, b):\n    return a * b\n" * 2)
+    with real_worker(smollm2) as plain, real_worker(smollm2, speculative="lookup", draft_n_max=4) as drafting:
+        expected = ask(plain, code.text, 48)
+        answer = ask(drafting, code.text, 48)
+    assert answer.text == expected.text
+    assert answer.stats.accepted_tokens > 0
