@@ -116,10 +116,7 @@ class Desk:
         report = await self._client.load(options)
         if isinstance(report, LoadFailure):
             raise SystemExit(f"{report.title}: {report.sentence}")
-        ends = [
-            report.special_tokens[text] for text in ("<|im_end|>", "<|endoftext|>") if text in report.special_tokens
-        ]
-        self.forbid_end = tuple(f"{token}=-inf" for token in ends)
+        self.forbid_end = tuple(f"{token}=-inf" for token in report.end_tokens)
         return report
 
     async def ask(self, messages: Sequence[Message], **options: object) -> Answered:

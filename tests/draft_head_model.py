@@ -50,7 +50,7 @@ def _write(
     n_layers = head_layer + 1 if with_head else _HEAD_LAYER
     for field in reader.fields.values():
         if not field.name.startswith("GGUF.") and field.name not in _OWN_VALUES:
-            _add_value(writer, field, tokens_moved=tokens_moved, n_layers=n_layers)
+            add_value(writer, field, tokens_moved=tokens_moved, n_layers=n_layers)
     if with_head:
         writer.add_uint32(f"{_ARCHITECTURE}.nextn_predict_layers", 1)
     for name, found in tensors.items():
@@ -78,7 +78,8 @@ def _add_projections(writer: gguf.GGUFWriter, output_norm: Any, head_layer: int)
     writer.add_tensor(f"blk.{head_layer}.nextn.shared_head_norm.weight", np.array(output_norm.data))
 
 
-def _add_value(writer: gguf.GGUFWriter, field: Any, *, tokens_moved: bool, n_layers: int) -> None:
+def add_value(writer: gguf.GGUFWriter, field: Any, *, tokens_moved: bool = False, n_layers: int = 9) -> None:
+    """Add a value of another file's header."""
     value, kinds = field.contents(), field.types
     if tokens_moved and field.name == "tokenizer.ggml.tokens":
         value = [value[0], *reversed(value[1:])]

@@ -96,8 +96,7 @@ class Engine:
         report = await self.client.load(options)
         if isinstance(report, LoadFailure):
             raise CheckFailed(f"{report.kind}: {report.sentence} {' / '.join(report.engine_lines[-4:])}")
-        ends = ("<|im_end|>", "<|endoftext|>")
-        self._forbidden = tuple(f"{report.special_tokens[text]}=-inf" for text in ends if text in report.special_tokens)
+        self._forbidden = tuple(f"{token}=-inf" for token in report.end_tokens)
         return report
 
     async def answer(self, messages: Sequence[Message], n_tokens: int) -> tuple[str, AnswerStats]:

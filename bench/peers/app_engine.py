@@ -19,7 +19,6 @@ from qwendesk.engine import protocol
 from qwendesk.engine.client import WorkerClient
 
 _MOST_STATE_BYTES = 4 * 1024**3
-_END_TOKENS = ("<|im_end|>", "<|endoftext|>")
 
 ResultT = TypeVar("ResultT")
 
@@ -81,8 +80,7 @@ class AppEngine:
         report = self._run(self._client.load(options))
         if isinstance(report, LoadFailure):
             raise SideFailure(f"{report.title}: {report.sentence}")
-        ends = (report.special_tokens.get(text) for text in _END_TOKENS)
-        self._forbid_end = tuple(f"{token}=-inf" for token in ends if token is not None)
+        self._forbid_end = tuple(f"{token}=-inf" for token in report.end_tokens)
 
     async def _ask(self, turns: tuple[Turn, ...], n_tokens: int, chat: str) -> Answer:
         messages, options = [_message(turn) for turn in turns], self._options(n_tokens)

@@ -1,22 +1,23 @@
 """Rules for a chat's own settings: which values are valid, its style, and what a new chat inherits. Pure functions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 import msgspec
 
-from qwendesk.chat.schema_check import check_schema, in_users_language
+from qwendesk.chat.grammar_check import check_grammar
+from qwendesk.chat.schema_check import check_schema
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest, QwenDeskError
-from qwendesk.core.generation_options import GenerationOptions
-from qwendesk.core.grammar_bounds import check_grammar_bounds
+from qwendesk.core.generation_options import ChatFormat, GenerationOptions
 from qwendesk.core.presets import Style
 from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.translation import tr
 
 _BUDGET = "thinking_budget"
 _EFFORT = "reasoning_effort"
-_CHAT_ONLY = ("json_schema", "grammar", "enable_thinking", _BUDGET)
+_FORMAT = "chat_format"
+_CHAT_ONLY = ("json_schema", "grammar", "enable_thinking", _BUDGET, _FORMAT)
 """Options that are never part of a preset: they depend on the chat's subject, or are set by the Thinking button."""
 
 _READ_AS_TEXT = frozenset(("system_prompt", "thinking_close"))
@@ -31,7 +32,7 @@ def check_settings(settings: ChatSettings) -> None:
     options = apply_assignments(GenerationOptions(), {**settings.preset_values, **settings.overrides})
     schema = settings.json_schema.strip() or options.json_schema.strip()
     check_schema(schema)
-    in_users_language(check_grammar_bounds, options.grammar)
+    check_grammar(options.grammar)
     if schema and options.grammar.strip():
         sentence = tr("An answer can follow either a JSON schema or a grammar. Remove one of them first.")
         raise BadRequest(tr("Schema and grammar are both set"), sentence)
@@ -140,6 +141,14 @@ def with_reasoning_effort(settings: ChatSettings, effort: str) -> ChatSettings:
     overrides = {key: text for key, text in settings.overrides.items() if key != _EFFORT}
     if effort != "auto":
         overrides[_EFFORT] = effort
+    return msgspec.structs.replace(settings, overrides=overrides)
+
+
+def with_next_format(settings: ChatSettings, formats: Sequence[ChatFormat]) -> ChatSettings:
+    """Return `settings` with the built-in template that follows the chat's own among those that suit the model."""
+    chosen = settings.overrides.get(_FORMAT, "")
+    index = formats.index(chosen) if chosen in formats else 0
+    overrides = {**settings.overrides, _FORMAT: formats[(index + 1) % len(formats)]}
     return msgspec.structs.replace(settings, overrides=overrides)
 
 

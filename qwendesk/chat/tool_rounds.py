@@ -76,7 +76,7 @@ class ToolRounds:
         """
         if self._interrupted_by == _ANSWER_NOW:
             options = msgspec.structs.replace(options, thinking_budget=0)
-        token = None if report is None else report.special_tokens.get("<tool_call>")
+        token = None if report is None else report.call_token
         if self.may_call or token is None:
             return options
         return msgspec.structs.replace(options, logit_bias=(*options.logit_bias, f"{token}=-inf"))

@@ -238,6 +238,8 @@ class _Conversation:
         self._chat.set_overrides(request.overrides)
         self._chat.set_system_prompt(request.system)
         self._chat.change_settings(request.tools.applied(self._chat.settings))
+        if loaded.template.notice:
+            self._terminal.note(loaded.template.notice)
         if request.tools.names and not loaded.template.call_dialect:
             self._terminal.note(tr("This model's chat template has no tool calls, so --tools has no effect."))
         if not request.as_json:

@@ -13,6 +13,9 @@ from qwendesk.core.settings import Setting
 REASONING_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 """The values that chat templates know, least effort first. Qwen3.8's takes low, medium and xhigh."""
 
+ChatFormat = Literal["gemma", "llama3", "mistral", "chatml", "plain", "none"]
+"""The built-in chat templates: of families, with the names of the roles, and without anything around the text."""
+
 _SAMPLING, _REPETITION, _THINKING, _OUTPUT = "Sampling", "Repetition", "Thinking", "Output"
 _CONTEXT, _SPEED = "Context", "Speed"
 _QWEN_CARD = "Qwen3.5 model card"
@@ -155,6 +158,11 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         Literal["auto", "minimal", "low", "medium", "high", "xhigh", "max"],
         Setting("Reasoning effort", "--chat-template-kwargs",
                 "How much the model thinks. Only for chat templates that take it, such as Qwen3.8's.", _THINKING),
+    ] = "auto"
+    chat_format: Annotated[
+        ChatFormat | Literal["auto"],
+        Setting("Built-in chat template", "",
+                "How questions and answers are marked, for models without a chat template of their own.", _OUTPUT),
     ] = "auto"
     thinking_budget: Annotated[
         int,

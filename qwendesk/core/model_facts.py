@@ -1,12 +1,30 @@
 """Facts about a model: its hyperparameters and the content of a GGUF header."""
 
+import re
+
 import msgspec
+
+from qwendesk.core.translation import mark
 
 EXPERT_TENSORS = r"ffn_(up|down|gate|gate_up)_(ch|)exps"
 """Regular expression for a layer's expert tensors after "blk.<layer>."; the same as llama.cpp's for --n-cpu-moe."""
 
 LAZY_TABLE = "per_layer_token_embd.weight"
 """The table that llama.cpp can read row by row from the file: the n-grams of Qwen3.8-Flash-Next (28.8 GB)."""
+
+BASE_MODEL = mark("This is a base model: it continues text and wasn't trained to chat.")
+NO_TEMPLATE = mark("This file has no chat template, so QwenDesk uses a built-in one.")
+_TRAINED_TO_CHAT = re.compile(
+    r"(?<![a-z])(instruct|chat|it|sft|dpo|assistant)(?![a-z])|^sha256-[0-9a-f]{64}", re.IGNORECASE
+)
+
+
+def is_trained_to_chat(*names: str) -> bool:
+    """Return whether the names of a model or its file say so: then it isn't a base model, even without a template.
+
+    The files of Ollama, which have a hash for a name, have their templates beside them.
+    """
+    return any(map(_TRAINED_TO_CHAT.search, names))
 
 
 class Hyperparameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

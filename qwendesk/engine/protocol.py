@@ -11,15 +11,14 @@ import msgspec
 
 from qwendesk.core.benchmarks import BenchResult, BenchTest
 from qwendesk.core.devices import DeviceInfo
-from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.generation_options import ChatFormat, GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, ToolCall
+from qwendesk.core.model_facts import BASE_MODEL, NO_TEMPLATE
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr
 
 PROTOCOL_VERSION = 1
-GRAMMAR_EXIT_CODE = 72
-"""With it, the worker ends itself when one call into a grammar takes too long."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -251,7 +250,20 @@ class TemplateAbilities(msgspec.Struct, frozen=True):
     default_effort: str = ""
     """Of the efforts, which each give another prompt (least first), the one that it takes by itself; "" if unknown."""
     note: str = ""
-    """Why the built-in template is used; "" if it is not."""
+    """Why the model's own template isn't used; "" if it is, or if it has none."""
+    formats: tuple[ChatFormat, ...] = ()
+    """The built-in templates that suit a model without a usable one of its own, the most fitting one first."""
+    is_base: bool = False
+    """Whether the model has no template, and its names don't say that it was trained to chat."""
+
+    @property
+    def notice(self) -> str:
+        """What the user should know of a built-in template, in the user's language; "" if none is used."""
+        if self.source != "builtin":
+            return ""
+        if self.note:
+            return tr("Its chat template can't be used, so QwenDesk uses a built-in one. {0}", self.note)
+        return tr(BASE_MODEL if self.is_base else NO_TEMPLATE)
 
 
 class ServedBy(msgspec.Struct, frozen=True, kw_only=True):
@@ -290,8 +302,11 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     can_see: bool
     template: TemplateAbilities
     allocations: tuple[Allocation, ...]
-    special_tokens: dict[str, int]
     load_s: float
+    end_tokens: tuple[int, ...] = ()
+    """The tokens that end an answer."""
+    call_token: int | None = None
+    """The token that begins a tool call; None if the model has none."""
     n_draft_max: int = 0
     """How many tokens may be drafted at once; 0 if drafts are off, or if this memory cannot take any back."""
     recommended_sampling: dict[str, float | int] = {}

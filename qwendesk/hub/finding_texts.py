@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from qwendesk.core.model_facts import BASE_MODEL, NO_TEMPLATE
 from qwendesk.core.number_format import show_count, show_date
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import show_bytes
@@ -34,6 +35,7 @@ FindingCode = Literal[
     "unsloth-before-fix",
     "mxfp4-attention",
     "broken-tool-template",
+    "no-template",
     "no-imatrix",
     "quant-not-recommended",
     "deleted-upstream",
@@ -251,6 +253,8 @@ FINDINGS: Mapping[tuple[FindingCode, str], FindingText] = types.MappingProxyType
         ("broken-tool-template", "replaced"): FindingText(
             "info", None, mark("The file's own chat template is broken. QwenDesk uses the one of {repo}.")
         ),
+        ("no-template", ""): FindingText("info", None, NO_TEMPLATE),
+        ("no-template", "base"): FindingText("info", None, BASE_MODEL),
         ("no-imatrix", ""): FindingText(
             "warning",
             "outdated",
@@ -296,6 +300,7 @@ DetailCode = Literal[
     "ollama-manifest",
     "vision-tensor",
     "template",
+    "no-template",
     "mmproj-width",
     "model-width",
     "mmproj-name",
@@ -342,6 +347,7 @@ DETAILS: Mapping[DetailCode, str] = types.MappingProxyType(
         "ollama-manifest": mark("Named by Ollama's manifest {manifest}"),
         "vision-tensor": mark("The model contains {tensor}, a tensor of a vision projector"),
         "template": mark("Chat template: takes a tool call's arguments as pairs without checking that they are"),
+        "no-template": mark("The header has no chat template"),
         "mmproj-width": mark("{name}: width {width}"),
         "model-width": mark("{name} needs width {width}"),
         "mmproj-name": mark("Header: general.name is {model_name}"),

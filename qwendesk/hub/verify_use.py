@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from qwendesk.core.file_names import draft_mark, is_draft_name
-from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.model_facts import ModelFacts, is_trained_to_chat
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_matching import QWEN_ARCHITECTURES, UNSLOTH, current_file, model_of, unsloth_detail
 from qwendesk.hub.draft_head_pairing import draft_head_mismatch
@@ -27,8 +27,8 @@ _MAX_NAMED = 3
 def use_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     """Yield findings about the use of the model.
 
-    Their codes are unsupported-arch, draft-file, ollama-blob, broken-tool-template, mmproj-mismatch, no-mmproj,
-    quant-not-recommended and duplicate.
+    Their codes are unsupported-arch, draft-file, ollama-blob, broken-tool-template, no-template, mmproj-mismatch,
+    no-mmproj, quant-not-recommended and duplicate.
     """
     yield from _duplicate(evidence)
     facts = evidence.first_facts
@@ -52,6 +52,7 @@ def use_findings(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     yield from _unsupported_architecture(evidence)
     yield from _ollama_blob(evidence)
     yield from _broken_template(evidence, catalog)
+    yield from _no_template(evidence, facts)
     yield from _missing_mmproj(evidence, catalog)
     yield from _better_quant(evidence, catalog)
 
@@ -109,6 +110,12 @@ def _broken_template(evidence: Evidence, catalog: Catalog) -> Iterator[Finding]:
     model = model_of(evidence, catalog)
     fix = FindingFix("use_template", model.base_repo, _TEMPLATE_PATH) if model is not None else None
     yield Finding(code="broken-tool-template", details=(detail("template"),), fix=fix)
+
+
+def _no_template(evidence: Evidence, facts: ModelFacts) -> Iterator[Finding]:
+    if not facts.chat_template:
+        is_base = not is_trained_to_chat(facts.name, PurePath(facts.path).stem)
+        yield Finding(code="no-template", case="base" if is_base else "", details=(detail("no-template"),))
 
 
 def _unfitting_mmproj(evidence: Evidence) -> Iterator[Finding]:

@@ -268,7 +268,6 @@ def _report(options: DecidedOptions, in_use: _InUse, server: Server, load_s: flo
         can_see=model.can_see is not False,
         template=model.template,
         allocations=(),
-        special_tokens={},
         load_s=load_s,
         served_by=ServedBy(
             name=server.title,

@@ -29,7 +29,7 @@ _LLAMA_SAMPLING: Final = MappingProxyType(
         "grammar": "grammar",
     }
 )
-_OF_THE_WORKER: Final = ("break_loops", "logit_bias", "context_overflow")
+_OF_THE_WORKER: Final = ("break_loops", "logit_bias", "context_overflow", "chat_format")
 """Generation options that only the engine worker has."""
 _VLLM_SAMPLING: Final = MappingProxyType({"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"})
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})

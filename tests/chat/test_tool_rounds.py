@@ -139,8 +139,7 @@ async def test_unreadable_call_goes_back_to_the_model_twice_at_most(desk, tools)
 
 @pytest.mark.asyncio
 async def test_model_must_answer_after_the_most_rounds(desk, tools):
-    tokens = DEMO_REPORT.special_tokens | {"<tool_call>": 12}
-    desk.client.report = msgspec.structs.replace(DEMO_REPORT, special_tokens=tokens)
+    desk.client.report = msgspec.structs.replace(DEMO_REPORT, call_token=12)
     await desk.engine.load(OPTIONS)
     desk.client.answers = [CALLS] * MOST_ROUNDS + [ScriptedAnswer(text="Enough.")]
 

@@ -20,6 +20,7 @@ NO_FLAG = {
     "break_loops",
     "cache_budget_mib",
     "context_overflow",
+    "chat_format",
     "draft_n_max",
     "parallel_tool_calls",
     "speculative",

@@ -31,7 +31,7 @@ def report(made: Plan) -> LoadReport:
         options=made.options, name="Model", architecture="qwen35moe", n_params=1, weights_bytes=card.weights_bytes,
         n_ctx=made.options.n_ctx, n_ctx_train=262_144, n_layers=40, n_vocab=248_320, is_hybrid=True, can_think=True,
         can_see=False, template=TemplateAbilities("model", enable_thinking=True, preserve_thinking=False, tools=True),
-        allocations=(row,), special_tokens={}, load_s=1.0,
+        allocations=(row,), load_s=1.0,
     )  # fmt: skip
 
 

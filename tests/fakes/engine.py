@@ -64,7 +64,6 @@ DEMO_REPORT = LoadReport(
     can_see=True,
     template=TemplateAbilities(source="model", enable_thinking=True, preserve_thinking=False, tools=False),
     allocations=(),
-    special_tokens={"<think>": 10, "</think>": 11},
     load_s=0.1,
 )
 

@@ -110,7 +110,7 @@ class FakeWorker:
             options=request.options, name="Fake", architecture="qwen35", n_params=1, weights_bytes=1, n_ctx=4096,
             n_ctx_train=4096, n_layers=1, n_vocab=1, is_hybrid=True, can_think=True, can_see=True,
             template=p.TemplateAbilities("model", enable_thinking=True, preserve_thinking=False, tools=False),
-            allocations=(), special_tokens={}, load_s=0.0,
+            allocations=(), load_s=0.0,
         )  # fmt: skip
 
     def generate(self, request: p.Generate) -> None:

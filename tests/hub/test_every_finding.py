@@ -142,6 +142,10 @@ def _template(folder: Path, is_miss: bool) -> set[str]:
     return set(findings(qwen(folder / Q4, tokenizer__chat_template=FIXED_TEMPLATE if is_miss else BROKEN_TEMPLATE)))
 
 
+def _no_template(folder: Path, is_miss: bool) -> set[str]:
+    return set(findings(qwen(folder / Q4, tokenizer__chat_template=FIXED_TEMPLATE if is_miss else "")))
+
+
 def _imatrix(folder: Path, is_miss: bool) -> set[str]:
     return set(findings((unsloth if is_miss else qwen)(folder / XL, general__quantized_by="Unsloth")))
 
@@ -185,6 +189,7 @@ CASES: dict[str, Case] = {
     "unsloth-before-fix": _before_the_fix,
     "mxfp4-attention": _mxfp4,
     "broken-tool-template": _template,
+    "no-template": _no_template,
     "no-imatrix": _imatrix,
     "quant-not-recommended": _better_quant,
     "deleted-upstream": _withdrawn,

@@ -72,6 +72,20 @@ def test_broken_template_is_replaced_by_that_of_the_base_model(tmp_path: Path, r
     assert "broken-tool-template" not in codes(qwen(tmp_path / Q4, tokenizer__chat_template=FIXED_TEMPLATE))
 
 
+@pytest.mark.parametrize("name", ["Tiny 3M", "Gemma 3 270m", "Italic 7B", "Kitchat 2B"])
+def test_a_model_without_a_template_is_a_base_model(tmp_path: Path, name: str) -> None:
+    found = findings(qwen(tmp_path / "tiny.gguf", tokenizer__chat_template="", general__name=name))["no-template"]
+    assert found.message == "This is a base model: it continues text and wasn't trained to chat."
+
+
+@pytest.mark.parametrize(
+    "name", ["Tiny-3M-Instruct", "gemma-3-270m-it", "llama-2-7b-chat.Q4_K_M", "sha256-" + "a" * 64]
+)
+def test_a_file_whose_name_says_that_it_chats_is_no_base_model(tmp_path: Path, name: str) -> None:
+    found = findings(qwen(tmp_path / f"{name}.gguf", tokenizer__chat_template="", general__name=""))["no-template"]
+    assert found.message == "This file has no chat template, so QwenDesk uses a built-in one."
+
+
 def test_an_mmproj_of_another_width_does_not_fit(tmp_path: Path) -> None:
     model, pictures = qwen(tmp_path / Q4), mmproj(tmp_path / "mmproj-F16.gguf", width=128)
 

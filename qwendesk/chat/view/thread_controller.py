@@ -7,6 +7,7 @@ from typing import Final, Literal, cast
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QHBoxLayout, QLabel, QWidget
 
+from qwendesk.chat.chat_settings import with_next_format
 from qwendesk.chat.chat_state import (
     CallsChanged,
     ChatEvent,
@@ -97,6 +98,7 @@ class ThreadController(QObject):
         intents = thread.intents
         intents.is_last = self._is_last
         intents.is_busy = lambda: chat.busy
+        intents.template_notice = self._template_notice
         intents.continue_reason = lambda: continue_reason(self._engine.report)
         # Queued, because the action may remove the message, and its button must exist until its click is handled.
         queued = Qt.ConnectionType.QueuedConnection
@@ -104,6 +106,7 @@ class ThreadController(QObject):
         intents.answer_edited.connect(self._edit_answer, queued)
         intents.regenerate.connect(self._regenerate, queued)
         intents.regenerate_varied.connect(self._regenerate_varied, queued)
+        intents.other_template.connect(self._try_other_template, queued)
         intents.resume.connect(self._resume, queued)
         intents.continue_thinking.connect(self._continue_thinking, queued)
         intents.branch.connect(self._branch, queued)
@@ -225,6 +228,16 @@ class ThreadController(QObject):
 
     def _regenerate_varied(self, turn_id: int) -> None:
         self._tasks.start(self._chat.regenerate(turn_id, varied=True))
+
+    def _try_other_template(self, turn_id: int) -> None:
+        report = self._engine.report
+        if report is not None and report.template.formats:
+            self._chat.change_settings(with_next_format(self._chat.settings, report.template.formats))
+        self._regenerate(turn_id)
+
+    def _template_notice(self) -> str:
+        report = self._engine.report
+        return report.template.notice if report is not None and report.template.formats else ""
 
     def _resume(self, turn_id: int) -> None:
         self._tasks.start(self._chat.resume(turn_id))

@@ -123,7 +123,9 @@ class WelcomePage(QWidget):
         elif active:
             name = model_name(state.report) if state.report is not None else tr("Your model")
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is loading.", name)
-            self._show_text(tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready))
+            invitation = tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready)
+            notice = state.report.template.notice if state.report is not None else ""
+            self._show_text(f"{invitation} {notice}" if notice else invitation)
             self._suggest(_real_questions())
         elif is_unloaded and state.idle_unloaded is not None:
             model = state.idle_unloaded.model

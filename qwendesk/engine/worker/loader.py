@@ -8,7 +8,7 @@ import functools
 import importlib.metadata
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +18,9 @@ import psutil
 from llama_cpp import mtmd_cpp as M
 
 from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.generation_options import ChatFormat, GenerationOptions
 from qwendesk.core.input_files import NotRegularFile, open_regular, read_bounded
+from qwendesk.core.model_facts import is_trained_to_chat
 from qwendesk.core.option_rules import lora_adapter
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.presets import read_recommended
@@ -38,6 +40,7 @@ from qwendesk.engine.worker.model import LoadedModel
 from qwendesk.engine.worker.prompt import Vocabulary
 from qwendesk.engine.worker.state_file import fingerprint_of
 from qwendesk.engine.worker.template import BUILTIN_CHATML, ChatTemplate, probe_abilities
+from qwendesk.engine.worker.template_builtin import FORMATS, TurnMarks, usable_formats
 from qwendesk.engine.worker.vision import Vision
 from qwendesk.engine.worker.written_answers import Spelling, WrittenAnswers
 
@@ -82,7 +85,8 @@ class Session(msgspec.Struct, frozen=True, eq=False):
 
     model: LoadedModel
     vision: Vision | None
-    template: ChatTemplate
+    templates: Mapping[ChatFormat | Literal[""], ChatTemplate]
+    """The template by "" if it is the model's own or that of a file, else the built-in ones that suit the model."""
     vocabulary: Vocabulary
     cache: PromptCache
     states: ChatStates
@@ -101,6 +105,20 @@ class Session(msgspec.Struct, frozen=True, eq=False):
         if client not in self.memories:
             self.memories[client] = ClientMemory.new(self.vocabulary)
         return self.memories[client]
+
+    def template_for(self, options: GenerationOptions) -> ChatTemplate:
+        return self.templates[self._format(options)]
+
+    def turn_marks(self, options: GenerationOptions) -> TurnMarks | None:
+        """Return the marks of the built-in template; None if there is another template."""
+        chosen = self._format(options)
+        return FORMATS[chosen] if chosen else None
+
+    def _format(self, options: GenerationOptions) -> ChatFormat | Literal[""]:
+        usable = self.report.template.formats
+        if not usable:
+            return ""
+        return options.chat_format if options.chat_format in usable else usable[0]
 
     def marker_ids(self) -> frozenset[int]:
         """Return the tokens that are markup and never part of a text."""
@@ -139,7 +157,7 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
         vocabulary = model.vocabulary()
         progress("template", 0.97)
         _stop_if(is_cancelled())
-        template, abilities = _template(options, model)
+        templates, abilities = _templates(options, model, vocabulary)
         cache = PromptCache(
             ContextMemory(model), can_cut_anywhere=model.can_cut_anywhere, budget_bytes=budget_bytes - budget_bytes // 4
         )
@@ -154,7 +172,7 @@ def load(options: DecidedOptions, log: EngineLog, progress: Progress, is_cancell
             free_bytes=lambda: _free_bytes(report),
         )
         undo.pop_all()
-    return Session(model, vision, template, vocabulary, cache, states, report)
+    return Session(model, vision, templates, vocabulary, cache, states, report)
 
 
 def _n_draft_max(options: DecidedOptions, model: LoadedModel) -> int:
@@ -263,34 +281,48 @@ def _load_vision(options: DecidedOptions, model: LoadedModel, budget_bytes: int)
     return Vision(handle, model, budget_bytes)
 
 
-def _template(options: DecidedOptions, model: LoadedModel) -> tuple[ChatTemplate, TemplateAbilities]:
-    """Return the template of the chosen file, else that of the model, else the built-in one, with its abilities.
+def _templates(
+    options: DecidedOptions, model: LoadedModel, vocabulary: Vocabulary
+) -> tuple[Mapping[ChatFormat | Literal[""], ChatTemplate], TemplateAbilities]:
+    """Return the template of the chosen file, else that of the model, else the built-in ones that suit the model.
 
-    A model's template that cannot be used is replaced by the built-in one, and a note says why. Raise LoadError if the
+    A model's template that cannot be used is replaced by a built-in one, and a note says why. Raise LoadError if the
     chosen file cannot be used.
     """
     bos, eos = (_token_text(model, C.llama_vocab_bos), _token_text(model, C.llama_vocab_eos))
-    note = "the model has no chat template"
+    note = ""
+    own = model.meta("tokenizer.chat_template")
     candidates: list[tuple[Literal["model", "file"], str]] = []
     if options.chat_template_file:
-        try:
-            content = read_bounded(Path(options.chat_template_file), _MAX_TEMPLATE_BYTES)
-            candidates.append(("file", content.decode("utf-8")))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise LoadError("options", mark("The chat template file can't be read: {0}."), reason) from error
-    elif source := model.meta("tokenizer.chat_template"):
-        candidates.append(("model", source))
+        candidates.append(("file", _read_template(options.chat_template_file)))
+    elif own:
+        candidates.append(("model", own))
     for origin, source in candidates:
         try:
             template = ChatTemplate(source, bos=bos, eos=eos)
-            return template, probe_abilities(template, origin)
+            return {"": template}, probe_abilities(template, origin)
         except QwenDeskError as error:
             if origin == "file":
                 raise LoadError("template", error.source, *error.values) from error
-            note = f"the model's chat template cannot be used: {error.sentence}"
-    template = ChatTemplate(BUILTIN_CHATML, bos=bos, eos=eos)
-    return template, msgspec.structs.replace(probe_abilities(template, "builtin"), note=note)
+            note = error.sentence
+    formats = usable_formats({**vocabulary.control, **vocabulary.user_defined})
+    if own and formats[0] == "chatml":
+        template = ChatTemplate(BUILTIN_CHATML, bos=bos, eos=eos)
+        return {"": template}, msgspec.structs.replace(probe_abilities(template, "builtin"), note=note)
+    is_base = not own and not is_trained_to_chat(model.meta("general.name"), Path(options.model).stem)
+    abilities = TemplateAbilities(
+        source="builtin", enable_thinking=False, preserve_thinking=False, tools=False, note=note, formats=formats,
+        is_base=is_base,
+    )  # fmt: skip
+    return {name: ChatTemplate(FORMATS[name].source, eos=eos) for name in formats}, abilities
+
+
+def _read_template(path: str) -> str:
+    try:
+        return read_bounded(Path(path), _MAX_TEMPLATE_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LoadError("options", mark("The chat template file can't be read: {0}."), reason) from error
 
 
 def _token_text(model: LoadedModel, which: Callable[[C.llama_vocab_p], int]) -> str:
@@ -330,8 +362,9 @@ def _report(
         can_see=can_see,
         template=abilities,
         allocations=allocations,
-        special_tokens=special,
         load_s=load_s,
+        end_tokens=tuple(token for token in special.values() if model.is_end(token)),
+        call_token=special.get("<tool_call>"),
         n_draft_max=_n_draft_max(options, model),
         recommended_sampling=read_recommended(model.meta),
     )

@@ -33,6 +33,8 @@ class Vocabulary(msgspec.Struct, frozen=True):
     """The ids of the tokens that llama.cpp recognizes in any text, such as `<think>`, by their text."""
     tokenize: Callable[[str], list[int]]
     """Returns the token ids of a text, with nothing added. Control tokens are not recognized."""
+    begin: str = ""
+    """The control token with which every text has to begin; "" if there is none."""
 
 
 class ImagePlaceholder(msgspec.Struct, frozen=True):
@@ -110,6 +112,8 @@ def build_prompt(
         },
     )
     assembly = _Assembly(vocabulary, texts_are_hidden=rendered.texts_are_hidden)
+    if not "".join(piece for piece in rendered.pieces[:1] if isinstance(piece, str)).startswith(vocabulary.begin):
+        assembly.add(vocabulary.begin)  # as llama.cpp does, because some templates leave it out
     for piece in rendered.pieces:
         assembly.add(piece)
     if begun is not None:

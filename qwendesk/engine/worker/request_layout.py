@@ -6,7 +6,7 @@ from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import Message
 from qwendesk.core.translation import mark
-from qwendesk.engine.protocol import Begun, Event, Generate, Rendered, Rendering, Request
+from qwendesk.engine.protocol import Begun, Event, Generate, Measure, Rendered, Rendering
 from qwendesk.engine.worker.interrupted_answers import options_to_resume, with_tokens
 from qwendesk.engine.worker.layout import Layout, lay_out
 from qwendesk.engine.worker.loader import Session
@@ -50,6 +50,9 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
     """
     if request.prompt:
         tokens = session.model.tokenize(request.prompt, special=True)
+        first = session.model.first_token
+        if first >= 0 and tokens[:1] != [first]:
+            tokens = [first, *tokens]
         return lay_out(Prompt((tuple(tokens),), (), opens_reasoning=False), {})
     images = [image for message in messages for image in message.images]
     if images and session.vision is None:
@@ -70,9 +73,9 @@ def layout_of(session: Session, messages: Sequence[Message], request: Generate, 
     return memory.written.respell(layout, session.spelling)
 
 
-def announced_template(session: Session, request: Request, send: Send) -> ChatTemplate:
-    """Return the session's template, set up to tell the client when it runs for this request."""
-    return session.template.announced(
+def announced_template(session: Session, request: Generate | Measure, send: Send) -> ChatTemplate:
+    """Return the template for a request, set up to tell the client when it runs."""
+    return session.template_for(request.options).announced(
         lambda: send(Rendering(id=request.id)),
         lambda: send(Rendered(id=request.id)),
     )

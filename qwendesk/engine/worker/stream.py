@@ -134,14 +134,16 @@ class OutputSplitter:
 class BlankTrimmer:
     """Drops newlines at the beginning of a part of the output, and holds back white space that may be its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, dropped: str = "\r\n") -> None:
+        """`dropped` are the characters that are dropped at the beginning."""
+        self._dropped = dropped
         self._begun = False
         self._held = ""
 
     def feed(self, text: str) -> str:
         """Return the text that can be shown now. White space still held back when the reasoning ends is dropped."""
         if not self._begun:
-            text = text.lstrip("\r\n")
+            text = text.lstrip(self._dropped)
             self._begun = bool(text)
         text = self._held + text
         shown = text.rstrip()

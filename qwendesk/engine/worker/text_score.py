@@ -233,9 +233,9 @@ def _read_text(path: Path) -> bytes:
 def _tokens_of(model: LoadedModel, text: bytes) -> list[int]:
     """Return the tokens of a text, as llama-perplexity has them."""
     tokens = model.tokenize(text.decode("utf-8"))
-    return [C.llama_vocab_bos(model.vocab), *tokens] if C.llama_vocab_get_add_bos(model.vocab) else tokens
+    return [model.first_token, *tokens] if model.first_token >= 0 else tokens
 
 
 def _with_bos(model: LoadedModel, chunk: list[int]) -> list[int]:
     """Return a chunk that begins as the model expects a text to begin, with its first token replaced if necessary."""
-    return [C.llama_vocab_bos(model.vocab), *chunk[1:]] if C.llama_vocab_get_add_bos(model.vocab) else chunk
+    return [model.first_token, *chunk[1:]] if model.first_token >= 0 else chunk

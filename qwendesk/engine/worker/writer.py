@@ -9,6 +9,7 @@ from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.loop_watch import LoopWatch
 from qwendesk.engine.worker.stream import BlankTrimmer, OutputSplitter, StopMatcher, Utf8Joiner
+from qwendesk.engine.worker.template_builtin import TurnMarks
 
 _MAX_BLANKS = 2
 """How many tokens of white space may come between the reasoning and the answer without being checked by a grammar."""
@@ -19,11 +20,12 @@ class Writer:
 
     def __init__(
         self, session: Session, options: GenerationOptions, request_id: int, send: Callable[[Event], None], *,
-        in_reasoning: bool, loops: LoopWatch, calls: CallWriter | None = None,
+        in_reasoning: bool, loops: LoopWatch, calls: CallWriter | None = None, marks: TurnMarks | None = None,
     ) -> None:  # fmt: skip
         """`loops` gets all tokens of the answer, also those before the interruption, but none of the closing text.
 
-        `calls` is None if no tool may be called: then what looks like a call is text.
+        `calls` is None if no tool may be called: then what looks like a call is text. `marks` are those of the built-in
+        template, if that is used.
         """
         self._loops = loops
         self._model, self._id, self._send = session.model, request_id, send
@@ -35,8 +37,10 @@ class Writer:
         self._openers = StopMatcher(calls.openers if calls else ())
         self._n_before_call = 0
         self._joiner = Utf8Joiner()
-        self._trimmer = BlankTrimmer()
-        self._stop_texts = options.stop
+        # Where a space stands between the template and the answer, the model writes it.
+        self._dropped = "\r\n " if marks is not None and marks.answer[0].endswith(" ") else "\r\n"
+        self._trimmer = BlankTrimmer(self._dropped)
+        self._wanted_stops, self._stop_texts = options.stop, (*options.stop, *(marks.stops if marks else ()))
         self._stops = StopMatcher(self._stop_texts)
         self._logprobs: list[AnswerToken] = []
         """Those of tokens of the answer whose text was not sent yet."""
@@ -83,8 +87,8 @@ class Writer:
 
     @property
     def stop_text(self) -> str:
-        """The stop text that was completed, "" if none was."""
-        return next((text for text in self._stop_texts if text and self._stops.rest.startswith(text)), "")
+        """The wanted stop text that was completed; "" if none was, or one of the template."""
+        return next((text for text in self._wanted_stops if text and self._stops.rest.startswith(text)), "")
 
     @property
     def sent(self) -> Begun:
@@ -153,7 +157,7 @@ class Writer:
         self._n_before_call = len(self.tokens) - 1
         self._joiner.flush()
         self._send_delta("answer", self._stops.feed(self._openers.flush())[0] + self._stops.flush())
-        self._trimmer = BlankTrimmer()
+        self._trimmer = BlankTrimmer(self._dropped)
         self._splitter.begin_call()
         assert self._calls is not None, "only a request with tools has calls"
         self._calls.begin(ends_by_text=bool(without_tag))
@@ -206,7 +210,7 @@ class Writer:
     def _begin_part(self) -> None:
         """Begin the other part of the output: drop an incomplete character, and newlines at the beginning."""
         self._joiner.flush()
-        self._trimmer = BlankTrimmer()
+        self._trimmer = BlankTrimmer(self._dropped)
 
     def _send_text(self, kind: Literal["reasoning", "answer"], text: str) -> bool:
         text = self._trimmer.feed(text)

@@ -22,7 +22,6 @@ _GENERATED = 32
 """Tokens that are generated to measure a speed."""
 _LONGEST_ANSWER = 160
 _SPARE_TOKENS = 64
-_ENDS = ("<|im_end|>", "<|endoftext|>")
 _PARAGRAPH = "The video memory holds the weights of all layers, and the bandwidth decides how fast the model writes. "
 _CALIBRATION = 32
 """Paragraphs whose tokens are counted to know how many make a prompt of a depth."""
@@ -78,7 +77,7 @@ async def measure_speed(client: EngineClient, report: LoadReport, depth: int) ->
     """Measure a prompt of about `depth` tokens and some generated tokens. Raises StepFailed if it can't be done."""
     if report.n_ctx < depth + _GENERATED + _SPARE_TOKENS:
         raise StepFailed(tr("The context of {0} tokens is too short.", report.n_ctx))
-    ends = tuple(f"{report.special_tokens[text]}=-inf" for text in _ENDS if text in report.special_tokens)
+    ends = tuple(f"{token}=-inf" for token in report.end_tokens)
     options = _greedy(enable_thinking=False, max_tokens=_GENERATED, logit_bias=ends, cache_prompt=False)
     counted = or_failed(await client.measure([text_message("user", _PARAGRAPH * _CALIBRATION)], (), options))
     n_paragraphs = max(1, depth * _CALIBRATION // max(counted.prompt_tokens, 1))

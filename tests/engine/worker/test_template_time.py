@@ -33,7 +33,7 @@ class Recorder:
         vocabulary = Vocabulary(demo.vocabulary.control, demo.vocabulary.user_defined, tokenize)
         memory = ClientMemory(vocabulary, RecentAnswers(), WrittenAnswers())
         self.session = SimpleNamespace(
-            template=templates.compiled(source),
+            template_for=lambda _options: templates.compiled(source),
             memory_of=lambda _client: memory,
             report=SimpleNamespace(can_think=True, template=SimpleNamespace(reasoning_efforts=())),
             model=SimpleNamespace(n_ctx=4096, can_cut_anywhere=False),

@@ -157,7 +157,7 @@ class Composer(QFrame):
         if report is not None and not can:
             tip = tr(
                 "This model can't think before it answers. {0}",
-                report.template.note or tr("Its chat template doesn't support it."),
+                report.template.notice or tr("Its chat template doesn't support it."),
             )
         describe(self._thinking, "composer.thinking", tr("Thinking"), tip, COMMANDS["thinking"].shortcut)
         self._thinking.themed.show("thought", "text" if on and can else "text_dim")

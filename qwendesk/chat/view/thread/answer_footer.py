@@ -25,11 +25,15 @@ class AnswerNote(QFrame):
         intents: TurnIntents,
         *,
         continues: bool = False,
+        below_last: bool = False,
     ) -> None:
-        """`wanted` is the intent that a click on `button` emits, `continues` whether that continues the answer."""
+        """`wanted` is the intent that a click on `button` emits, `continues` whether that continues the answer.
+
+        A note `below_last` is hidden when another answer follows.
+        """
         super().__init__()
         self._button, self._intents, self._tip = button, intents, button.toolTip()
-        self._continues = continues
+        self._turn_id, self._continues, self._below_last = turn_id, continues, below_last
         self.setProperty("kind", "cutoff")
         self.setObjectName(f"thread.{name}.{turn_id}")
         label = WrappingLabel(sentence)
@@ -46,6 +50,8 @@ class AnswerNote(QFrame):
         self._update_enabled()
 
     def _update_enabled(self) -> None:
+        if self._below_last and not self._intents.is_last(self._turn_id):
+            self.hide()
         reason = self._intents.continue_reason() if self._continues else ""
         self._button.setEnabled(not self._intents.is_busy() and not reason)
         self._button.setToolTip(reason or self._tip)
@@ -61,6 +67,8 @@ def answer_notes(turn: Turn, intents: TurnIntents) -> list[AnswerNote]:
         notes.append(_thinking_loop_note(turn, intents))
     if answer.stop_reason == "repetition" and not answer.by_hand:
         notes.append(_repetition_note(turn, intents))
+    if intents.template_notice() and intents.is_last(turn.id) and answer.stop_reason is not None:
+        notes.append(_template_note(turn, intents))
     return notes
 
 
@@ -96,6 +104,15 @@ def _repetition_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
     describe(button, f"thread.footer.again.{turn.id}", text, tr("Answer again with more random sampling"))
     sentence = tr("The answer repeated itself, so QwenDesk stopped it.")
     return AnswerNote(turn.id, "repetition", sentence, button, intents.regenerate_varied, intents)
+
+
+def _template_note(turn: Turn, intents: TurnIntents) -> AnswerNote:
+    text = tr("Try another template")
+    button = TextButton(" " + text, icon_name="again", role="text")
+    tip = tr("Answer again with another built-in chat template, which this chat keeps")
+    describe(button, f"thread.footer.template.{turn.id}", text, tip)
+    notice, wanted = intents.template_notice(), intents.other_template
+    return AnswerNote(turn.id, "template", notice, button, wanted, intents, below_last=True)
 
 
 _EXTRA_WIDTH = 14

@@ -37,6 +37,8 @@ class TurnIntents(QObject):
     regenerate = Signal(int)
     regenerate_varied = Signal(int)
     """With other sampling values for this answer, because the shown one repeated itself."""
+    other_template = Signal(int)
+    """With another built-in chat template, because the model has none of its own."""
     resume = Signal(int)
     continue_thinking = Signal(int)
     branch = Signal(int)
@@ -66,6 +68,8 @@ class TurnIntents(QObject):
         """Returns True while an answer is generated and nothing can be changed."""
         self.continue_reason: Callable[[], str] = str
         """Returns why the loaded model can't continue an answer; "" if it can."""
+        self.template_notice: Callable[[], str] = str
+        """Returns what to know of the loaded model's chat template; "" if it has one of its own."""
         self.edits: dict[str, EditDraft] = {}
         """Unfinished edits by message id."""
         self.calls = CallIntents(self)
