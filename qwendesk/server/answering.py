@@ -26,7 +26,7 @@ from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.conversations import ReasoningMemory, conversation_key, engine_client, prefix_hashes
 from qwendesk.server.fair_queue import FairQueue
 from qwendesk.server.question import Question
-from qwendesk.server.refusals import CONTEXT_FULL, Refused
+from qwendesk.server.refusals import BAD_PICTURE, CONTEXT_FULL, Refused
 from qwendesk.server.served_models import ServedModels
 
 MakeOptions = Callable[[Question, LoadReport], GenerationOptions]
@@ -81,7 +81,7 @@ class Answering:
         messages, _ = self._completed(question, client)
         counted = await self._client.measure(messages, (), options, question.tools_json, client=engine_client(client))
         if not isinstance(counted, Measured):
-            raise _refused(counted)
+            raise _refused(counted, question)
         return counted.prompt_tokens
 
     async def tokenize(self, text: str, *, special: bool) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ class Answering:
                 has_ended = isinstance(item, Finished | RequestFailed | EngineExit)
                 collector.take(item)
                 if isinstance(item, RequestFailed):
-                    raise _refused(item)
+                    raise _refused(item, question)
                 if isinstance(item, Finished):
                     _check_room(item, report)
                     if begun is None:
@@ -171,9 +171,13 @@ def _too_long(n_tokens: int, n_ctx: int) -> str:
     )
 
 
-def _refused(failed: RequestFailed | EngineExit) -> Refused:
+def _refused(failed: RequestFailed | EngineExit, question: Question | None = None) -> Refused:
     if isinstance(failed, EngineExit):
         return Refused(503, failed.sentence, code="engine_exit")
     # The user may have ejected the model a moment ago; the next request loads it again.
     status = {tr("Engine error"): 500, tr("No model"): 503}.get(failed.title, 400)
-    return Refused(status, f"{failed.title}. {failed.sentence}")
+    if failed.title == tr("Too long"):  # as a server says on which the model is
+        return Refused(400, f"prompt is too long: {failed.sentence}", code=CONTEXT_FULL, param="messages")
+    images = (image for sent in question.messages for image in sent.message.images) if question is not None else ()
+    param = next((image.path for image in images if image.path in failed.sentence), "")
+    return Refused(status, f"{failed.title}. {failed.sentence}", param=param, code=BAD_PICTURE if param else "")

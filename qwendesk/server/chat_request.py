@@ -5,7 +5,7 @@ from typing import Any
 
 from qwendesk.server.content import read_content, read_reasoning
 from qwendesk.server.fields import Fields, encode_json
-from qwendesk.server.pictures import picture, read_base64
+from qwendesk.server.pictures import picture
 from qwendesk.server.question import ANY_TOOL, ClientMessage, Question, arranged, function_json, message, tool_call
 from qwendesk.server.sampling_fields import read_format, read_sampling, read_stop_texts
 from qwendesk.server.thinking_fields import read_thinking
@@ -95,7 +95,7 @@ def _named_choice(body: Fields, choice: Any, names: Sequence[str]) -> tuple[bool
 
 def _messages(sent: Fields) -> Iterator[ClientMessage]:
     role = sent.text("role")
-    pictures = (picture(read_base64(text, sent.path("images"))) for text in sent.texts("images"))
+    pictures = (picture(text, sent.path("images")) for text in sent.texts("images"))
     parts = (*pictures, *read_content(sent, "content"))
     match role:
         case "system" | "developer":

@@ -87,7 +87,7 @@ def _read_document(part: Fields) -> Iterator[Part]:
     if text is not None:
         yield TextPart(f"{title}\n{text}\n".lstrip())
     elif data.startswith(_PICTURE_HEADS):
-        yield picture(data)
+        yield picture(source.text(name), source.path(name))
     else:
         raise source.refuse(name, "Only documents of plain text and pictures are read. Send the text of the document.")
 

@@ -94,7 +94,7 @@ class HttpApp:
 
     async def _on_prepare(self, request: web.Request, response: web.StreamResponse) -> None:
         response.headers["Server"] = "QwenDesk"
-        if FIELDS in request and (ignored := request[FIELDS].ignored()):
+        if FIELDS in request and response.status == 200 and (ignored := request[FIELDS].ignored()):
             response.headers[_IGNORED] = ignored
         origin = request.headers.get("Origin", "")
         if origin and origin in self._access.origins:

@@ -5,7 +5,7 @@ import hashlib
 from qwendesk.core.messages import ImagePart
 from qwendesk.core.text_decoding import decode_base64
 from qwendesk.server.fields import Fields
-from qwendesk.server.refusals import Refused, bad_field
+from qwendesk.server.refusals import BAD_PICTURE, Refused, bad_field
 
 _PLACES = ("image_url", "image", "source", "url", "data", "file_data")
 """Where the parts of the APIs have a picture, or an object with it."""
@@ -24,15 +24,16 @@ def read_picture(part: Fields, param: str = "") -> ImagePart:
         if isinstance(part.peek(name), dict):
             return read_picture(part.object(name), param or part.path(name))
         if part.has(name):
-            return picture(read_base64(part.text(name), param or part.path(name)))
+            return picture(part.text(name), param or part.path(name))
     if part.has("file_id"):
         raise _bad(param or part.path("file_id"), "QwenDesk keeps no files. Send the picture itself, in base64.")
     raise _bad(param or part.path("image_url"), f"{param or part.path('image_url')} is missing.")
 
 
-def picture(data: bytes) -> ImagePart:
-    digest = hashlib.sha256(data).hexdigest()
-    return ImagePart(f"{digest[:16]}.image", digest, data=data)
+def picture(text: str, param: str) -> ImagePart:
+    """Return the picture in base64. The field stands for its path, so that the engine's errors name it."""
+    data = read_base64(text, param)
+    return ImagePart(param, hashlib.sha256(data).hexdigest(), data=data)
 
 
 def read_base64(text: str, param: str) -> bytes:
@@ -49,5 +50,4 @@ def read_base64(text: str, param: str) -> bytes:
 
 
 def _bad(param: str, sentence: str) -> Refused:
-    """Return the refusal of a picture. Codex leaves its pictures out when it reads this code."""
-    return bad_field(param, sentence, code="invalid_value")
+    return bad_field(param, sentence, code=BAD_PICTURE)

@@ -29,6 +29,8 @@ _ANTHROPIC_TYPES = {
 }
 CONTEXT_FULL = "context_length_exceeded"
 """OpenAI's code for a prompt that doesn't fit."""
+BAD_PICTURE = "invalid_value"
+"""OpenAI's code for a picture that can't be read. Codex leaves its pictures out when it reads this."""
 
 
 class Refused(Exception):

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from qwendesk.chat.exchange.own_json import export_json
+from qwendesk.chat.exchange.values import ExchangedChat
 from qwendesk.core import paths
-from qwendesk.core.messages import Message
+from qwendesk.core.chat_tree import ChatNode, ChatTree
+from qwendesk.core.chats import ChatSummary
+from qwendesk.core.messages import Message, text_message
 from qwendesk.engine.client import WorkerClient
 from qwendesk.engine.protocol import Begun
 from qwendesk.mcp.service import McpService
@@ -151,6 +155,20 @@ async def test_an_imported_answer_has_whole_characters_and_its_reasoning_apart(t
     assert texts(tuple(node.message for node in nodes)) == [
         ("user", "", "Capital? \ufffd"), ("assistant", "Hm \ufffd", "Paris."),
     ]  # fmt: skip
+
+
+@case(REASONING_IN_TEXT, Way.IMPORT, report="open-webui#23339", before="failed")
+async def test_the_app_s_own_export_of_an_answer_with_tags_is_imported_with_its_reasoning_apart(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "pc")
+    await kit.start()
+    try:
+        summary, said = ChatSummary(id="1" * 32, title="Cities"), text_message("assistant", "<think>Hm.</think>Paris.")
+        tree = ChatTree({"2" * 32: ChatNode(id="2" * 32, message=said)})
+        await kit.import_bytes(export_json([ExchangedChat(summary, tree)], ()))
+        (node,) = (await kit.tree()).nodes.values()
+    finally:
+        await kit.chat_list.close()
+    assert texts((node.message,)) == [("assistant", "Hm.", "Paris.")]
 
 
 THOUGHT = "<think>\nThe user asks for the capital of France. That is Paris.\n</think>\n\nParis."

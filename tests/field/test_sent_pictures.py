@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from qwendesk.engine.protocol import RequestFailed
 from qwendesk.engine.worker import pictures
 from qwendesk.mcp.service import McpService
+from tests.fakes.answer_stream import ScriptedAnswer
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.mcp.conftest import no_keyring, service  # noqa: F401
 from tests.mcp.servers import added, call, hostile
@@ -163,6 +165,16 @@ async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str)
         text = base64.b64encode("Grüße".encode()).decode()
         await images(desk, path, asked(path, {"type": "file", "file": {"filename": "a.txt", "file_data": text}}))
         assert desk.asked[-1].messages[0].text == "a.txt\nGrüße\n?"
+
+
+@case(LOST_PICTURES, *SERVER, report="Codex drops its pictures only for this code and name", before="failed")
+async def test_what_the_engine_finds_to_be_no_picture_is_named_too(tmp_path: Path) -> None:
+    for path, name in ((CHAT, "messages[0].content[0].image_url"), (RESPONSES, "input[0].content[0].image_url")):
+        failed = RequestFailed(id=0, title="Not a picture", sentence=f'QwenDesk can\'t open "{name}".')
+        async with http_desk(tmp_path, [ScriptedAnswer(fail=failed)]) as desk:
+            error = (await desk.json("POST", path, asked(path, usual(path, "AAAA"))))["error"]
+            assert (error["param"], error["code"]) == (name, "invalid_value")
+            assert desk.asked[-1].messages[0].images[0].path == name
 
 
 @case(LOST_PICTURES, *SERVER, report="odd picture formats, EXIF", before="held")

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.messages import Message, TextPart
+from qwendesk.server.setups.trial import TrialResult
 from tools.clients import __main__ as clients
-from tools.clients.rounds import CLIENTS, Round
+from tools.clients.rounds import CLIENTS, Round, judged
 from tools.clients.scripted_engine import scripted_answer
 
 
@@ -65,3 +66,31 @@ def test_the_table_says_what_worked_and_what_was_not_there(tmp_path: Path) -> No
     assert "old" not in text
     assert rows[0].failed
     assert not rows[1].failed
+
+
+CALL = ["exec_command", {"cmd": "cat /made-up/note.txt"}]
+ASKED = {"characters": 9000, "tools": ["exec_command"], "called": [CALL], "sent_back": [], "result": ""}
+
+
+@pytest.mark.parametrize(
+    ("sent_back", "result", "said", "works", "own_fault"),
+    [
+        (CALL, "The word is periwinkle.", "The file says: periwinkle", True, ""),
+        (CALL, "bwrap: no such program", "The file says: bwrap: no such program", False, "bwrap: no such program"),
+        (["exec_command", {}], "cmd is missing", "The file says: cmd is missing", False, ""),
+        (CALL, "The word is periwinkle.", "nothing", False, ""),
+        (CALL, "", "nothing", False, ""),
+    ],
+)
+def test_a_fault_of_the_programs_own_tool_is_told_from_one_of_the_server(
+    sent_back: list[object], result: str, said: str, works: bool, own_fault: str
+) -> None:
+    lines = [ASKED, {**ASKED, "called": [], "sent_back": [sent_back], "result": result}]
+    done = judged(TrialResult(works=True, text=said), "periwinkle", lines)
+    assert (done.works, done.own_fault, done.called, done.n_tools) == (works, own_fault, "exec_command", 1)
+    assert clients.Row(CLIENTS[1], tool=done).failed == (not works and not own_fault)
+
+
+def test_without_a_call_the_server_is_to_blame() -> None:
+    done = judged(TrialResult(works=True, text="I can't."), "periwinkle", [{**ASKED, "called": []}])
+    assert (done.works, done.own_fault, done.called) == (False, "", "")

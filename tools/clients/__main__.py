@@ -6,7 +6,8 @@
 Each program is installed from npm or PyPI into .work/clients, set up as the window does it, and asked for the word in
 a file, which it has to read with its own tool. The engine is scripted: it answers the program's full request with a
 call of that tool, and then with what the tool returned. The programs in a terminal also get an answer of the demo
-model. What can't be installed is skipped by name. Exit 1 if a program failed. Needs a network and about 2 GB.
+model. What can't be installed is skipped by name. Exit 1 if a program failed, unless its own tool did: Codex, for
+one, runs commands in a sandbox that not every PC has. Needs a network and about 2 GB.
 """
 
 import argparse
@@ -34,7 +35,7 @@ class Row(msgspec.Struct):
 
     @property
     def failed(self) -> bool:
-        return any(each is not None and not each.works for each in (self.tool, self.demo))
+        return any(each is not None and not each.works and not each.own_fault for each in (self.tool, self.demo))
 
 
 def main() -> int:
@@ -87,6 +88,8 @@ def _install_all(rows: list[Row]) -> Path | None:
 
 def _say(client: Client, what: str, done: Round) -> None:
     verdict = "works" if done.works else f"FAILED: {done.said}"
+    if done.own_fault:
+        verdict = f"the program's own tool failed, not the server: {done.own_fault}"
     print(f"{client.package} ({client.api}), {what}: {verdict}", flush=True)
 
 
@@ -114,7 +117,7 @@ def _verdict(row: Row, done: Round | None) -> str:
         return "not installed"
     if done is None:
         return "–"
-    return "works" if done.works else "fails"
+    return "works" if done.works else "its own tool fails" if done.own_fault else "fails"
 
 
 def _write(file: Path, table: str) -> None:

@@ -4,9 +4,9 @@ import json
 import os
 import secrets
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -72,6 +72,8 @@ class Round(msgspec.Struct, frozen=True):
     n_tools: int = 0
     called: str = ""
     """The tool that was called."""
+    own_fault: str = ""
+    """What the program's own tool said when it failed; "" if it didn't."""
 
 
 def install(client: Client) -> str:
@@ -93,13 +95,25 @@ def tool_round(client: Client, target: Target, node: Path | None, record: Path) 
         _ask(client, target, node, question, folder, client.extra) if client.program else _call(client, target, note)
     )
     lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
-    called = next((name for line in lines for name in line["called"]), "")
+    return judged(result, word, lines)
+
+
+def judged(result: TrialResult, word: str, lines: Sequence[Mapping[str, Any]]) -> Round:
+    """Return how a round went, by what the program said and the `lines` that the scripted engine recorded.
+
+    A call that came back as it was sent, with a result without the word, went both ways through the server: then the
+    program's own tool has failed.
+    """
+    called = next((call for line in lines for call in line["called"]), None)
+    results = [line["result"] for line in lines if line["result"] and called in line["sent_back"]]
+    works = result.works and word in result.text and called is not None
     return Round(
-        result.works and word in result.text and bool(called),
+        works,
         result.text,
         max((line["characters"] for line in lines), default=0),
         max((len(line["tools"]) for line in lines), default=0),
-        called,
+        "" if called is None else called[0],
+        "" if works or any(word in each for each in results) else "".join(results[:1]),
     )
 
 

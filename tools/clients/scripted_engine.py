@@ -84,15 +84,21 @@ def _function(tool_json: str) -> dict[str, Any]:
     return function
 
 
+def _call_values(call: ToolCall) -> list[Any]:
+    return [call.name, json.loads(call.arguments_json)]
+
+
 def _record(messages: Sequence[Message], tools_json: Sequence[str], answer: ScriptedAnswer) -> None:
     path = os.environ.get(RECORD_VARIABLE, "")
     if not path:
         return
+    made = [each for message in messages for each in message.tool_calls]
     line = {
         "characters": sum(len(each.text) for each in messages) + sum(map(len, tools_json)),
         "tools": [_function(tool)["name"] for tool in tools_json],
-        "called": [call.name for call in answer.calls],
-        "last": messages[-1].role if messages else "",
+        "called": [_call_values(call) for call in answer.calls],
+        "sent_back": [_call_values(call) for call in made],
+        "result": messages[-1].text if messages and messages[-1].role == "tool" else "",
     }
     with Path(path).open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
