@@ -167,7 +167,7 @@ async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str)
         assert desk.asked[-1].messages[0].text == "a.txt\nGrüße\n?"
 
 
-@case(LOST_PICTURES, Way.CHAT, Way.RESPONSES, report="Codex drops its pictures only for this code and name", before="failed")
+@case(LOST_PICTURES, Way.CHAT, Way.RESPONSES, report="Codex drops its pictures only for this code", before="failed")
 async def test_what_the_engine_finds_to_be_no_picture_is_named_too(tmp_path: Path) -> None:
     for path, name in ((CHAT, "messages[0].content[0].image_url"), (RESPONSES, "input[0].content[0].image_url")):
         failed = RequestFailed(id=0, title="Not a picture", sentence=f'QwenDesk can\'t open "{name}".')
