@@ -284,6 +284,8 @@ def _add_settings(
             window.report(tr("Settings not saved"), sentence)
 
     closing.callback(settings.problem.subscribe(report_problem))
+    if settings.problem.value:
+        window.report(tr("Settings not read"), settings.problem.value)
     closing.callback(
         services.privacy.state.subscribe_field(lambda state: state.deletion, lambda _request: window.end())
     )

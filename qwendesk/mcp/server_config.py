@@ -3,12 +3,13 @@
 import json
 import uuid
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from qwendesk.core import paths
+from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_file import JsonFile
 from qwendesk.mcp.host_protocol import HttpLaunch, Launch, Offer, StdioLaunch
 
@@ -79,8 +80,30 @@ class ServerList(msgspec.Struct, frozen=True):
     servers: tuple[ServerConfig, ...] = ()
 
 
+class _RawList(msgspec.Struct, frozen=True):
+    servers: tuple[dict[str, Any], ...] = ()
+
+
+_KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(ServerConfig))
+
+
 def server_list_file() -> JsonFile[ServerList]:
-    return JsonFile(paths.config_folder() / "mcp-servers.json", ServerList, ServerList)
+    return JsonFile(paths.config_folder() / "mcp-servers.json", ServerList, ServerList, decode=_decode_list)
+
+
+def _decode_list(content: bytes) -> ServerList:
+    """Return the list in a file. Raise msgspec.DecodeError.
+
+    A server whose entry has a key that isn't known is off: damage may have made it of the key that says so, or of the
+    one with the tools that are off.
+    """
+    servers = decode_json(content, ServerList)
+    entries = decode_json(content, _RawList).servers
+    read = (
+        each if entry.keys() <= _KEYS else msgspec.structs.replace(each, is_on=False)
+        for each, entry in zip(servers.servers, entries, strict=True)
+    )
+    return msgspec.structs.replace(servers, servers=tuple(read))
 
 
 def new_id() -> str:

@@ -10,7 +10,7 @@ from qwendesk.core import paths
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.background_writer import BackgroundWriter
 from qwendesk.core.json_decoding import decode_json
-from qwendesk.core.json_file import JsonFile
+from qwendesk.core.json_file import JsonFile, StoredValue
 from qwendesk.core.observed import Observed
 from qwendesk.core.settings import check_all
 from qwendesk.core.translation import tr
@@ -27,9 +27,13 @@ class SettingsService:
         """With `is_safe`, use the defaults instead of the file, and write no changes."""
         json_file = JsonFile(file or settings_file(), AppOptions, AppOptions, decode=_decode)
         self._is_safe = is_safe
-        self.state = Observed(AppOptions() if is_safe else json_file.read())
-        self.problem = Observed("")
-        """Why the last change couldn't be saved, or "". The change applies until the app closes."""
+        stored = StoredValue(AppOptions()) if is_safe else json_file.load()
+        self.state = Observed(stored.value)
+        self.problem = Observed(_problem_of(stored))
+        """That the file was damaged at the start, or why the last change couldn't be saved; "" if nothing is wrong.
+
+        A change that couldn't be saved applies until the app closes.
+        """
         self._writer = BackgroundWriter(json_file, self._on_failed)
 
     @property
@@ -68,6 +72,15 @@ class SettingsService:
             "Your settings couldn't be saved: {0}. They apply until QwenDesk closes.", error.strerror or error
         )
         self.problem.set(sentence)
+
+
+def _problem_of(stored: StoredValue[AppOptions]) -> str:
+    if stored.renamed_to is None:
+        return ""
+    return tr(
+        "Your settings file was damaged and was renamed to {0}. All settings are the defaults now, Offline too.",
+        stored.renamed_to.name,
+    )
 
 
 def _decode(content: bytes) -> AppOptions:

@@ -9,14 +9,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qwendesk.app.window.main_window import MainWindow
 from qwendesk.chat.chat_list_state import StoreProblem
 from qwendesk.chat.chat_services import ChatServices
+from qwendesk.core import paths
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary
 from qwendesk.core.messages import CallRecord, Message, TextPart, ToolCall, ToolStep
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.tool_context import ConsentRequest
 from qwendesk.engines.engine_service import EngineService
+from qwendesk.mcp.server_config import ServerConfig, ServerList, new_id, server_list_file
+from qwendesk.settings.service import settings_file
 from qwendesk.store.opening import FILE_NAME, open_store
 from qwendesk.store.rows import settings as settings_of
 from qwendesk.toolbox.builtin import builtin_tools
@@ -28,6 +32,7 @@ from tests.fakes.answer_stream import ScriptedAnswer
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.store.chat_nodes import node
+from tests.window_desk import Desk
 
 _STATELESS = "it answers what a request has, and neither reads nor keeps chats"
 UNTAINTED = Kind(
@@ -240,6 +245,44 @@ async def test_a_damaged_export_is_refused_or_tainted(kind: str, tmp_path: Path)
     assert len(imported) == report.chats
     assert report.chats + report.unreadable == 1
     await kit.chat_list.close()
+
+
+OWN_FILES = Kind(
+    "Damage of a small file of the app switches off what the user had forbidden, and nothing is said",
+    {
+        Way.CLI: "it reads the same files by the same code as the window",
+        **dict.fromkeys(SERVER, "its keys are compared as they are: a damaged one lets nobody in"),
+        Way.IMPORT: "an import reads none of these files",
+    },
+)
+
+
+@case(OWN_FILES, Way.MCP, report=FOUND, before="failed")
+@pytest.mark.parametrize("damage", [("is_on", "is_oo"), ("tools_off", "tools_ofg")])
+def test_an_mcp_server_whose_entry_is_damaged_is_off(damage: tuple[str, str], tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "config_folder", lambda: tmp_path)
+        file = server_list_file()
+        off = ServerConfig(new_id(), "Mail", command="mail-server", is_on=False, tools_off=("send",))
+        other = ServerConfig(new_id(), "Clock", command="clock-server")
+        file.write(ServerList(servers=(off, other)))
+        file.path.write_bytes(file.path.read_bytes().replace(damage[0].encode(), damage[1].encode()))
+
+        assert [each.is_on for each in file.read().servers] == [False, True]
+
+
+@case(OWN_FILES, Way.WINDOW, report=FOUND, before="failed")
+async def test_damaged_settings_are_said(make_desk: Callable[[], Desk], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(MainWindow, "report", lambda _window, title, sentence: told.append(f"{title}: {sentence}"))
+    settings_file().parent.mkdir(parents=True, exist_ok=True)
+    settings_file().write_bytes(b'{"offline": tr\xffe}')
+
+    desk = make_desk()
+
+    assert ["Offline too" in each for each in told] == [True]
+    desk.window.go_to("settings")
+    assert "Offline too" in desk.parts.services.settings.problem.value
 
 
 def test_every_changed_bit_of_a_row_taints_it(tmp_path: Path) -> None:
