@@ -14,7 +14,7 @@ from qwendesk.engine.protocol import Finished, RequestFailed
 from qwendesk.remote import connection as limits
 from qwendesk.remote.answer_reader import AnswerReader
 from qwendesk.remote.chunks import decode_chunk
-from qwendesk.remote.connection import Connection, EndlessAnswer, WatchedStream, read_limited
+from qwendesk.remote.connection import Connection, EndlessAnswer, WatchedStream, read_refusal
 from qwendesk.remote.errors import (
     endless_answer,
     lost_in_answer,
@@ -41,7 +41,7 @@ async def read_answer(
     title = connection.server.title
     async with connection.stream(_PATH, body) as answer:
         if not answer.is_success:
-            content = await read_limited(answer) or b""
+            content = await read_refusal(answer)
             retry_after = answer.headers.get("Retry-After", "")
             raise status_error(title, answer.status_code, content, model=model, retry_after=retry_after)
         assert isinstance(answer.stream, httpx2.AsyncByteStream)

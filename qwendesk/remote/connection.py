@@ -4,7 +4,8 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Final
 from urllib.request import getproxies
 
@@ -97,25 +98,30 @@ class Connection:
             return None
         return found if isinstance(found, dict) else None
 
-    def stream(self, path: str, body: Any) -> Any:
-        """Return the context manager of a streamed answer. It raises httpx2's errors."""
+    @asynccontextmanager
+    async def stream(self, path: str, body: Any) -> AsyncIterator[httpx2.Response]:
+        """Yield a streamed answer, once its headers are here. Raises httpx2's errors."""
         timeout = httpx2.Timeout(FIRST_SILENCE_S, connect=_CONNECT_S, write=_WRITE_S)
         content = json_bytes(body)
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        return self._client.stream("POST", path.lstrip("/"), content=content, headers=headers, timeout=timeout)
+        asking = self._client.stream("POST", path.lstrip("/"), content=content, headers=headers, timeout=timeout)
+        async with AsyncExitStack() as stack:
+            with _read_timeout():
+                async with asyncio.timeout(FIRST_SILENCE_S):  # that of httpx2 begins anew with each byte
+                    answer = await stack.enter_async_context(asking)
+            yield answer
 
     async def _ask(self, method: str, path: str, body: Any) -> Any:
         content = None if body is None else json_bytes(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
         title = self.server.title
         try:
-            async with (
-                asyncio.timeout(_WHOLE_ASK_S),
-                self._client.stream(method, path.lstrip("/"), content=content, headers=headers) as answer,
-            ):
-                data = await read_limited(answer)
-        except TimeoutError as error:
-            raise transport_error(title, httpx2.ReadTimeout("the answer doesn't end")) from error
+            with _read_timeout():
+                async with (
+                    asyncio.timeout(_WHOLE_ASK_S),
+                    self._client.stream(method, path.lstrip("/"), content=content, headers=headers) as answer,
+                ):
+                    data = await read_limited(answer)
         except httpx2.RequestError as error:
             raise transport_error(title, error) from error
         if data is None:
@@ -136,6 +142,22 @@ class ServerRefused(ServerError):
     def __init__(self, title: str, sentence: str, status: int) -> None:
         super().__init__(title, sentence)
         self.status = status
+
+
+@contextmanager
+def _read_timeout() -> Iterator[None]:
+    """Raise httpx2's error for a limit of time that was reached."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise httpx2.ReadTimeout("the answer doesn't end") from error
+
+
+async def read_refusal(answer: httpx2.Response) -> bytes:
+    """Return the beginning of what a server says about a request that it refused. Raises httpx2's errors."""
+    with _read_timeout():
+        async with asyncio.timeout(_WHOLE_ASK_S):
+            return await read_limited(answer) or b""
 
 
 async def read_limited(answer: httpx2.Response) -> bytes | None:

@@ -227,6 +227,35 @@ async def test_a_question_about_models_that_is_answered_byte_by_byte_ends(monkey
     await server.close()
 
 
+@case(DEAD, Way.WINDOW, report=FOUND, before="failed")
+@pytest.mark.asyncio
+async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, so that only a limit for all of them ends it."""
+    monkeypatch.setattr(connection, "FIRST_SILENCE_S", 0.3)
+    monkeypatch.setattr(connection, "_WHOLE_ASK_S", 0.3)
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(heads.pop(0))
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.close()
+
+    heads = [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 500 No\r\nContent-Length: 99999\r\n\r\n"]
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    asked = Connection(Server(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+    for _ in range(2):
+        with pytest.raises(httpx2.ReadTimeout):
+            async with asked.stream("/v1/chat/completions", {}) as answer:
+                await connection.read_refusal(answer)
+    await asked.close()
+    server.close()
+    await server.wait_closed()
+
+
 @case(DEAD, Way.CLI, report=FOUND, before="failed")
 @pytest.mark.usefixtures("short_silence")
 def test_the_command_line_does_not_wait_for_ever(capsys: pytest.CaptureFixture[str]) -> None:
