@@ -237,11 +237,10 @@ async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeyp
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(heads.pop(0))
-        with contextlib.suppress(ConnectionError):
-            while not writer.is_closing():
-                writer.write(b"x")
-                await writer.drain()
-                await asyncio.sleep(0.01)
+        client_left = asyncio.create_task(reader.read())
+        while not client_left.done():
+            writer.write(b"x")
+            await asyncio.wait([client_left], timeout=0.01)
         writer.close()
 
     heads = [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 500 No\r\nContent-Length: 99999\r\n\r\n"]
