@@ -126,6 +126,12 @@ class RowPositions:
                 return self._last
         return -1
 
+    @staticmethod
+    def _ends_above(row: Row, offset: int) -> bool:
+        """Return whether all of a row is above this offset, since its height was measured before its text was drawn."""
+        widget = row.widget
+        return widget is not None and not row.is_busy and offset > preferred_height(widget, widget.width())
+
     def anchor_at(self, y: int) -> ScrollAnchor:
         """Return the position at `y`, in pixels from the top of the column."""
         if not self._rows:
@@ -133,6 +139,9 @@ class RowPositions:
         index = self._geometry.index_at(max(0, y))
         row = self._rows[index]
         offset, section = y - self._geometry.top(index), 0
+        if self._ends_above(row, offset) and index + 1 < len(self._rows):
+            index, row = index + 1, self._rows[index + 1]
+            return ScrollAnchor(row.turn.id, row.part, 0, y - self._geometry.top(index), at_end=False)
         if isinstance(row.widget, AssistantMessage) and offset > row.widget.answer_view.y():
             section, offset = row.widget.answer_view.place_at(offset - row.widget.answer_view.y())
             return ScrollAnchor(row.turn.id, row.part, section, offset, at_end=False, in_text=True)

@@ -110,6 +110,26 @@ def test_measuring_rows_above_does_not_move_the_viewport(view: ThreadView, app: 
         assert top_of(view, name) == before + 20
 
 
+def test_row_that_shrinks_above_the_viewport_leaves_the_text_below_where_it_is(
+    view: ThreadView, app: QApplication
+) -> None:
+    """An answer is measured before its text is drawn, and the viewport may begin in the room that it won't need."""
+    view.show_conversation(long_chat(30))
+    settle(view, app)
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    settle(view, app)
+    index = view.top_row()
+    name = view.row_widget(index + 1).objectName()
+    view._geometry.set_height(index, view._geometry.height(index) + 100)
+
+    bar.setValue(view._geometry.bottom(index) - 30)
+    settle(view, app)
+
+    assert view.row_widget(index).height() == view._geometry.height(index)
+    assert 50 <= top_of(view, name) <= 60, "30 pixels, the margin above the first row, and the gap between rows"
+
+
 def test_reading_position_survives_resizing_and_switching_chats(view: ThreadView, app: QApplication) -> None:
     view.show_conversation(long_chat())
     bar = view.verticalScrollBar()
