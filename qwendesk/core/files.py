@@ -3,6 +3,8 @@
 import os
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import sleep
 from typing import TypeVar
@@ -51,14 +53,27 @@ def replace(source: Path, target: Path, timeout_s: float = _TIMEOUT_S) -> Path:
     On Windows a virus scanner or an indexer often opens a file that was just written, so the call retries for
     `timeout_s` seconds there.
     """
+    return _retry(partial(source.replace, target), target, timeout_s)
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the content of a small file. Raises OSError.
+
+    On Windows nobody can open a file in the moment in which it is replaced, so the call retries there.
+    """
+    return _retry(path.read_bytes, path, _TIMEOUT_S)
+
+
+def _retry(action: Callable[[], T], path: Path, timeout_s: float) -> T:
+    """Return what `action` returns, once no other program has the file at `path` open. Raises OSError."""
     for _ in range(round(timeout_s / _PAUSE_S)):
         try:
-            return source.replace(target)
+            return action()
         except OSError as error:
-            if not is_in_use(error, target):
+            if not is_in_use(error, path):
                 raise
             sleep(_PAUSE_S)
-    return source.replace(target)
+    return action()
 
 
 def is_in_use(error: OSError, path: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from qwendesk.core.errors import QwenDeskError
-from qwendesk.core.files import set_aside, write_whole
+from qwendesk.core.files import read_whole, set_aside, write_whole
 from qwendesk.core.json_decoding import decode_json
 
 _logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class JsonFile(Generic[T]):
     def load(self) -> StoredValue[T]:
         """Return the stored value, or the default and why the file cannot be used."""
         try:
-            return StoredValue(self._decode(self.path.read_bytes()))
+            return StoredValue(self._decode(read_whole(self.path)))
         except FileNotFoundError:
             return StoredValue(self._default())
         except NewerFormat as error:

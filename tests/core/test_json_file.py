@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qwendesk.core import files
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.json_file import JsonFile, NewerFormat, StoredValue
@@ -86,3 +87,22 @@ def test_failed_write_raises_or_is_logged(path: Path) -> None:
     with pytest.raises(OSError, match="folder"):
         counts(path).write({})
     counts(path).try_write({})
+
+
+def test_file_that_is_being_replaced_is_not_unusable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows nobody can open a file in that moment."""
+    counts(path).write({"a": 1})
+    refusals = [PermissionError(13, "Access is denied")] * 2
+    read = Path.read_bytes
+
+    def refuse_at_first(file: Path) -> bytes:
+        if refusals:
+            raise refusals.pop()
+        return read(file)
+
+    monkeypatch.setattr(files, "_LOCKS_OPEN_FILES", True)
+    monkeypatch.setattr(files, "sleep", lambda seconds: None)
+    monkeypatch.setattr(Path, "read_bytes", refuse_at_first)
+
+    assert counts(path).load() == StoredValue({"a": 1})
+    assert list(path.parent.iterdir()) == [path]

@@ -54,11 +54,11 @@ def test_the_table_says_what_worked_and_what_was_not_there(tmp_path: Path) -> No
         clients.Row(CLIENTS[1], skipped="npm isn't installed"),
     ]
     page = tmp_path / "server.md"
-    page.write_text("before\n<!-- table of make clients -->\nold\n<!-- end of the table -->\nafter\n")
+    page.write_text("before\n<!-- table of make clients -->\nold\n<!-- end of the table -->\nafter\n", encoding="utf-8")
 
     clients._write(page, clients._table(rows))
 
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "| Claude Code | 2.1.0 | Messages | 30 KB, 1 tool | `read` | works | fails |" in text
     assert "| Codex | – | Responses | – | – | not installed | not installed |" in text
     assert text.startswith("before\n")

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QLineEdit, QPlainTextEdit, QWidget
 
 from qwendesk.chat.view.composer.tools_menu import ToolsMenu
+from qwendesk.core.files import read_whole
 from qwendesk.mcp.server import ServerState
 from qwendesk.mcp.server_config import server_list_file
 from tests.window_desk import Desk
@@ -39,7 +40,7 @@ async def add(desk: Desk, name: str, command: str = "server") -> None:
 
 def tokens_text() -> str:
     """The file with secrets, as there is no keyring."""
-    return server_list_file().path.with_name("tokens.json").read_text()
+    return read_whole(server_list_file().path.with_name("tokens.json")).decode()
 
 
 def tool_names(desk: Desk) -> list[str]:
