@@ -170,6 +170,7 @@ def build_services(
     engine = EngineService(
         client, decide=decide or planner.decide, check=decide or planner.check, read_files=read_files
     )
+    engine.read_before_unload = None if decide else read_files
     closing.push_async_callback(engine.close)
 
     def note_speedup(stats: AnswerStats) -> None:

@@ -33,6 +33,7 @@ from qwendesk.engine.state import EngineState
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.hub.access_tokens import load_token
 from qwendesk.hub.draft_head_pairing import find_draft_head
+from qwendesk.hub.gguf import first_shard
 from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.remote.addresses import address_warning, read_address
 from qwendesk.remote.service import RemoteService
@@ -170,7 +171,7 @@ def _belongs_to_load(key: str) -> bool:
 def _load_options(options: argparse.Namespace) -> LoadOptions:
     if options.engine is not None:
         return LoadOptions(model=ServedModel(read_address(options.engine), options.model or "").text)
-    model = Path(options.model).absolute() if options.model else demo_model()
+    model = first_shard(Path(options.model).absolute()) if options.model else demo_model()
     if options.mmproj is not None:
         mmproj = Path(options.mmproj).absolute() if options.mmproj else None
     else:

@@ -34,6 +34,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.paths import demo_mmproj, demo_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
+from qwendesk.hub.gguf import first_shard
 from qwendesk.hub.mmproj_pairing import find_mmproj
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def _plan(options: argparse.Namespace) -> SpeedPlan:
 
 def _start(options: argparse.Namespace) -> LoadOptions:
     chosen: Path | None = options.model or options.model_option
-    model = chosen.absolute() if chosen else demo_model()
+    model = first_shard(chosen.absolute()) if chosen else demo_model()
     if options.mmproj is not None:
         mmproj = Path(options.mmproj).absolute() if options.mmproj else None
     else:

@@ -40,6 +40,7 @@ from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import load_catalog
 from qwendesk.hub.draft_head_pairing import find_draft_head
+from qwendesk.hub.gguf import first_shard
 from qwendesk.hub.mmproj_pairing import find_mmproj
 from qwendesk.hub.model_folders import read_folders
 from qwendesk.meters.measured_speeds import MeasuredSpeeds
@@ -200,7 +201,9 @@ def _asked(options: argparse.Namespace) -> LoadOptions:
         assignments[key.strip()] = value
     if options.ctx is not None:
         assignments["n_ctx"] = str(options.ctx)
-    start = LoadOptions(model=options.model, mmproj=options.mmproj or "")
+    is_on_hub = options.model.startswith(_HUB_PREFIX)
+    model = options.model if is_on_hub else str(first_shard(Path(options.model)))
+    start = LoadOptions(model=model, mmproj=options.mmproj or "")
     return parse_load_options(start, assignments)
 
 

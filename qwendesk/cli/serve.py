@@ -10,10 +10,12 @@ from pathlib import Path
 
 from qwendesk.cli.terminal import Interrupts, Terminal, check_text, is_agreed
 from qwendesk.core.errors import BadOption, QwenDeskError
+from qwendesk.core.failures import LoadFailure
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
-from qwendesk.hub.gguf import read_facts
+from qwendesk.engines.load_decision import facts_for
+from qwendesk.hub.gguf import first_shard
 from qwendesk.server.certificates import Certificate
 from qwendesk.server.keys import KEY_VARIABLE, given_key
 from qwendesk.server.served_models import ServedModels
@@ -97,7 +99,9 @@ def _check_model(model: Path) -> None:
     """Raise QwenDeskError if the file can't be a model: it is loaded only with the first request. Blocks."""
     if not model.is_file():
         raise QwenDeskError(tr("Model not found"), tr("{0} could not be found. Check the path.", model))
-    read_facts(model)
+    files = facts_for(LoadOptions(model=str(first_shard(model))))
+    if isinstance(files, LoadFailure):
+        raise QwenDeskError(files.title, files.sentence)
 
 
 def _show(state: ServerState, options: argparse.Namespace, terminal: Terminal) -> None:

@@ -45,3 +45,5 @@ class EngineExit(msgspec.Struct, frozen=True):
     engine_lines: tuple[str, ...] = ()
     was_started: bool = True
     """False if the system refused to start its program."""
+    is_memory_kill: bool = False
+    """Whether the kernel killed it because memory ran out, as far as it says so."""

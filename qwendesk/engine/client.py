@@ -12,10 +12,10 @@ from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import ImagePart, Message
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.subscribers import Subscribers
-from qwendesk.core.translation import mark, tr
+from qwendesk.core.translation import tr
 from qwendesk.engine.contract import AnswerItem, AnswerStream, EngineClient
 from qwendesk.engine.load_failures import cancelled_load, classify_load
-from qwendesk.engine.process import WorkerProcess, start_problem, worker_command
+from qwendesk.engine.process import UNRESPONSIVE, WorkerProcess, start_problem, worker_command
 from qwendesk.engine.protocol import (
     Acknowledged,
     AnswerNow,
@@ -53,13 +53,12 @@ from qwendesk.engine.protocol import (
 from qwendesk.engine.protocol_lines import encode_line
 from qwendesk.engine.replies import LastEvent, Reply, WorkerAnswer, closed_exit, no_model_failure, translated
 from qwendesk.engine.request_size import oversize_failure
-from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerStarting
+from qwendesk.engine.state import EngineEvent, LoadAsked, LoadFailed, WorkerExited, WorkerSilent, WorkerStarting
 from qwendesk.engine.timeouts import WorkerTimeouts, kill_at, stalled_at
 from qwendesk.engine.watchdog import TemplateGuard
 
 __all__ = ["AnswerItem", "AnswerStream", "EngineClient", "WorkerClient", "WorkerTimeouts"]
 
-_UNRESPONSIVE = mark("The engine wasn't responding, so QwenDesk stopped it.")
 _SHOWN_LINES = 20
 """How many lines of the engine's log are shown with a failed load if nothing was written to standard error."""
 
@@ -288,6 +287,7 @@ class WorkerClient:
             raise
         if isinstance(result, Welcome):
             self._welcome = result
+            worker.watch_silence(self._timeouts.silence, lambda silent: self._subscribers.notify(WorkerSilent(silent)))
             return result
         if isinstance(result, EngineExit):
             return result
@@ -347,7 +347,7 @@ class WorkerClient:
         if not reply.is_public:
             return
         seconds = kill_at(self._timeouts, reply) - asyncio.get_running_loop().time()
-        reply.expire_in(seconds, lambda: worker.kill(tr(_UNRESPONSIVE), is_expected=reply.is_load))
+        reply.expire_in(seconds, lambda: worker.kill(tr(UNRESPONSIVE), is_expected=reply.is_load))
 
     def _kill_if_stalled(self) -> None:
         """Kill the worker, at the user's request, if any of its requests makes no progress."""

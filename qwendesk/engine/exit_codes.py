@@ -4,6 +4,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from qwendesk.core.translation import mark, tr
 
@@ -11,6 +12,7 @@ RUNTIME_ADDRESS = "https://aka.ms/vs/17/release/vc_redist.x64.exe"
 """Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks."""
 
 _OUT_OF_MEMORY = mark("The engine stopped unexpectedly, probably because memory ran out.")
+_KILLED = mark("The engine was killed, by another program or by your system.")
 _STOPPED = mark("The engine was stopped by another program.")
 _INTERRUPTED = mark("The engine was interrupted from the keyboard.")
 _INTERNAL_ERROR = mark("The engine stopped because of an internal error.")
@@ -19,7 +21,7 @@ _MEMORY_ACCESS = mark("The engine crashed (invalid memory access).")
 _ARITHMETIC = mark("The engine crashed (arithmetic error).")
 
 _SIGNALS = {
-    "SIGKILL": _OUT_OF_MEMORY,
+    "SIGKILL": _KILLED,
     "SIGTERM": _STOPPED,
     "SIGHUP": _STOPPED,
     "SIGINT": _INTERRUPTED,
@@ -59,7 +61,10 @@ _MISSING_LIBRARY = re.compile("Failed to load shared library|Could not find modu
 
 ILLEGAL_INSTRUCTION_CODES = frozenset({-4, 0xC000001D})
 """SIGILL is 4 on every platform with signals."""
-OUT_OF_MEMORY_CODES = frozenset({-9, 0xC0000017, 0xC000012D})
+OUT_OF_MEMORY_CODES = frozenset({0xC0000017, 0xC000012D})
+KILLED_CODE = -9
+"""SIGKILL, by which Linux ends a process when memory runs out, and anyone may."""
+_COUNTERS = Path("/proc/vmstat")
 MISSING_LIBRARY_CODES = frozenset({0xC0000135, 0xC0000139, 0xC0000142})
 
 
@@ -68,10 +73,20 @@ def unsigned(exit_code: int) -> int:
     return exit_code & 0xFFFFFFFF if exit_code < -1000 else exit_code
 
 
-def describe_exit(exit_code: int | None, lines: Sequence[str] = ()) -> str:
+def count_memory_kills(counters: Path = _COUNTERS) -> int | None:
+    """Return how many processes the kernel has killed since the PC started because memory ran out; None if unknown."""
+    try:
+        found = re.search(r"^oom_kill (\d+)$", counters.read_text(encoding="ascii"), re.MULTILINE)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return int(found[1]) if found is not None else None
+
+
+def describe_exit(exit_code: int | None, lines: Sequence[str] = (), *, is_memory_kill: bool = False) -> str:
     """Return a sentence on why the engine exited. Negative codes are signal numbers, as in Python.
 
-    `lines` are the last ones of its standard error.
+    `lines` are the last ones of its standard error. `is_memory_kill` says that the kernel has killed a process for its
+    memory since the engine started.
     """
     if exit_code is None:
         return tr("The engine stopped.")
@@ -82,6 +97,8 @@ def describe_exit(exit_code: int | None, lines: Sequence[str] = ()) -> str:
             RUNTIME_ADDRESS,
         )
     code = unsigned(exit_code)
+    if code == KILLED_CODE and is_memory_kill:
+        return tr(_OUT_OF_MEMORY)
     if code < 0:
         try:
             name = signal.Signals(-code).name

@@ -16,6 +16,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.exit_codes import (
     ILLEGAL_INSTRUCTION_CODES,
+    KILLED_CODE,
     MISSING_LIBRARY_CODES,
     OUT_OF_MEMORY_CODES,
     RUNTIME_ADDRESS,
@@ -142,7 +143,8 @@ def _kind(refused: LoadRefused | EngineExit) -> tuple[LoadFailureKind, str]:
             return "missing_library", ""
         if code is None:
             return "other", ""  # QwenDesk stopped the worker, and the sentence of `refused` says why
-        last: LoadFailureKind = "out_of_ram" if code in OUT_OF_MEMORY_CODES else "engine_crashed"
+        is_memory = code in OUT_OF_MEMORY_CODES or refused.is_memory_kill
+        last: LoadFailureKind = "out_of_ram" if is_memory else "other" if code == KILLED_CODE else "engine_crashed"
         lines: tuple[str, ...] = refused.engine_lines
     else:
         last = "other"

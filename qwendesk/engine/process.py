@@ -14,13 +14,15 @@ import msgspec
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.processes import own_command, with_source_tree
-from qwendesk.core.translation import tr
-from qwendesk.engine.exit_codes import describe_exit
+from qwendesk.core.translation import mark, tr
+from qwendesk.engine.exit_codes import KILLED_CODE, count_memory_kills, describe_exit
 from qwendesk.engine.protocol import AnyEvent, Request
 from qwendesk.engine.protocol_lines import LINE_LIMIT_BYTES, decode_event, encode_line
+from qwendesk.engine.watchdog import SilenceLimits, SilenceWatch
 
 _logger = logging.getLogger(__name__)
 
+UNRESPONSIVE = mark("The engine wasn't responding, so QwenDesk stopped it.")
 _KEPT_LINES = 400
 _LONGEST_LINE_BYTES = 2000
 _DRAIN_S = 2.0
@@ -85,6 +87,8 @@ class WorkerProcess:
         self._on_exit = on_exit
         self._lines: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
         self._kill_reason = ""
+        self._memory_kills = count_memory_kills()
+        self._silence: SilenceWatch | None = None
         self.exit_requested = False
         """Whether the worker was asked to exit, so that its exit is not a crash."""
         self._run_task = asyncio.create_task(self._run())
@@ -138,6 +142,10 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
+    def watch_silence(self, limits: SilenceLimits, show: Callable[[bool], None]) -> None:
+        """From now on call `show` when the worker becomes silent, or speaks again, and kill it if it is frozen."""
+        self._silence = SilenceWatch(limits, show, lambda: self.kill(tr(UNRESPONSIVE)))
+
     async def wait_until_exited(self) -> None:
         """Wait until the worker has exited."""
         await asyncio.wait({self._run_task})
@@ -165,6 +173,8 @@ class WorkerProcess:
         errors = asyncio.create_task(self._read_lines())
         exited = asyncio.create_task(self._process.wait())
         await asyncio.wait({events, exited}, return_when=asyncio.FIRST_COMPLETED)
+        if self._silence is not None:
+            self._silence.stop()
         if self._process.stdin is not None:
             self._process.stdin.close()
         await asyncio.wait({events, errors, exited}, timeout=_DRAIN_S)
@@ -183,7 +193,9 @@ class WorkerProcess:
         if self._kill_reason:  # QwenDesk killed it, so the exit code says nothing
             return EngineExit(None, self._kill_reason, self.lines)
         exit_code = self._process.returncode
-        return EngineExit(exit_code, describe_exit(exit_code, self.lines), self.lines)
+        is_memory_kill = exit_code == KILLED_CODE and count_memory_kills() != self._memory_kills
+        sentence = describe_exit(exit_code, self.lines, is_memory_kill=is_memory_kill)
+        return EngineExit(exit_code, sentence, self.lines, is_memory_kill=is_memory_kill)
 
     async def _read_events(self) -> None:
         assert self._process.stdout is not None
@@ -195,6 +207,8 @@ class WorkerProcess:
                 return
             if not line.endswith(b"\n"):
                 return  # the end, perhaps in the middle of a line
+            if self._silence is not None:
+                self._silence.heard()
             try:
                 event = decode_event(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -211,6 +211,10 @@ class Welcome(Event, frozen=True, kw_only=True, tag="welcome"):
     """The process id of the worker, with which the meters find its memory; 0 if unknown."""
 
 
+class Beat(Event, frozen=True, kw_only=True, tag="beat"):
+    """Sent every second by a thread of its own, whatever the worker does; `id` is 0."""
+
+
 class LoadProgress(Event, frozen=True, kw_only=True, tag="load_progress"):
     """`fraction` is the progress of the whole load, from 0 to 1."""
 
@@ -505,6 +509,7 @@ class Devices(Event, frozen=True, kw_only=True, tag="devices"):
 
 AnyEvent = (
     Welcome
+    | Beat
     | LoadProgress
     | Loaded
     | LoadRefused

@@ -68,6 +68,12 @@ class QuestionsHeld(msgspec.Struct, frozen=True):
     held: bool
 
 
+class WorkerSilent(msgspec.Struct, frozen=True):
+    """Nothing has come from the worker for seconds, although it says every second that it isn't frozen; or it has."""
+
+    silent: bool
+
+
 class SavingStates(msgspec.Struct, frozen=True):
     """Before an unload, the states of chats are now being written to files, or no longer are."""
 
@@ -75,7 +81,15 @@ class SavingStates(msgspec.Struct, frozen=True):
 
 
 EngineEvent = (
-    AnyEvent | WorkerStarting | WorkerExited | LoadAsked | LoadFailed | IdleUnloaded | QuestionsHeld | SavingStates
+    AnyEvent
+    | WorkerStarting
+    | WorkerExited
+    | WorkerSilent
+    | LoadAsked
+    | LoadFailed
+    | IdleUnloaded
+    | QuestionsHeld
+    | SavingStates
 )
 """Everything that can change the state: events of the worker, and what the client reports about it."""
 
@@ -92,6 +106,8 @@ class EngineState(msgspec.Struct, frozen=True):
     """
     questions_held: bool = False
     """Whether a question to an unloaded model waits, because another program needs the memory."""
+    is_silent: bool = False
+    """Whether the worker seems to be frozen. It is killed if that lasts."""
     is_saving_states: bool = False
     """Whether an unload waits for the states of chats to be written to files."""
     load_fraction: float = 0.0
@@ -119,11 +135,12 @@ def reduce(state: EngineState, event: EngineEvent) -> EngineState:
     replace = msgspec.structs.replace
     match event:
         case WorkerStarting():
-            return replace(state, phase=Phase.STARTING, report=None, engine_exit=None)
+            return replace(state, phase=Phase.STARTING, report=None, engine_exit=None, is_silent=False)
         case WorkerExited(engine_exit=engine_exit):
             return replace(
-                state, phase=Phase.OFF, report=None, engine_exit=engine_exit, load_fraction=0.0, load_stage=""
-            )
+                state, phase=Phase.OFF, report=None, engine_exit=engine_exit, load_fraction=0.0, load_stage="",
+                is_silent=False,
+            )  # fmt: skip
         case Welcome():
             return replace(state, phase=Phase.IDLE, welcome=event)
         case Devices(devices=devices, cpu_features=cpu_features):
@@ -137,19 +154,23 @@ def reduce(state: EngineState, event: EngineEvent) -> EngineState:
             return replace(state, idle_unloaded=options, questions_held=state.questions_held and options is not None)
         case QuestionsHeld(held=held):
             return replace(state, questions_held=held)
+        case WorkerSilent(silent=silent):
+            return replace(state, is_silent=silent)
         case SavingStates(saving=saving):
             return replace(state, is_saving_states=saving)
         case LoadProgress(stage=stage, fraction=fraction) if state.phase is Phase.LOADING:
             return replace(state, load_stage=stage, load_fraction=fraction)
         case Loaded(report=report):
             return replace(state, phase=Phase.READY, report=report, load_fraction=1.0, load_stage="")
+        case LoadFailed(failure=failure) if state.report is not None:  # it was found out before this was unloaded
+            return replace(state, failure=failure)
         case LoadFailed(failure=failure):
             phase = Phase.OFF if state.phase is Phase.OFF else Phase.IDLE
             return replace(state, phase=phase, report=None, failure=failure, load_fraction=0.0, load_stage="")
         case Unloaded():
             return replace(state, phase=Phase.IDLE, report=None)
         case Rendering() | PromptProgress() if state.phase is Phase.READY:
-            return replace(state, phase=Phase.ANSWERING)
+            return replace(state, phase=Phase.ANSWERING, failure=None)
         case Finished() | RequestFailed() if state.phase is Phase.ANSWERING:
             return replace(state, phase=Phase.READY)
         case _:

@@ -4,7 +4,7 @@ import msgspec
 
 from qwendesk.engine.protocol import PromptProgress, Rendered
 from qwendesk.engine.replies import Reply
-from qwendesk.engine.watchdog import TemplateWatchdogLimits
+from qwendesk.engine.watchdog import SilenceLimits, TemplateWatchdogLimits
 
 
 class WorkerTimeouts(msgspec.Struct, frozen=True):
@@ -25,6 +25,7 @@ class WorkerTimeouts(msgspec.Struct, frozen=True):
     """
     stop_s: float = 3.0
     template: TemplateWatchdogLimits = TemplateWatchdogLimits()
+    silence: SilenceLimits = SilenceLimits()
 
 
 def stalled_at(timeouts: WorkerTimeouts, reply: Reply) -> float:

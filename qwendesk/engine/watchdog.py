@@ -1,4 +1,4 @@
-"""Kill a worker whose chat template does not finish.
+"""Kill a worker whose chat template does not finish, or which is frozen.
 
 Templates run in a sandbox that keeps them away from files and processes, but cannot prevent every endless loop and huge
 string. Nothing inside the process can stop those reliably, so the app watches it from outside.
@@ -38,6 +38,44 @@ def exceeded_limit(limits: TemplateWatchdogLimits, *, elapsed_s: float, growth_b
             show_duration(limits.time_s),
         )
     return None
+
+
+class SilenceLimits(msgspec.Struct, frozen=True):
+    """After how many looks, `look_s` seconds apart, a worker of which nothing came is silent, and is killed.
+
+    Looks are counted, not seconds: after a PC was asleep, or the app was busy, there was no time to hear anything.
+    """
+
+    look_s: float = 2.0
+    silent: int = 3
+    frozen: int = 10
+
+
+class SilenceWatch:
+    """Looks at a running worker until `stop`: it says every second that it isn't frozen, whatever it does."""
+
+    def __init__(self, limits: SilenceLimits, show: Callable[[bool], None], kill: Callable[[], None]) -> None:
+        """`show` is called with True when the worker has become silent, and with False when it speaks again."""
+        self._limits, self._show, self._kill = limits, show, kill
+        self._missed = 0
+        self._timer = asyncio.get_running_loop().call_later(limits.look_s, self._look)
+
+    def heard(self) -> None:
+        """Note that something came from the worker."""
+        missed, self._missed = self._missed, 0
+        if missed >= self._limits.silent:
+            self._show(False)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        self._missed += 1
+        self._timer = asyncio.get_running_loop().call_later(self._limits.look_s, self._look)
+        if self._missed == self._limits.silent:
+            self._show(True)
+        elif self._missed == self._limits.frozen:
+            self._kill()
 
 
 class TemplateGuard:

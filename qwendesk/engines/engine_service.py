@@ -36,6 +36,7 @@ from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_retry import find_step
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.hub.draft_head_pairing import find_draft_head
+from qwendesk.hub.gguf import first_shard
 from qwendesk.hub.mmproj_pairing import find_mmproj
 
 OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
@@ -44,6 +45,7 @@ OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
 
 async def with_companions(model: Path) -> LoadOptions:
     """Return the options for a model with the mmproj file and the draft head in its folder."""
+    model = await asyncio.to_thread(first_shard, model)
     mmproj = await asyncio.to_thread(find_mmproj, model)
     head = await asyncio.to_thread(find_draft_head, model)
     return LoadOptions(model=str(model), mmproj=str(mmproj or ""), draft_model=str(head or ""))
@@ -77,6 +79,8 @@ class EngineService:
         """Awaited before a loaded model is unloaded, to save what is in its memory. Set by services.py."""
         self.until_idle: Callable[[], Awaitable[None]] = _nothing
         """Awaited before the window's model replaces one that another program uses. Set by services.py."""
+        self.read_before_unload: ReadFiles | None = None
+        """Reads the headers of the files to load before the loaded model is unloaded for them. Set by services.py."""
         self.observed = Observed(EngineState())
         self.retry = Observed[StepDown | None](None)
         """The step down to offer after a failed load; None until it is known, or if there is none."""
@@ -280,6 +284,13 @@ class EngineService:
             return await self._load(ticket, options, own)
 
     async def _load(self, ticket: int, options: LoadOptions, own: LoadOptions | None) -> LoadReport | LoadFailure:
+        if self.state.report is not None or self.state.idle_unloaded is not None:
+            bad = await self._header_failure(options)
+            if bad is not None and ticket == self._latest_ticket:
+                self._to_restore = self.state.requested
+                if own is None:  # a failure of another program's model is none of the window's
+                    self._apply(LoadFailed(bad))
+                return bad
         if ticket == self._latest_ticket and self.state.report is not None:
             await self._unload(ticket)
         if ticket != self._latest_ticket:
@@ -298,6 +309,13 @@ class EngineService:
         # Stopping the worker frees whatever a failed load left in its memory.
         await self._client.unload()
         return result
+
+    async def _header_failure(self, options: LoadOptions) -> LoadFailure | None:
+        """Return what is wrong with the files by their headers, so that the loaded model isn't unloaded for them."""
+        if self.read_before_unload is None or is_served(options.model):
+            return None
+        files = await asyncio.to_thread(self.read_before_unload, options)
+        return files if isinstance(files, LoadFailure) else None
 
     async def _unload_to_the_end(self) -> None:
         """Unload the model, even if the caller is cancelled meanwhile."""

@@ -150,6 +150,18 @@ def facts_for(options: LoadOptions, read: Callable[[Path], ModelFacts] = read_fa
         head = _read_draft_head(model, options, read)
     except BadModelFile as error:
         return LoadFailure(msgspec.convert(error.kind, LoadFailureKind), error.title, error.sentence)
+    if model.kind == "mmproj":
+        sentence = tr(
+            "{0} is a vision file (mmproj), not a model. Choose the model; its vision file is found automatically.",
+            PurePath(options.model).name,
+        )
+        return LoadFailure("other", tr("This is a vision file"), sentence)
+    if model.kind == "adapter":
+        sentence = tr(
+            "{0} is a LoRA adapter, not a model. Choose its model, and the adapter as the option “LoRA adapters”.",
+            PurePath(options.model).name,
+        )
+        return LoadFailure("other", tr("This is a LoRA adapter"), sentence)
     if model.kind == "draft_head":  # the engine would crash on it
         sentence = tr(
             "{0} is a draft head (MTP), not a model. Choose its model; a draft head in the same folder is found "

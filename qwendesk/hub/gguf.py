@@ -20,6 +20,13 @@ _DEFAULT_ATTENTION_INTERVAL = 4
 _HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next", "qwen4exp")
 
 
+def first_shard(path: Path) -> Path:
+    """Return shard 1 of the split model that the file at `path` belongs to by its name, if it is there; else `path`."""
+    shard = Shard.parse(path.name)
+    first = path if shard is None else path.with_name(shard.sibling(1))
+    return first if first.is_file() else path
+
+
 def read_facts(path: Path, read: Callable[[Path], ModelFacts] | None = None) -> ModelFacts:
     """Return the facts of the GGUF file at `path`; of the whole set if it is the first shard of a split model.
 
@@ -31,8 +38,10 @@ def read_facts(path: Path, read: Callable[[Path], ModelFacts] | None = None) -> 
     read = read or read_file_facts
     first = read(path)
     shard = Shard.parse(path.name)
-    if first.split_count < 2 or shard is None or not shard.is_first:
+    if first.split_count < 2:
         return first
+    if shard is None or not shard.is_first or first.split_number:
+        raise BadModelFile(tr("One shard of a model"), _not_first(path, first), "other")
     shards = [first]
     for number in range(2, shard.count + 1):
         part = path.with_name(shard.sibling(number))
@@ -41,6 +50,21 @@ def read_facts(path: Path, read: Callable[[Path], ModelFacts] | None = None) -> 
             raise BadModelFile(tr("A shard of the model is missing"), sentence, "missing_file")
         shards.append(read(part))
     return join_shards(shards)
+
+
+def _not_first(path: Path, facts: ModelFacts) -> str:
+    """Return why a model can't be loaded from this shard, and what to choose."""
+    number, count = facts.split_number + 1, facts.split_count
+    shard = Shard.parse(path.name)
+    base = path.name.removesuffix(".gguf") if shard is None else shard.base
+    first = f"{base}-00001-of-{count:05}.gguf"
+    if number == 1:
+        sentence = tr("{0} is shard 1 of {1} of a split model, but its name says something else.", path.name, count)
+        return f"{sentence} " + tr("Name it {0}, and the other shards in the same way.", first)
+    sentence = tr("{0} is shard {1} of {2} of a split model.", path.name, number, count)
+    if shard is None:
+        return f"{sentence} " + tr("Choose shard 1, whose name ends with {0}.", f"-00001-of-{count:05}.gguf")
+    return f"{sentence} " + tr("Shard 1, {0}, isn't in its folder. Download it.", first)
 
 
 def join_shards(shards: Sequence[ModelFacts]) -> ModelFacts:

@@ -183,6 +183,9 @@ class HttpApp:
         if self._models.is_loading:
             error = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
             return web.json_response({"error": error}, status=503)
+        if self._models.is_frozen:
+            error = {"code": 503, "message": "The engine isn't responding", "type": "unavailable_error"}
+            return web.json_response({"error": error}, status=503)
         return web.json_response({"status": "ok"})
 
     async def _props(self, _request: web.Request) -> web.Response:

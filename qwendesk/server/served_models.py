@@ -81,6 +81,10 @@ class ServedModels:
     def is_loading(self) -> bool:
         return self._engine.state.is_loading
 
+    @property
+    def is_frozen(self) -> bool:
+        return self._engine.state.is_silent
+
     async def all(self) -> tuple[ServedModel, ...]:
         """Return the models, first the one that answers a request without a name."""
         loaded = "" if self.loaded is None else self.loaded.options.model

@@ -55,6 +55,8 @@ def engine_text(state: EngineState) -> tuple[str, str]:
     """Return the text and tone of the state chip ("good", "info", "accent", "bad" or "plain")."""
     if state.engine_exit is not None:
         return tr("Engine stopped"), "bad"
+    if state.is_silent:
+        return tr("Not responding"), "bad"
     match state.phase:
         case Phase.READY:
             return tr("Ready"), "good"

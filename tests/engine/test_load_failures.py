@@ -4,7 +4,7 @@ import pytest
 
 from qwendesk.core.failures import EngineExit
 from qwendesk.core.options import LoadOptions
-from qwendesk.engine.exit_codes import describe_exit
+from qwendesk.engine.exit_codes import count_memory_kills, describe_exit
 from qwendesk.engine.load_failures import classify_load
 from qwendesk.engine.protocol import LoadRefused
 
@@ -164,7 +164,8 @@ def test_unknown_failure_shows_the_engines_message():
         (-4, (), "illegal_instruction"),
         (0xC000001D, (), "illegal_instruction"),
         (0xC000001D - 2**32, (), "illegal_instruction"),
-        (-9, (), "out_of_ram"),
+        (-9, (), "other"),
+        (0xC0000017, (), "out_of_ram"),
         (-6, ("CUDA error: out of memory",), "out_of_vram"),
         (-6, (ABOVE_STORAGE_LIMIT,), "kv_tensor_too_large"),
         (3, (ABOVE_STORAGE_LIMIT,), "kv_tensor_too_large"),
@@ -198,10 +199,22 @@ def test_a_worker_that_task_manager_ended_is_told_from_one_that_failed(
     assert describe_exit(exit_code, lines) == sentence
 
 
+def test_signal_9_is_blamed_on_memory_only_where_the_kernel_says_so(tmp_path):
+    counters = tmp_path / "vmstat"
+    counters.write_text("pgpgin 12\noom_kill 3\noom_kill_other 9\n")
+    assert count_memory_kills(counters) == 3
+    counters.write_text("pgpgin 12\n")
+    assert count_memory_kills(counters) is count_memory_kills(tmp_path / "none") is None
+    assert "memory ran out" in describe_exit(-9, is_memory_kill=True)
+    assert "memory" not in describe_exit(-9)
+    killed = EngineExit(-9, describe_exit(-9, is_memory_kill=True), is_memory_kill=True)
+    assert classify_load(killed, OPTIONS).kind == "out_of_ram"
+
+
 @pytest.mark.parametrize(
     ("exit_code", "words"),
     [
-        pytest.param(-9, "stopped unexpectedly", marks=POSIX),
+        pytest.param(-9, "was killed, by another program or by your system", marks=POSIX),
         (-4, "CPU doesn't have"),
         (-11, "invalid memory access"),
         pytest.param(-6, "internal error", marks=POSIX),

@@ -33,10 +33,17 @@ class FakeWorker:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self.manner == "dies at start":
             sys.exit("libcudart.so.12: cannot open shared object file: No such file or directory")
+        if self.manner != "mute":
+            threading.Thread(target=self.beat, daemon=True).start()
         for line in sys.stdin.buffer:
             self.take(decode_request(line))
         if self.manner in ("deaf", "hangs up"):
             time.sleep(1000)
+
+    def beat(self) -> None:
+        while True:
+            self.send(p.Beat(id=0))
+            time.sleep(0.01)
 
     def take(self, request: p.AnyRequest) -> None:
         match request:

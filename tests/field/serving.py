@@ -14,8 +14,9 @@ import pytest
 from qwendesk.cli import serve as command
 from qwendesk.cli.main import make_parser
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.engine.contract import EngineClient
 from qwendesk.services import Services, build_services
-from tests.fakes.engine import FakeEngineClient, decide_by_default
+from tests.fakes.engine import decide_by_default
 
 
 class Served:
@@ -41,14 +42,14 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(client: FakeEngineClient, *arguments: str) -> AsyncIterator[Served]:
+async def served(client: EngineClient, *arguments: str) -> AsyncIterator[Served]:
     """Run `qwendesk serve` with these arguments. What it refuses is raised as QwenDeskError."""
     made: list[Services] = []
 
     async def engines() -> Any:
         return SimpleNamespace(client=lambda: client)
 
-    def build(client: FakeEngineClient, closing: contextlib.AsyncExitStack, **_: Any) -> Services:
+    def build(client: EngineClient, closing: contextlib.AsyncExitStack, **_: Any) -> Services:
         made.append(build_services(client, closing, decide=decide_by_default))
         return made[-1]
 

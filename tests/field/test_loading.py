@@ -1,12 +1,16 @@
 """What happens around the load of a model, by whoever wants it."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
 
 from qwendesk.core import paths
+from qwendesk.core.errors import QwenDeskError
+from qwendesk.core.failures import LoadFailure
 from qwendesk.engine.state import Phase
+from qwendesk.engines.load_decision import facts_for
 from tests.fakes.engine import FakeEngineClient
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.field.serving import served
@@ -16,6 +20,10 @@ from tests.window_desk import Desk
 _NO_SERVER_TOOL = "an MCP server gives tools to a model that is loaded, and loads none"
 GIVEN_UP = Kind(
     "A request given up while a model loads leaves the app loading",
+    {Way.MCP: _NO_SERVER_TOOL, Way.IMPORT: "an import loads no model"},
+)
+BAD_FILE = Kind(
+    "A bad file takes away the model that worked",
     {Way.MCP: _NO_SERVER_TOOL, Way.IMPORT: "an import loads no model"},
 )
 
@@ -66,3 +74,70 @@ async def test_question_that_is_stopped_while_its_model_loads_can_be_asked_again
     await desk.load_demo()
     await desk.ask("And now?")
     assert desk.parts.chat.conversation.turns[-1].answer.text.endswith("And now?")
+
+
+def bad_files(folder: Path) -> list[Path]:
+    """Files that can't be loaded, as their headers say."""
+    whole = paths.demo_model().read_bytes()
+    (folder / "cut.gguf").write_bytes(whole[: len(whole) // 2])
+    (folder / "page.gguf").write_text("<!DOCTYPE html><title>Not found</title>", encoding="utf-8")
+    (folder / "empty.gguf").write_bytes(b"")
+    shutil.copy(paths.demo_mmproj(), folder / "eyes.gguf")
+    return [*sorted(folder.glob("*.gguf")), folder / "gone.gguf"]
+
+
+@case(BAD_FILE, Way.WINDOW, report="issue 29, item 15", before="failed")
+async def test_bad_file_is_refused_and_the_loaded_model_stays(desk: Desk, tmp_path: Path) -> None:
+    engine = desk.parts.engine
+    engine.read_before_unload = facts_for
+    for bad in bad_files(tmp_path):
+        loaded = engine.state.report
+        desk.window.load_model(str(bad))
+        await desk.until(lambda: engine.state.failure is not None)
+        assert (engine.state.report, engine.state.phase) == (loaded, Phase.READY)
+        assert "The loaded model stays." in desk.text_of("banner.sentence")
+        await desk.ask("And now?")
+        assert engine.state.failure is None
+        assert desk.parts.chat.conversation.turns[-1].answer.text.endswith("And now?")
+    desk.client.kill()
+    await desk.until(lambda: engine.state.phase is Phase.READY)
+
+
+@case(BAD_FILE, Way.WINDOW, report="issue 29, item 15", before="failed")
+async def test_bad_file_does_not_make_the_window_forget_its_unloaded_model(desk: Desk, tmp_path: Path) -> None:
+    engine = desk.parts.engine
+    engine.read_before_unload = facts_for
+    await engine.unload_idle()
+    assert isinstance(await engine.load_file(bad_files(tmp_path)[0]), LoadFailure)
+    await desk.ask("And now?")
+    assert desk.parts.chat.conversation.turns[-1].answer.text.endswith("And now?")
+
+
+@case(BAD_FILE, Way.CLI, *SERVER, report="issue 29, item 15", before="failed")
+@pytest.mark.asyncio
+async def test_bad_file_that_a_client_names_is_refused_and_the_loaded_model_answers(tmp_path: Path) -> None:
+    bad = bad_files(tmp_path)[0]
+    async with served(FakeEngineClient()) as server:
+        engine, models = server.services.engine, server.services.server.models
+        engine.read_before_unload = facts_for
+        assert (await server.ask())[0] == 200
+        loaded = engine.state.report
+
+        async def others() -> list[Path]:
+            return [bad]
+
+        models._others = others
+        for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"):
+            status, answer = await server.ask(path, model=bad.stem)
+            assert (status, bad.name in str(answer)) == (503, True)
+            assert (engine.state.report, engine.state.failure) == (loaded, None)
+            assert (await server.ask(path))[0] == 200
+
+
+@case(BAD_FILE, Way.CLI, report="issue 29, item 15", before="failed")
+@pytest.mark.asyncio
+async def test_qwendesk_serve_prints_no_address_for_a_file_that_is_no_model(tmp_path: Path) -> None:
+    for bad in bad_files(tmp_path):
+        with pytest.raises(QwenDeskError, match=r"\.gguf"):
+            async with served(FakeEngineClient(), "--model", str(bad)):
+                pass

@@ -55,6 +55,9 @@ def _failed(state: EngineState, retry: StepDown | None) -> BannerContent | None:
         return None
     model = state.requested.model if state.requested is not None else ""
     actions: tuple[BannerAction, ...] = ("restart",) if is_demo(model) else ("choose", "demo")
+    if state.report is not None:  # the file was refused before the loaded model was unloaded for it
+        sentence = tr("{0}\nThe loaded model stays.", failure.sentence)
+        return BannerContent("bad", failure.title, sentence, actions=("choose",))
     if is_served(model):
         actions = ("again", "demo")
     if retry is None:

@@ -35,6 +35,8 @@ _MAX_LOG_LINES = 80
 """How many lines of the engine's log are sent with a failed load."""
 _PROGRESS_EVERY_S = 0.03
 """The least time between two progress events while weights are read. The window cannot show more."""
+_BEAT_S = 1.0
+"""How often the worker says that it isn't frozen."""
 _EXIT_GRACE_S = 1.5
 """The process exits this long after a Shutdown even if native code is still busy."""
 
@@ -55,6 +57,7 @@ class Service:
         self._log.install()
         C.llama_backend_init()
         threading.Thread(target=self._read_requests, name="requests", daemon=True).start()
+        threading.Thread(target=self._beat, name="beat", daemon=True).start()
         while not isinstance(request := self._inbox.take(), p.Shutdown):
             self._serve(request)
         self._close_session()
@@ -67,6 +70,12 @@ class Service:
             traceback.print_exc(file=sys.stderr)
             os._exit(1)
         os._exit(0)
+
+    def _beat(self) -> None:
+        """On a thread of its own, which runs while native code is busy on the main thread."""
+        while True:
+            self._channel.send(p.Beat(id=0))
+            time.sleep(_BEAT_S)
 
     def _dispatch(self, request: p.AnyRequest | p.RequestFailed) -> None:
         """On the reading thread: act on what can't wait, and queue the rest."""

@@ -170,13 +170,15 @@ def write(path: Path, state: ChatState, fingerprint: str, most_bytes: int) -> in
 def fingerprint_of(options: DecidedOptions, engine_version: str) -> str:
     """Return a hash of the model's files, of the options that matter, and of the engine's version.
 
-    Of each file it covers the size, the beginning and samples: reading 20 GB would take longer than any chat. Raise
-    OSError.
+    Of each file it covers the size, when it was changed, the beginning and samples: reading 20 GB would take longer
+    than any chat, and samples alone miss most changes. A copy therefore has a hash of its own. Raise OSError.
     """
     digest = hashlib.sha256(engine_version.encode())
     for path in (*_model_files(options), options.mmproj, *(lora_adapter(text)[0] for text in options.lora)):
         if path:
             _add_file(digest, Path(path))
+            status = Path(path).stat()
+            digest.update(f"{status.st_mtime_ns} {status.st_ctime_ns}".encode())
     values = {name: getattr(options, name) for name in _OPTIONS_THAT_MATTER}
     values["lora"] = [lora_adapter(text)[1] for text in options.lora]
     digest.update(msgspec.json.encode(values, order="sorted"))
@@ -184,7 +186,7 @@ def fingerprint_of(options: DecidedOptions, engine_version: str) -> str:
 
 
 def hash_model_files(options: DecidedOptions) -> str:
-    """Return a hash of the model's files, which covers as much of them as `fingerprint_of`. Raise OSError."""
+    """Return a hash of the beginning and samples of the model's files, the same for a copy. Raise OSError."""
     digest = hashlib.sha256()
     for path in _model_files(options):
         _add_file(digest, Path(path))

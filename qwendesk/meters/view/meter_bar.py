@@ -155,7 +155,7 @@ class MeterBar(QFrame):
     def _show_chip(self) -> None:
         """Show how the model fits while one is ready or answering, else the state of the engine."""
         state = self._meters.state
-        runs = self._engine.phase in (Phase.READY, Phase.ANSWERING)
+        runs = self._engine.phase in (Phase.READY, Phase.ANSWERING) and not self._engine.is_silent
         if runs and state is not None:
             text, tone = meter_text.state_text(state)
             tip = meter_text.state_tooltip(state)
