@@ -31,24 +31,10 @@ from qwendesk.engine.state import (
     reduce,
 )
 from qwendesk.engines.crash_counts import RestartLimit
-from qwendesk.engines.load_decision import Decide, ReadFiles, facts_for
+from qwendesk.engines.load_decision import Decide, OptionsFor, ReadFiles, facts_for, with_companions
 from qwendesk.engines.load_decision import decide as decide_by_header
 from qwendesk.engines.load_retry import find_step
 from qwendesk.hardware.ladder import StepDown
-from qwendesk.hub.draft_head_pairing import find_draft_head
-from qwendesk.hub.gguf import first_shard
-from qwendesk.hub.mmproj_pairing import find_mmproj
-
-OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
-"""Returns the load options for a model file."""
-
-
-async def with_companions(model: Path) -> LoadOptions:
-    """Return the options for a model with the mmproj file and the draft head in its folder."""
-    model = await asyncio.to_thread(first_shard, model)
-    mmproj = await asyncio.to_thread(find_mmproj, model)
-    head = await asyncio.to_thread(find_draft_head, model)
-    return LoadOptions(model=str(model), mmproj=str(mmproj or ""), draft_model=str(head or ""))
 
 
 async def _nothing() -> None:

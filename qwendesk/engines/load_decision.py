@@ -1,6 +1,7 @@
 """Decides the options that are "auto", based on the model file's header and the memory that is free now."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path, PurePath
 
 import msgspec
@@ -21,15 +22,17 @@ from qwendesk.hardware.model_memory import lazy_table_bytes
 from qwendesk.hardware.plan_text import nearest_text
 from qwendesk.hardware.planner import best_plan, could_load
 from qwendesk.hardware.snapshot import GpuReading
-from qwendesk.hub.draft_head_pairing import draft_head_mismatch
-from qwendesk.hub.gguf import read_facts
-from qwendesk.hub.mmproj_pairing import mmproj_mismatch
+from qwendesk.hub.draft_head_pairing import draft_head_mismatch, find_draft_head
+from qwendesk.hub.gguf import first_shard, read_facts
+from qwendesk.hub.mmproj_pairing import find_mmproj, mmproj_mismatch
 
 ModelFiles = tuple[ModelFacts, ModelFacts | None]
 """The facts of a model, with its draft head if that has a file of its own, and of its vision file, if it has one."""
 ReadFiles = Callable[[LoadOptions], ModelFiles | LoadFailure]
 Decide = Callable[[LoadOptions, Devices], DecidedOptions | LoadFailure]
 """Decides every "auto", or returns why loading is impossible. Called on another thread, because it reads files."""
+OptionsFor = Callable[[Path], Awaitable[LoadOptions]]
+"""Returns the load options for a model file."""
 FindDrive = Callable[[Path], DriveKind]
 """Tells the drive of a file or folder, such as `drive_of`."""
 Drift = tuple[tuple[str, int], ...]
@@ -173,6 +176,14 @@ def facts_for(options: LoadOptions, read: Callable[[Path], ModelFacts] = read_fa
     if isinstance(head, ModelFacts):
         model = msgspec.structs.replace(model, draft_head=head)
     return model, mmproj
+
+
+async def with_companions(model: Path) -> LoadOptions:
+    """Return the options for a model with the mmproj file and the draft head in its folder."""
+    model = await asyncio.to_thread(first_shard, model)
+    mmproj = await asyncio.to_thread(find_mmproj, model)
+    head = await asyncio.to_thread(find_draft_head, model)
+    return LoadOptions(model=str(model), mmproj=str(mmproj or ""), draft_model=str(head or ""))
 
 
 def files_of(options: LoadOptions) -> tuple[str, ...]:

@@ -26,14 +26,14 @@ class FakeWorker:
         self.manner = manner
         self.cancelled: set[int] = set()
         self.answer_now: set[int] = set()
-        self.served = threading.Lock()
+        self.served, self.writing = threading.Lock(), threading.Lock()
 
     def run(self) -> None:
         if self.manner == "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self.manner == "dies at start":
             sys.exit("libcudart.so.12: cannot open shared object file: No such file or directory")
-        if self.manner != "mute":
+        if self.manner not in ("half a line", "hangs up"):
             threading.Thread(target=self.beat, daemon=True).start()
         for line in sys.stdin.buffer:
             self.take(decode_request(line))
@@ -187,7 +187,7 @@ class FakeWorker:
         self.write(encode_line(event))
 
     def write(self, data: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        with self.writing, contextlib.suppress(BrokenPipeError):
             view = memoryview(data)
             while view:
                 view = view[os.write(1, view) :]

@@ -10,8 +10,7 @@ from qwendesk.cli import main as cli
 from qwendesk.core.errors import BadModelFile, QwenDeskError
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.options import LoadOptions
-from qwendesk.engines.engine_service import with_companions
-from qwendesk.engines.load_decision import facts_for
+from qwendesk.engines.load_decision import facts_for, with_companions
 from qwendesk.hub.gguf import read_facts
 from qwendesk.hub.model_folders import default_models_folder
 from tests.fakes.engine import FakeEngineClient

@@ -8,7 +8,7 @@ import pytest
 
 from qwendesk.core import paths
 from qwendesk.core.errors import BadModelFile
-from qwendesk.hub.gguf import facts_of, read_facts
+from qwendesk.hub.gguf import facts_of, read_facts, read_file_facts
 from qwendesk.hub.gguf_types import FILE_TYPES, TENSOR_TYPES, quant_name
 from tests.gguf_files import Q4_K, mmproj_values, model_values, tensor, write_cut, write_model
 from tools.gguf_writer import Value
@@ -141,7 +141,7 @@ def test_only_the_header_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_kind_of_file(tmp_path: Path, values: dict[str, Value], kind: str) -> None:
-    assert read_facts(write_model(tmp_path / "a.gguf", values)).kind == kind
+    assert read_file_facts(write_model(tmp_path / "a.gguf", values)).kind == kind
 
 
 def test_per_layer_value_counts_by_its_maximum(tmp_path: Path) -> None:
