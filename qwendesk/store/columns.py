@@ -4,12 +4,11 @@ import sqlite3
 from collections.abc import Callable
 from math import isfinite
 from types import MappingProxyType
-from typing import Final, get_args
+from typing import Final
 
 import msgspec
 
-from qwendesk.core.messages import Role
-from qwendesk.store.rows import JSON_COLUMNS
+from qwendesk.store.rows import JSON_COLUMNS, is_role
 from qwendesk.store.sqlite_pages import Value
 
 KEYS: Final = MappingProxyType(
@@ -26,11 +25,7 @@ KEYS: Final = MappingProxyType(
 """Each table with rowids, and its key column. A row refers only to rows of the same table or of tables above."""
 
 
-def _is_role(text: str) -> bool:
-    return text in get_args(Role)
-
-
-TEXT_CHECKS: Final = MappingProxyType({**JSON_COLUMNS, ("messages", "role"): _is_role})
+TEXT_CHECKS: Final = MappingProxyType({**JSON_COLUMNS, ("messages", "role"): is_role})
 """Returns for texts of some columns, by table and column, whether the app could have written them."""
 
 

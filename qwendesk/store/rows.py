@@ -7,7 +7,7 @@ ignored, and with it the tool calls by which a chat is known to be tainted (docs
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, get_args
 from zlib import crc32
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from qwendesk.core.chat_tree import ChatNode
 from qwendesk.core.chats import ChatSettings, ChatSummary, DraftFile
 from qwendesk.core.json_decoding import json_bytes, whole_characters
-from qwendesk.core.messages import DocumentPart, Message, Part, TextPart, ToolCall, ToolStep
+from qwendesk.core.messages import DocumentPart, Message, Part, Role, TextPart, ToolCall, ToolStep
 from qwendesk.core.stats import AnswerStats
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -144,8 +144,8 @@ def _searched(message: Message) -> str:
 
 
 def is_sound(row: Sequence[Any]) -> bool:
-    """Return whether the JSON of a row of SELECT_NODES is undamaged."""
-    return _MORE.is_sound(row[5]) and _STATS.is_sound(row[8])
+    """Return whether role and JSON of a row of SELECT_NODES are undamaged."""
+    return is_role(row[2]) and _MORE.is_sound(row[5]) and _STATS.is_sound(row[8])
 
 
 def node(row: Sequence[Any]) -> ChatNode:
@@ -170,7 +170,9 @@ def node(row: Sequence[Any]) -> ChatNode:
     return ChatNode(
         id=id_,
         parent_id=parent_id,
-        message=Message(role, parts, reasoning, more.tool_calls, more.steps, more.is_damaged),
+        message=Message(
+            role, parts, reasoning, more.tool_calls, more.steps, is_damaged=more.is_damaged or not is_role(role)
+        ),
         created_s=created_s,
         stop_reason=stop_reason,
         stats=_STATS.decode(stats) or _NO_STATS,
@@ -179,6 +181,10 @@ def node(row: Sequence[Any]) -> ChatNode:
         model=model,
         options_json=options,
     )
+
+
+def is_role(text: str) -> bool:
+    return text in get_args(Role)
 
 
 def settings(text: str) -> ChatSettings:

@@ -182,12 +182,13 @@ async def test_damage_is_repaired_from_the_backup(tmp_path: Path) -> None:
 
 @case(UNTAINTED, Way.WINDOW, report=FOUND, before="failed")
 @pytest.mark.asyncio
-async def test_damage_while_the_app_runs_is_told_and_taints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["more = replace(more, 'steps', 'stfps')", "role = replace(role, 'ant', 'aot')"])
+async def test_damage_while_the_app_runs_is_told_and_taints(change: str, tmp_path: Path) -> None:
     async def work(desk: ToolDesk) -> None:
         path = save(desk, reads=True)
         await desk.chats.start(desk.place)
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute("UPDATE messages SET more = replace(more, 'steps', 'stfps')")
+            connection.execute(f"UPDATE messages SET {change}")
             connection.commit()
         await desk.ask()
 
