@@ -5,11 +5,11 @@ from typing import cast, get_args
 
 import msgspec
 
-from qwendesk.chat.grammar_check import check_grammar
-from qwendesk.chat.schema_check import check_schema
+from qwendesk.chat.schema_check import check_schema, in_users_language
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadRequest, QwenDeskError
 from qwendesk.core.generation_options import ChatFormat, GenerationOptions
+from qwendesk.core.grammar_bounds import check_grammar_bounds
 from qwendesk.core.presets import Style
 from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.translation import tr
@@ -32,7 +32,7 @@ def check_settings(settings: ChatSettings) -> None:
     options = apply_assignments(GenerationOptions(), {**settings.preset_values, **settings.overrides})
     schema = settings.json_schema.strip() or options.json_schema.strip()
     check_schema(schema)
-    check_grammar(options.grammar)
+    in_users_language(check_grammar_bounds, options.grammar)
     if schema and options.grammar.strip():
         sentence = tr("An answer can follow either a JSON schema or a grammar. Remove one of them first.")
         raise BadRequest(tr("Schema and grammar are both set"), sentence)

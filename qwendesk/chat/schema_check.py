@@ -1,16 +1,16 @@
 """Checks a JSON schema for structured output before it is sent."""
 
-from typing import Any
-
-import msgspec
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from qwendesk.core.errors import BadRequest
-from qwendesk.core.json_decoding import decode_json
+from qwendesk.core.grammar_bounds import check_schema_bounds
 from qwendesk.core.json_schema import referred_to
 from qwendesk.core.translation import tr
 
+T = TypeVar("T")
+
 _TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
-_MAX_DEPTH = 64
 
 
 def check_schema(text: str) -> None:
@@ -20,22 +20,25 @@ def check_schema(text: str) -> None:
     """
     if not text.strip():
         return
-    try:
-        schema = decode_json(text)
-    except msgspec.DecodeError as error:
-        raise _refusal(tr("It isn't JSON: {0}.", error)) from error
+    schema = in_users_language(check_schema_bounds, text)
     if not isinstance(schema, dict):
         raise _refusal(tr("A schema is an object in braces, such as {0}.", '{"type": "object"}'))
-    _check(schema, schema, tr("the schema"), 0)
+    _check(schema, schema, tr("the schema"))
 
 
-def _check(schema: Any, root: dict[str, Any], place: str, depth: int) -> None:
+def in_users_language(check: Callable[[str], T], text: str) -> T:
+    """Return what a check of `core` returns. It words errors for the engine's process, which knows no language."""
+    try:
+        return check(text)
+    except BadRequest as error:
+        raise BadRequest(tr(error.title), tr(error.source, *error.values)) from error
+
+
+def _check(schema: Any, root: dict[str, Any], place: str) -> None:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
         raise _refusal(tr("{0} must be an object in braces.", _capitalized(place)))
-    if depth > _MAX_DEPTH:
-        raise _refusal(tr("It is nested more than {0} levels deep.", _MAX_DEPTH))
     kinds = schema.get("type", [])
     for kind in kinds if isinstance(kinds, list) else [kinds]:
         if kind not in _TYPES:
@@ -49,15 +52,15 @@ def _check(schema: Any, root: dict[str, Any], place: str, depth: int) -> None:
         if not isinstance(parts, dict):
             raise _refusal(tr('"{0}" in {1} must be an object in braces.', key, place))
         for name, part in parts.items():
-            _check(part, root, f'"{name}"', depth + 1)
+            _check(part, root, f'"{name}"')
     for key in ("anyOf", "oneOf", "allOf"):
         parts = schema.get(key, [])
         if not isinstance(parts, list):
             raise _refusal(tr('"{0}" in {1} must be a list.', key, place))
         for part in parts:
-            _check(part, root, tr('"{0}" in {1}', key, place), depth + 1)
+            _check(part, root, tr('"{0}" in {1}', key, place))
     if isinstance(schema.get("items"), dict):
-        _check(schema["items"], root, tr("the items of {0}", place), depth + 1)
+        _check(schema["items"], root, tr("the items of {0}", place))
 
 
 def _check_reference(reference: Any, root: dict[str, Any], place: str) -> None:

@@ -27,8 +27,8 @@ _KEYWORDS: Mapping[str, Sequence[str]] = {
 """A schema that names no type is meant for the type whose keywords it has."""
 _MOST_FORMS = 64
 """A schema with more ways to be valid is loosened to one form that allows all of them."""
-_MOST_STEPS = 50_000
-"""Schemas that are read for one document; what is left then counts as one that allows everything."""
+_MOST_STEPS = 20_000
+"""Schemas read and forms joined for one document; what is left then counts as one that allows everything."""
 _FAR = 10**9
 """A bound of lengths beyond this says nothing."""
 _MOST_REFERENCES = 64
@@ -139,6 +139,10 @@ class SchemaReader:
         for part in self._parts(schema, followed):
             if len(found) * len(part) > _MOST_FORMS:
                 part = [loosest(part)]  # noqa: PLW2901
+            n_properties = sum(len(form.properties) for form in found)
+            self._steps_left -= len(part) * (len(found) + n_properties // 8)
+            if self._steps_left < 0:
+                return [Form()]
             merged = (_both(one, other) for one in found for other in part)
             found = _without_duplicates(form for form in merged if form is not None)
         return found

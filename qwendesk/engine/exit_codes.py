@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qwendesk.core.translation import mark, tr
+from qwendesk.engine.protocol import GRAMMAR_EXIT_CODE
 
 RUNTIME_ADDRESS = "https://aka.ms/vs/17/release/vc_redist.x64.exe"
 """Where Microsoft offers the Visual C++ runtime, which a fresh Windows lacks."""
@@ -19,6 +20,8 @@ _INTERNAL_ERROR = mark("The engine stopped because of an internal error.")
 _INSTRUCTION = mark("The engine uses instructions that this CPU doesn't have.")
 _MEMORY_ACCESS = mark("The engine crashed (invalid memory access).")
 _ARITHMETIC = mark("The engine crashed (arithmetic error).")
+
+_GRAMMAR = mark("A JSON schema or grammar kept the engine busy for too long, so it was stopped.")
 
 _SIGNALS = {
     "SIGKILL": _KILLED,
@@ -99,6 +102,8 @@ def describe_exit(exit_code: int | None, lines: Sequence[str] = (), *, is_memory
     code = unsigned(exit_code)
     if code == KILLED_CODE and is_memory_kill:
         return tr(_OUT_OF_MEMORY)
+    if code == GRAMMAR_EXIT_CODE:
+        return tr(_GRAMMAR)
     if code < 0:
         try:
             name = signal.Signals(-code).name

@@ -47,11 +47,11 @@ def test_variables_of_the_system_prompt_are_replaced(text, filled):
         ('{"$ref": "#/$defs/missing"}', "isn't in the schema"),
         ('{"enum": []}', "at least one"),
         ('{"items": {"anyOf": {}}}', "must be a list"),
-        ("{" + '"items": {' * 80 + "}" * 81, "deep"),
+        ("{" + '"items": {' * 120 + "}" * 121, "deep"),
     ],
 )
 def test_invalid_schema_is_refused_with_its_place(text, complaint):
-    with pytest.raises(BadRequest, match="can't be used") as refused:
+    with pytest.raises(BadRequest, match=r"can't be used|Invalid JSON schema") as refused:
         check_schema(text)
     assert complaint in refused.value.sentence
 

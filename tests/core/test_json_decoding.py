@@ -14,11 +14,16 @@ _PACKAGE = Path(qwendesk.__file__).parent
 _OWN = {
     "core/json_decoding.py",
     "chat/view/edit_drafts.py", "chat/view/thread/highlight.py", "decoding/main.py", "decoding/process.py",
-    "engine/worker/base_file.py", "engine/worker/schema_grammar.py", "mcp/host/results.py",
+    "engine/worker/base_file.py", "mcp/host/results.py",
     "toolbox/confinement/confined_run.py", "toolbox/confinement/trial.py",
 }  # fmt: skip
 """These decode what another process of the app has written, or their own JSON."""
-_CAREFUL = {"engine/worker/call_stream.py", "mcp/pasted_servers.py", "server/setups/merging.py"}
+_CAREFUL = {
+    "engine/worker/call_stream.py",
+    "engine/worker/call_tags.py",
+    "mcp/pasted_servers.py",
+    "server/setups/merging.py",
+}
 """These need what only the standard library tells, and catch all that it raises."""
 
 

@@ -8,10 +8,14 @@ is allowed too) is left to whoever checks the arguments before the call.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.grammar_bounds import check_grammar_bounds
 from qwendesk.core.json_schema import SchemaReader
+from qwendesk.core.translation import mark
 from qwendesk.engine.worker.call_tags import (
     BEGUN_END,
     END_TAG,
@@ -21,12 +25,32 @@ from qwendesk.engine.worker.call_tags import (
     written_name,
 )
 from qwendesk.engine.worker.schema_grammar import SchemaGrammar, in_class, quoted
-from qwendesk.engine.worker.tools import Parameter, Tool, as_json
+from qwendesk.engine.worker.tools import Parameter, Tool, as_json, read_tools
 
 CallDialect = Literal["xml", "json"]
 
 _MOST_IN_ANY_ORDER = 6
 """Of the required parameters; more of them come in the order of the schema. The number of rules doubles with each."""
+
+
+@functools.lru_cache(maxsize=2)
+def tools_and_grammar(
+    tools_json: tuple[str, ...], only: str, dialect: CallDialect, end_token: int
+) -> tuple[Mapping[str, Tool], str]:
+    """Return the tools of a request by name (if given, only that one), and the grammar of their calls.
+
+    Kept for the next request, because the requests of an agent have the same tools. Raise BadRequest for tools that
+    can't be called, and for so many that the engine couldn't stand their grammar.
+    """
+    tools = {name: tool for name, tool in read_tools(tools_json).items() if only in ("", name)}
+    try:
+        text = call_grammar(tools, dialect, end_token)
+        check_grammar_bounds(text, allows_tokens=True)
+    except (BadRequest, RecursionError) as error:
+        why = error.sentence if isinstance(error, BadRequest) else mark("They are nested too deeply.")
+        sentence = mark("The schemas of the tools ({0}) are too large for a grammar. {1}")
+        raise BadRequest(mark("Invalid tool"), sentence, ", ".join(tools)[:200], why) from error
+    return tools, text
 
 
 def call_grammar(tools: Mapping[str, Tool], dialect: CallDialect, end_token: int) -> str:

@@ -1,16 +1,17 @@
 """Serve one turn: build the prompt from the conversation, process it, and generate the answer."""
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark
-from qwendesk.engine.protocol import AnswerToken, Begun, Finished, Generate, PromptProgress
+from qwendesk.engine.protocol import AnswerToken, Begun, Finished, Generate, PromptProgress, RequestFailed
 from qwendesk.engine.worker.cache import Item
-from qwendesk.engine.worker.call_grammar import call_grammar
+from qwendesk.engine.worker.call_grammar import tools_and_grammar
 from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.control import RequestControl
 from qwendesk.engine.worker.decoder import Decoder, Drafter
@@ -24,7 +25,8 @@ from qwendesk.engine.worker.loop_watch import LoopWatch
 from qwendesk.engine.worker.mtp_drafter import MtpDrafter
 from qwendesk.engine.worker.request_layout import Send, fit_to_context
 from qwendesk.engine.worker.sampling import Sampler
-from qwendesk.engine.worker.tools import read_tools
+from qwendesk.engine.worker.token_grammar import STUCK, ended_if_stuck
+from qwendesk.engine.worker.tools import Tool, read_tools
 from qwendesk.engine.worker.writer import Writer
 
 _FINAL = ("eos", "stop_string", "tool_calls")
@@ -78,10 +80,7 @@ class Generation:
         self._between_batches, self._before = between_batches, before or SetAside()
         self._decoder = Decoder(session.model, session.cache, session.gate)
         self._loops = LoopWatch(request.options)
-        tools = read_tools(request.tools_json)
-        if request.must_call not in ("", _ANY_TOOL):
-            tools = {name: tool for name, tool in tools.items() if name == request.must_call}
-        self._tools = tools if session.call_tags and request.may_call else {}
+        self._tools, self._call_grammar = self._callable_tools()
         self._marks = session.turn_marks(request.options)
         self._turn_tokens = frozenset(map(session.special, self._marks.needs if self._marks else ()))
         self._markers = session.marker_ids() if self._tools else frozenset()
@@ -93,10 +92,16 @@ class Generation:
         """Generate the answer and return its Finished event. Raise BadRequest if the request cannot be served."""
         sampler = Sampler(self._session.model, self._options)
         try:
-            reason = self._serve(sampler)
+            has_grammar = sampler.has_grammar or bool(self._tools)
+            with ended_if_stuck(sampler.stuck_s, self._report_stuck) if has_grammar else contextlib.nullcontext():
+                reason = self._serve(sampler)
         finally:
             sampler.close()
         return Finished(id=self._request.id, stop_reason=reason, stats=self._stats, stop_text=self._stop_text)
+
+    def _report_stuck(self) -> None:
+        title, sentence, *values = STUCK
+        self._send(RequestFailed(id=self._request.id, title=title, sentence=sentence, values=tuple(map(str, values))))
 
     def _serve(self, sampler: Sampler) -> StopReason:
         layout, dropped = fit_to_context(self._session, self._request, self._send)
@@ -222,7 +227,7 @@ class Generation:
                 if was_in_call and not writer.in_call and not self._may_call_again(writer):
                     raise _Stopped("tool_calls")
                 if self._begins_call(token):
-                    sampler.begin_call(self._grammar_of_calls)
+                    sampler.begin_call(self._call_grammar)
                 # The last token is sent but not decoded yet: continuing the answer decodes it, and nothing else.
                 if self._control.cancelled:
                     raise _Stopped("cancelled")
@@ -271,11 +276,16 @@ class Generation:
     def _may_call_again(self, writer: Writer) -> bool:
         return self._options.parallel_tool_calls and writer.n_calls < _MOST_CALLS
 
-    def _grammar_of_calls(self) -> str:
-        dialect, tags = self._session.report.template.call_dialect, self._session.call_tags
-        assert dialect, "only a model with a dialect makes calls"
-        assert tags is not None, "only a model with tags for them makes calls"
-        return call_grammar(self._tools, dialect, tags[1])
+    def _callable_tools(self) -> tuple[Mapping[str, Tool], str]:
+        """Return the tools that may be called, and the grammar of calls."""
+        request, tags = self._request, self._session.call_tags
+        if not request.tools_json or tags is None or not request.may_call:
+            read_tools(request.tools_json)
+            return {}, ""
+        dialect = self._session.report.template.call_dialect
+        assert dialect, "only a model with a dialect has tags for calls"
+        only = "" if request.must_call == _ANY_TOOL else request.must_call
+        return tools_and_grammar(tuple(request.tools_json), only, dialect, tags[1])
 
     def _sample(self, sampler: Sampler, writer: Writer) -> int:
         if writer.in_call and not writer.call_ends_by_text:

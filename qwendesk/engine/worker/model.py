@@ -5,13 +5,27 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import llama_cpp.llama_cpp as C
 import numpy as np
+import numpy.typing as npt
 
 from qwendesk.engine.worker.engine_calls import SEQUENCE, EngineFault, check
 from qwendesk.engine.worker.mtp_head import MtpHead
 from qwendesk.engine.worker.prompt import Vocabulary
+
+ANY_BYTE = 256
+"""What stands for the first byte of a token that may match something else than its text, too."""
+_MORE_THAN_TEXT = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_USER_DEFINED
+
+
+class FirstBytes(NamedTuple):
+    of_tokens: npt.NDArray[np.uint16]
+    """The first byte of each token's text; ANY_BYTE if it has none, or may stand for something else."""
+    alone: npt.NDArray[np.int32]
+    """The tokens of one byte."""
 
 
 class AbortFlag:
@@ -104,6 +118,10 @@ class LoadedModel:
             known = self._pieces[token] = self._piece(token, special=False)
         return known
 
+    @cached_property
+    def first_bytes(self) -> FirstBytes:
+        return first_bytes_of(self.vocab)
+
     def is_end(self, token: int) -> bool:
         return bool(C.llama_vocab_is_eog(self.vocab, token))
 
@@ -142,3 +160,18 @@ class LoadedModel:
 
 def _view(pointer: ctypes._Pointer[ctypes.c_int32], length: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.ctypeslib.as_array(pointer, (length,))
+
+
+def first_bytes_of(vocab: C.llama_vocab_p) -> FirstBytes:
+    """Return the bytes that tokens begin with. Takes half a second for a large vocabulary."""
+    buffer, alone, n_vocab = ctypes.create_string_buffer(256), [], C.llama_vocab_n_tokens(vocab)
+    found = np.full(n_vocab, ANY_BYTE, dtype=np.uint16)
+    for token in range(n_vocab):
+        if C.llama_vocab_get_attr(vocab, token) & _MORE_THAN_TEXT or C.llama_vocab_is_eog(vocab, token):
+            continue
+        n_bytes = C.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+        if n_bytes > 0:
+            found[token] = buffer[0][0]
+        if n_bytes == 1:
+            alone.append(token)
+    return FirstBytes(found, np.array(alone, dtype=np.int32))

@@ -12,6 +12,7 @@ import numpy as np
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.grammar_bounds import check_grammar_bounds
 from qwendesk.core.translation import mark
 from qwendesk.engine.protocol import AnswerToken, TokenLogprob
 from qwendesk.engine.worker.model import LoadedModel
@@ -44,6 +45,10 @@ class Sampler:
         self._call_grammar: TokenGrammar | None = None
         self._candidates: Candidates | None = None
 
+    def stuck_s(self) -> float:
+        """Return for how many seconds the engine has been in one call into a grammar. For another thread."""
+        return max((each.stuck_s() for each in (self._grammar, self._call_grammar) if each is not None), default=0.0)
+
     @property
     def has_grammar(self) -> bool:
         return self._grammar is not None
@@ -69,10 +74,10 @@ class Sampler:
         assert self._grammar is not None
         return self._draw_by(self._grammar, row, is_free=is_free)
 
-    def begin_call(self, grammar: Callable[[], str]) -> None:
-        """Take the next tokens by `next_in_call`. `grammar` is called once: all calls of an answer have the same."""
+    def begin_call(self, grammar: str) -> None:
+        """Take the next tokens by `next_in_call`. All calls of an answer have the same grammar."""
         if self._call_grammar is None:
-            self._call_grammar = TokenGrammar(self._model, grammar())
+            self._call_grammar = TokenGrammar(self._model, grammar)
         else:
             self._call_grammar.begin_again()
 
@@ -160,9 +165,9 @@ class Sampler:
         self._candidates["p"] = 0
         if excluded:
             self._candidates["logit"][list(excluded)] = -np.inf
-        array = token_array(self._candidates)
         if grammar is not None:
-            grammar.restrict(array)
+            grammar.restrict(self._candidates)
+        array = token_array(self._candidates)
         C.llama_sampler_apply(self._chain, ctypes.byref(array))
         return int(array.data[array.selected].id)
 
@@ -237,8 +242,10 @@ def _grammar_text(options: GenerationOptions) -> str:
     if options.json_schema and options.grammar:
         raise BadRequest(mark("Two grammars"), mark("Set either a JSON schema or a grammar, not both."))
     if not options.json_schema:
+        if options.grammar:
+            check_grammar_bounds(options.grammar)
         return options.grammar
     try:
         return json_grammar(options.json_schema)
-    except Exception as error:  # the converter raises errors of any kind for a bad schema
+    except (ValueError, RecursionError) as error:
         raise BadRequest(mark("Invalid JSON schema"), mark("It can't be turned into a grammar: {0}."), error) from error

@@ -10,7 +10,11 @@ from typing import Any
 
 from llama_cpp.llama_grammar import PRIMITIVE_RULES, STRING_FORMAT_RULES, BuiltinRule, SchemaConverter
 
+from qwendesk.core.errors import BadRequest
+from qwendesk.core.grammar_bounds import MOST_BYTES, check_schema_bounds
 from qwendesk.core.json_schema import JSON_TYPES, Form, SchemaReader
+from qwendesk.core.number_format import show_count
+from qwendesk.core.translation import mark
 from qwendesk.engine.worker.tools import as_json
 
 _NOT_BARE = r'"\\\x00-\x1F\x7F'
@@ -21,6 +25,8 @@ _MOST_SHARED = 40
 """Texts that differ in more places one after the other are written side by side."""
 _MOST_REPEATED = 1000
 """Larger bounds of lengths are left out: llama.cpp writes each repetition out."""
+_MOST_PATTERN = 5000
+"""Characters of a pattern."""
 _PATTERN_PARTS = re.compile(r"\\.|\[\^?|\]|\.", re.DOTALL)
 _CLASSES: Mapping[str, str] = {"d": "0-9", "w": "A-Za-z0-9_", "s": " "}
 
@@ -32,6 +38,7 @@ class SchemaGrammar(SchemaConverter):
         begin: Any = super().__init__  # it has no types
         begin(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._rules: dict[str, str] = {"space": '| " " | "\\n"{1,2} [ \\t]{0,20}'}
+        self._n_characters = 0
         self._names: dict[str, str] = {}
         """The rules of texts of GBNF."""
         self._values: dict[tuple[int, str], str] = {}
@@ -50,6 +57,13 @@ class SchemaGrammar(SchemaConverter):
         if re.fullmatch(r"[a-zA-Z0-9-]+", text):
             return text
         if text not in self._names:
+            self._n_characters += len(text)
+            if self._n_characters > MOST_BYTES:
+                raise BadRequest(
+                    mark("Invalid JSON schema"),
+                    mark("Turned into a grammar, the schema has more than {0} bytes. Make it simpler."),
+                    show_count(MOST_BYTES),
+                )
             self._names[text] = f"r{len(self._names)}"
             self._rules[self._names[text]] = text
         return self._names[text]
@@ -227,8 +241,8 @@ class SchemaGrammar(SchemaConverter):
 
 
 def json_grammar(schema: str) -> str:
-    """Return a GBNF grammar of JSON that is valid by `schema`, which is JSON too. Raise ValueError."""
-    document = json.loads(schema)
+    """Return a GBNF grammar of JSON that is valid by `schema`, which is JSON too. Raise ValueError or BadRequest."""
+    document = check_schema_bounds(schema)
     grammar, reader = SchemaGrammar(), SchemaReader(document)
     grammar.add({"root": grammar.value(document, reader)})
     for problem, texts in (
@@ -237,7 +251,7 @@ def json_grammar(schema: str) -> str:
         ("the pattern {0} is not supported", grammar.unknown_patterns),
     ):
         if texts:
-            raise ValueError(problem.format(texts[0]))
+            raise ValueError(problem.format(texts[0][:100]))
     return f"{grammar.rules()}\n"
 
 
@@ -255,7 +269,9 @@ def in_class(character: str) -> str:
 def _plain_pattern(pattern: str) -> str:
     """Return a regular expression with only what the library's converter knows. Raise ValueError."""
     is_inside = False
-    if re.search(r'["\x00-\x1f]|[*+?}]\?', pattern):
+    counts = (int(count[:9]) for count in re.findall(r"(?<=[{,])\d+", pattern))
+    is_large = len(pattern) > _MOST_PATTERN or any(count > _MOST_REPEATED for count in counts)
+    if is_large or re.search(r'["\x00-\x1f]|[*+?}]\?', pattern):
         raise ValueError(pattern)
 
     def written(found: re.Match[str]) -> str:

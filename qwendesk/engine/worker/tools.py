@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.grammar_bounds import check_tools_bounds
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.json_schema import Form, SchemaReader, has_type
 from qwendesk.core.translation import mark
@@ -53,10 +54,12 @@ def read_tools(tools_json: Sequence[str]) -> dict[str, Tool]:
 
     Raise BadRequest for a definition that has no name, is not a JSON object, or has arguments that no call can have.
     """
-    return {tool.name: tool for tool in map(_tool, tools_json)}
+    schemas = dict(map(_name_and_schema, tools_json))
+    check_tools_bounds(schemas)
+    return {name: _tool(name, schema) for name, schema in schemas.items()}
 
 
-def _tool(text: str) -> Tool:
+def _name_and_schema(text: str) -> tuple[str, Mapping[str, Any]]:
     try:
         definition = decode_json(text)
     except msgspec.DecodeError:
@@ -66,7 +69,10 @@ def _tool(text: str) -> Tool:
     if not isinstance(function, dict) or not isinstance(name, str) or not name:
         raise BadRequest(mark("Invalid tool"), mark("A tool's definition is not a JSON object with a name."))
     schema = function.get("parameters")
-    schema = schema if isinstance(schema, dict) and schema else _NO_PARAMETERS
+    return name, schema if isinstance(schema, dict) and schema else _NO_PARAMETERS
+
+
+def _tool(name: str, schema: Mapping[str, Any]) -> Tool:
     reader = SchemaReader(schema)
     arguments = reader.arguments()
     if arguments is None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qwendesk.engine.worker.call_grammar import CallDialect
 from qwendesk.engine.worker.call_stream import CallStream
 from qwendesk.engine.worker.call_tags import END_TAG
-from qwendesk.engine.worker.token_grammar import TOKEN_DATA, TokenGrammar, token_array
+from qwendesk.engine.worker.token_grammar import TOKEN_DATA, TokenGrammar
 from qwendesk.engine.worker.tools import Tool
 from tests.engine.worker.conftest import Demo
 
@@ -118,9 +118,8 @@ class CallSampler:
     def _allowed(self, tokens: list[int]) -> list[int]:
         candidates = np.zeros(len(tokens), dtype=TOKEN_DATA)
         candidates["id"] = tokens
-        array = token_array(candidates)
-        self._grammar.restrict(array)
-        return [int(each["id"]) for each in candidates[: array.size] if each["logit"] > -np.inf]
+        self._grammar.restrict(candidates)
+        return [int(each["id"]) for each in candidates if each["logit"] > -np.inf]
 
     def _soonest(self, text: str, allowed: list[int]) -> int:
         """Return the token of `allowed` with which the call probably ends soonest."""

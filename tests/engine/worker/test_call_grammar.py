@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from qwendesk.engine.worker.call_grammar import CallDialect, call_grammar
 from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
-from qwendesk.engine.worker.model import LoadedModel
+from qwendesk.engine.worker.model import LoadedModel, first_bytes_of
 from qwendesk.engine.worker.token_grammar import TokenGrammar
 from qwendesk.engine.worker.tools import Tool, read_tools
 from tests.engine.worker.conftest import Demo
@@ -38,7 +38,9 @@ def grammar(demo: Demo, dialect: CallDialect) -> Iterator[TokenGrammar]:
 
 def grammar_of(demo: Demo, tools: Mapping[str, Tool], dialect: CallDialect) -> TokenGrammar:
     text = call_grammar(tools, dialect, demo.vocabulary.user_defined["</tool_call>"])
-    return TokenGrammar(cast("LoadedModel", SimpleNamespace(vocab=demo.vocab)), text)
+    return TokenGrammar(
+        cast("LoadedModel", SimpleNamespace(vocab=demo.vocab, first_bytes=first_bytes_of(demo.vocab))), text
+    )
 
 
 def take(grammar: TokenGrammar, tokens: list[int]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from qwendesk.engine import protocol as p
-from tests.chat.test_grammar_check import VALID_GRAMMARS
+from tests.core.test_grammar_bounds import VALID_GRAMMARS
 from tests.engine.worker.process import WorkerProcess, demo_options, greedy, user, worker_process
 
 LONG = [user("Write a long text")]
