@@ -1,7 +1,7 @@
 """Answering: takes questions through the queue, the model and the engine to the items of their answers."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
@@ -25,10 +25,13 @@ from qwendesk.engine.protocol import (
 from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.conversations import ReasoningMemory, conversation_key, engine_client, prefix_hashes
 from qwendesk.server.fair_queue import FairQueue
+from qwendesk.server.fields import off_loop
 from qwendesk.server.question import Question
 from qwendesk.server.refusals import BAD_PICTURE, CONTEXT_FULL, Refused
 from qwendesk.server.served_models import ServedModels
 
+_MESSAGE_BYTES = 500
+"""A message costs as much time to hash as so many more of its characters."""
 MakeOptions = Callable[[Question, LoadReport], GenerationOptions]
 """Returns the options of an answer before what the client sets: the preset of the model's family."""
 
@@ -78,7 +81,7 @@ class Answering:
         """Return how many tokens a question has. Raise Refused."""
         report = await self._models.ready(question.model)
         options = self._options(question, report)
-        messages, _ = self._completed(question, client)
+        messages, _ = self._completed(question, await _hashes(question, client))
         counted = await self._client.measure(messages, (), options, question.tools_json, client=engine_client(client))
         if not isinstance(counted, Measured):
             raise _refused(counted, question)
@@ -96,8 +99,8 @@ class Answering:
         self, question: Question, head: AnswerHead, report: LoadReport, client: str
     ) -> AsyncGenerator[AnswerItem]:
         options = self._options(question, report)
-        hashes = prefix_hashes(client, question.tools_json, question.messages)
-        messages, begun = self._completed(question, client)
+        hashes = await _hashes(question, client)
+        messages, begun = self._completed(question, hashes)
         stream = self._client.generate(
             messages,
             options,
@@ -129,9 +132,8 @@ class Answering:
             if not has_ended:
                 await stream.cancel()
 
-    def _completed(self, question: Question, client: str) -> tuple[tuple[Message, ...], Begun | None]:
+    def _completed(self, question: Question, hashes: Sequence[bytes]) -> tuple[tuple[Message, ...], Begun | None]:
         """Return the messages with their reasoning, and the partial answer that is to be continued, if there is one."""
-        hashes = prefix_hashes(client, question.tools_json, question.messages)
         messages = self._memory.completed(hashes, question.messages)
         last = messages[-1] if messages else None
         if last is None or last.role != "assistant" or last.tool_calls:
@@ -149,6 +151,12 @@ class Answering:
             return msgspec.structs.replace(self._make_options(question, report), **question.changes)
         except QwenDeskError as error:
             raise Refused(400, error.sentence) from error
+
+
+async def _hashes(question: Question, client: str) -> list[bytes]:
+    """Return the hashes of the question's messages, made on another thread if there are many."""
+    n_bytes = sum(len(sent.message.text) for sent in question.messages) + _MESSAGE_BYTES * len(question.messages)
+    return await off_loop(n_bytes, lambda: prefix_hashes(client, question.tools_json, question.messages))
 
 
 def _check_room(finished: Finished, report: LoadReport) -> None:

@@ -1,10 +1,11 @@
 """Fields: the JSON objects of requests, read field by field with a clear refusal of what can't be used."""
 
+import asyncio
 import itertools
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -20,6 +21,20 @@ _SHOWN = "[]._-$:/@ "
 """Characters of names that a header shows as they are, beside letters and digits."""
 _LONGEST_HEADER = 1000
 _INDEX = re.compile(r"\[\d+\]")
+
+
+_LARGE_BYTES = 64 * 1024
+_MOST_ENTRIES = 10_000
+"""Of a list. A conversation of so many messages fills any context."""
+_MOST_OBJECTS = 50_000
+"""Of a request that are looked at."""
+
+T = TypeVar("T")
+
+
+async def off_loop(n_bytes: int, work: Callable[[], T]) -> T:
+    """Return what `work` returns: done on another thread for a body of many bytes, so that others are served."""
+    return work() if n_bytes < _LARGE_BYTES else await asyncio.to_thread(work)
 
 
 def decode_body(content: bytes) -> "Fields":
@@ -76,6 +91,8 @@ class Fields:
         self._read: set[str] = set()
         self._all = {} if all_objects is None else all_objects
         self._all[path] = self
+        if len(self._all) > _MOST_OBJECTS:
+            raise bad_field(path, f"The request has more than {_MOST_OBJECTS:,} objects.")
 
     @property
     def value(self) -> dict[str, Any]:
@@ -177,6 +194,8 @@ class Fields:
         value = self.any(name)
         if value is not None and not isinstance(value, list):
             raise bad_field(self.path(name), f"{self.path(name)} must be a list.")
+        if value is not None and len(value) > _MOST_ENTRIES:
+            raise bad_field(self.path(name), f"{self.path(name)} must have at most {_MOST_ENTRIES:,} entries.")
         return [] if value is None else value
 
     def texts(self, name: str) -> tuple[str, ...]:

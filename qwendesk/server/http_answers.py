@@ -12,7 +12,7 @@ from qwendesk.server.answer import AnswerCollector, AnswerHead
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import Dialect
 from qwendesk.server.events import Comment, EventWriter, Frame
-from qwendesk.server.fields import Fields, decode_body
+from qwendesk.server.fields import Fields, decode_body, off_loop
 from qwendesk.server.limits import Limits
 from qwendesk.server.refusals import CONTEXT_FULL, Refused
 from qwendesk.server.requests import RequestLog
@@ -31,8 +31,8 @@ class HttpAnswers:
         self, request: web.Request, content: bytes, dialect: Dialect, client: str, program: str, request_id: int
     ) -> web.StreamResponse:
         """Return the response with the answer. Raise Refused if there is none and nothing was sent."""
-        request[FIELDS] = fields = decode_body(content)
-        question = dialect.read(fields)
+        request[FIELDS] = fields = await off_loop(len(content), lambda: decode_body(content))
+        question = await off_loop(len(content), lambda: dialect.read(fields))
         self._log.note_ignored(request_id, fields.ignored())
         head = await self._answering.head(question)
         collector = AnswerCollector(head)

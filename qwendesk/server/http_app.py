@@ -13,7 +13,7 @@ from qwendesk import __version__
 from qwendesk.server.access import Access, program_name, shown_path
 from qwendesk.server.answering import Answering
 from qwendesk.server.dialects import DIALECTS, Dialect
-from qwendesk.server.fields import Fields, decode_body
+from qwendesk.server.fields import Fields, decode_body, off_loop
 from qwendesk.server.http_answers import FIELDS, HttpAnswers
 from qwendesk.server.keys import ServerKey
 from qwendesk.server.limits import Limits
@@ -157,7 +157,8 @@ class HttpApp:
         return serve
 
     async def _count_tokens(self, request: web.Request) -> web.Response:
-        question = read_messages_request(await self._fields(request))
+        fields = await self._fields(request)
+        question = await off_loop(request.content_length or 0, lambda: read_messages_request(fields))
         n_tokens = await self._answering.count_tokens(question, request[_KEY].key)
         return web.json_response({"input_tokens": n_tokens})
 
@@ -212,7 +213,8 @@ class HttpApp:
         return web.json_response({"tokens": await self._answering.tokenize(body.text("content"), special=special)})
 
     async def _fields(self, request: web.Request) -> Fields:
-        request[FIELDS] = fields = decode_body(await self._read(request))
+        content = await self._read(request)
+        request[FIELDS] = fields = await off_loop(len(content), lambda: decode_body(content))
         return fields
 
     async def _read(self, request: web.Request) -> bytes:

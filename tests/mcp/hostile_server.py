@@ -49,6 +49,15 @@ def tools() -> list[dict[str, Any]]:
             wrong = {"type": "object", "properties": {"x": {"type": 7, "minimum": "a"}}}
             named = {"deep": deep, "bomb": bomb, "remote": remote, "slow": slow, "wrong": wrong}
             return [tool(name, schema=schema) for name, schema in named.items()]
+        case "sizes":
+            texts = {"type": "array", "items": {"type": "string"}, "minItems": 10**9, "maxItems": 10**6}
+            deep: dict[str, Any] = {"type": "string", "minLength": 10**9}
+            for _ in range(100):
+                deep = {"type": "array", "items": deep}
+            listed = {"enum": [f"value {number}" for number in range(300)]}
+            properties = {"texts": texts, "deep": deep, "listed": listed}
+            more = {f"p{number}": {"type": "string"} for number in range(200)}
+            return [tool("go", schema={"type": "object", "properties": properties | more})]
         case "no schema":
             return [tool("go", schema={"type": 7})]
         case "changes":
