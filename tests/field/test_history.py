@@ -247,7 +247,7 @@ async def real(tmp_path: Path) -> AsyncIterator[HttpDesk]:
 
 @case(REASONING_IN_TEXT, Way.MESSAGES, report="open-webui#23339: 47 tokens instead of 24", before="failed")
 @case(BEGUN_ANSWERS, Way.CHAT, report="llama.cpp#21889", before="failed")
-@case(ODD_ROLES, Way.CHAT, report="special tokens typed as text", before="held")
+@case(ODD_ROLES, Way.CHAT, report="special tokens typed as text; stop texts in thoughts", before="held")
 async def test_what_the_real_engine_makes_of_such_histories(real: HttpDesk) -> None:
     async def count(*turns: tuple[str, str]) -> int:
         return int((await real.json("POST", f"{MESSAGES}/count_tokens", body_of(MESSAGES, *turns)))["input_tokens"])
@@ -266,3 +266,8 @@ async def test_what_the_real_engine_makes_of_such_histories(real: HttpDesk) -> N
     assert opened["reasoning_content"]
     assert "reasoning_content" not in closed
     assert closed["content"]
+
+    body = {**body_of(CHAT, ("user", "Who are you?")), "temperature": 0, "max_tokens": 60}
+    thought = (await real.json("POST", CHAT, body))["choices"][0]["message"]["reasoning_content"]
+    stopped = await real.json("POST", CHAT, {**body, "stop": thought.split()[1]})
+    assert stopped["choices"][0]["message"]["reasoning_content"] == thought, "a stop text has no effect in a thought"
