@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from PySide6.QtCore import QMimeData
 
 from qwendesk.engine.protocol import RequestFailed
 from qwendesk.engine.worker import pictures
@@ -17,13 +18,12 @@ from tests.field.grid import SERVER, Kind, Way, case
 from tests.mcp.conftest import no_keyring, service  # noqa: F401
 from tests.mcp.servers import added, call, hostile
 from tests.server.http_desk import HttpDesk, http_desk
-
-pytestmark = pytest.mark.asyncio
+from tests.window_desk import Desk
 
 _FILES = dict.fromkeys((Way.WINDOW, Way.CLI), "pictures are files there, read from disk")
 ODD_BASE64 = Kind(
     "A picture in base64 with line breaks, without padding or for addresses is refused",
-    {**_FILES, Way.IMPORT: "an export has the base64 that QwenDesk wrote, with a hash of it"},
+    {Way.CLI: _FILES[Way.CLI], Way.IMPORT: "an export has the base64 that QwenDesk wrote, with a hash of it"},
 )
 LOST_PICTURES = Kind(
     "A picture in an odd part of a request is lost, and nobody says so",
@@ -32,8 +32,8 @@ LOST_PICTURES = Kind(
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 
 
-def picture(kind: str = "PNG", **options: Any) -> bytes:
-    image = Image.new("RGB", (30, 20), "red")
+def picture(kind: str = "PNG", side: int = 20, **options: Any) -> bytes:
+    image = Image.new("RGB", (30, side), "red")
     image.putpixel((0, 0), (0, 0, 255))
     content = io.BytesIO()
     image.save(content, kind, **options)
@@ -43,20 +43,28 @@ def picture(kind: str = "PNG", **options: Any) -> bytes:
 PNG = picture()
 ENCODED = base64.b64encode(PNG).decode()
 ADDRESS = f"data:image/png;base64,{ENCODED}"
-ODD = {
-    "line breaks": f"data:image/png;base64,{base64.encodebytes(PNG).decode()}",
-    "CRLF": f"data:image/png;base64,\r\n{ENCODED[:40]}\r\n{ENCODED[40:]}\r\n",
-    "spaces": f"data:image/png;base64, {ENCODED[:40]} {ENCODED[40:]}",
-    "no padding": f"data:image/png;base64,{ENCODED.rstrip('=')}",
-    "for addresses": f"data:image/png;base64,{base64.urlsafe_b64encode(PNG).decode()}",
-    "escaped": f"data:image/png;base64,{urllib.parse.quote(ENCODED, safe='')}",
-    "capitals": f"DATA:IMAGE/PNG;BASE64,{ENCODED}",
-    "no type": f"data:;base64,{ENCODED}",
-    "wrong type": f"data:image/jpeg;base64,{ENCODED}",
-    "parameters": f"data:image/png;charset=utf-8;name=a.png; base64,{ENCODED}",
-    "no data": f"image/png;base64,{ENCODED}",
-    "base64 alone": ENCODED,
-}
+
+
+def odd(content: bytes) -> dict[str, str]:
+    """The ways in which a picture is written."""
+    encoded = base64.b64encode(content).decode()
+    return {
+        "line breaks": f"data:image/png;base64,{base64.encodebytes(content).decode()}",
+        "CRLF": f"data:image/png;base64,\r\n{encoded[:40]}\r\n{encoded[40:]}\r\n",
+        "spaces": f"data:image/png;base64, {encoded[:40]} {encoded[40:]}",
+        "no padding": f"data:image/png;base64,{encoded.rstrip('=')}",
+        "for addresses": f"data:image/png;base64,{base64.urlsafe_b64encode(content).decode()}",
+        "escaped": f"data:image/png;base64,{urllib.parse.quote(encoded, safe='')}",
+        "capitals": f"DATA:IMAGE/PNG;BASE64,{encoded}",
+        "no type": f"data:;base64,{encoded}",
+        "wrong type": f"data:image/jpeg;base64,{encoded}",
+        "parameters": f"data:image/png;charset=utf-8;name=a.png; base64,{encoded}",
+        "no data": f"image/png;base64,{encoded}",
+        "base64 alone": encoded,
+    }
+
+
+ODD = odd(PNG)
 assert {"+", "/"} & {*ENCODED}, "or the alphabets are the same"
 
 
@@ -83,6 +91,7 @@ def usual(path: str, url: str) -> dict[str, Any]:
 
 @case(ODD_BASE64, *SERVER, report="found by trying: 9 of 9 refused", before="failed")
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.asyncio
 async def test_odd_base64_is_read(tmp_path: Path, path: str) -> None:
     async with http_desk(tmp_path) as desk:
         for name, url in ODD.items():
@@ -90,9 +99,23 @@ async def test_odd_base64_is_read(tmp_path: Path, path: str) -> None:
 
 
 @case(ODD_BASE64, Way.MCP, report="base64 of Python's encodebytes has line breaks", before="failed")
+@pytest.mark.asyncio
 async def test_odd_base64_of_an_mcp_server_is_read(service: McpService) -> None:  # noqa: F811
     await added(service, hostile("half characters"))
     assert (await call(service, "go")).endswith("(picture 1)")
+
+
+@case(ODD_BASE64, Way.WINDOW, report="mails break the lines of what they embed", before="failed")
+async def test_odd_base64_of_a_pasted_page_is_read(desk: Desk) -> None:
+    attachments = desk.window.chat_page.composer.attachments
+    names = ("line breaks", "no padding", "for addresses", "escaped", "capitals", "parameters")
+    files = {name: picture(side=20 + number) for number, name in enumerate(names)}
+    for number, (name, content) in enumerate(files.items()):
+        page = QMimeData()
+        page.setHtml(f'<img alt="a" src="{odd(content)[name]}">')
+        desk.paste(page)
+        await desk.until(lambda least=number: len(attachments.items) > least)  # type: ignore[misc]
+    assert [path.read_bytes() for path in attachments.paths] == [*files.values()]
 
 
 PARTS: list[dict[str, Any]] = [
@@ -109,6 +132,7 @@ PARTS: list[dict[str, Any]] = [
 
 @case(LOST_PICTURES, *SERVER, report="found by trying the parts of each API", before="failed")
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.asyncio
 async def test_a_picture_in_any_part_is_read(tmp_path: Path, path: str) -> None:
     async with http_desk(tmp_path) as desk:
         for part in PARTS:
@@ -119,6 +143,7 @@ async def test_a_picture_in_any_part_is_read(tmp_path: Path, path: str) -> None:
 
 
 @case(LOST_PICTURES, *SERVER, report="pictures in results of tools", before="held")
+@pytest.mark.asyncio
 async def test_pictures_in_results_of_tools_are_read(tmp_path: Path) -> None:
     call = {"id": "a", "function": {"name": "look", "arguments": "{}"}}
     bodies = {
@@ -154,6 +179,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @case(LOST_PICTURES, *SERVER, report="found by trying the parts of each API", before="failed")
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.asyncio
 async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str) -> None:
     async with http_desk(tmp_path) as desk:
         for part, words in REFUSED:
@@ -168,6 +194,7 @@ async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str)
 
 
 @case(LOST_PICTURES, Way.CHAT, Way.RESPONSES, report="Codex drops its pictures only for this code", before="failed")
+@pytest.mark.asyncio
 async def test_what_the_engine_finds_to_be_no_picture_is_named_too(tmp_path: Path) -> None:
     for path, name in ((CHAT, "messages[0].content[0].image_url"), (RESPONSES, "input[0].content[0].image_url")):
         failed = RequestFailed(id=0, title="Not a picture", sentence=f'QwenDesk can\'t open "{name}".')
@@ -178,12 +205,13 @@ async def test_what_the_engine_finds_to_be_no_picture_is_named_too(tmp_path: Pat
 
 
 @case(LOST_PICTURES, *SERVER, report="odd picture formats, EXIF", before="held")
+@pytest.mark.asyncio
 async def test_odd_formats_arrive_upright(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turn it right by 90 degrees
     async with http_desk(tmp_path) as desk:
         for kind in ("PNG", "JPEG", "GIF", "WEBP", "BMP"):
-            content = picture(kind, **({"exif": exif} if kind == "JPEG" else {}))
+            content = picture(kind, 20, **({"exif": exif} if kind == "JPEG" else {}))
             for path in (CHAT, RESPONSES, MESSAGES):
                 url = base64.b64encode(content).decode()
                 assert await images(desk, path, asked(path, usual(path, url))) == [content]

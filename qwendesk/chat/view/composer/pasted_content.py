@@ -1,7 +1,5 @@
 """Pasted or dropped content: files, an image, images embedded in part of a web page, or text."""
 
-import base64
-import binascii
 import re
 import urllib.parse
 from pathlib import Path
@@ -10,11 +8,15 @@ import msgspec
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QImage
 
+from qwendesk.core.text_decoding import decode_base64
+
 OWN_DRAG = "application/x-qwendesk-attachment"
 """MIME type that marks an attachment dragged from the composer."""
+_ADDRESS = r"data:image/(?:png|jpe?g|webp|gif|bmp)[;,]"
 _EMBEDDED_IMAGE = re.compile(
-    r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?data:image/(?:png|jpe?g|webp|gif|bmp)(;base64)?,([^\"'>\s]+)", re.IGNORECASE
+    rf"<img\b[^>]{{0,2000}}?\bsrc\s*=\s*(?:[\"']\s*({_ADDRESS}[^\"'>]+)|({_ADDRESS}[^\"'>\s]+))", re.IGNORECASE
 )
+"""An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks."""
 _WEB_IMAGE = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?https?:", re.IGNORECASE)
 _MAX_BYTES = 64 << 20
 _MAX_IMAGES = 20
@@ -66,11 +68,13 @@ def embedded_images(html: str) -> tuple[bytes, ...]:
     """Return the contents of the images embedded in HTML as data URLs; broken ones are skipped."""
     found: list[bytes] = []
     for match in _EMBEDDED_IMAGE.finditer(html):
-        if len(match[2]) <= _MAX_BYTES and len(found) < _MAX_IMAGES:
-            raw = urllib.parse.unquote_to_bytes(match[2])
+        address = match[1] or match[2]
+        if len(address) <= _MAX_BYTES and len(found) < _MAX_IMAGES:
+            head, _, content = address.partition(",")
+            is_base64 = "base64" in head.lower()
             try:
-                found.append(base64.b64decode(raw, validate=True) if match[1] else raw)
-            except (binascii.Error, ValueError):
+                found.append(decode_base64(address) if is_base64 else urllib.parse.unquote_to_bytes(content))
+            except ValueError:
                 continue
     return tuple(found)
 
