@@ -60,6 +60,8 @@ def tools() -> list[dict[str, Any]]:
             return [tool("go", schema={"type": "object", "properties": properties | more})]
         case "no schema":
             return [tool("go", schema={"type": 7})]
+        case "given":
+            return [{"name": name, "inputSchema": schema} for name, schema in json.loads(sys.argv[2]).items()]
         case "changes":
             changed = Path(sys.argv[2]).exists()
             return [tool("send", "Sends a text." if not changed else f"Sends a text. {CALLED}")]

@@ -347,6 +347,8 @@ def _report(
         allocations = with_vision_weights(allocations, device, Path(options.mmproj).stat().st_size)
     special = {**vocabulary.control, **vocabulary.user_defined}
     thinks = {"<think>", "</think>"} <= special.keys()
+    if not {"<tool_call>", "</tool_call>"} <= special.keys():  # the template is that of another family
+        abilities = msgspec.structs.replace(abilities, call_dialect="")
     return LoadReport(
         options=options,
         name=model.meta("general.name") or Path(options.model).stem,

@@ -1,5 +1,6 @@
 """What the worker makes of the tokens of an answer that no model wrote."""
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,6 +11,7 @@ from qwendesk.engine import protocol as p
 from qwendesk.engine.worker.call_writer import CallWriter
 from qwendesk.engine.worker.loader import Session
 from qwendesk.engine.worker.loop_watch import LoopWatch
+from qwendesk.engine.worker.tools import Tool
 from qwendesk.engine.worker.writer import Writer
 from tests.engine.worker.conftest import Demo
 from tests.engine.worker.made_calls import TOOLS
@@ -21,8 +23,10 @@ class ParsedAnswer(msgspec.Struct, frozen=True):
     calls: tuple[p.Called, ...]
 
 
-def writer_for(demo: Demo, events: list[p.Event], *, in_reasoning: bool = False, has_tools: bool = True) -> Writer:
-    """A writer that sends to `events`. The tools are those of made_calls."""
+def writer_for(
+    demo: Demo, events: list[p.Event], *, in_reasoning: bool = False, tools: Mapping[str, Tool] = TOOLS
+) -> Writer:
+    """A writer that sends to `events`."""
     special = demo.vocabulary.user_defined
     session = SimpleNamespace(
         model=SimpleNamespace(piece=demo.pieces.__getitem__),
@@ -32,14 +36,14 @@ def writer_for(demo: Demo, events: list[p.Event], *, in_reasoning: bool = False,
     options = GenerationOptions()
     return Writer(
         cast("Session", session), options, 1, events.append, in_reasoning=in_reasoning,
-        loops=LoopWatch(options), calls=CallWriter(TOOLS, 1, events.append) if has_tools else None,
+        loops=LoopWatch(options), calls=CallWriter(tools, 1, events.append) if tools else None,
     )  # fmt: skip
 
 
-def parsed(demo: Demo, answer: str, *, in_reasoning: bool = False, has_tools: bool = True) -> ParsedAnswer:
+def parsed(demo: Demo, answer: str, *, in_reasoning: bool = False, tools: Mapping[str, Tool] = TOOLS) -> ParsedAnswer:
     """Let the worker read the tokens of `answer`. `in_reasoning` says whether the prompt has opened the thinking."""
     events: list[p.Event] = []
-    writer = writer_for(demo, events, in_reasoning=in_reasoning, has_tools=has_tools)
+    writer = writer_for(demo, events, in_reasoning=in_reasoning, tools=tools)
     for token in demo.tokenize(answer, parse_special=True):
         writer.write(token)
     writer.finish(can_continue=False)

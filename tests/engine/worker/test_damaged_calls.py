@@ -105,5 +105,5 @@ def test_a_call_that_is_cut_off_is_never_a_call(demo: Demo) -> None:
 
 def test_without_tools_a_call_is_text(demo: Demo) -> None:
     call = "<tool_call>\n<function=current_time>\n</function>\n</tool_call>"
-    answer = parsed(demo, call, has_tools=False)
+    answer = parsed(demo, call, tools={})
     assert (answer.text, answer.calls) == (call, ())
