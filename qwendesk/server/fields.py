@@ -24,8 +24,8 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 _LARGE_BYTES = 64 * 1024
-_MOST_ENTRIES = 10_000
-"""Of a list. A conversation of so many messages fills any context."""
+_MOST_ENTRIES = 5000
+"""Of a list. So many messages fill any context, and a template takes seconds for them."""
 _MOST_OBJECTS = 50_000
 """Of a request that are looked at."""
 

@@ -261,5 +261,5 @@ async def test_others_are_answered_while_a_large_request_is_read(
             await desk.until(lambda: desk.n_running == 1)
             assert await desk.status("GET", "/health") == 200
             others_answered.set()
-            assert "at most 10,000 entries" in (await large)["error"]["message"]
+            assert "at most 5,000 entries" in (await large)["error"]["message"]
         assert not desk.asked
