@@ -83,6 +83,7 @@ _OF_BOTH: Mapping[str, Damage] = {
     "no </tool_call>": _replaced("</tool_call>", ""),
     "other dialect": _other_dialect,
     "text after": lambda made: f"{made.head}{made.call}\n{TEXT_AFTER}",
+    "Python literal": _in_call(lambda call: call.replace('["', "['").replace('"]', "']")),
 }
 DAMAGES: Mapping[CallDialect, Mapping[str, Damage]] = {
     "xml": {
@@ -91,6 +92,8 @@ DAMAGES: Mapping[CallDialect, Mapping[str, Damage]] = {
         "no last tags": _replaced("\n</parameter>\n</function>", ""),
         "no </parameter>": _in_call(lambda call: call.replace("\n</parameter>\n<parameter=", "\n<parameter=")),
         "no line breaks": _in_call(lambda call: call.replace(">\n<", "><")),
+        "empty text on two lines": _in_call(lambda call: call.replace(">\n\n</parameter>", ">\n</parameter>")),
+        "empty text on one line": _in_call(lambda call: call.replace(">\n\n</parameter>", "></parameter>")),
         "spaces in tags": _in_call(lambda call: call.replace("<parameter=", "<parameter = ")),
     },
     "json": {
@@ -145,7 +148,10 @@ def made_answer(rng: random.Random, dialect: CallDialect, *, thinking: bool) -> 
     if rng.random() < 0.7:
         name = "edit_file"
         new = f"{_words(rng)}\n  {_words(rng)}"
-        arguments = {"path": f"src/{rng.choice(WORDS)}.py", "old": _words(rng), "new": new}
+        old = _words(rng)
+        if rng.random() < 0.3:
+            old, new = rng.choice((("", new), (old, "")))
+        arguments = {"path": f"src/{rng.choice(WORDS)}.py", "old": old, "new": new}
         if rng.random() < 0.5:
             arguments["line"] = rng.randint(1, 999)
     else:
