@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from qwendesk.engine.protocol import CallDelta, Called, Event
 from qwendesk.engine.worker.call_parser import parse_call
 from qwendesk.engine.worker.call_stream import CallStream
+from qwendesk.engine.worker.call_tags import names_by_form
 from qwendesk.engine.worker.tools import Tool
 
 _END = "</function>"
@@ -26,7 +27,7 @@ class CallWriter:
     @property
     def openers(self) -> tuple[str, ...]:
         """The texts with which a model begins a call if it forgets `<tool_call>`."""
-        return tuple(f"<function={name}>" for name in self._tools)
+        return tuple(f"<function={form}>" for form in names_by_form(self._tools))
 
     @property
     def is_whole(self) -> bool:

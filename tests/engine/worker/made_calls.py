@@ -40,6 +40,16 @@ DEFINITIONS: tuple[dict[str, Any], ...] = (
             "$defs": {"Where": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
         },
     },
+    {
+        "name": "send mail",
+        "parameters": {
+            "properties": {"whom to": {"type": "string"}, 'the "text"': {"type": "string"}},
+            "anyOf": [
+                {"properties": {"it's urgent": {"type": "boolean"}}, "required": ["whom to", 'the "text"']},
+                {"properties": {"it's a list": {"type": "integer"}}, "required": ["whom to", 'the "text"']},
+            ],
+        },
+    },
 )
 TOOLS_JSON = tuple(json.dumps({"type": "function", "function": each}) for each in DEFINITIONS)
 TOOLS = read_tools(TOOLS_JSON)
@@ -58,6 +68,10 @@ _values: dict[str, st.SearchStrategy[Any]] = {
     "exact": st.booleans(),
     "limit": st.none() | st.integers(0, 99),
     "where": st.fixed_dictionaries({"city": _text}),
+    "whom to": _text,
+    'the "text"': _text,
+    "it's urgent": st.booleans(),
+    "it's a list": st.integers(0, 99),
     "note": st.none() | _text.filter(lambda text: text.strip() not in ("null", "None")),
 }
 

@@ -154,6 +154,8 @@ def made_answer(rng: random.Random, dialect: CallDialect, *, thinking: bool) -> 
         arguments = {"path": f"src/{rng.choice(WORDS)}.py", "old": old, "new": new}
         if rng.random() < 0.5:
             arguments["line"] = rng.randint(1, 999)
+    elif rng.random() < 0.4:
+        name, arguments = "send mail", {"whom to": _words(rng), 'the "text"': rng.choice(("", _words(rng)))}
     else:
         name, arguments = "search", {"words": [rng.choice(WORDS)], "where": {"city": rng.choice(WORDS)}}
     return Made(_words(rng) if thinking else "", _words(rng), name, arguments, dialect)
