@@ -2,7 +2,6 @@
 
 from qwendesk.app.window.main_window import MainWindow
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.served_model import model_title
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.models.services import ModelServices
 from qwendesk.widgets.bind import bind
@@ -21,7 +20,7 @@ def connect_last_model(window: MainWindow, models: ModelServices, engine: Engine
             window_tasks().start(load(last_model.last.value))
 
     def show(last: LoadOptions | None) -> None:
-        page.show_last_model(model_title(last.model) if last is not None else "")
+        page.show_last_model(last.model if last is not None else "")
 
     page.last_model_asked.connect(load_last)
     bind(page, last_model.last, show)

@@ -112,7 +112,13 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = 8
     offline: Annotated[
         bool,
-        Setting("Offline", "", "Never use the network: no search, downloads or update checks.", _NETWORK, basic=True),
+        Setting(
+            "Offline",
+            "",
+            "Never use the internet: no search, downloads or update checks. Servers in your network still work.",
+            _NETWORK,
+            basic=True,
+        ),
     ] = False
     look_up_weekly: Annotated[
         bool,

@@ -124,6 +124,12 @@ class EngineState(msgspec.Struct, frozen=True):
         return self.report if self.report is not None and self.report.served_by is None else None
 
     @property
+    def model(self) -> str:
+        """The model that is loaded, loading or unloaded while idle, as in `LoadOptions.model`; "" if there is none."""
+        options = self.requested if self.report is not None or self.is_loading else self.idle_unloaded
+        return options.model if options is not None else ""
+
+    @property
     def is_loading(self) -> bool:
         """Whether a model is being loaded. A worker also starts without one, to list the devices."""
         is_starting = self.phase in (Phase.STARTING, Phase.LOADING)

@@ -1,14 +1,13 @@
 """Addresses of servers: how users write them, and which of them stay within the house."""
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from qwendesk.core.errors import BadRequest
+from qwendesk.core.served_model import reach_of
 from qwendesk.core.translation import tr
 
-_LOCAL_SUFFIXES: Final = (".local", ".lan", ".home", ".home.arpa", ".internal")
 _API_SUFFIXES: Final = ("/v1/chat/completions", "/v1/models", "/v1")
 _LONGEST: Final = 300
 
@@ -20,8 +19,7 @@ def read_address(text: str) -> str:
     """
     typed = text.strip()
     if "://" not in typed:
-        host = _host_of(f"http://{typed}")
-        typed = f"{'http' if is_private(host) else 'https'}://{typed}"
+        typed = f"{'http' if is_private_address(f'http://{typed}') else 'https'}://{typed}"
     try:
         parts = urlsplit(typed)
         port = parts.port
@@ -38,26 +36,13 @@ def read_address(text: str) -> str:
     return f"{parts.scheme}://{host}{f':{port}' if port is not None else ''}{path}"
 
 
-def is_private(host: str) -> bool:
-    """Return whether a host is this PC or one of the same private network, as far as its name says."""
-    name = host.strip("[]").lower().rstrip(".")
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return name == "localhost" or "." not in name or name.endswith(_LOCAL_SUFFIXES)
-    return address.is_private or address.is_loopback or address.is_link_local
-
-
 def is_private_address(address: str) -> bool:
-    return is_private(_host_of(address))
+    """Return whether a server is this PC or in the same private network, as far as its name says."""
+    return reach_of(address) != "internet"
 
 
 def is_this_pc(address: str) -> bool:
-    host = _host_of(address)
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return reach_of(address) == "pc"
 
 
 def is_own_server(address: str, own: Sequence[str]) -> bool:
@@ -73,13 +58,6 @@ def address_warning(address: str) -> str:
     if is_private_address(address):
         return tr("Not encrypted: others in your network could read along.")
     return tr("Not encrypted: anyone on the way to this server can read your chats and its key. Use https instead.")
-
-
-def _host_of(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _bad_address(text: str) -> BadRequest:

@@ -28,6 +28,8 @@ class WrappingLayout(QLayout):
     def __init__(self, parent: QWidget | None = None, *, spacing: int = 8) -> None:
         super().__init__(parent)
         self._items: list[QLayoutItem] = []
+        self._heights: dict[int, int] = {}
+        """Heights for widths that were asked for since the last change."""
         self.setContentsMargins(0, 0, 0, 0)
         self.setSpacing(spacing)
 
@@ -45,6 +47,18 @@ class WrappingLayout(QLayout):
 
     def hasHeightForWidth(self) -> bool:
         return True
+
+    def heightForWidth(self, width: int) -> int:
+        if width not in self._heights:
+            self._heights[width] = self._height_for(width)
+        return self._heights[width]
+
+    def invalidate(self) -> None:
+        self._heights.clear()
+        super().invalidate()
+
+    def _height_for(self, width: int) -> int:
+        raise NotImplementedError
 
     def sizeHint(self) -> QSize:
         """Return the size of all items in one line."""
@@ -83,7 +97,7 @@ class FlowLayout(WrappingLayout):
     def expandingDirections(self) -> Qt.Orientation:
         return Qt.Orientation(0)
 
-    def heightForWidth(self, width: int) -> int:
+    def _height_for(self, width: int) -> int:
         return self._place(QRect(0, 0, width, 0), moves=False)
 
     def setGeometry(self, rect: QRect) -> None:
@@ -140,7 +154,7 @@ class ResponsivePairLayout(WrappingLayout):
     def expandingDirections(self) -> Qt.Orientation:
         return Qt.Orientation.Horizontal
 
-    def heightForWidth(self, width: int) -> int:
+    def _height_for(self, width: int) -> int:
         return max((place.bottom() + 1 for place in self._places(QRect(0, 0, width, 0))), default=0)
 
     def setGeometry(self, rect: QRect) -> None:

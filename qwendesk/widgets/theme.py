@@ -83,15 +83,14 @@ def theme_folder() -> Path:
 
 def load_theme(name: str, text_scale: float = 1.0, *, is_compact: bool = False) -> Theme:
     """Return the theme of resources/themes/NAME.toml. Raise ValueError if a role refers to an unknown colour."""
+    return msgspec.structs.replace(_read_theme(name), text_scale=text_scale, is_compact=is_compact)
+
+
+@functools.cache
+def _read_theme(name: str) -> Theme:
     data: dict[str, Any] = tomllib.loads((theme_folder() / f"{name}.toml").read_text(encoding="utf-8"))
     roles = {role: resolve(rule, data["base"]) for role, rule in data["roles"].items()}
-    return Theme(
-        name=data["name"],
-        is_dark=data["scheme"] == "dark",
-        roles=MappingProxyType(roles),
-        text_scale=text_scale,
-        is_compact=is_compact,
-    )
+    return Theme(name=data["name"], is_dark=data["scheme"] == "dark", roles=MappingProxyType(roles))
 
 
 def resolve(rule: str, base: Mapping[str, str]) -> str:

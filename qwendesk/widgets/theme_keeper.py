@@ -1,10 +1,11 @@
 """Chooses the theme from the system's or the user's setting, and signals changes to widgets."""
 
 import weakref
+from collections.abc import Callable, Iterator
 from typing import Literal, cast
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QWidget
 
 from qwendesk.widgets.motion import Motion
 from qwendesk.widgets.stylesheet import stylesheet
@@ -13,7 +14,9 @@ from qwendesk.widgets.theme import Theme, load_theme, palette
 ThemeChoice = Literal["system", "dark", "light", "contrast"]
 Density = Literal["comfortable", "compact"]
 _SMALLEST, _LARGEST, _STEP = 0.8, 1.6, 0.1
-
+_PAUSE_MS = 50
+"""Least time between two text sizes, in which the window draws the first one and takes the keys that wait."""
+_POLISHED, _HAS_OWN_STYLE = Qt.WidgetAttribute.WA_WState_Polished, Qt.WidgetAttribute.WA_SetStyle
 
 _PROPERTY = "qwendesk_theme_keeper"
 """Property of the QApplication that holds a weak reference to its ThemeKeeper."""
@@ -38,7 +41,10 @@ class ThemeKeeper(QObject):
     """Owns the current Theme and applies it to the whole application."""
 
     changed = Signal()
-    """The theme has changed. Emitted after the palette and stylesheet are applied."""
+    """The theme has changed. Emitted after the palette and stylesheet are applied.
+
+    Hidden widgets get the stylesheet when they are shown: see `follow`.
+    """
     chosen = Signal()
     """`choice` or `text_scale` was set, even if the theme hasn't changed."""
 
@@ -49,10 +55,14 @@ class ThemeKeeper(QObject):
         self._text_scale = 1.0
         self._density: Density = "comfortable"
         self.motion = Motion(app, self)
+        self._restyler = _Restyler(app, self)
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self._apply)
         app.setStyle("Fusion")
         app.styleHints().colorSchemeChanged.connect(self._on_system_changed)
         app.styleHints().accessibility().contrastPreferenceChanged.connect(self._on_system_changed)
         self._theme = self._wanted()
+        self._applied: Theme | None = None
         self._apply()
         app.setProperty(_PROPERTY, weakref.ref(self))
 
@@ -75,9 +85,16 @@ class ThemeKeeper(QObject):
         self.chosen.emit()
 
     def set_text_scale(self, scale: float) -> None:
-        """Set the text size relative to normal (1.0), limited to the allowed range."""
+        """Set the text size relative to normal (1.0), limited to the allowed range.
+
+        Of several steps in a short time, the first and the last are shown.
+        """
         self._text_scale = round(min(_LARGEST, max(_SMALLEST, scale)), 2)
-        self._refresh()
+        if self._pause.isActive():
+            self._theme = self._wanted()
+        else:
+            self._refresh()
+            self._pause.start()
         self.chosen.emit()
 
     @property
@@ -85,12 +102,21 @@ class ThemeKeeper(QObject):
         return self._density
 
     def set_density(self, density: Density) -> None:
-        self._density = density
-        self._refresh()
+        if density != self._density:
+            self._density = density
+            self._refresh()
 
     def zoom(self, steps: int) -> None:
         """Make the text larger (positive) or smaller; 0 restores the normal size."""
         self.set_text_scale(1.0 if steps == 0 else self._text_scale + steps * _STEP)
+
+    def follow(self, widget: QWidget, fit: Callable[[], None]) -> None:
+        """Call `fit`, a method of `widget`, when the theme has changed, and again when a hidden `widget` got its style.
+
+        For what a widget measures, and for fonts that it sets beside the stylesheet.
+        """
+        self.changed.connect(fit)
+        self._restyler.followers.setdefault(widget, []).append(weakref.WeakMethod(fit))
 
     def _wanted(self) -> Theme:
         hints = self._app.styleHints()
@@ -106,13 +132,87 @@ class ThemeKeeper(QObject):
         self._refresh()
 
     def _refresh(self) -> None:
-        theme = self._wanted()
-        if theme != self._theme:
-            self._theme = theme
-            self._apply()
-            self.changed.emit()
+        self._theme = self._wanted()
+        self._apply()
 
     def _apply(self) -> None:
+        if self._theme == self._applied:
+            return
+        is_first, self._applied = self._applied is None, self._theme
         self._app.setFont(self._theme.font(13))
         self._app.setPalette(palette(self._theme))
-        self._app.setStyleSheet(stylesheet(self._theme))
+        self._restyler.apply(stylesheet(self._theme))
+        if not is_first:
+            self.changed.emit()
+
+
+class _Restyler(QObject):
+    """Applies a stylesheet to the widgets that can be seen, and to each other one when it is shown.
+
+    Qt would apply it to all widgets, and to each as often as it has ancestors: two seconds for the whole window.
+    """
+
+    def __init__(self, app: QApplication, parent: QObject) -> None:
+        super().__init__(parent)
+        self._app = app
+        self.followers: weakref.WeakKeyDictionary[QWidget, list[weakref.WeakMethod[Callable[[], None]]]]
+        self.followers = weakref.WeakKeyDictionary()
+        self._remembers = QWidget()
+        """Has a stylesheet of its own: when the last one is removed, Qt forgets the fonts and colours that widgets have
+        without any."""
+        self._remembers.setStyleSheet("QWidget { margin: 0px; }")
+
+    def apply(self, sheet: str) -> None:
+        """Make `sheet` the application's stylesheet."""
+        widgets = self._app.allWidgets()
+        polished = [widget for widget in widgets if widget.testAttribute(_POLISHED)]
+        styleless = [widget for widget in widgets if not widget.testAttribute(_HAS_OWN_STYLE)]
+        # Qt leaves out widgets that were never shown, and says nothing to those with a style of their own.
+        for widget in polished:
+            widget.setAttribute(_POLISHED, False)
+        for widget in styleless:
+            widget.setAttribute(_HAS_OWN_STYLE, True)
+        self._app.setStyleSheet("")
+        self._app.setStyleSheet(sheet)
+        for widget in polished:
+            widget.setAttribute(_POLISHED, True)
+        for widget in styleless:
+            widget.setAttribute(_HAS_OWN_STYLE, False)
+        for window in self._app.topLevelWidgets():
+            if window.parentWidget() is None:
+                self._restyle(window)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Show and isinstance(watched, QWidget):
+            watched.removeEventFilter(self)
+            fits = [fit() for each in self._restyle(watched) for fit in self.followers.get(each, ())]
+            for fit in fits:
+                if fit is not None:
+                    fit()
+        return False
+
+    def _restyle(self, widget: QWidget) -> list[QWidget]:
+        """Restyle the part of the widget that can be seen. Return its widgets."""
+        shown = list(self._shown_in(widget))
+        style = self._app.style()
+        for each in shown:  # a child takes fonts and colours from its parent, which comes first
+            style.polish(each)
+        for each in shown:
+            QApplication.sendEvent(each, QEvent(QEvent.Type.StyleChange))
+        return shown
+
+    def _shown_in(self, widget: QWidget, *, in_popup: bool = False) -> Iterator[QWidget]:
+        """Yield the widget and its children that can be seen, with their menus and popups.
+
+        A popup isn't left for later, because its size is chosen before it is shown. The other widgets are restyled when
+        they are shown.
+        """
+        is_popup = in_popup or (widget.isWindow() and widget.parentWidget() is not None)
+        if not (widget.isVisible() or is_popup):
+            widget.installEventFilter(self)
+            return
+        if widget.testAttribute(_POLISHED):
+            yield widget
+        for child in widget.children():
+            if isinstance(child, QWidget):
+                yield from self._shown_in(child, in_popup=is_popup)

@@ -39,7 +39,7 @@ class Rail(QFrame):
         self._theme_button.clicked.connect(self._open_theme_menu)
         self._column.addWidget(self._theme_button)
         self._resize_buttons()
-        app_theme().changed.connect(self._refresh)
+        app_theme().follow(self, self._refresh)
 
     def add_page(self, page: str, icon_name: str, label: str, shortcut: str) -> None:
         button, themed = self._button(icon_name, label)

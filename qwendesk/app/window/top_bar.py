@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel
 
 from qwendesk.app.window.model_button import ModelButton
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import incognito_text
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.widgets.actions import COMMANDS
@@ -53,7 +54,6 @@ class TopBar(QFrame):
         self._incognito = QLabel(tr("Incognito"))
         self._incognito.setObjectName("chat.incognito")
         self._incognito.setProperty("chip", "accent")
-        self._incognito.setToolTip(tr("This chat is incognito. Nothing is saved."))
         self._incognito.hide()
         sidebar = IconButton("sidebar", size=19, side=34)
         describe(
@@ -108,6 +108,7 @@ class TopBar(QFrame):
         loaded = state.report is not None
         loading = state.phase in (Phase.STARTING, Phase.LOADING)
         demo = state.requested is not None and is_demo(state.requested.model)
+        self._incognito.setToolTip(incognito_text(state.model))
         self._eject.setVisible(loaded)
         served = state.report.served_by if state.report is not None else None
         if served is not None:

@@ -22,7 +22,7 @@ class AnswerPane(TextPane):
         super().__init__()
         self._text = ""
         self._differences: Differences | None = None
-        app_theme().changed.connect(self._draw_again)
+        app_theme().follow(self, self._draw_again)
         self._draw_again()
 
     @property

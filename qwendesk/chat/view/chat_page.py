@@ -136,10 +136,10 @@ class ChatPage(QWidget):
         self._middle.addWidget(widget)
         self._show_first_start()
 
-    def show_last_model(self, name: str) -> None:
-        """Offer to load the model that was used last, which has this name; "" if there is none."""
-        self._last_model = name
-        self.welcome.show_last_model(name)
+    def show_last_model(self, model: str) -> None:
+        """Offer to load the model that was used last, as in `LoadOptions.model`; "" if there is none."""
+        self._last_model = model
+        self.welcome.show_last_model(model)
         self._show_first_start()
 
     def ask(self, text: str, pictures: Sequence[ImagePart] = (), documents: Sequence[DocumentPart] = ()) -> None:
@@ -273,6 +273,7 @@ class ChatPage(QWidget):
 
     def _show_settings(self, _settings: ChatSettings | None = None) -> None:
         report, settings = self._engine.report, self._chat.settings
+        self.welcome.show_tools(on=bool(settings.tools))
         self.composer.show_answer_now_reason(answer_now_reason(report))
         self.composer.show_thinking(on=self._chat.thinking, report=report, budget=thinking_budget(settings))
         thinks = self._chat.thinking and (report is None or report.can_think)

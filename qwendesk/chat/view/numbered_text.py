@@ -28,7 +28,7 @@ class NumberedText(QPlainTextEdit):
         )
         self.setPlainText("\n".join(lines))
         self.updateRequest.connect(lambda _rect, _dy: self._numbers.update())
-        app_theme().changed.connect(self._show_theme)
+        app_theme().follow(self, self._show_theme)
         self._show_theme()
 
     @property

@@ -8,6 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.paths import is_demo
+from qwendesk.core.served_model import model_title, privacy_text
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import COMMANDS
@@ -49,7 +50,7 @@ class WelcomePage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._state = EngineState()
-        self._last_model = ""
+        self._last_model, self._has_tools = "", False
         self._shown: tuple[str, ...] | None = None
         self.setProperty("kind", "page")
         self._title = QLabel(tr("Welcome to QwenDesk"))
@@ -97,10 +98,16 @@ class WelcomePage(QWidget):
         super().resizeEvent(event)
         self._arrange_chips()
 
-    def show_last_model(self, name: str) -> None:
-        """Set the name of the model that was used last; "" if there is none."""
-        self._last_model = name
+    def show_last_model(self, model: str) -> None:
+        """Set the model that was used last, as in `LoadOptions.model`; "" if there is none."""
+        self._last_model = model
         self.show_state(self._state)
+
+    def show_tools(self, *, on: bool) -> None:
+        """Set whether tools are on in this chat."""
+        if on != self._has_tools:
+            self._has_tools = on
+            self.show_state(self._state)
 
     def show_state(self, state: EngineState) -> None:
         self._state = state
@@ -114,16 +121,23 @@ class WelcomePage(QWidget):
         if active and is_demo(model):
             self._show_text(
                 tr(
-                    "Everything stays on this PC. The built-in demo model is loaded so that you can try the app"
-                    " right away. It is tiny and knows only the topics below and a few more. For real answers, "
-                    "choose a Qwen3.5, 3.6 or 3.8 GGUF file."
+                    "{0} The built-in demo model is loaded so that you can try the app right away. It is tiny and "
+                    "knows only the topics below and a few more. For real answers, choose a Qwen3.5, 3.6 or 3.8 GGUF "
+                    "file.",
+                    privacy_text(model, has_tools=self._has_tools),
                 )
             )
             self._suggest(DEMO_QUESTIONS)
         elif active:
             name = model_name(state.report) if state.report is not None else tr("Your model")
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is loading.", name)
-            invitation = tr("{0} Everything stays on this PC. Ask anything, or drop a picture.", ready)
+            where = privacy_text(model, has_tools=self._has_tools)
+            can_see = state.report is not None and state.report.can_see
+            invitation = (
+                tr("{0} {1} Ask anything, or drop a picture.", ready, where)
+                if can_see
+                else tr("{0} {1} Ask anything.", ready, where)
+            )
             notice = state.report.template.notice if state.report is not None else ""
             self._show_text(f"{invitation} {notice}" if notice else invitation)
             self._suggest(_real_questions())
@@ -145,9 +159,9 @@ class WelcomePage(QWidget):
         self._load_last.setVisible(bool(self._last_model))
         if self._last_model:
             self._title.setText(tr("No model is loaded"))
-            self._show_text(tr("You last used {0}. Everything stays on this PC.", self._last_model))
+            self._show_text(tr("You last used {0}. {1}", model_title(self._last_model), privacy_text(self._last_model)))
         else:
-            self._show_text(tr("Everything stays on this PC. To begin, choose a model."))
+            self._show_text(tr("To begin, choose a model."))
 
     def _ways_to_a_model(self) -> QWidget:
         self._load_last = self._way("last", tr("Load again"), tr("Load the model that you used last"), self.last_asked)

@@ -94,6 +94,7 @@ class ChatView(QObject):
         self._report = state.report
         self.page.show_engine(state, retry)
         self.offer.show_engine(state)
+        self.sidebar.show_model(state.model)
         if self.sampling.is_built:
             self.sampling.page().show_model(state.report)
 

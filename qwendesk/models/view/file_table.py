@@ -62,7 +62,7 @@ class FileTable(QWidget):
         self._grid.setHorizontalSpacing(_GAP)
         self._n_cells = len(lines[0].cells) if lines else 0
         self._grid.setColumnStretch(self._n_cells, 1)
-        app_theme().changed.connect(self._arrange)
+        app_theme().follow(self, self._arrange)
         self._arrange()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -245,14 +245,17 @@ def pc_text(pc: Pc) -> str:
 
 
 def welcome_pc_text(pc: Pc) -> str:
-    """Return "Your PC: RTX 3090, 24 GB VRAM · 64 GB RAM. Everything stays on this PC."."""
+    """Return "Your PC: RTX 3090, 24 GB VRAM · 64 GB RAM. What you write to a model on this PC stays here."."""
     ram = tr("{0} RAM", _round_gb(pc.ram_bytes))
     if pc.gpus:
         names = " + ".join(gpu.description.strip() or gpu.name for gpu in pc.gpus)
         if pc.is_unified:
-            return tr("Your PC: {0}, {1}. Everything stays on this PC.", names, _shared_memory(pc))
-        return tr("Your PC: {0}, {1} VRAM · {2}. Everything stays on this PC.", names, _vram_gb(pc), ram)
-    return tr("Your PC: {0}, no usable GPU. Everything stays on this PC.", ram)
+            text = tr("Your PC: {0}, {1}.", names, _shared_memory(pc))
+        else:
+            text = tr("Your PC: {0}, {1} VRAM · {2}.", names, _vram_gb(pc), ram)
+    else:
+        text = tr("Your PC: {0}, no usable GPU.", ram)
+    return f"{text} {tr('What you write to a model on this PC stays here.')}"
 
 
 def time_text(n_bytes: int, measured_bytes_per_s: float = 0.0) -> str:

@@ -79,8 +79,9 @@ class PrivacySection(TitledCard):
             _text(
                 "settings.privacy.incognito",
                 tr(
-                    "An incognito chat ({0}) is never saved, and neither are its drafts, pictures and documents. It "
-                    "exists only in memory, and is gone when you open another chat or close QwenDesk.",
+                    "An incognito chat ({0}) is never saved here, and neither are its drafts, pictures and documents. "
+                    "It exists only in memory, and is gone when you open another chat or close QwenDesk. A model on "
+                    "another server still gets what you write.",
                     keys_text(COMMANDS["new_incognito"].shortcut),
                 ),
             )

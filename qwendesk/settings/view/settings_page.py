@@ -92,7 +92,7 @@ class SettingsPage(QWidget):
         column.addWidget(self._centred(self._head(), right=_SCROLL_BAR))
         column.addWidget(self._area, 1)
         self._links.raise_()  # above the empty margin of the sections
-        app_theme().changed.connect(self._on_theme)
+        app_theme().follow(self, self._on_theme)
         bind(self, settings.state, self._show_values)
         bind(self, settings.problem, self._show_problem)
         self._filter()

@@ -26,7 +26,7 @@ from qwendesk.widgets.buttons import ChevronButton, IconButton, TextButton, desc
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.popups import Menu
 from qwendesk.widgets.served_texts import budget_reason
-from qwendesk.widgets.theme_keeper import app_theme, current_theme
+from qwendesk.widgets.theme_keeper import current_theme
 
 _TYPED_SWITCH = re.compile(r"(?:^|\s)/(?:no_?)?think(?:\s|$)")
 """The switches that Qwen3 read in a message."""
@@ -93,7 +93,6 @@ class Composer(QFrame):
         column.addSpacing(2)
         column.addLayout(self._controls())
         self.setFocusProxy(self.text)
-        app_theme().changed.connect(self.text.fit_height)
         self.set_busy(busy=False)
         self.show_thinking(on=True, report=None)
         self.show_style("general", thinking=True)

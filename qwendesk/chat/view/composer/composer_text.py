@@ -10,6 +10,7 @@ from qwendesk.chat.view.composer.pasted_content import has_files, read_mime
 from qwendesk.core.translation import tr
 from qwendesk.widgets.text_direction import align_by_first_letter
 from qwendesk.widgets.text_lines import count_lines, fit_height
+from qwendesk.widgets.theme_keeper import app_theme
 
 _MAX_LINES = 10
 _PAGE_KEYS = MappingProxyType({QKeyCombination(Qt.Key.Key_PageUp): -1, QKeyCombination(Qt.Key.Key_PageDown): 1})
@@ -43,6 +44,7 @@ class ComposerText(QPlainTextEdit):
         self.document().setDocumentMargin(2)
         align_by_first_letter(self)
         self.textChanged.connect(self.fit_height)
+        app_theme().follow(self, self.fit_height)
         self.fit_height()
 
     def fit_height(self) -> None:

@@ -17,6 +17,7 @@ from qwendesk.chat.view.sidebar.chat_model import ROW_ROLE, ChatModel
 from qwendesk.chat.view.sidebar.chat_search import HitDelegate, HitModel, SearchField
 from qwendesk.chat.view.sidebar.rows import Heading, rows_of
 from qwendesk.chat.view.sidebar.undo_toast import UndoToast
+from qwendesk.core.served_model import incognito_text
 from qwendesk.core.translation import tr
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.bind import REPAINT_EVERY_MS, bind
@@ -94,6 +95,10 @@ class Sidebar(QFrame):
         self._incognito.setVisible(state.is_incognito)
         if not self.search.text().strip():
             self._show_chats()
+
+    def show_model(self, model: str) -> None:
+        """Say of an incognito chat what the model that answers it, as in `LoadOptions.model`, means for that."""
+        self._incognito.setText(incognito_text(model))
 
     def focus_search(self) -> None:
         self.search.setFocus()
@@ -177,7 +182,7 @@ class Sidebar(QFrame):
         return row
 
     def _incognito_note(self) -> QLabel:
-        self._incognito = QLabel(tr("This chat is incognito. Nothing is saved."))
+        self._incognito = QLabel(incognito_text(""))
         self._incognito.setObjectName("chats.incognito")
         self._incognito.setProperty("kind", "notice")
         self._incognito.setWordWrap(True)

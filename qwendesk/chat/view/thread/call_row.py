@@ -67,7 +67,7 @@ class CallRow(QFrame):
         for widget in (self._header, self._body_box, self._bar):
             column.addWidget(widget)
         self._fill_header()
-        app_theme().changed.connect(self._arrange)
+        app_theme().follow(self, self._arrange)
         intents.edits_changed.connect(self._ask_for_status)
         self._arrange()
 

@@ -57,7 +57,7 @@ class ThinkBlock(QWidget):
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.addWidget(self._frame)
         self._row.addStretch(0)
-        app_theme().changed.connect(self._on_theme)
+        app_theme().follow(self, self._on_theme)
         self._ticker.start()
         self._arrange()
         self._update_header()

@@ -60,7 +60,7 @@ class UserMessage(QWidget):
         self._words = question.text.strip()
         self._text.setHidden(not self._words)
         self._show_text()
-        app_theme().changed.connect(self._show_text)
+        app_theme().follow(self, self._show_text)
 
     def mark_found(self, query: str, number: int) -> int:
         """Highlight the matches of `query`. Return how far below the top match `number` is."""
