@@ -13,7 +13,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import qasync
@@ -146,12 +146,13 @@ async def change_the_look(parts: Parts) -> None:
     for page in pages:
         parts.window.show_page(page)
         await asyncio.sleep(0.5)
-        for what, change in (
+        changes: tuple[tuple[str, Callable[[], None]], ...] = (
             ("Ctrl+Plus", lambda: app_theme().zoom(1)),
             ("Ctrl+0", lambda: app_theme().zoom(0)),
             ("light theme", lambda: app_theme().choose("light")),
             ("dark theme", lambda: app_theme().choose("dark")),
-        ):
+        )
+        for what, change in changes:
             async with measured(f"{what} on the page {page}", LOOK_TARGET_MS):
                 change()
 

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from PySide6.QtWidgets import QApplication
 
 from qwendesk.app.collector import IdleCollector, keep_collector_quick
@@ -125,7 +126,9 @@ async def _run(app: QApplication, options: argparse.Namespace, instance: SingleI
         keep_collector_quick()
         IdleCollector(lambda: parts.chat.busy, parts.window)
         if remembers:
-            restore_window(parts.window, parts.desktop.menus, parts.desktop.tray, read_window_state())
+            last = read_window_state()
+            restore_window(parts.window, parts.desktop.menus, parts.desktop.tray, last)
+            write_window_state(msgspec.structs.replace(last, page=""))  # a killed app starts with its open chat
         parts.window.show()
         if reports is not None:
             reports.begin()

@@ -7,8 +7,6 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QUrl
 from PySide6.QtGui import QDrag, QImage, QMouseEvent, QPixmap
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QLabel, QVBoxLayout, QWidget
 
-from qwendesk.core.translation import tr
-
 _SIDE = 96
 
 
@@ -87,14 +85,16 @@ class DropTarget(QFrame):
         self.setObjectName("drop.target")
         self.setProperty("kind", "drop")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._text = QLabel(tr("Drop pictures, PDF, text or code to attach them"))
+        self._text = QLabel()
         self._text.setProperty("kind", "heading")
         column = QVBoxLayout(self)
         column.addWidget(self._text, 0, Qt.AlignmentFlag.AlignCenter)
         page.installEventFilter(self)
         self.hide()
 
-    def show_over_page(self) -> None:
+    def show_over_page(self, text: str) -> None:
+        """Show over the page what happens with what is dropped."""
+        self._text.setText(text)
         self._cover()
         self.show()
         self.raise_()

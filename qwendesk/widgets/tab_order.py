@@ -7,7 +7,7 @@ parts of the window.
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 
@@ -46,16 +46,23 @@ def focus_next(root: QWidget, here: QWidget | None, *, forward: bool) -> bool:
 
 
 def focus_nearby(root: QWidget, hidden: QWidget) -> bool:
-    """Move the focus from a widget that was hidden to one near it: in the same row, card or page of `root`.
+    """Move the focus from a widget that was hidden to the nearest one: in the same row, card or page of `root`.
 
     Return False if no widget in `root` takes the focus.
     """
     around: QWidget | None = hidden.parentWidget()
-    while around is not None and around is not root:
-        if around.isVisible() and focus_next(around, None, forward=True):
+    while around is not None:
+        stops = [stop for stop in tab_stops_in(around) if stop is not around] if around.isVisible() else []
+        if stops:
+            place = _middle_of(hidden)
+            give_focus(min(stops, key=lambda stop: (_middle_of(stop) - place).manhattanLength()), forward=True)
             return True
-        around = around.parentWidget()
+        around = around.parentWidget() if around is not root else None
     return focus_next(root, None, forward=True)
+
+
+def _middle_of(widget: QWidget) -> QPoint:
+    return widget.mapTo(widget.window(), widget.rect().center())
 
 
 def give_focus(widget: QWidget, *, forward: bool) -> None:

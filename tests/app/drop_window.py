@@ -41,7 +41,7 @@ async def run(app: QApplication, log: Path) -> None:
     ThemeKeeper(app, "dark")
     parts = build(FakeEngineClient(), decide=decide_by_default)
     page, window = parts.window.chat_page, parts.window
-    Shown(log, page.drop_target)
+    Shown(log, parts.window.drop_target)
 
     def on_attached() -> None:
         for part in page.composer.attachments.pictures:

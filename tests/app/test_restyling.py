@@ -150,6 +150,6 @@ class Restyles(QObject):
         self.n = 0
         widget.installEventFilter(self)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         self.n += event.type() is QEvent.Type.StyleChange
         return super().eventFilter(watched, event)

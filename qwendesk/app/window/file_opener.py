@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.window.main_window import MainWindow
+from qwendesk.app.window.main_window import MainWindow, is_model, is_vision_file, loads_at_once
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.core.translation import tr
 from qwendesk.widgets.notice import Notice, NoticeAction
@@ -16,7 +16,7 @@ NOTICE = "opening"
 
 
 class FileOpener(QObject):
-    """Attaches pictures and documents to the message; offers to load a model file."""
+    """Attaches pictures and documents to the message; loads a model file, or offers that if one is loaded."""
 
     quit_asked = Signal()
 
@@ -48,20 +48,21 @@ class FileOpener(QObject):
         QApplication.alert(window)
 
     def _offer(self, models: list[Path]) -> None:
-        """Offer to load the first file: the first shard of a split model loads all of them."""
+        """Load the first file or offer it: the first shard of a split model loads all of them."""
         before = self._window.findChild(Notice, NOTICE)
         if before is not None:
             before.end()
             before.setParent(None)
         window, path = self._window, models[0]
-        if "mmproj" in path.name.lower():
+        if loads_at_once(path, window.engine.state):
+            self._load(path)
+            return
+        if is_vision_file(path):
             sentence = tr("It lets the loaded model see pictures. The model is reloaded with it.")
             load = NoticeAction("load", tr("Use it"), str(path), lambda: window.load_mmproj(str(path)))
             title = tr("Use {0} as the model's vision file (mmproj)?", path.name)
         else:
-            sentence = tr("No model is loaded.")
-            if window.engine.state.report is not None:
-                sentence = tr("It replaces the loaded model. You can continue your chat with it.")
+            sentence = tr("It replaces the loaded model. You can continue your chat with it.")
             load = NoticeAction("load", tr("Load it"), str(path), lambda: self._load(path))
             title = tr("Load {0}?", path.name)
         self._window.add_notice(Notice(NOTICE, title, sentence, (load,)))
@@ -89,7 +90,3 @@ class SystemFileEvents(QObject):
             self._opening.quit_asked.emit()
             return True
         return super().eventFilter(watched, event)
-
-
-def is_model(path: Path) -> bool:
-    return path.suffix.lower() == ".gguf"

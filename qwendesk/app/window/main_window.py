@@ -1,6 +1,6 @@
 """The main window: rail, top bar, pages and meter bar. It handles commands and dropped files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QKeyCombination, Qt, Signal
@@ -33,6 +33,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.meters.view.meter_bar import MeterBar
 from qwendesk.widgets.actions import COMMANDS, install
 from qwendesk.widgets.bind import bind, bind_field, follow
+from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.file_dialogs import ask_for_file
 from qwendesk.widgets.icons import icon
 from qwendesk.widgets.notice import Notice
@@ -75,6 +76,7 @@ class MainWindow(QMainWindow):
         bind(self, engine.observed, lambda state: chat.show_engine(state, engine.retry.value))
         bind(self, engine.retry, lambda step: chat.show_engine(engine.state, step))
         self._pages = QStackedWidget()
+        self.drop_target = DropTarget(self._pages)
         self._page_ids: list[str] = []
         self.setCentralWidget(self._frame())
         self._notices = _Notices()
@@ -301,7 +303,7 @@ class MainWindow(QMainWindow):
         panel = self.chat_area.panel_with(focus)
         if panel is not None:
             return focus_nearby(panel, focus)
-        return self._composer_focus.take() or focus_next(self, focus, forward=forward)
+        return self._composer_focus.take() or focus_nearby(self, focus)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Open the context menu of the focused widget on Shift+F10, because not every system does this itself."""
@@ -318,18 +320,19 @@ class MainWindow(QMainWindow):
         if mime.hasFormat(OWN_DRAG):
             return
         if has_files(mime):
-            self.chat_page.drop_target.show_over_page()
+            files = [Path(url.toLocalFile()) for url in mime.urls() if url.isLocalFile()]
+            self.drop_target.show_over_page(drop_text(files, self._engine.state))
             event.acceptProposedAction()
         elif mime.hasText():
             event.acceptProposedAction()
 
     def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
-        self.chat_page.drop_target.hide()
+        self.drop_target.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self.chat_page.drop_target.hide()
+        self.drop_target.hide()
         content = read_mime(event.mimeData())
-        if content.files and all(path.suffix.lower() == ".gguf" for path in content.files):
+        if content.files and all(map(is_model, content.files)):
             self.models_dropped.emit(list(content.files))
         else:
             self.show_page("chat")
@@ -360,6 +363,31 @@ class MainWindow(QMainWindow):
             return
         self.closed.emit()
         super().closeEvent(event)
+
+
+def is_model(path: Path) -> bool:
+    return path.suffix.lower() == ".gguf"
+
+
+def is_vision_file(path: Path) -> bool:
+    return "mmproj" in path.name.lower()
+
+
+def loads_at_once(path: Path, engine: EngineState) -> bool:
+    """Return whether a model file that was opened is loaded without a question, because it replaces none."""
+    return not engine.model and not is_vision_file(path)
+
+
+def drop_text(files: Sequence[Path], engine: EngineState) -> str:
+    """Return what happens with files that are dropped."""
+    models = sorted(path for path in files if is_model(path))
+    if models and loads_at_once(models[0], engine):
+        return tr("Drop to load {0}", models[0].name)
+    if models:
+        return tr("Drop to choose what to do with {0}", models[0].name)
+    if engine.report is not None and not engine.report.can_see:
+        return tr("Drop PDF, text or code to attach them")
+    return tr("Drop pictures, PDF, text or code to attach them")
 
 
 class _Notices(QWidget):

@@ -35,26 +35,36 @@ class ChatCommands:
     def handlers(self) -> Mapping[ActionId, Callable[[], None]]:
         page, thread = self._page, self._page.thread_view
         return {
-            "new_chat": page.new_chat,
+            "new_chat": self._shown(page.new_chat),
             "thinking": self._toggle_thinking,
-            "attach": page.attachments.choose_files,
+            "attach": self._shown(page.attachments.choose_files),
             "stop": self._close_panel_or_stop,
             "answer_now": page.answer_now,
-            "regenerate": self.regenerate,
-            "continue_answer": self.continue_answer,
+            "regenerate": self._shown(self.regenerate),
+            "continue_answer": self._shown(self.continue_answer),
             "copy_answer": self.copy_answer,
-            "latest": thread.follow,
+            "latest": self._shown(thread.follow),
             "find": self._find,
-            "turn_before": lambda: thread.step_turn(-1),
-            "turn_after": lambda: thread.step_turn(1),
+            "turn_before": self._shown(lambda: thread.step_turn(-1)),
+            "turn_after": self._shown(lambda: thread.step_turn(1)),
             "sidebar": self.toggle_sidebar,
             "inspector": self._toggle_inspector,
             "search_chats": self._search,
             "new_incognito": self._new_incognito,
             "archive": self._show_archive,
-            "import_chats": self._transfer.ask_import,
+            "rename_chat": self._rename,
+            "import_chats": self._shown(self._transfer.ask_import),
             "export_chats": lambda: self._transfer.ask_export("json", ()),
         }
+
+    def _shown(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return a command that shows the chat page before it runs, so that the user sees what it does."""
+
+        def show_and_run() -> None:
+            self._show_page()
+            run()
+
+        return show_and_run
 
     def copy_answer(self) -> None:
         """Copy the last answer as Markdown, without its thinking."""
@@ -112,6 +122,12 @@ class ChatCommands:
     def _show_archive(self) -> None:
         self._search()
         self._sidebar.show_archive(on=True)
+
+    def _rename(self) -> None:
+        """Let the user edit the name of the open chat, or of the current one while the list has the focus."""
+        self._show_page()
+        self._area.show_sidebar()
+        self._sidebar.rename()
 
     def _new_incognito(self) -> None:
         self._show_page()

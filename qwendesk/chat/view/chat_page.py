@@ -36,7 +36,6 @@ from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState, Phase
 from qwendesk.hardware.ladder import StepDown
 from qwendesk.widgets.bind import bind, bind_field
-from qwendesk.widgets.drag_and_drop import DropTarget
 from qwendesk.widgets.layouts import DensitySpacing
 from qwendesk.widgets.served_texts import answer_now_reason, continue_reason
 from qwendesk.widgets.tasks import window_tasks
@@ -89,7 +88,6 @@ class ChatPage(QWidget):
         column.addWidget(self._middle, 1)
         column.addLayout(_centred(self.undo_bar, _COMPOSER_WIDTH))
         column.addLayout(_centred(self.composer, _COMPOSER_WIDTH))
-        self.drop_target = DropTarget(self)
         self.attachments = AttachmentLoader(self.composer, chat, gauge, self._previews)
         self.context_notices = ContextNotices(self.composer, chat, gauge)
         self._thread_controller = ThreadController(self.thread_view, chat, self.composer, self.undo_bar)

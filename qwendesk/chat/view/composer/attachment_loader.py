@@ -76,6 +76,7 @@ class AttachmentLoader(QObject):
     def show_report(self, report: LoadReport | None) -> None:
         """Count the attachments again with the loaded model; None if none is loaded."""
         self._report = report
+        self._composer.show_vision(can_see=report is None or report.can_see)
         if report is not None and report is not self._counted_with:
             self._counted_with = report
             self._composer.show_notice("")
@@ -140,6 +141,8 @@ class AttachmentLoader(QObject):
             return
         if not content.has_files:
             self._composer.text.insertPlainText(content.text)
+            if content.text_as_picture is not None:
+                self._composer.pasted_strip.offer_picture(content)
             return
         files: list[str | DraftFile | ImagePart] = [str(path) for path in content.files]
         incognito_images = self._chat.active_incognito_images

@@ -80,6 +80,7 @@ class Composer(QFrame):
         self.text.pasted.connect(self.pasted)
         self.text.focused.connect(lambda on: restyle(self, "focused", "true" if on else "false"))
         self.pasted_strip = PastedStrip(self.text)
+        self.pasted_strip.picture_asked.connect(self.pasted)
         self.folders = FolderStrip()
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 12, 10)
@@ -143,6 +144,11 @@ class Composer(QFrame):
         self._sending = sending
         self.text.setReadOnly(sending)
         self.attachments.setDisabled(sending)
+
+    def show_vision(self, *, can_see: bool) -> None:
+        """Set whether the loaded model sees pictures, which the composer then asks for."""
+        self.text.show_vision(can_see=can_see)
+        self.pasted_strip.show_vision(can_see=can_see)
 
     def show_thinking(self, *, on: bool, report: LoadReport | None, budget: int = -1) -> None:
         can = report is None or report.can_think

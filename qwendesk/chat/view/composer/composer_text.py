@@ -26,6 +26,8 @@ class ComposerText(QPlainTextEdit):
     pasted = Signal(object)
     """A PastedContent to attach."""
     text_pasted = Signal(str)
+    picture_offered = Signal(object)
+    """The PastedContent of a text that was pasted and also is there as a picture."""
     focused = Signal(bool)
 
     def __init__(self) -> None:
@@ -34,7 +36,7 @@ class ComposerText(QPlainTextEdit):
         self.setProperty("kind", "composer")
         self.setAccessibleName(tr("Your message"))
         self.setToolTip(tr("Press Enter to send, Shift+Enter for a new line"))
-        self.setPlaceholderText(tr("Ask anything, or drop a picture, a PDF, text or code"))
+        self.show_vision(can_see=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -46,6 +48,11 @@ class ComposerText(QPlainTextEdit):
         self.textChanged.connect(self.fit_height)
         app_theme().follow(self, self.fit_height)
         self.fit_height()
+
+    def show_vision(self, *, can_see: bool) -> None:
+        """Set whether the loaded model sees pictures."""
+        with_pictures = tr("Ask anything, or drop a picture, a PDF, text or code")
+        self.setPlaceholderText(with_pictures if can_see else tr("Ask anything, or drop a PDF, text or code"))
 
     def fit_height(self) -> None:
         fit_height(self, most=_MAX_LINES, extra=7)
@@ -78,7 +85,9 @@ class ComposerText(QPlainTextEdit):
             self.pasted.emit(content)
         else:
             super().insertFromMimeData(source)
-            self.text_pasted.emit(source.text())
+            self.text_pasted.emit(content.text)
+            if content.text_as_picture is not None:
+                self.picture_offered.emit(content)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -18,6 +18,11 @@ _EMBEDDED_IMAGE = re.compile(
 )
 """An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks."""
 _WEB_IMAGE = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?https?:", re.IGNORECASE)
+_NOT_WORDS = re.compile(
+    r"<!--.*?-->|<(style|script|title)\b.*?</\1\s*>|<[^>]*>|&nbsp;|&#160;", re.IGNORECASE | re.DOTALL
+)
+"""What is no text of an HTML page."""
+_ADDRESSES = ("data:", "http://", "https://", "file:", "blob:", "cid:")
 _MAX_BYTES = 64 << 20
 _MAX_IMAGES = 20
 
@@ -30,6 +35,8 @@ class PastedContent(msgspec.Struct, frozen=True):
     data: tuple[bytes, ...] = ()
     """Contents of image files that were embedded in HTML."""
     text: str = ""
+    text_as_picture: QImage | None = None
+    """How `text` looks in the program that it is from. Office programs put text on the clipboard in both forms."""
     is_web_picture: bool = False
     """The content is only the web address of an image, which is never downloaded."""
 
@@ -43,25 +50,32 @@ def has_files(mime: QMimeData) -> bool:
     """Return True if there are local files or an image. Fast enough to be called for every mouse move of a drag."""
     if mime.hasFormat(OWN_DRAG):
         return False
-    return mime.hasImage() or any(url.isLocalFile() for url in mime.urls()) or _is_embedded_image(mime)
+    return any(url.isLocalFile() for url in mime.urls()) or is_picture(mime) or _is_embedded_image(mime)
+
+
+def is_picture(mime: QMimeData) -> bool:
+    """Return True for a picture, False for text of which there also is a picture."""
+    return mime.hasImage() and not _is_text(mime)
 
 
 def read_mime(mime: QMimeData) -> PastedContent:
     """Return the first of these that is available: local files, an image, images embedded in HTML, text.
 
-    Browsers and screenshot tools provide an image as pixels.
+    Browsers and screenshot tools provide an image as pixels, browsers with its address. Of an image of text, as Word,
+    Excel, PowerPoint and LibreOffice provide it, the text is taken.
     """
     files = tuple(Path(url.toLocalFile()) for url in mime.urls() if url.isLocalFile())
     if files:
         return PastedContent(files=files)
-    if mime.hasImage():
-        image = mime.imageData()
-        if isinstance(image, QImage) and not image.isNull():
-            return PastedContent(image=image)
+    image = mime.imageData() if mime.hasImage() else None
+    if not isinstance(image, QImage) or image.isNull():
+        image = None
+    if image is not None and not _is_text(mime):
+        return PastedContent(image=image)
     if _is_embedded_image(mime):
         return PastedContent(data=embedded_images(mime.html()))
-    is_web = mime.hasHtml() and bool(_WEB_IMAGE.search(mime.html())) and not _has_other_words(mime)
-    return PastedContent(text=mime.text(), is_web_picture=is_web)
+    is_web = mime.hasHtml() and bool(_WEB_IMAGE.search(mime.html())) and not _is_text(mime)
+    return PastedContent(text=mime.text(), text_as_picture=image, is_web_picture=is_web)
 
 
 def embedded_images(html: str) -> tuple[bytes, ...]:
@@ -81,12 +95,14 @@ def embedded_images(html: str) -> tuple[bytes, ...]:
 
 def _is_embedded_image(mime: QMimeData) -> bool:
     """Return True for a copied image, False for copied text with an image in it."""
-    return mime.hasHtml() and not _has_other_words(mime) and bool(_EMBEDDED_IMAGE.search(mime.html()))
+    return mime.hasHtml() and not _is_text(mime) and bool(_EMBEDDED_IMAGE.search(mime.html()))
 
 
-def _has_other_words(mime: QMimeData) -> bool:
-    """Return True if the plain text has words other than addresses."""
+def _is_text(mime: QMimeData) -> bool:
+    """Return True if the plain text has words other than addresses, and the HTML is more than an image with a name."""
     if not mime.hasFormat("text/plain"):
         return False
-    words = mime.text().split()
-    return any(not word.startswith(("data:", "http://", "https://")) for word in words if word != "\ufffc")
+    words = mime.text().replace("\ufffc", " ").split()
+    if all(word.lower().startswith(_ADDRESSES) for word in words):
+        return False
+    return not (mime.hasHtml() and "<img" in mime.html() and not _NOT_WORDS.sub(" ", mime.html()).split())

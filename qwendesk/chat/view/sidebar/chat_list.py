@@ -68,7 +68,8 @@ class ChatList(QListView):
         self._delegate.current_id = current_id
         selected = [chat.id for chat in self.selected_chats() if is_same_chat] or [current_id]
         scrolled = self.verticalScrollBar().value()
-        if self._model.show_rows(rows) or not is_same_chat:
+        is_renaming = self.state() is QAbstractItemView.State.EditingState  # the selection would end it
+        if self._model.show_rows(rows) or not (is_same_chat or is_renaming):
             self._select(selected)
             self.verticalScrollBar().setValue(scrolled)
         self.viewport().update()
@@ -104,8 +105,15 @@ class ChatList(QListView):
         self._delegate.several_selected = len(self.selectionModel().selectedIndexes()) > 1
         self.viewport().update()
 
+    def go_to_open_chat(self) -> None:
+        """Make the open chat the current one; none, if it isn't listed yet."""
+        index = self._model.index_of(self._delegate.current_id)
+        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        self.scrollTo(index)
+
     def rename_current(self) -> None:
-        self.edit(self.currentIndex())
+        if self.currentIndex().isValid() and self.state() is not QAbstractItemView.State.EditingState:
+            self.edit(self.currentIndex())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """If the focus arrives by Tab and nothing is selected, select the open chat or else the first one."""

@@ -1,0 +1,107 @@
+"""What the keyboard and a drop do is seen: on the page where it happens, in the field that was meant."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+
+from qwendesk.chat.view.sidebar.chat_list import ChatList
+from qwendesk.widgets.tab_order import tab_stops_in
+from tests.chat.view.sidebar.chats_desk import ChatsDesk
+from tests.field.grid import SERVER, Kind, Way, case
+from tests.window_desk import Desk, files_mime
+
+ELSEWHERE = dict.fromkeys((Way.CLI, *SERVER, Way.MCP, Way.IMPORT), "has no pages and no focus")
+UNSEEN = Kind("A command acts where the user doesn't see it", ELSEWHERE)
+LOST_FOCUS = Kind("The focus leaves for the top of the window, and keys go to another control", ELSEWHERE)
+FIRST_USE = "first use, 28 November"
+COMMANDS = ("new_chat", "new_incognito", "regenerate", "continue_answer", "latest", "turn_before", "turn_after", "find",
+            "thinking", "search_chats", "archive", "rename_chat", "sidebar", "inspector")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_a_command_of_the_chat_shows_the_chat(desk: Desk, command: str) -> None:
+    await desk.ask("hello")
+    desk.window.show_page("models")
+
+    desk.find(f"action.{command}", QAction).trigger()
+
+    assert desk.window.page == "chat"
+    await desk.until(lambda: not desk.parts.chat.busy)
+
+
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_f2_renames_the_chat_that_was_clicked(desk: Desk, tmp_path: Path) -> None:
+    await ChatsDesk(desk, tmp_path).open_file()
+    await desk.ask("hello")
+    chats = desk.find("chats.list", ChatList)
+    await desk.until(lambda: bool(chats.selected_chats()))
+    row = chats.selectionModel().selectedIndexes()[0]
+    QTest.mouseClick(chats.viewport(), Qt.MouseButton.LeftButton, pos=chats.visualRect(row).center())
+    assert desk.composer_text.hasFocus()
+
+    desk.find("action.rename_chat", QAction).trigger()
+    editor = desk.window.focusWidget()
+    assert isinstance(editor, QLineEdit)
+    QTest.keyClicks(editor, "Greetings")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+
+    await desk.until(lambda: [chat.title for chat in chats.selected_chats()] == ["Greetings"])
+    assert not desk.composer_text.toPlainText()
+
+
+@pytest.mark.parametrize("page", ["chat", "models", "settings"])
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_a_model_file_is_loaded_at_once_where_none_is_loaded(desk: Desk, page: str, tmp_path: Path) -> None:
+    model = tmp_path / "some-model.gguf"
+    model.write_bytes(b"GGUF")
+    desk.window.show_page(page)
+    desk.drag(files_mime(model))
+    assert (
+        desk.find("drop.target", QWidget).findChild(QLabel).text() == "Drop to choose what to do with some-model.gguf"
+    )
+    desk.window.eject()
+    await desk.until(lambda: not desk.parts.engine.state.model)
+
+    desk.drag(files_mime(model))
+    assert desk.is_shown("drop.target")
+    assert desk.find("drop.target", QWidget).findChild(QLabel).text() == "Drop to load some-model.gguf"
+    desk.drop(model)
+
+    requested = desk.parts.engine.observed
+    await desk.until(lambda: requested.value.requested is not None and requested.value.requested.model == str(model))
+    assert desk.window.page == "chat"
+    assert not desk.is_shown("drop.target")
+
+
+@pytest.mark.parametrize("page", ["chat", "models", "engine", "bench", "server", "settings"])
+@case(LOST_FOCUS, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_the_focus_goes_to_a_neighbour_of_a_control_that_hides(desk: Desk, page: str) -> None:
+    desk.window.show_page(page)
+    shown = desk.window._pages.currentWidget()
+    assert shown is not None
+    lost = []
+    for control in [stop for stop in tab_stops_in(shown) if stop is not desk.composer_text]:
+        control.setFocus()
+        control.hide()
+        focus = desk.window.focusWidget()
+        if focus is None or not (focus is desk.composer_text or neighbours(control, shown, focus)):
+            lost.append(f"{control.objectName()} -> {focus.objectName() if focus else None}")
+        control.show()
+
+    assert not lost
+
+
+def neighbours(control: QWidget, page: QWidget, focus: QWidget) -> bool:
+    """Return whether `focus` is in the smallest part of the page that has other controls."""
+    around = control.parentWidget()
+    while around is not None:
+        stops = [stop for stop in tab_stops_in(around) if stop is not around]
+        if stops:
+            return around.isAncestorOf(focus)
+        around = around.parentWidget() if around is not page else None
+    return page.isAncestorOf(focus)
