@@ -17,16 +17,32 @@ from tests.window_desk import Desk
 ANSWER = "# A table\n\n| a | b |\n|---|---|\n| 1 | `2` |\n\n```python\nprint(1)\n```\n\n> and **a quote**\n"
 PAGES = ("chat", "models", "engine", "bench", "server", "settings")
 DRAWN_WITHIN = 40
+"""Turns of the event loop."""
+STILL = 25
+"""Pictures that are the same."""
 
 
 async def settled(desk: Desk) -> None:
     """Wait until the layouts that are waiting are done, and what a page draws in parts is there."""
+    await desk.until(lambda: not desk.window.chat_page.thread_view.is_busy)
     for _ in range(DRAWN_WITHIN):
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0)
 
 
 def picture(desk: Desk) -> QImage:
     return desk.window._pages.currentWidget().grab().toImage()
+
+
+async def still_picture(desk: Desk) -> QImage:
+    """Return how the page looks once it has stopped changing: answers are drawn and highlighted in parts."""
+    seen = [picture(desk)]
+
+    def is_still() -> bool:
+        seen.append(picture(desk))
+        return len(seen) > STILL and all(each == seen[-1] for each in seen[-STILL:])
+
+    await desk.until(is_still)
+    return seen[-1]
 
 
 def change_look(desk: Desk) -> None:
@@ -59,10 +75,10 @@ async def test_a_page_that_was_hidden_looks_like_one_that_was_seen(desk: Desk, p
     await settled(desk)
     change_look(desk)
     await settled(desk)
-    seen = picture(desk)
+    seen = await still_picture(desk)
     restore_look(desk)
     await settled(desk)
-    before = picture(desk)
+    before = await still_picture(desk)
 
     desk.window.show_page(other)
     await settled(desk)
@@ -71,7 +87,7 @@ async def test_a_page_that_was_hidden_looks_like_one_that_was_seen(desk: Desk, p
     desk.window.show_page(page)
     await settled(desk)
 
-    now = picture(desk)
+    now = await still_picture(desk)
     assert before != seen
     assert now == seen
 

@@ -37,7 +37,7 @@ PICTURES = {
     "Firefox": ("https://example.com/cat.png", WEB),
     "with its name": ("A cat on a sofa", WEB),
     "a picture in Word": (" \r\n", WORD_PICTURE),
-    "an address of a file": ("file:///home/a/cat.png", ""),
+    "an address of a file": ("file:///pictures/cat.png", ""),
     "a place holder": ("\ufffc", "<img src='cid:1'>"),
 }
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
-from qwendesk.app.window.main_window import MainWindow, is_model, is_vision_file, loads_at_once
+from qwendesk.app.window.main_window import MainWindow, is_model, loads_at_once
 from qwendesk.chat.view.composer.pasted_content import PastedContent
 from qwendesk.core.translation import tr
 from qwendesk.widgets.notice import Notice, NoticeAction
@@ -57,7 +57,7 @@ class FileOpener(QObject):
         if loads_at_once(path, window.engine.state):
             self._load(path)
             return
-        if is_vision_file(path):
+        if "mmproj" in path.name.lower():
             sentence = tr("It lets the loaded model see pictures. The model is reloaded with it.")
             load = NoticeAction("load", tr("Use it"), str(path), lambda: window.load_mmproj(str(path)))
             title = tr("Use {0} as the model's vision file (mmproj)?", path.name)

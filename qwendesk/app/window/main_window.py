@@ -369,13 +369,9 @@ def is_model(path: Path) -> bool:
     return path.suffix.lower() == ".gguf"
 
 
-def is_vision_file(path: Path) -> bool:
-    return "mmproj" in path.name.lower()
-
-
 def loads_at_once(path: Path, engine: EngineState) -> bool:
     """Return whether a model file that was opened is loaded without a question, because it replaces none."""
-    return not engine.model and not is_vision_file(path)
+    return not engine.model and "mmproj" not in path.name.lower()
 
 
 def drop_text(files: Sequence[Path], engine: EngineState) -> str:
