@@ -99,14 +99,19 @@ class PlainLoop:
         assert n_tokens >= 0
         return list(room[:n_tokens])
 
-    def answer(self, prompt: Sequence[int], n_tokens: int) -> list[Token]:
-        """The likeliest tokens one after the other, without the one that ends the text, from an empty memory."""
+    def answer(self, prompt: Sequence[int], n_tokens: int, *, apart: int = 0) -> list[Token]:
+        """The likeliest tokens one after the other, without the one that ends the text, from an empty memory.
+
+        The last `apart` tokens of the prompt are a batch of their own: the worker keeps a checkpoint before them, where
+        the memory of a model can't be cut anywhere.
+        """
         C.llama_memory_clear(C.llama_get_memory(self._ctx), True)
         answer: list[Token] = []
-        tokens = list(prompt)
+        if apart:
+            self._decode(prompt[:-apart])
+        tokens = list(prompt[-apart:])
         while True:
-            row = (C.llama_token * len(tokens))(*tokens)
-            assert C.llama_decode(self._ctx, C.llama_batch_get_one(row, len(tokens))) == 0
+            self._decode(tokens)
             logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._ctx, -1), (self._n_vocab,)).astype(np.float64)
             best = int(logits.argmax())
             if C.llama_vocab_is_eog(self._vocab, best):
@@ -117,6 +122,10 @@ class PlainLoop:
             if len(answer) == n_tokens:
                 return answer
             tokens = [best]
+
+    def _decode(self, tokens: Sequence[int]) -> None:
+        row = (C.llama_token * len(tokens))(*tokens)
+        assert C.llama_decode(self._ctx, C.llama_batch_get_one(row, len(tokens))) == 0
 
     def piece(self, token: int) -> bytes:
         room = ctypes.create_string_buffer(256)
@@ -137,7 +146,7 @@ def prompt_of(loop: PlainLoop, template: str, question: str, *, begin: str = "")
     """The tokens of a question's prompt by plain Jinja. What the question spells is text, even where it is a token."""
     environment = jinja2.Environment(autoescape=False)
     inert = question
-    for text in ("<|im_end|>", "</s>", "<eos>"):
+    for text in ("<|im_end|>", "</s>", "<eos>", "<table>", "</td>"):
         if len(loop.tokenize(text)) == 1:
             inert = inert.replace(text, f"{text[0]}\ue000{text[1:]}")
     messages = [{"role": "user", "content": inert}]

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from qwendesk.core.messages import text_message
+from qwendesk.core.options import LoadOptions
+from qwendesk.core.plan import MachineMemory
+from qwendesk.core.units import GIB
 from qwendesk.engine import protocol as p
+from qwendesk.hardware.planner import best_plan
+from qwendesk.hub.gguf import read_facts
 from tests.engine.real_models import (
     N_CTX,
     QUESTIONS,
@@ -96,3 +101,15 @@ def test_drafts_from_the_prompt_change_no_answer(smollm2: Path) -> None:
         answer = ask(drafting, code.text, 48)
     assert answer.text == expected.text
     assert answer.stats.accepted_tokens > 0
+
+
+def test_the_planned_memory_is_what_the_engine_takes(worker: WorkerProcess, smollm2: Path) -> None:
+    machine = MachineMemory(devices=(), ram_total_bytes=16 * GIB, ram_available_bytes=12 * GIB)
+    made = best_plan(read_facts(smollm2), None, machine, LoadOptions(model=str(smollm2), n_ctx=4096))
+    chosen = made.options
+
+    report = worker.load(real_options(smollm2, n_ctx=4096, n_batch=chosen.n_batch, n_ubatch=chosen.n_ubatch))
+
+    (cpu,) = report.allocations
+    ram = made.memory.ram
+    assert ram.total_bytes - ram.other_bytes == pytest.approx(cpu.total_bytes, rel=0.02)
