@@ -234,7 +234,8 @@ class SchemaGrammar(SchemaConverter):
         """Return the name of the library's rule of a plain value."""
         builtin: BuiltinRule = PRIMITIVE_RULES.get(kind) or STRING_FORMAT_RULES[kind]
         if kind not in self._rules:
-            self._rules[kind] = builtin.content.replace(r'[^"\\]', f"[^{_NOT_BARE}]")
+            text = builtin.content.replace(r'[^"\\]', f"[^{_NOT_BARE}]")
+            self._rules[kind] = text.replace("[-+]? integral-part", "[-+]? [0-9] [0-9]?")  # no float has more
             for each in builtin.deps:
                 self._any(each)
         return kind
