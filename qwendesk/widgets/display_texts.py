@@ -7,7 +7,7 @@ from qwendesk.core.file_names import quant_in_name
 from qwendesk.core.messages import DocumentPart
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.paths import is_demo
-from qwendesk.core.served_model import model_title
+from qwendesk.core.served_model import model_title, title_without_quant
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate, show_tokens
@@ -22,7 +22,7 @@ def model_name(report: LoadReport) -> str:
     """Return the model's name without its quant."""
     if is_demo(report.options.model):
         return tr("Built-in demo")
-    return report.name or model_title(report.options.model)
+    return report.name if report.served_by is not None else title_without_quant(report.options.model)
 
 
 def model_label(state: EngineState) -> str:
