@@ -1,6 +1,7 @@
 """Which model a name means, and how it is loaded for a client."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from qwendesk.server.refusals import Refused
 from qwendesk.server.served_models import ServedModels, find_model, model_ids
 from tests.fakes.engine import FakeEngineClient, decide_by_default
 
-OWN, OTHER, TWIN = "/m/own/Small-4B-Q4_K_M.gguf", "/m/a/Big-9B-Q8_0.gguf", "/m/b/big-9b-q8_0.gguf"
-SPLIT = "/m/a/Huge-35B-Q4_K_M-00001-of-00003.gguf"
-FILES = (OWN, OTHER, TWIN, SPLIT)
+FILES = OWN, OTHER, TWIN, SPLIT = tuple(str(Path("/m", *name.split("/"))) for name in (
+    "own/Small-4B-Q4_K_M.gguf", "a/Big-9B-Q8_0.gguf", "b/big-9b-q8_0.gguf", "a/Huge-35B-Q4_K_M-00001-of-00003.gguf"
+))  # fmt: skip
 IDS = {
     "Small-4B-Q4_K_M": OWN, "a/Big-9B-Q8_0": OTHER, "b/big-9b-q8_0": TWIN, "Huge-35B-Q4_K_M": SPLIT,
     "qwen-max": "https://example.com#qwen-max",
@@ -24,7 +25,7 @@ IDS = {
 def test_an_id_has_as_many_folders_as_tell_it_from_others() -> None:
     assert model_ids((*FILES, OWN, "https://example.com#qwen-max")) == IDS
     assert next(iter(model_ids((TWIN, *FILES)))) == "b/big-9b-q8_0"
-    assert list(model_ids(("/x/m.gguf", "/y/x/m.gguf", "/m.gguf"))) == ["//x/m", "y/x/m", "//m"]
+    assert list(model_ids(("/x/m.gguf", "/y/x/m.gguf", "/m.gguf"))) == [f"{os.sep}/x/m", "y/x/m", f"{os.sep}/m"]
 
 
 @pytest.mark.parametrize(
