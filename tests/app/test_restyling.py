@@ -24,7 +24,8 @@ STILL = 25
 
 async def settled(desk: Desk) -> None:
     """Wait until the layouts that are waiting are done, and what a page draws in parts is there."""
-    await desk.until(lambda: not desk.window.chat_page.thread_view.is_busy)
+    thread = desk.window.chat_page.thread_view
+    await desk.until(lambda: not thread.is_busy and not thread.highlighter.is_busy)
     for _ in range(DRAWN_WITHIN):
         await asyncio.sleep(0)
 
