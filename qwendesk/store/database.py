@@ -166,7 +166,7 @@ class Database:
                 connection.close()
 
 
-class _Connection(sqlite3.Connection):
+class _ChatsConnection(sqlite3.Connection):
     """Raises DatabaseError where Python can't decode SQLite's error message, which quotes a damaged name of the schema.
 
     It is raised here, and not where all exceptions end, because the work of a reader may decode texts itself.
@@ -184,7 +184,7 @@ class _Connection(sqlite3.Connection):
 def connect(path: Path) -> sqlite3.Connection:
     """Return a connection with manual transactions. Raises sqlite3.Error."""
     connection = sqlite3.connect(
-        path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
+        path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_ChatsConnection
     )
     connection.text_factory = _TEXT
     connection.execute("PRAGMA foreign_keys = ON")
