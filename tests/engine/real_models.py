@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -99,17 +100,18 @@ class PlainLoop:
         assert n_tokens >= 0
         return list(room[:n_tokens])
 
-    def answer(self, prompt: Sequence[int], n_tokens: int, *, apart: int = 0) -> list[Token]:
+    def answer(self, prompt: Sequence[int], n_tokens: int, *, cuts: Sequence[int] = ()) -> list[Token]:
         """The likeliest tokens one after the other, without the one that ends the text, from an empty memory.
 
-        The last `apart` tokens of the prompt are a batch of their own: the worker keeps a checkpoint before them, where
-        the memory of a model can't be cut anywhere.
+        The prompt is read in batches that are cut at the positions in `cuts`: where the memory of a model can't be cut
+        anywhere, the worker and llama-server keep checkpoints before the end, and other batches round otherwise.
         """
         C.llama_memory_clear(C.llama_get_memory(self._ctx), True)
         answer: list[Token] = []
-        if apart:
-            self._decode(prompt[:-apart])
-        tokens = list(prompt[-apart:])
+        begins = (0, *cuts)
+        for begin, end in itertools.pairwise(begins):
+            self._decode(prompt[begin:end])
+        tokens = list(prompt[begins[-1] :])
         while True:
             self._decode(tokens)
             logits = np.ctypeslib.as_array(C.llama_get_logits_ith(self._ctx, -1), (self._n_vocab,)).astype(np.float64)
