@@ -121,7 +121,7 @@ def test_an_empty_mmproj_loads_without_pictures(engine, capsys):
         (["--set", "temperature", "hi"], "KEY=VALUE"),
         (["--set", "temperature=99", "hi"], "from 0 up to 10"),
         (["--set", "n_ctx=many", "hi"], "n_ctx"),
-        (["--set", "grammar=root ::= (", "hi"], "Line 1: a bracket"),
+        (["--set", 'grammar=root ::= "a"{3,2}', "hi"], "the lower one comes first"),
         (["--set", "json_schema={}", "--set", 'grammar=root ::= "a"', "hi"], "either a JSON schema or a grammar"),
         (["--image", "/no/such.png", "hi"], str(Path("/no/such.png"))),
         ([" "], "empty"),

@@ -278,7 +278,7 @@ async def test_drive_that_does_not_answer_delays_no_offers(desk: Desk, monkeypat
 
     def dead_drive() -> DriveKind:
         asked.append(1)
-        answer.wait(5)
+        answer.wait(120)
         return "hdd"
 
     service = OffersService(desk.engine, SettingsService(), catalog_service(), drive=dead_drive)

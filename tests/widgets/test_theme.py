@@ -124,8 +124,8 @@ def test_reports_and_commands_keep_a_monospaced_font_at_every_text_size(keeper: 
     for each in (report, prompt):
         each.show()
     for theme, zoom in (("dark", 1.0), ("light", 1.3)):
-        keeper.choose(theme)
         keeper.set_text_scale(zoom)
+        keeper.choose(theme)  # at once, where another text size soon after the first would wait
         font = report.document().defaultFont()
         assert font.families() == keeper.theme.mono_font(12).families()
         assert font.pixelSize() == keeper.theme.px(12)

@@ -19,7 +19,7 @@ _EMBEDDED_IMAGE = re.compile(
 """An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks."""
 _WEB_IMAGE = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?https?:", re.IGNORECASE)
 _NOT_WORDS = re.compile(
-    r"<!--.*?-->|<(style|script|title)\b.*?</\1\s*>|<[^>]*>|&nbsp;|&#160;", re.IGNORECASE | re.DOTALL
+    r"<!--.*?-->|<(style|script|title)\b.*?</\1\s*>|<[^>]*>|&(nbsp|[#]160);", re.IGNORECASE | re.DOTALL
 )
 """What is no text of an HTML page."""
 _ADDRESSES = ("data:", "http://", "https://", "file:", "blob:", "cid:")
