@@ -87,6 +87,7 @@ async def test_a_prompt_is_saved_used_and_deleted(desk: Desk) -> None:
     assert not desk.is_shown("inspector.system.undo")
     name = desk.find("inspector.system.name", QLineEdit)
     QTest.keyClick(kept, Qt.Key.Key_F2)
+    assert name.selectedText() == own
     QTest.keyClicks(name, "Short answers")
     QTest.keyClick(name, Qt.Key.Key_Return)
     assert "is built in" in desk.text_of("inspector.system.complaint")
