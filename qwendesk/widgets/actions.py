@@ -100,7 +100,6 @@ FIXED_KEYS: Final = (
     FixedKey("Scroll the conversation (from a one-line question)", "PgUp"),
     FixedKey("Go to the next control", "Tab"),
     FixedKey("Close a dialog or a menu", "Esc"),
-    FixedKey("Rename the selected chat", "F2"),
     FixedKey("Delete the selected chat", "Del"),
     FixedKey("Remove an attached file", "Del"),
     FixedKey("Move an attached file", "Alt+Right"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import msgspec
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -88,6 +88,17 @@ class SystemPromptTab(QFrame):
             _show_text(self._schema, settings.json_schema)
         if is_other_chat:
             self._show_error(self._library.state.value.problem)
+
+    def event(self, event: QEvent) -> bool:
+        """Keep F2 for the saved prompts while the focus is here: elsewhere it renames the chat."""
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() is QEvent.Type.ShortcutOverride
+            and event.key() == Qt.Key.Key_F2
+        ):
+            event.accept()
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_F2:
