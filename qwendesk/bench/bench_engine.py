@@ -9,8 +9,9 @@ import msgspec
 from qwendesk.core.benchmarks import BenchResult, BenchTest, SpeedSamples, SpeedTest, TextScore, TextTest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import DecidedOptions, LoadOptions
-from qwendesk.core.served_model import is_served, model_title
+from qwendesk.core.served_model import is_served
 from qwendesk.core.translation import tr
 from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.load_failures import classify_load

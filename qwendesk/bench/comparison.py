@@ -1,6 +1,5 @@
 """A comparison: one prompt, the columns that answer it, and what each answered. Values and pure functions."""
 
-from pathlib import PurePath
 from typing import Literal
 
 import msgspec
@@ -9,6 +8,7 @@ from qwendesk.bench.text_differences import Differences
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import apply_assignments, parse, table
 from qwendesk.core.stats import AnswerStats, StopReason
@@ -148,7 +148,7 @@ def column_texts(column: Column) -> tuple[str, ...]:
     return tuple(
         text
         for text in (
-            PurePath(column.model).name,
+            model_title(column.model),
             preset_text(settings),
             tr("Thinking") if settings.thinking is not False else tr("No thinking"),
             tr("Seed {0}", column.seed) if column.seed != RANDOM_SEED else "",

@@ -12,6 +12,7 @@ from qwendesk.bench.comparison import (
     preset_text,
 )
 from qwendesk.bench.text_differences import Differences
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate
@@ -79,7 +80,7 @@ def _cells(column: Column, result: ColumnResult) -> tuple[str, ...]:
     """Return the settings and the figures of a column in the order of the table."""
     settings, stats = column.settings, result.stats
     chosen = (
-        PurePath(column.model).name,
+        model_title(column.model),
         preset_text(settings),
         tr("off") if settings.thinking is False else tr("on"),
         str(column.seed),

@@ -10,11 +10,9 @@ import psutil
 from qwendesk.bench.rows import BenchRow
 from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo, default_gpus, short_card_name
-from qwendesk.core.file_names import model_name
 from qwendesk.core.json_file import JsonFile
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import DecidedOptions
-from qwendesk.core.served_model import is_served, model_title
-from qwendesk.core.translation import tr
 from qwendesk.core.units import GIB
 from qwendesk.engine.protocol import LoadReport
 
@@ -46,7 +44,7 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        return shown_name(self.file)
+        return model_title(self.file)
 
 
 class _RecordsFile(msgspec.Struct, frozen=True):
@@ -76,13 +74,6 @@ class BenchRecords:
         for old in same[:-_MOST_RUNS]:
             records.remove(old)
         self._file.try_write(_RecordsFile(tuple(records[-_MOST_KEPT:])))
-
-
-def shown_name(model: str) -> str:
-    """Return a model's name as users know it."""
-    if is_served(model):
-        return model_title(model)
-    return tr("Built-in demo") if paths.is_demo(model) else model_name(model)
 
 
 def make_record(

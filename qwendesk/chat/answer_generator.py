@@ -12,7 +12,7 @@ from qwendesk.chat.chat_state import CallsChanged, ChatEvent, PromptProcessed, T
 from qwendesk.chat.image_parts import messages_to_send
 from qwendesk.chat.incognito_images import IncognitoImages
 from qwendesk.chat.partial_answer import PartialAnswer
-from qwendesk.chat.request import model_name, request_messages, request_options
+from qwendesk.chat.request import request_messages, request_options
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large, too_large_sentence
 from qwendesk.chat.tool_rounds import ChatTools, ToolRounds, holds_untyped_text, still_allowed
@@ -149,7 +149,7 @@ class AnswerGenerator:
         too_large = estimate_if_too_large([conversation.turns[-1].question], n_ctx)
         if too_large is not None:
             return partial.node(error=too_large_sentence(too_large))
-        model = model_name(report)
+        model = report.title if report is not None else ""
         partial.set_model_and_options(model=model, options_json=msgspec.json.encode(options).decode())
         messages = request_messages(conversation, settings, today=datetime.date.today(), model=model)
         too_large = estimate_if_too_large(messages, n_ctx)

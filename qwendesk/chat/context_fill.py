@@ -9,7 +9,7 @@ import msgspec
 from qwendesk.chat.answer_generator import ModelSource
 from qwendesk.chat.chat_state import ChatEvent, ConversationReplaced
 from qwendesk.chat.image_parts import current_part, messages_to_send, scaled
-from qwendesk.chat.request import model_name, question_message, request_messages
+from qwendesk.chat.request import question_message, request_messages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.token_count import TokenCount, estimate_if_too_large, too_large_sentence
 from qwendesk.chat.tool_rounds import ChatTools
@@ -194,7 +194,8 @@ class ContextGauge:
         """Return the messages of a request that ends with this question; all present turns count as older ones."""
         chat = self._chat.conversation
         conversation = Conversation((*chat.turns, Turn(0, asked)), chat.system_prompt)
-        name = model_name(self._models.state.report)
+        report = self._models.state.report
+        name = report.title if report is not None else ""
         return request_messages(conversation, self._chat.settings, today=datetime.date.today(), model=name)
 
     async def _measure(self, messages: Sequence[Message]) -> Measured | CountFailure:

@@ -13,7 +13,6 @@ from qwendesk.core.chats import ChatSettings
 from qwendesk.core.conversation import Answer, Conversation, Turn
 from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.messages import DocumentPart, ImagePart, Message, Part, TextPart, without_images
-from qwendesk.core.served_model import model_title
 from qwendesk.core.settings import apply_assignments
 from qwendesk.engine.protocol import LoadReport
 
@@ -33,11 +32,6 @@ def fill_variables(text: str, *, today: datetime.date, model: str) -> str:
     """
     values = {"{date}": today.isoformat(), "{model}": model}
     return _VARIABLE.sub(lambda found: values[found[0]], text)
-
-
-def model_name(report: LoadReport | None) -> str:
-    """Return the name of the loaded model; "" if none is loaded."""
-    return "" if report is None else report.name or model_title(report.options.model)
 
 
 def request_options(settings: ChatSettings, report: LoadReport | None, *, thinking: bool) -> GenerationOptions:

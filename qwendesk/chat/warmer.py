@@ -10,7 +10,7 @@ import psutil
 
 from qwendesk.chat.chat_state import ChatEvent, ChatState, PromptProcessed, TextAdded
 from qwendesk.chat.image_parts import current_part, messages_to_send
-from qwendesk.chat.request import model_name, question_message, request_messages
+from qwendesk.chat.request import question_message, request_messages
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
 from qwendesk.chat.token_count import estimate_if_too_large
@@ -168,7 +168,8 @@ class Warmer:
             images = await asyncio.to_thread(lambda: [current_part(part) for part in files[0]])
             turns = (*turns, Turn(0, question_message("", images, files[1])))
         whole = Conversation(turns, conversation.system_prompt)
-        messages = request_messages(whole, chat.settings, today=datetime.date.today(), model=model_name(report))
+        name = report.title if report is not None else ""
+        messages = request_messages(whole, chat.settings, today=datetime.date.today(), model=name)
         if report is None or estimate_if_too_large(messages, report.n_ctx) is not None:
             return ()
         return await messages_to_send(messages, chat.active_incognito_images)

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from qwendesk.core import file_names
 from qwendesk.core.translation import tr
 
 Reach = Literal["pc", "network", "internet"]
@@ -55,22 +54,6 @@ def served_model(model: str) -> ServedModel | None:
 
 def is_served(model: str) -> bool:
     return model.startswith(_SCHEMES)
-
-
-def model_title(model: str) -> str:
-    """Return what to call a model: the name of its file without the ending, or the name that its server gives it."""
-    served = served_model(model)
-    if served is None:
-        return file_names.model_name(model)
-    return served_name(served.name) or served.address.partition("://")[2]
-
-
-def title_without_quant(model: str) -> str:
-    """Return `model_title` without the quant at its end: strangers write anything as the name in a file's header."""
-    title = model_title(model)
-    quants = () if is_served(model) else file_names.quants_in(title)
-    bare = title[: -len(quants[-1])].rstrip("-._ ") if quants and title.upper().endswith(quants[-1]) else title
-    return bare or title
 
 
 def served_name(name: str) -> str:

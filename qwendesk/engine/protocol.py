@@ -14,6 +14,7 @@ from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.generation_options import ChatFormat, GenerationOptions
 from qwendesk.core.messages import ImagePart, Message, ToolCall
 from qwendesk.core.model_facts import BASE_MODEL, NO_TEMPLATE
+from qwendesk.core.model_titles import title_without_quant
 from qwendesk.core.options import DecidedOptions
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr
@@ -295,6 +296,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
 
     options: DecidedOptions
     name: str
+    """As in the file's header, where people write anything, or as its server calls it. `title` is what is shown."""
     architecture: str
     n_params: int
     weights_bytes: int
@@ -331,6 +333,11 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
         rows = [row for row in self.allocations if row.device == "CPU"]
         mapped = self.options.load_mode in ("auto", "mmap")
         return sum(row.total_bytes - (row.weights_bytes if mapped else 0) for row in rows)
+
+    @property
+    def title(self) -> str:
+        """What to call the model, without its quant."""
+        return title_without_quant(self.options.model) if self.served_by is None else self.name
 
 
 class Loaded(Event, frozen=True, kw_only=True, tag="loaded"):

@@ -10,6 +10,7 @@ import psutil
 from qwendesk.core.errors import BadModelFile
 from qwendesk.core.failures import LoadFailure, LoadFailureKind
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.option_rules import conflicts
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.plan import DriveKind, MachineMemory, MemoryUse, Plan
@@ -238,7 +239,7 @@ def _failure_of_shared_memory(name: str, memory: MemoryUse) -> LoadFailure:
 
 def _failure(options: LoadOptions, plan: Plan) -> LoadFailure:
     """Return what is short. The sentence advises no load options: load_retry.py finds those that help."""
-    name = PurePath(options.model).name
+    name = model_title(options.model)
     if plan.memory.is_unified:
         return _failure_of_shared_memory(name, plan.memory)
     for gpu in plan.memory.gpus:

@@ -6,8 +6,9 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_mmproj_name, model_name
+from qwendesk.core.file_names import Shard, is_draft_name, is_imatrix_name, is_mmproj_name
 from qwendesk.core.model_facts import ModelFacts
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.translation import tr
 from qwendesk.hub.draft_head_pairing import pair_draft_head
 from qwendesk.hub.gguf_types import DRAFT_ARCHITECTURES
@@ -33,7 +34,7 @@ class LibraryModel(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[LibraryFile, ...]
     """In the order of the shards; the first is the one to load."""
     name: str
-    """The file's name without ending and shard number, or the name that the owning app shows."""
+    """What to call it, as `model_title` says."""
     origin: Origin
     place: str
     """The searched folder in which it was found."""
@@ -153,7 +154,7 @@ def _entry(group: Sequence[FoundFile], headers: HeaderCache) -> tuple[LibraryMod
         facts = msgspec.structs.replace(facts, file_bytes=sum(file.n_bytes for file in group))
     entry = LibraryModel(
         files=tuple(LibraryFile(file.path, file.n_bytes, file.mtime_ns) for file in group),
-        name=first.title or model_name(name),
+        name=first.title or model_title(first.path),
         origin=first.origin,
         place=first.place,
         repo=first.repo,

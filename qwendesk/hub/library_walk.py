@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.input_files import read_bounded
 from qwendesk.core.json_decoding import decode_json
 from qwendesk.core.links import real_path
+from qwendesk.core.model_titles import ollama_title
 from qwendesk.core.translation import tr
 from qwendesk.hub.file_origin import origin_of
 from qwendesk.hub.library_places import Origin, SearchFolder
@@ -124,8 +125,6 @@ class _Walk:
         found = self._found(path)
         if found is None:
             return None
-        if self._place.origin == "jan" and path.stem.lower() == "model":
-            return msgspec.structs.replace(found, title=path.parent.name)
         if self._place.origin in ("ours", "lmstudio") and (known := repo_of(self._root, path)):
             return msgspec.structs.replace(found, repo=known[0], repo_path=known[1])
         return _with_origin(found)
@@ -181,10 +180,10 @@ class _Walk:
             found = self._found(model) if model is not None else None
             if model is None or found is None:
                 continue
-            host, namespace, name, tag = manifest.parts[-4:]
+            host, namespace, name, _ = manifest.parts[-4:]
             named = msgspec.structs.replace(
                 found,
-                title=_ollama_title(host, namespace, name, tag),
+                title=ollama_title(manifest),
                 repo=f"{namespace}/{name}" if host in _HUGGING_FACE_HOSTS else "",
             )
             mmproj = self._found(projector) if projector is not None else None
@@ -211,10 +210,3 @@ def _blob(root: Path, digest: str) -> Path | None:
     """Return the path of a blob; None for a text that isn't a digest, because it could lead to another folder."""
     kind, _, number = digest.partition(":")
     return root / "blobs" / f"sha256-{number}" if kind == "sha256" and _SHA256.fullmatch(number) else None
-
-
-def _ollama_title(host: str, namespace: str, name: str, tag: str) -> str:
-    """Return the name that `ollama list` shows."""
-    if host != _OLLAMA_HOST:
-        return f"{host}/{namespace}/{name}:{tag}"
-    return f"{name}:{tag}" if namespace == _OLLAMA_LIBRARY else f"{namespace}/{name}:{tag}"

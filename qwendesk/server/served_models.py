@@ -12,8 +12,9 @@ import msgspec
 
 from qwendesk.core.failures import LoadFailure
 from qwendesk.core.file_names import model_name
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import LoadOptions
-from qwendesk.core.served_model import is_served, model_title
+from qwendesk.core.served_model import is_served
 from qwendesk.engine.load_failures import cancelled_load
 from qwendesk.engine.protocol import LoadReport
 from qwendesk.engine.state import EngineState

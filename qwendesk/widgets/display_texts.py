@@ -5,24 +5,17 @@ from collections import Counter
 from qwendesk.core.conversation import Answer
 from qwendesk.core.file_names import quant_in_name
 from qwendesk.core.messages import DocumentPart
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count, show_decimal
 from qwendesk.core.paths import is_demo
-from qwendesk.core.served_model import model_title, title_without_quant
 from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_elapsed, show_rate, show_tokens
-from qwendesk.engine.protocol import LoadReport, PictureCost
+from qwendesk.engine.protocol import PictureCost
 from qwendesk.engine.state import EngineState, Phase
 
 _FULL, _NEARLY_FULL = 0.98, 0.85
 """Shares of the context. An answer may stop a few tokens before the end of the context."""
-
-
-def model_name(report: LoadReport) -> str:
-    """Return the model's name without its quant."""
-    if is_demo(report.options.model):
-        return tr("Built-in demo")
-    return report.name if report.served_by is not None else title_without_quant(report.options.model)
 
 
 def model_label(state: EngineState) -> str:
@@ -32,15 +25,15 @@ def model_label(state: EngineState) -> str:
     if state.report is not None:
         n_ctx = show_tokens(state.report.n_ctx) if state.report.n_ctx else ""
         if state.report.served_by is not None:
-            parts = (model_name(state.report), n_ctx, state.report.served_by.name)
+            parts = (state.report.title, n_ctx, state.report.served_by.name)
         else:
-            parts = (model_name(state.report), quant_in_name(state.report.options.model), n_ctx)
+            parts = (state.report.title, quant_in_name(model_title(state.report.options.model)), n_ctx)
         return " · ".join(part for part in parts if part)
     if state.phase in (Phase.STARTING, Phase.LOADING) and state.requested is not None:
         return tr("Loading {0} · {1}%", _name_of(state.requested.model), round(state.load_fraction * 100))
     if state.idle_unloaded is not None:
         model = state.idle_unloaded.model
-        name = tr("Built-in demo") if is_demo(model) else _name_of(model)
+        name = model_title(model)
         if state.questions_held:
             return tr("{0} · unloaded for another program", name)
         return tr("{0} · loads with your next message", name)

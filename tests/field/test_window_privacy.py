@@ -9,7 +9,6 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.served_model import Reach, incognito_text, privacy_text, reach_of
 from qwendesk.engine.protocol import ServedBy
 from qwendesk.engine.state import EngineState, Phase
-from qwendesk.widgets.display_texts import model_name
 from tests.fakes.engine import DEMO_REPORT
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.window_desk import Desk
@@ -111,10 +110,3 @@ async def test_tools_that_may_send_something_are_no_silence(desk: Desk) -> None:
 
     assert "Only what you allow a tool to send leaves it." in desk.text_of("welcome.text")
     assert "Everything stays" not in desk.text_of("welcome.text")
-
-
-def test_a_model_is_called_by_its_file_whatever_its_header_says() -> None:
-    options = msgspec.structs.replace(DEMO_REPORT.options, model="/m/SmolLM2-135M-Instruct.Q4_1.gguf")
-    report = msgspec.structs.replace(DEMO_REPORT, options=options, name="Smollm2 135M 8k Lc100K Mix1 Ep2")
-
-    assert model_name(report) == "SmolLM2-135M-Instruct"

@@ -1,15 +1,14 @@
 """What a column of a comparison answers with: model, preset, thinking, seed and options of its own."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QRegularExpressionValidator
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QSizePolicy, QWidget
 
 from qwendesk.bench.comparison import RANDOM_SEED, Column, ModelChoice, PresetChoice, split_changes
-from qwendesk.bench.records import shown_name
 from qwendesk.core.chats import ChatSettings
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import describe
 from qwendesk.widgets.controls import ComboBox
@@ -83,8 +82,8 @@ class ColumnSetup(QWidget):
     def set_choices(self, chosen: str, models: Sequence[ModelChoice], presets: Sequence[PresetChoice]) -> None:
         """Offer these models and presets. What is selected stays if it is among them."""
         self._chosen, self._models, self._presets = chosen, tuple(models), tuple(presets)
-        first = tr("Chosen model: {0}", shown_name(chosen)) if chosen else tr("No model chosen")
-        others = [(model.name or PurePath(model.path).stem, model.path) for model in models]
+        first = tr("Chosen model: {0}", model_title(chosen)) if chosen else tr("No model chosen")
+        others = [(model.name, model.path) for model in models]
         _fill(self._model, [(first, ""), *others])
         styles = [(tr("General"), _STYLES[0]), (tr("Precise"), _STYLES[1])]
         _fill(self._preset, [*styles, *((preset.name, preset) for preset in presets)])

@@ -1,7 +1,7 @@
 """The Quality tab: what to score, and the scores of several models, quants and cache types below each other."""
 
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from qwendesk.bench.quality_service import QualityPlan, QualityRecord, QualityState
 from qwendesk.bench.view.result_table import TextTable
 from qwendesk.bench.view.run_status import RunStatus
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_count, show_date, show_decimal
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_tokens
@@ -160,7 +161,8 @@ class QualityTab(QWidget):
 
     def _save(self) -> None:
         options = self._state.options
-        name = f"{Path(options.model).stem if options is not None else 'model'}{_BASE_ENDING}"
+        title = model_title(options.model) if options is not None else "model"
+        name = f"{title.replace('/', '-').replace(':', '-')}{_BASE_ENDING}"
         ask_where_to_save(self, "quality.save.dialog", tr("Save as base"), name, self._save_to)
 
     def _use_text(self, path: str) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.bench.bench_engine import BenchFailure
 from qwendesk.bench.duration import expected_duration_s
-from qwendesk.bench.records import BenchRecord, shown_name
+from qwendesk.bench.records import BenchRecord
 from qwendesk.bench.rows import BenchRow
 from qwendesk.bench.share import options_text
 from qwendesk.bench.speed_service import SpeedState
@@ -17,6 +17,7 @@ from qwendesk.bench.table import reported_speed, table_lines
 from qwendesk.bench.view.chart import ChartLine, DepthChart
 from qwendesk.bench.view.result_table import ResultTable
 from qwendesk.bench.view.run_status import RunStatus
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
@@ -278,11 +279,11 @@ def _words(state: SpeedState) -> str:
         )
     if state.is_running:
         return tr(
-            "Measuring {0}. Other programs, and questions in chats, would disturb it.", shown_name(state.options.model)
+            "Measuring {0}. Other programs, and questions in chats, would disturb it.", model_title(state.options.model)
         )
     return tr(
         "Measures how fast {0} processes prompts and generates text on this PC, in short and long chats, with token "
         "drafts and without. The model is unloaded from the chat meanwhile. Close games and other programs that use "
         "the GPU.",
-        shown_name(state.options.model),
+        model_title(state.options.model),
     )

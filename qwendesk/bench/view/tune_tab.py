@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.bench.auto_tune import LONGEST_S, TuneState
 from qwendesk.bench.bench_engine import BenchFailure
-from qwendesk.bench.records import shown_name
 from qwendesk.bench.tune_text import TuneLine, progress_text, result_sentence, tune_lines
 from qwendesk.bench.view.run_status import RunStatus
 from qwendesk.bench.view.tune_chart import TuneChart
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.translation import tr
 from qwendesk.widgets.buttons import TextButton, describe, restyle
@@ -207,7 +207,7 @@ class TuneTab(QWidget):
 def _words(state: TuneState, chosen: LoadOptions | None) -> str:
     if state.is_running and state.options is not None:
         return tr(
-            "Tuning {0}. Other programs, and questions in chats, would disturb it.", shown_name(state.options.model)
+            "Tuning {0}. Other programs, and questions in chats, would disturb it.", model_title(state.options.model)
         )
     if chosen is None:
         return tr(
@@ -218,7 +218,7 @@ def _words(state: TuneState, chosen: LoadOptions | None) -> str:
         "Finds the load options with which {0} is fastest on this PC: threads, batches, token drafts, and where its "
         "parts are. Short runs try one option after the other. What doesn't fit into memory isn't tried, and the "
         "context stays as long as it is. The model is unloaded from the chat meanwhile.",
-        shown_name(chosen.model),
+        model_title(chosen.model),
     )
 
 

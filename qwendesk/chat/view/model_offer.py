@@ -3,8 +3,8 @@
 from PySide6.QtCore import QObject, Signal
 
 from qwendesk.chat.view.chat_page import ChatPage
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.paths import is_demo
-from qwendesk.core.served_model import model_title
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.notice import Notice, NoticeAction

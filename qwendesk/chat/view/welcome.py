@@ -1,19 +1,18 @@
 """The page of an empty chat: suggested questions, or the ways to load a model while none is loaded."""
 
 import html
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.paths import is_demo
-from qwendesk.core.served_model import model_title, privacy_text
+from qwendesk.core.served_model import privacy_text
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.state import EngineState
 from qwendesk.widgets.actions import COMMANDS
 from qwendesk.widgets.buttons import TextButton, describe
-from qwendesk.widgets.display_texts import model_name
 from qwendesk.widgets.layouts import FlowLayout
 
 DEMO_QUESTIONS = (
@@ -129,7 +128,7 @@ class WelcomePage(QWidget):
             )
             self._suggest(DEMO_QUESTIONS)
         elif active:
-            name = model_name(state.report) if state.report is not None else tr("Your model")
+            name = state.report.title if state.report is not None else tr("Your model")
             ready = tr("{0} is ready.", name) if state.report is not None else tr("{0} is loading.", name)
             where = privacy_text(model, has_tools=self._has_tools)
             can_see = state.report is not None and state.report.can_see
@@ -143,7 +142,7 @@ class WelcomePage(QWidget):
             self._suggest(_real_questions())
         elif is_unloaded and state.idle_unloaded is not None:
             model = state.idle_unloaded.model
-            name = tr("The built-in demo") if is_demo(model) else Path(model).stem
+            name = tr("The built-in demo") if is_demo(model) else model_title(model)
             self._show_text(
                 tr("{0} is unloaded while another program needs the memory. Messages wait until it has ended.", name)
                 if state.questions_held

@@ -6,9 +6,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidgetItem, QVBoxLayout, QWidget
 
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.observed import Observed
 from qwendesk.core.paths import is_demo
-from qwendesk.core.served_model import ServedChoice, is_served, model_title, served_model
+from qwendesk.core.served_model import ServedChoice, is_served, served_model
 from qwendesk.core.translation import tr
 from qwendesk.engine.state import EngineState
 from qwendesk.hub.library import LibraryModel
@@ -101,8 +102,8 @@ class ModelPicker(SearchPopover):
         if is_served(self._last):
             self._add_served(query)
         elsewhere = self._elsewhere
-        if elsewhere is not None and all(word in elsewhere.stem.lower() for word in query.lower().split()):
-            self._add(self._last, self._model_row(self._last, elsewhere.stem, str(elsewhere.parent)))
+        if elsewhere is not None and all(word in model_title(self._last).lower() for word in query.lower().split()):
+            self._add(self._last, self._model_row(self._last, model_title(self._last), str(elsewhere.parent)))
         matching = [entry.model for entry in self._entries.values() if matches_search(entry, query)]
         for model in matching[:_MOST_MATCHES]:
             self._add(model.path, self._model_row(model.path, model.name, _details(model)))

@@ -1,11 +1,11 @@
 """Texts about a pasted command. No widgets here."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from qwendesk.core.command_reader import ReadCommand
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.settings import table
 from qwendesk.core.translation import tr
@@ -44,7 +44,7 @@ def target_text(found: ReadCommand, preview: CommandPreview) -> str:
     if found.model is not None and not preview.is_named_model:
         sentences.append(tr("This model isn't on this PC."))
     if preview.target is not None:
-        sentences.append(tr("Applies to {0}:", Path(preview.target.model).stem))
+        sentences.append(tr("Applies to {0}:", model_title(preview.target.model)))
     elif load_changes(found):
         sentences.append(tr("Choose a model first to apply load options to it."))
     return " ".join(sentences)

@@ -1,10 +1,10 @@
 """Texts and values of the Load tab. No widgets here."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from qwendesk.core.devices import Segment, number_equal_names
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.plan import DevicePlan, Plan
 from qwendesk.core.settings import Entry
 from qwendesk.core.translation import tr, unbroken
@@ -134,7 +134,7 @@ def reload_text(pending: PendingLoad) -> tuple[str, str]:
     if pending.is_waiting:
         return tr("Waiting…"), tr("Reloads after the current answer. Your chat is kept.")
     if pending.other_loaded:
-        return action, tr("Replaces {0}. Your chat is kept.", Path(pending.other_loaded).stem)
+        return action, tr("Replaces {0}. Your chat is kept.", model_title(pending.other_loaded))
     return action, tr("Your chat is kept; the model will re-read it.") if pending.needs_reload else ""
 
 
@@ -143,5 +143,5 @@ def unloaded_text(pending: PendingLoad) -> str:
     if pending.requested is None or pending.is_loaded:
         return ""
     return tr(
-        "Options for {0}, which isn't loaded. They're saved for its next load.", Path(pending.requested.model).stem
+        "Options for {0}, which isn't loaded. They're saved for its next load.", model_title(pending.requested.model)
     )
