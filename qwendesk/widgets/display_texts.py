@@ -27,7 +27,8 @@ def model_label(state: EngineState) -> str:
         if state.report.served_by is not None:
             parts = (state.report.title, n_ctx, state.report.served_by.name)
         else:
-            parts = (state.report.title, quant_in_name(model_title(state.report.options.model)), n_ctx)
+            model = state.report.options.model
+            parts = (state.report.title, quant_in_name(model_title(model)) or quant_in_name(model), n_ctx)
         return " · ".join(part for part in parts if part)
     if state.phase in (Phase.STARTING, Phase.LOADING) and state.requested is not None:
         return tr("Loading {0} · {1}%", _name_of(state.requested.model), round(state.load_fraction * 100))

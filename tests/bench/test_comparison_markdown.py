@@ -43,7 +43,7 @@ def test_prompt_settings_figures_and_answers_are_written() -> None:
     assert "> Which colour?\n> Say it." in text
     assert "sky.png" in text
     assert "/pictures" not in text
-    assert "| Model | a-Q4_K_M.gguf | b\\|c.gguf |" in text
+    assert "| Model | a-Q4_K_M | b\\|c |" in text
     assert "| Options |  | temperature=0.2 |" in text
     assert "| tok/s | 20 | 20 |" in text
     assert "| Ended by | eos | max_tokens |" in text
@@ -86,4 +86,4 @@ def test_what_is_no_change_is_refused(text: str) -> None:
 
 
 def test_a_column_is_described() -> None:
-    assert column_texts(COLUMNS[1]) == ("b|c.gguf", "General", "Thinking", "Seed 8", "temperature=0.2")
+    assert column_texts(COLUMNS[1]) == ("b|c", "General", "Thinking", "Seed 8", "temperature=0.2")

@@ -68,7 +68,7 @@ async def test_system_prompt_is_sent_with_values_and_stored_with_variables(desk)
     await desk.engine.load(OPTIONS)
     desk.chat.set_system_prompt("You are {model}.")
     await desk.chat.send("Hi")
-    assert last_request(desk).messages[0].text == "You are QwenDesk Demo."
+    assert last_request(desk).messages[0].text == "You are qwendesk-demo."
     assert desk.chat.settings.system_prompt == "You are {model}."
 
 

@@ -219,7 +219,7 @@ async def test_the_last_model_is_loaded_instead(make_desk: Callable[[], Desk], t
 async def test_a_message_sent_before_the_last_model_loads_is_answered(
     make_desk: Callable[[], Desk], client: FakeEngineClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    model = tmp_path / "model.gguf"
+    model = tmp_path / "small.gguf"
     model.write_bytes(b"x")
     desk = make_desk()
     services, client.answers = desk.parts.models.services, [ScriptedAnswer(text="Here I am.")]
@@ -232,7 +232,7 @@ async def test_a_message_sent_before_the_last_model_loads_is_answered(
 
     monkeypatch.setattr(services.load_options, "options_again", look_slowly)
     desk.parts.begin()
-    assert desk.text_of("model.button") == "model · loads with your next message"
+    assert desk.text_of("model.button") == "small · loads with your next message"
     await desk.ask("Already there?")
     may_look.set()
     (turn,) = desk.parts.chat.conversation.turns

@@ -29,7 +29,7 @@ async def test_a_system_prompt_is_set_for_this_chat(desk: Desk) -> None:
     desk.find("inspector.system.text", QPlainTextEdit).setPlainText("You are {model}.")
     assert desk.is_shown("inspector.system.used")
     await desk.ask("Hi")
-    assert last_request(desk).messages[0].text == "You are QwenDesk Demo."
+    assert last_request(desk).messages[0].text == "You are Built-in demo."
 
 
 async def test_in_a_low_window_the_tab_scrolls_and_nothing_overlaps(desk: Desk) -> None:
