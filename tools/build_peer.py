@@ -23,9 +23,9 @@ from tools.setup.project import ENGINES, WORK, SetupError, engine_version
 from tools.setup.system_packages import needs, provide
 
 _SUFFIX = ".exe" if os.name == "nt" else ""
-PROGRAM = f"llama-server{_SUFFIX}"
 _TARGETS = ("llama-server", "llama-perplexity")
-_ONLY_THE_SERVER = (
+PROGRAM = f"{_TARGETS[0]}{_SUFFIX}"
+_ONLY_THESE = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DBUILD_SHARED_LIBS=ON",  # as in the engine's wheel
     "-DCMAKE_BUILD_RPATH_USE_ORIGIN=ON",
@@ -49,13 +49,13 @@ def peer_server() -> Path:
 
 def peer_perplexity() -> Path:
     """Return the path of llama-perplexity, which is beside the server."""
-    return peer_server().with_name(f"llama-perplexity{_SUFFIX}")
+    return peer_server().with_name(f"{_TARGETS[1]}{_SUFFIX}")
 
 
 def main() -> int:
-    """Build llama-server unless it is there. Return the exit code: 1, with a sentence, if that was not possible."""
+    """Build both programs unless they are there. Return the exit code: 1, with a sentence, if that wasn't possible."""
     server = peer_server()
-    if server.is_file():
+    if server.is_file() and peer_perplexity().is_file():
         print(f"Already built: {server}")
         return 0
     try:
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def build(server: Path) -> Path:
-    """Compile llama-server into the folder of `server` and return `server`.
+    """Compile both programs into the folder of `server` and return `server`.
 
     The source and the objects stay in .engine until the build is done, so that it resumes after an interruption. Raise
     SetupError with what to install, or with the last lines of the build.
@@ -85,7 +85,7 @@ def build(server: Path) -> Path:
     trouble = _run_all(commands, WORK / "build-peer.log", progress.feed)
     line.finish("the build failed" if trouble else "built")
     if trouble:
-        raise SetupError(f"llama-server did not build. {trouble}")
+        raise SetupError(f"llama-server and llama-perplexity did not build. {trouble}")
     _keep_programs(objects, server)
     shutil.rmtree(kept, ignore_errors=True)
     return server
@@ -100,7 +100,7 @@ def configure_command(source: Path, objects: Path, version: str) -> list[str]:
     # The source is no git checkout: without a name, CMake would take the commit of the project around it.
     name = f"-DLLAMA_BUILD_COMMIT=llama-cpp-python-{version}"
     own = shlex.split(os.environ.get("CMAKE_ARGS", ""))
-    flags = [*cmake_flags("cpu"), *_ONLY_THE_SERVER, name, *own]
+    flags = [*cmake_flags("cpu"), *_ONLY_THESE, name, *own]
     return ["cmake", "-S", str(llama_cpp), "-B", str(objects), *generator, *flags]
 
 
@@ -110,10 +110,11 @@ def _compile_command(objects: Path) -> list[str]:
 
 
 def _keep_programs(objects: Path, server: Path) -> None:
-    """Copy the server and the libraries beside it to the folder of `server`, which appears whole or not at all."""
-    built = next(objects.joinpath("bin").rglob(PROGRAM), None)
-    if built is None:
-        raise SetupError(f"The build made no {PROGRAM}. Delete {objects} and try again.")
+    """Copy the programs and the libraries beside them to the folder of `server`, which appears whole or not at all."""
+    built = next(objects.joinpath("bin").rglob(PROGRAM), objects / PROGRAM)
+    for program in (built, built.with_name(peer_perplexity().name)):
+        if not program.is_file():
+            raise SetupError(f"The build made no {program.name}. Delete {objects} and try again.")
     unfinished = server.parent.with_name(f"{server.parent.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(built.parent, unfinished, symlinks=True)

@@ -9,6 +9,7 @@ import pytest
 from tools import build_peer
 from tools.setup.project import SetupError, engine_version
 
+PROGRAMS = ("llama-server", "llama-perplexity")
 CMAKE = """#!{python}
 import os, pathlib, sys
 print(sys.argv[1:], os.environ.get("CXXFLAGS"))
@@ -19,7 +20,8 @@ else:
         sys.exit("error: server.cpp: broken, see https://index.example/")
     print("[1/2] c++ server.cpp")
     folder = pathlib.Path(sys.argv[sys.argv.index("--build") + 1], "bin")
-    (folder / "llama-server").write_text("program")
+    for program in {programs}:
+        (folder / program).write_text("program")
     (folder / "libllama.so").write_text("library")
 """
 
@@ -40,14 +42,16 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "engines"
 
 
-def put_cmake(folder: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> None:
-    """Put a script in CMake's place."""
-    programs = folder / "programs"
-    programs.mkdir()
-    cmake = programs / "cmake"
-    cmake.write_text(CMAKE.format(python=sys.executable, fails=fails))
+def put_cmake(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False, programs: tuple[str, ...] = PROGRAMS
+) -> None:
+    """Put a script in CMake's place, which makes these programs."""
+    commands = folder / "commands"
+    commands.mkdir()
+    cmake = commands / "cmake"
+    cmake.write_text(CMAKE.format(python=sys.executable, fails=fails, programs=programs))
     cmake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
 
 
 def test_server_is_built_once(
@@ -63,8 +67,32 @@ def test_server_is_built_once(
     assert server.is_relative_to(engines)
     assert first.splitlines()[-1] == f"Built: {server}"
     assert capsys.readouterr().out == f"Already built: {server}\n"
-    assert {path.name for path in server.parent.iterdir()} == {"llama-server", "libllama.so"}
+    assert {path.name for path in server.parent.iterdir()} == {*PROGRAMS, "libllama.so"}
     assert [path.name for path in server.parent.parent.iterdir()] == [engine_version()]
+
+
+def test_a_server_without_its_neighbour_is_built_again(
+    engines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Earlier versions built llama-server alone."""
+    put_cmake(tmp_path, monkeypatch)
+    build_peer.peer_server().parent.mkdir()
+    build_peer.peer_server().write_text("an older one")
+
+    assert build_peer.main() == 0
+
+    assert capsys.readouterr().out.endswith(f"Built: {build_peer.peer_server()}\n")
+    assert build_peer.peer_perplexity().is_file()
+
+
+def test_a_build_without_one_of_the_programs_is_a_sentence(
+    engines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_cmake(tmp_path, monkeypatch, programs=PROGRAMS[:1])
+
+    assert build_peer.main() == 1
+
+    assert "The build made no llama-perplexity." in capsys.readouterr().err
 
 
 def test_server_has_the_engines_flags(engines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
