@@ -95,6 +95,10 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     expert_used_count: int = 0
     full_attention_interval: int = 0
     """Every n-th layer has full attention and a KV cache; with 0 or 1, all layers do."""
+    sliding_window: int = 0
+    """How many tokens a layer with a sliding window looks back."""
+    sliding_layers: tuple[bool, ...] = ()
+    """For each layer whether it has a sliding window; () if none has."""
     ssm_conv_kernel: int = 0
     ssm_state_size: int = 0
     ssm_group_count: int = 0

@@ -16,7 +16,14 @@ from qwendesk.core.plan import MachineMemory
 from qwendesk.hardware.compute_buffers import RamCopies, activation_widths, gpu_bytes, ubatch_of
 from qwendesk.hardware.layer_split import LayerSplit, planned_gpus
 from qwendesk.hardware.memory_estimate import UNQUANTIZED
-from qwendesk.hardware.model_memory import LayerWeights, kv_bytes, split_weights, state_bytes, vision_bytes
+from qwendesk.hardware.model_memory import (
+    LayerWeights,
+    kv_layers,
+    layer_kv_bytes,
+    split_weights,
+    state_bytes,
+    vision_bytes,
+)
 from qwendesk.hardware.speed_estimate import SLOW, START_TOKENS, token_rates
 
 _PARTS_OF_A_SECOND = 10**18
@@ -187,10 +194,9 @@ class _Buffers:
         self._options, self._n_ctx = options, options.n_ctx or facts.context_length
         self._widths, self._n_ubatch = activation_widths(facts), ubatch_of(options, self._n_ctx)
         self._is_pipelined = is_pipelined and options.offload_kqv
-        attention_layers = max(facts.attention_layers, 1)
-        self._layer_kv = kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // attention_layers
+        self._layer_kv = layer_kv_bytes(facts, self._n_ctx, options.type_k, options.type_v)
         is_quantized = options.type_k not in UNQUANTIZED or options.type_v not in UNQUANTIZED
-        self._unpacked = kv_bytes(facts, self._n_ctx) // attention_layers if is_quantized else 0
+        self._unpacked = layer_kv_bytes(facts, self._n_ctx) if is_quantized else 0
         self._largest = max((max(layer.largest, layer.expert_pair // 2) for layer in in_ram), default=0)
         self._has_kv_in_ram = any(layer.has_kv for layer in in_ram)
         self._known: dict[tuple[bool, int], int] = {}
@@ -226,11 +232,10 @@ def _cache_bytes(
 ) -> tuple[list[int], list[int]]:
     """Return the bytes of KV caches and of recurrent states in the layers before each one."""
     n_ctx, n_run = options.n_ctx or facts.context_length, len(layers) - facts.nextn_layers
-    layer_kv = kv_bytes(facts, n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+    kv = kv_layers(facts, options, n_ctx)
     layer_state = state_bytes(facts, options) // max(facts.recurrent_layers, 1)
     if not options.offload_kqv:
-        layer_kv = layer_state = 0
-    kv = [layer_kv if layer.has_kv else 0 for layer in layers]
+        kv, layer_state = (0,) * len(layers), 0
     states = [layer_state if index < n_run and not layer.has_kv else 0 for index, layer in enumerate(layers)]
     return _sums((*kv, 0)), _sums((*states, 0))
 

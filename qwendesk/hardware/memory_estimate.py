@@ -20,7 +20,15 @@ from qwendesk.hardware.compute_buffers import (
 )
 from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shared_budget, shares_ram
 from qwendesk.hardware.lazy_table import is_read_lazily
-from qwendesk.hardware.model_memory import Weights, kv_bytes, recurrent_bytes, split_weights, state_bytes, vision_bytes
+from qwendesk.hardware.model_memory import (
+    Weights,
+    checkpoint_bytes,
+    kv_layers,
+    layer_kv_bytes,
+    split_weights,
+    state_bytes,
+    vision_bytes,
+)
 
 WORKER_BYTES = 256 * MIB
 """RAM of the worker process without the model.
@@ -109,7 +117,7 @@ class _Estimate:
     def _place_layers(self) -> bool:
         """Place weights, caches and states. Return whether any experts are in RAM."""
         facts, options = self._facts, self._options
-        kv = kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+        kv = kv_layers(facts, options, self._n_ctx)
         recurrent = state_bytes(facts, options) // max(facts.recurrent_layers, 1)
         layers = self._weights.layers
         experts_in_ram = False
@@ -122,7 +130,7 @@ class _Estimate:
             self._add(index if experts_on_gpu else None, layer.experts, "experts")
             self._ram.experts += layer.pinned_experts
             state_on_gpu = index if on_gpu and options.offload_kqv else None
-            self._add(state_on_gpu, kv if layer.has_kv else 0, "kv")
+            self._add(state_on_gpu, kv[index], "kv")
             self._add(state_on_gpu, recurrent if is_run and not layer.has_kv else 0, "recurrent")
             has_experts_in_ram = bool(layer.pinned_experts or (layer.experts and not experts_on_gpu))
             experts_in_ram |= has_experts_in_ram
@@ -170,7 +178,7 @@ class _Estimate:
         self._ram.compute += host_bytes(
             widths, n_ctx, n_ubatch, flash_attn, has_cpu_layers=first > 0, is_pipelined=is_pipelined
         )
-        layer_f16 = kv_bytes(self._facts, n_ctx) // max(self._facts.attention_layers, 1)
+        layer_f16 = layer_kv_bytes(self._facts, n_ctx)
         quantised = options.type_k not in UNQUANTIZED or options.type_v not in UNQUANTIZED
         for index, memory in enumerate(self._gpu_memory):
             ram_copies = self._ram_copies(index)
@@ -201,8 +209,7 @@ class _Estimate:
         return RamCopies(expert_pair, largest, layer_kv)
 
     def _layer_kv(self) -> int:
-        options, facts = self._options, self._facts
-        return kv_bytes(facts, self._n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+        return layer_kv_bytes(self._facts, self._n_ctx, self._options.type_k, self._options.type_v)
 
     def _place_vision_and_draft(self) -> None:
         vision = vision_bytes(self._mmproj)
@@ -222,7 +229,7 @@ def draft_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
     """
     if not facts.can_draft:
         return 0
-    layer_kv = kv_bytes(facts, n_ctx, options.type_k, options.type_v) // max(facts.attention_layers, 1)
+    layer_kv = layer_kv_bytes(facts, n_ctx, options.type_k, options.type_v)
     n_ubatch, flash_attn = ubatch_of(options, n_ctx), options.flash_attn != "off"
     buffers = gpu_bytes(activation_widths(facts), n_ctx, n_ubatch, flash_attn, 0, RamCopies(), 0)
     head = facts.draft_head or facts
@@ -243,7 +250,9 @@ def prompt_cache_bytes(facts: ModelFacts, options: LoadOptions, *, with_pictures
     checkpoints never fill the budget, needs less.
     """
     budget = options.cache_budget_mib * MIB
-    checkpoints = min(budget - budget // 4, _MAX_CHECKPOINTS * recurrent_bytes(facts))
+    checkpoints = min(
+        budget - budget // 4, _MAX_CHECKPOINTS * checkpoint_bytes(facts, options, options.n_ctx or facts.context_length)
+    )
     pictures = min(budget // 4, _MAX_PICTURES * _PICTURE_TOKENS * facts.embedding_length * 4) if with_pictures else 0
     return checkpoints + pictures
 

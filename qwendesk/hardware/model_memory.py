@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.model_facts import EXPERT_TENSORS, LAZY_TABLE, ModelFacts, TensorFacts
 from qwendesk.core.options import CacheType, LoadOptions
 from qwendesk.core.units import MIB
+from qwendesk.hardware.compute_buffers import ubatch_of
 
 AutoCacheType = Literal["auto"] | CacheType
 _QUANT_BLOCKS: Mapping[AutoCacheType, tuple[int, int]] = MappingProxyType(
@@ -50,18 +51,45 @@ def weights_bytes(facts: ModelFacts) -> int:
     return sum(tensor.n_bytes for tensor in facts.tensors if not _is_skipped(facts, tensor))
 
 
-def kv_bytes(facts: ModelFacts, n_ctx: int, type_k: AutoCacheType = "f16", type_v: AutoCacheType = "f16") -> int:
-    """Return the bytes of the KV cache for `n_ctx` tokens, with the keys of an indexer.
+def layer_kv_bytes(
+    facts: ModelFacts, n_tokens: int, type_k: AutoCacheType = "f16", type_v: AutoCacheType = "f16"
+) -> int:
+    """Return the bytes of one layer's KV cache that keeps `n_tokens`, with the keys of an indexer.
 
-    Matches llama.cpp's logs (35B-A3B, 32,768, f16: 640 MiB).
+    Matches llama.cpp's logs (35B-A3B with 10 such layers, 32,768, f16: 640 MiB).
     """
     heads = facts.head_count_kv or facts.head_count
     default_length = facts.embedding_length // facts.head_count if facts.head_count else 0
     key = _cache_row_bytes(heads * (facts.key_length or default_length), type_k)
     value = _cache_row_bytes(heads * (facts.value_length or default_length), type_v)
     indexer = _cache_row_bytes(facts.indexer_key_length, type_k)
-    padded = -(-n_ctx // _CONTEXT_STEP) * _CONTEXT_STEP
-    return padded * facts.attention_layers * (key + value + indexer)
+    padded = -(-n_tokens // _CONTEXT_STEP) * _CONTEXT_STEP
+    return padded * (key + value + indexer)
+
+
+def kv_layers(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> tuple[int, ...]:
+    """Return the bytes of the KV cache of each layer of the file, 0 for a layer that has none.
+
+    A layer with a sliding window keeps the tokens of the window and of one evaluation batch.
+    """
+    whole = layer_kv_bytes(facts, n_ctx, options.type_k, options.type_v)
+    n_kept = n_ctx if options.swa_full else min(n_ctx, facts.sliding_window + ubatch_of(options, n_ctx))
+    kept = layer_kv_bytes(facts, n_kept, options.type_k, options.type_v)
+    slides = facts.sliding_layers + (False,) * (facts.block_count - len(facts.sliding_layers))
+    layers = range(facts.block_count)
+    return tuple((kept if slides[layer] else whole) if _has_kv(facts, layer) else 0 for layer in layers)
+
+
+def kv_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
+    """Return the bytes of the KV cache of all layers for `n_ctx` tokens."""
+    return sum(kv_layers(facts, options, n_ctx))
+
+
+def checkpoint_bytes(facts: ModelFacts, options: LoadOptions, n_ctx: int) -> int:
+    """Return the bytes of one checkpoint: what can't be rolled back, the recurrent state and sliding windows."""
+    caches = kv_layers(facts, options, n_ctx)
+    windows = sum(n_bytes for n_bytes, slides in zip(caches, facts.sliding_layers, strict=False) if slides)
+    return recurrent_bytes(facts) + windows
 
 
 def recurrent_bytes(facts: ModelFacts, n_sequences: int = 1) -> int:

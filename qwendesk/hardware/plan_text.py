@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 
+import msgspec
+
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.number_format import show_number
 from qwendesk.core.options import LoadOptions
@@ -211,7 +213,8 @@ def _table(facts: ModelFacts, requested: LoadOptions, memory: MemoryUse, drive: 
 
 
 def _cache(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> str:
-    n_bytes = kv_bytes(facts, chosen.n_ctx, chosen.type_k, chosen.type_v)
+    n_bytes = kv_bytes(facts, chosen, chosen.n_ctx)
+    exact = msgspec.structs.replace(chosen, type_k="f16", type_v="f16")
     if requested.type_k != "auto":
         return tr("KV cache: {0}, as you set ({1}).", chosen.type_k, show_bytes(n_bytes))
     if chosen.type_k == "f16":
@@ -219,7 +222,7 @@ def _cache(facts: ModelFacts, requested: LoadOptions, chosen: LoadOptions) -> st
     return tr(
         "KV cache: {0} instead of f16 saves {1}. Small mistakes in formulas were reported after 20K to 40K tokens.",
         chosen.type_k,
-        show_bytes(kv_bytes(facts, chosen.n_ctx) - n_bytes),
+        show_bytes(kv_bytes(facts, exact, chosen.n_ctx) - n_bytes),
     )
 
 

@@ -114,8 +114,8 @@ def token_rates(facts: ModelFacts, options: LoadOptions, machine: MachineMemory,
             )
         )
     ram_share = (_CPU_ALONE_SHARE if is_alone else _RAM_SHARE)[bound]
-    filled = kv_bytes(facts, depth, options.type_k, options.type_v)
-    whole = kv_bytes(facts, options.n_ctx or facts.context_length, options.type_k, options.type_v)
+    filled = kv_bytes(facts, options, depth)
+    whole = kv_bytes(facts, options, options.n_ctx or facts.context_length)
     return TokenRates(
         gpus=tuple(rates),
         ram_byte_s=1 / ((machine.ram_bandwidth or RAM_BANDWIDTH[bound]) * ram_share),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -11,13 +12,15 @@ from qwendesk.core.files import reason_of
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.translation import tr
 from qwendesk.hub.gguf_header import GgufHeader, read_header
-from qwendesk.hub.gguf_limits import crashing_value, crashing_vision_value
+from qwendesk.hub.gguf_limits import MAX_BLOCKS, crashing_value, crashing_vision_value
 from qwendesk.hub.gguf_source import ByteSource, damaged_header, open_file
 from qwendesk.hub.gguf_types import quant_name
 
 _DEFAULT_ATTENTION_INTERVAL = 4
 """llama.cpp's default for the Qwen3.5 architectures."""
 _HYBRID_ARCHITECTURES = ("qwen35", "qwen35moe", "qwen3next", "qwen4exp")
+_SLIDING_PERIODS = MappingProxyType({"gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "olmo2": 4})
+"""llama.cpp's default for architectures with sliding windows: in each group of so many layers, the last has none."""
 
 
 def first_shard(path: Path) -> Path:
@@ -121,6 +124,8 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
         expert_count=header.number(f"{of_model}.expert_count"),
         expert_used_count=header.number(f"{of_model}.expert_used_count"),
         full_attention_interval=_attention_interval(header, architecture),
+        sliding_window=header.number(f"{of_model}.attention.sliding_window"),
+        sliding_layers=_sliding_layers(header, architecture, block_count),
         ssm_conv_kernel=header.number(f"{of_model}.ssm.conv_kernel"),
         ssm_state_size=header.number(f"{of_model}.ssm.state_size"),
         ssm_group_count=header.number(f"{of_model}.ssm.group_count"),
@@ -186,6 +191,17 @@ def _attention_interval(header: GgufHeader, architecture: str) -> int:
     if isinstance(recurrent, tuple) and False in recurrent:
         return recurrent.index(False) + 1
     return _DEFAULT_ATTENTION_INTERVAL
+
+
+def _sliding_layers(header: GgufHeader, architecture: str, block_count: int) -> tuple[bool, ...]:
+    """Return the layers with a sliding window, as llama.cpp finds them; () where it isn't known that it finds any."""
+    if not header.number(f"{architecture}.attention.sliding_window"):
+        return ()
+    stated = header.values.get(f"{architecture}.attention.sliding_window_pattern")
+    if isinstance(stated, tuple):
+        return tuple(map(bool, stated[:block_count]))
+    period = header.number(f"{architecture}.attention.sliding_window_pattern") or _SLIDING_PERIODS.get(architecture, 0)
+    return tuple((layer + 1) % period > 0 for layer in range(min(block_count, MAX_BLOCKS))) if period else ()
 
 
 def _projection_dim(header: GgufHeader) -> int:

@@ -64,6 +64,7 @@ _KEPT_LISTS = (
     ".attention.head_count",
     ".attention.head_count_kv",
     ".attention.recurrent_layers",
+    ".attention.sliding_window_pattern",
     ".expert_used_count",
     ".rope.dimension_sections",
 )

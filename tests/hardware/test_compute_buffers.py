@@ -13,7 +13,7 @@ from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import DevicePlan, MachineMemory
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.memory_estimate import memory_use
-from qwendesk.hardware.model_memory import kv_bytes, recurrent_bytes
+from qwendesk.hardware.model_memory import kv_bytes, layer_kv_bytes, recurrent_bytes
 from qwendesk.hub.gguf import read_facts
 from tools.hollow_model import write_hollow
 from tools.qwen_header import REAL_SIZES
@@ -85,11 +85,14 @@ def test_cache_and_state_sizes_match_logs_of_users(row: dict[str, Any], models: 
     facts = named(models, row["model"])
 
     if "kv_mib" in row:
-        found = kv_bytes(facts, row["n_ctx"], row["type_k"], row["type_v"])
+        types = LoadOptions(model="m", type_k=row["type_k"], type_v=row["type_v"])
+        found = kv_bytes(facts, types, row["n_ctx"])
         assert found / MIB == pytest.approx(row["kv_mib"], rel=0.02)
     if "k_only_mib" in row:
         no_values = msgspec.structs.replace(facts, value_length=0, embedding_length=0)
-        assert kv_bytes(no_values, row["n_ctx"], row["type_k"]) / MIB == pytest.approx(row["k_only_mib"], rel=0.02)
+        assert kv_bytes(no_values, LoadOptions(model="m", type_k=row["type_k"]), row["n_ctx"]) / MIB == pytest.approx(
+            row["k_only_mib"], rel=0.02
+        )
     if "recurrent_mib" in row:
         found = recurrent_bytes(facts, row.get("n_seq", 1))
         assert found / MIB == pytest.approx(row["recurrent_mib"], rel=0.02)
@@ -110,7 +113,7 @@ def test_drafting_costs_a_layer_and_its_context(tmp_path: Path) -> None:
 
     with_mtp = msgspec.structs.replace(options, speculative="mtp")
     without, with_draft = memory_use(facts, options, pc).ram, memory_use(facts, with_mtp, pc).ram
-    layer_kv = kv_bytes(facts, 32_768) // facts.attention_layers
+    layer_kv = layer_kv_bytes(facts, 32_768)
 
     assert without.total_bytes == memory_use(plain, options, pc).ram.total_bytes
     assert with_draft.draft_bytes > layer_kv + sum(

@@ -41,9 +41,10 @@ def test_plan_of_an_offer_is_close_to_that_of_the_file(size: str, tmp_path: Path
     estimated = estimate_facts(dimensions, architecture, real.file_bytes, name=size)
 
     assert weights_bytes(estimated) == pytest.approx(real.file_bytes, rel=0.01)
-    assert kv_bytes(estimated, 65_536) == kv_bytes(real, 65_536)
+    options = LoadOptions(model="m.gguf")
+    assert kv_bytes(estimated, options, 65_536) == kv_bytes(real, options, 65_536)
     assert recurrent_bytes(estimated) == recurrent_bytes(real)
-    plans = [best_plan(facts, None, PC, LoadOptions(model="m.gguf")) for facts in (real, estimated)]
+    plans = [best_plan(facts, None, PC, options) for facts in (real, estimated)]
     moved = [plan.options.n_cpu_moe for plan in plans]
     assert plans[0].kind == plans[1].kind
     assert isinstance(moved[0], int)

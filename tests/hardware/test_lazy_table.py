@@ -32,7 +32,7 @@ def plan(
 
 def test_caches_have_the_published_sizes() -> None:
     """24 KiB of KV cache and 3 KiB of indexer keys for each token, 112.2 MiB of recurrent state."""
-    assert kv_bytes(FACTS, 4096) == 4096 * 27 * 1024
+    assert kv_bytes(FACTS, LoadOptions(model="m"), 4096) == 4096 * 27 * 1024
     assert recurrent_bytes(FACTS) == 117_669_888
 
 

@@ -8,6 +8,7 @@ from qwendesk.core.model_facts import ModelFacts, TensorFacts
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.units import MIB
 from qwendesk.hardware.model_memory import (
+    checkpoint_bytes,
     kv_bytes,
     recurrent_bytes,
     split_weights,
@@ -31,23 +32,38 @@ OPTIONS = LoadOptions(model="m.gguf")
     ],
 )
 def test_kv_cache_in_f16_has_2_bytes_for_each_number(facts: ModelFacts, n_ctx: int, mib: int) -> None:
-    assert kv_bytes(facts, n_ctx) == mib * MIB
+    assert kv_bytes(facts, OPTIONS, n_ctx) == mib * MIB
 
 
 def test_kv_cache_in_q8_0_has_34_bytes_for_32_numbers() -> None:
     only_k = msgspec.structs.replace(dense_27b(), value_length=0, embedding_length=0)
 
-    assert kv_bytes(only_k, 65_536, "q8_0", "q8_0") == 1088 * MIB
+    assert kv_bytes(only_k, LoadOptions(model="m", type_k="q8_0", type_v="q8_0"), 65_536) == 1088 * MIB
 
 
 def test_kv_cache_may_have_different_types() -> None:
-    halves = (kv_bytes(moe_35b(), 8192, "f16", "f16") + kv_bytes(moe_35b(), 8192, "q4_0", "q4_0")) // 2
+    small = LoadOptions(model="m", type_k="q4_0", type_v="q4_0")
+    halves = (kv_bytes(moe_35b(), OPTIONS, 8192) + kv_bytes(moe_35b(), small, 8192)) // 2
 
-    assert kv_bytes(moe_35b(), 8192, "f16", "q4_0") == halves
+    assert kv_bytes(moe_35b(), LoadOptions(model="m", type_k="f16", type_v="q4_0"), 8192) == halves
+
+
+def test_a_sliding_window_keeps_itself_and_one_batch() -> None:
+    """Of gemma-3-270m the engine logs 27 MiB for 4,096 tokens and 144 MiB for 8,192 with full windows."""
+    facts = ModelFacts(
+        path="m.gguf", file_bytes=1, kind="model", architecture="gemma3", block_count=18, embedding_length=640,
+        head_count=4, head_count_kv=1, key_length=256, value_length=256, sliding_window=512,
+        sliding_layers=((True,) * 5 + (False,)) * 3,
+    )  # fmt: skip
+    assert kv_bytes(facts, OPTIONS, 4096) == 27 * MIB
+    assert kv_bytes(facts, OPTIONS, 512) == 9 * MIB
+    assert kv_bytes(facts, LoadOptions(model="m", n_ubatch=128), 8192) == 35.25 * MIB
+    assert kv_bytes(facts, LoadOptions(model="m", swa_full=True), 8192) == 144 * MIB
+    assert checkpoint_bytes(facts, OPTIONS, 4096) == 15 * MIB
 
 
 def test_the_context_is_rounded_up_as_the_engine_does() -> None:
-    assert kv_bytes(moe_35b(), 1) == kv_bytes(moe_35b(), 256)
+    assert kv_bytes(moe_35b(), OPTIONS, 1) == kv_bytes(moe_35b(), OPTIONS, 256)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +85,7 @@ def test_a_model_without_recurrent_layers_has_no_such_state() -> None:
     dense = msgspec.structs.replace(dense_27b(), full_attention_interval=0, ssm_state_size=0)
 
     assert recurrent_bytes(dense) == 0
-    assert kv_bytes(dense, 1024) == 64 * kv_bytes(dense_27b(), 1024) // 16
+    assert kv_bytes(dense, OPTIONS, 1024) == 64 * kv_bytes(dense_27b(), OPTIONS, 1024) // 16
 
 
 def test_next_token_layer_takes_no_memory() -> None:
@@ -77,7 +93,7 @@ def test_next_token_layer_takes_no_memory() -> None:
     with_mtp = moe_35b(block_count=41, nextn_layers=1, tensors=(*moe_35b().tensors, extra))
 
     assert weights_bytes(with_mtp) == weights_bytes(moe_35b())
-    assert kv_bytes(with_mtp, 32_768) == 640 * MIB
+    assert kv_bytes(with_mtp, OPTIONS, 32_768) == 640 * MIB
     assert recurrent_bytes(with_mtp) == recurrent_bytes(moe_35b())
 
 

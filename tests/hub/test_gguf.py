@@ -164,6 +164,34 @@ def test_default_attention_interval_of_qwen(tmp_path: Path) -> None:
     assert read_facts(write_model(tmp_path / "a.gguf", values)).full_attention_interval == 4
 
 
+@pytest.mark.parametrize(
+    ("architecture", "stated", "whole_layers"),
+    [
+        ("gemma3", None, [5, 11]),
+        ("gpt-oss", None, [1, 3, 5, 7, 9, 11]),
+        ("gemma3", 4, [3, 7, 11]),
+        ("gemma4", [True] * 4 + [False] + [True] * 7, [4]),
+        ("llama", None, list(range(12))),
+    ],
+)
+def test_layers_with_sliding_windows(
+    tmp_path: Path, architecture: str, stated: Value | None, whole_layers: list[int]
+) -> None:
+    values: dict[str, Value] = {
+        "general.architecture": architecture,
+        f"{architecture}.block_count": 12,
+        f"{architecture}.attention.sliding_window": 512,
+    }
+    if stated is not None:
+        values[f"{architecture}.attention.sliding_window_pattern"] = stated
+
+    facts = read_facts(write_model(tmp_path / "a.gguf", values))
+
+    slides = facts.sliding_layers or (False,) * 12
+    assert [layer for layer, slides_here in enumerate(slides) if not slides_here] == whole_layers
+    assert facts.sliding_window == 512
+
+
 def test_next_token_layers_have_no_kv_cache(tmp_path: Path) -> None:
     values = model_values(qwen35moe__block_count=41, qwen35moe__nextn_predict_layers=1)
 
