@@ -67,6 +67,24 @@ def ask(worker: WorkerProcess, question: str, n_tokens: int, **options: Any) -> 
     return worker.ask([text_message("user", question)], wanted, n_logprobs=0)
 
 
+def parting_gap(first: Answer, second: Answer) -> float:
+    """How far the two likeliest tokens of `first` lay apart where `second` parts from it; 0 if it doesn't.
+
+    Both were asked with `n_logprobs=2`.
+    """
+    one, two = (
+        [each for event in answer.events if isinstance(event, p.Delta) for each in event.logprobs]
+        for answer in (first, second)
+    )
+    for token, other in itertools.zip_longest(one, two):
+        if token is None or other is None:
+            return math.inf
+        if token.token != other.token:
+            likeliest, next_one = token.likeliest
+            return likeliest.logprob - next_one.logprob
+    return 0.0
+
+
 class PlainLoop:
     """Tokens of the model by the plainest use of llama.cpp: it imports nothing of the worker."""
 
