@@ -223,8 +223,14 @@ class ChatListService:
             for summary, tree in chats:
                 for image in {image for node in tree.nodes.values() for image in node.message.all_images}:
                     await asyncio.wrap_future(self._store.attachments.save_copy(image))
-                await asyncio.wrap_future(self._store.chats.save_tree(summary, tree))
-                added.append(summary)
+                saving = asyncio.wrap_future(self._store.chats.save_tree(summary, tree))
+                try:
+                    await asyncio.shield(saving)
+                finally:  # a caller that is cancelled meanwhile doesn't undo it: what is saved belongs in the list
+                    if not saving.done():
+                        await asyncio.wait({saving})
+                    if saving.exception() is None:
+                        added.append(summary)
         finally:
             self.chats.add(added)
 

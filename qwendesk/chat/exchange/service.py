@@ -6,7 +6,7 @@ import io
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -76,8 +76,7 @@ class ExchangeService:
         """
         # Removing the folder may fail, because the thread of a stopped import may still be writing to it.
         with tempfile.TemporaryDirectory(prefix="qwendesk-import-", ignore_cleanup_errors=True) as folder:
-            reader = await asyncio.to_thread(ExchangeReader, path, ImportedPictures(Path(folder)))
-            with contextlib.closing(reader):
+            async with _opened(path, ImportedPictures(Path(folder))) as reader:
                 checking = reader.check()
                 while await asyncio.to_thread(_next_group, checking, reader):
                     pass
@@ -121,6 +120,19 @@ class ExchangeService:
                 known = ours.get(name.casefold())
                 ids[folder.id] = known or self._chat_list.folders.add(name).id
                 ours[name.casefold()] = ids[folder.id]
+
+
+@contextlib.asynccontextmanager
+async def _opened(path: Path, pictures: ImportedPictures) -> AsyncIterator[ExchangeReader]:
+    """Open a file on another thread. It is closed in the end, even if the caller is cancelled while it is opened."""
+    opening = asyncio.ensure_future(asyncio.to_thread(ExchangeReader, path, pictures))
+    try:
+        yield await asyncio.shield(opening)
+    finally:
+        if not opening.done():
+            await asyncio.wait({opening})
+        if opening.exception() is None:
+            opening.result().close()
 
 
 def _next_group(items: Iterator[T], reader: ExchangeReader) -> list[T]:

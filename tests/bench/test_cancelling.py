@@ -1,0 +1,123 @@
+"""Whoever measures may be cancelled at any moment: no engine is left, and the next measurement and question go on."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qwendesk.bench.bench_engine import BenchEngine
+from qwendesk.bench.bench_runs import BenchRuns
+from qwendesk.bench.compare import CompareService
+from qwendesk.bench.comparison import ENDED, Column, Comparison
+from qwendesk.bench.quality_service import QualityPlan, QualityService
+from qwendesk.bench.records import BenchRecords
+from qwendesk.bench.speed_service import SpeedService
+from qwendesk.bench.speeds import SpeedPlan
+from qwendesk.chat.question_files import answer_options, read_question
+from qwendesk.core.options import LoadOptions
+from qwendesk.engine.state import Phase
+from qwendesk.engines.engine_service import EngineService
+from tests.cancelling import cancelled_at, public_coroutines
+from tests.fakes.bench import FakeBenchClient
+from tests.fakes.engine import FakeEngineClient, decide_by_default
+
+pytestmark = pytest.mark.asyncio
+MODEL = LoadOptions(model="/models/one.gguf")
+SHORT = SpeedPlan(n_prompts=(16,), n_gens=(), depths=(0,), repeats=1, with_drafts=False, with_follow_ups=False)
+Runs = Callable[[BenchRuns, Path], Coroutine[Any, Any, Any]]
+
+
+async def measured(engine: BenchEngine) -> str:
+    await engine.load(MODEL)
+    return "done"
+
+
+async def speed(runs: BenchRuns, folder: Path) -> None:
+    service = SpeedService(runs, BenchRecords(folder / "speed.json"))
+    await service.choose(MODEL)
+    try:
+        await service.run(SHORT)
+    finally:
+        assert not service.state.value.is_running
+
+
+async def quality(runs: BenchRuns, folder: Path) -> None:
+    service = QualityService(runs, decide_by_default, lambda: "A text.", folder / "quality.json")
+    await service.read()
+    service.choose(MODEL)
+    try:
+        await service.run(QualityPlan())
+    finally:
+        assert not service.state.value.is_running
+
+
+async def compare(runs: BenchRuns, _folder: Path) -> None:
+    """Compare two models, neither of which the chat's engine has loaded."""
+    engine = EngineService(FakeEngineClient(), decide=decide_by_default)
+
+    async def options_for(model: Path) -> LoadOptions:
+        return LoadOptions(model=str(model))
+
+    service = CompareService(
+        engine, FakeEngineClient(), runs, options_for=options_for, read_question=read_question,
+        make_options=answer_options,
+    )  # fmt: skip
+    columns = (Column(model="/models/one.gguf"), Column(model="/models/two.gguf"))
+    try:
+        await service.run(Comparison(prompt="Which colour?", columns=columns))
+    finally:
+        assert not service.state.value.is_running
+        assert all(result.phase in ENDED for result in service.state.value.results)
+        await engine.close()
+
+
+RUNS: dict[str, Runs] = {
+    "run": lambda runs, _: runs.run("speed", measured),
+    "speed": speed,
+    "quality": quality,
+    "compare": compare,
+}
+
+
+async def test_every_coroutine_of_the_measurements_is_tried() -> None:
+    assert public_coroutines(BenchRuns) == {"run"}
+    assert public_coroutines(SpeedService) == {"choose", "run"}
+    assert public_coroutines(CompareService) == {"run"}
+    assert public_coroutines(QualityService) == {"read", "run"}
+
+
+@pytest.mark.parametrize("when_done", [False, True])
+@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.parametrize("name", RUNS)
+async def test_cancelled_at_each_await_it_leaves_no_engine(
+    tmp_path: Path, name: str, is_stopped: bool, when_done: bool
+) -> None:
+    for number in itertools.count(1):
+        clients: list[FakeBenchClient] = []
+
+        def make_client(clients: list[FakeBenchClient] = clients) -> FakeBenchClient:
+            clients.append(FakeBenchClient())
+            return clients[-1]
+
+        engine = EngineService(FakeEngineClient(), decide=decide_by_default, check=decide_by_default)
+        runs = BenchRuns(engine, make_client, decide_by_default)
+        await engine.load(MODEL)
+        work = RUNS[name](runs, tmp_path)
+        if is_stopped:
+            unsubscribe = runs.running.subscribe(lambda _, runs=runs: asyncio.get_running_loop().call_soon(runs.stop))
+        has_ended = await cancelled_at(number, work, when_done=when_done)
+        if is_stopped:
+            unsubscribe()
+        await engine.wait_until_settled()
+        assert not runs.running.value
+        assert not any(client.is_running for client in clients)
+        assert await runs.run("speed", measured) == "done"
+        engine.reload_idle()
+        await engine.wait_until_settled()
+        assert engine.state.phase is Phase.READY
+        await engine.close()
+        if has_ended:
+            break
