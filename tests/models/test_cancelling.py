@@ -45,8 +45,7 @@ async def changed_on_the_hub(desk: Desk) -> str:
     return known
 
 
-@pytest.mark.parametrize("when_done", [False, True])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("name", "when_done"), [*((name, False) for name in METHODS), ("add", True), ("resume", True)])
 async def test_cancelled_at_each_await_it_loses_no_download(desk: Desk, name: str, when_done: bool):
     for number in itertools.count(1):
         desk.downloads.start()
