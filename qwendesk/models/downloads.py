@@ -186,12 +186,8 @@ class DownloadsService:
         with_mmproj = any(is_mmproj_name(each.file.path) for each in kept.files[1:])
         plan = await self.plan(first.file.repo, first.file.path, with_mmproj=with_mmproj)
 
-        def replace() -> None:
-            self._queue.cancel(kept.id)
-            self._queue.add(plan.files, _models_folder(kept))
-
-        # In one go: a caller that is cancelled between the two would lose the download.
-        await asyncio.to_thread(replace)
+        # It takes the place of the download of the same file, in one go: none is lost if the caller is cancelled.
+        await asyncio.to_thread(self._queue.add, plan.files, _models_folder(kept))
 
     def _on_connection(self, connection: Connection) -> None:
         before, self._connection = self._connection, connection
