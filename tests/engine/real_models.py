@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ QUESTIONS = (
 )
 """With other scripts, markup, blank lines, and texts that are spelt like special tokens."""
 N_CTX = 1024
+_CUT, _NO_TOKEN = "\ue000", "\ue001"
+_MARKS = r"(<bos>|<start_of_turn>|<end_of_turn>|<\|im_start\|>|<\|im_end\|>)"
+"""The tokens that the templates write themselves."""
 CLOSE_CALL = 0.05
 """Two logits that are closer than this may change places when batches are computed in another way."""
 
@@ -163,12 +167,21 @@ def plain_loop(model: Path) -> Iterator[PlainLoop]:
 
 
 def prompt_of(loop: PlainLoop, template: str, question: str, *, begin: str = "") -> list[int]:
-    """The tokens of a question's prompt by plain Jinja. What the question spells is text, even where it is a token."""
-    environment = jinja2.Environment(autoescape=False)
+    """The tokens of a question's prompt by plain Jinja. What the question spells is text, even where it is a token.
+
+    A control token's text is none without `special`. Other tokens, such as gemma's "<table>", are found in any text,
+    unless it is cut inside them.
+    """
     inert = question
     for text in ("<|im_end|>", "</s>", "<eos>", "<table>", "</td>"):
-        if len(loop.tokenize(text)) == 1:
-            inert = inert.replace(text, f"{text[0]}\ue000{text[1:]}")
+        mark = _CUT if len(loop.tokenize(text, special=False)) == 1 else _NO_TOKEN
+        inert = inert.replace(text, f"{text[0]}{mark}{text[1:]}")
     messages = [{"role": "user", "content": inert}]
+    environment = jinja2.Environment(autoescape=False)
     prompt = environment.from_string(template).render(messages=messages, add_generation_prompt=True, bos_token=begin)
-    return [token for piece in prompt.split("\ue000") for token in loop.tokenize(piece)]
+    tokens: list[int] = []
+    for piece in re.split(_MARKS, prompt):
+        is_mark = re.fullmatch(_MARKS, piece) is not None
+        for text in piece.replace(_NO_TOKEN, "").split(_CUT):
+            tokens += loop.tokenize(text, special=is_mark)
+    return tokens

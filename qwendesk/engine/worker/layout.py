@@ -86,7 +86,8 @@ class Layout(msgspec.Struct, frozen=True):
 def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_anywhere: bool = False) -> Layout:
     """Return the layout of `prompt`. `pictures` has every image of the prompt by its file hash.
 
-    A model that `can_cut_anywhere` needs no checkpoint before its generation prompt, which saves it a batch.
+    A model that `can_cut_anywhere` needs no checkpoint before its generation prompt, which saves it a batch. Nor does
+    a prompt need one after the token with which every text begins.
     """
     items: list[Item] = []
     image_chunks: dict[int, ImageChunk] = {}
@@ -114,7 +115,7 @@ def lay_out(prompt: Prompt, pictures: Mapping[str, PreparedImage], *, can_cut_an
     wanted = {0, *places["system"], *places["image"], *_after_questions(answers, places)}
     later = sorted([*places["user_turn"], *places["tool_turn"]])
     wanted |= {turn for turn in later if turn - max(cut for cut in wanted if cut <= turn) >= NEAR_ITEMS}
-    cuts = {cut: cut in places["system"] for cut in sorted(wanted) if 0 < cut < len(items)}
+    cuts = {cut: cut in places["system"] for cut in sorted(wanted) if 1 < cut < len(items)}
     return Layout(tuple(items), image_chunks, cuts, prompt.opens_reasoning, prompt.begun, prompt.last_word)
 
 

@@ -111,6 +111,16 @@ def test_the_start_of_the_first_turn_is_pinned_when_a_system_prompt_precedes_it(
     assert lay_out(prompt, {}, can_cut_anywhere=True).cuts == {2: True}
 
 
+def test_the_first_token_of_every_text_is_no_batch_of_its_own() -> None:
+    """Gemma and Llama begin with one; a checkpoint behind it cost the time of one token in each new chat."""
+    first_token = 99
+    piece = (first_token, START, USER, 1, END, START, ASSISTANT)
+    boundaries = (Boundary(0, 1, "system"), Boundary(0, 4, "generation"))
+    prompt = Prompt((piece,), boundaries, opens_reasoning=False)
+    assert lay_out(prompt, {}).cuts == {4: False}
+    assert lay_out(prompt, {}, can_cut_anywhere=True).cuts == {}
+
+
 def test_without_reasoning_checkpoints_precede_each_generation_prompt() -> None:
     question, header = (START, USER, *range(200)), (END, START, ASSISTANT, NEWLINE)
     piece = (*question, *header, 1, 2, END, *question, *header)
