@@ -64,6 +64,7 @@ def test_any_call_that_a_grammar_allows_is_read_back(demo: Demo, dialect: CallDi
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("dialect", ["xml", "json"])
 def test_two_thousand_schemas(demo: Demo, dialect: CallDialect) -> None:
     assert check(demo, dialect, 1000, 1000) > 300
