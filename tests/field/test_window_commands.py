@@ -9,8 +9,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from qwendesk.chat.view.sidebar.chat_list import ChatList
+from qwendesk.engine.state import Phase
 from qwendesk.widgets.tab_order import tab_stops_in
 from tests.chat.view.sidebar.chats_desk import ChatsDesk
+from tests.fakes.engine import ScriptedAnswer
 from tests.field.grid import SERVER, Kind, Way, case
 from tests.window_desk import Desk, files_mime
 
@@ -18,7 +20,10 @@ ELSEWHERE = dict.fromkeys((Way.CLI, *SERVER, Way.MCP, Way.IMPORT), "has no pages
 UNSEEN = Kind("A command acts where the user doesn't see it", ELSEWHERE)
 LOST_FOCUS = Kind("The focus leaves for the top of the window, and keys go to another control", ELSEWHERE)
 FIRST_USE = "first use, 28 November"
-UNSEEN_COMMANDS = ("new_chat", "regenerate", "continue_answer", "latest", "turn_before", "turn_after", "rename_chat")
+UNSEEN_COMMANDS = (
+    "new_chat", "regenerate", "continue_answer", "latest", "turn_before", "turn_after", "rename_chat", "copy_answer",
+    "export_chats",
+)  # fmt: skip
 SEEN_COMMANDS = ("find", "thinking", "search_chats", "archive", "sidebar", "inspector", "new_incognito")
 
 
@@ -32,6 +37,55 @@ async def test_a_command_of_the_chat_shows_the_chat(desk: Desk, command: str) ->
 @case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="held")
 async def test_a_command_of_the_chat_shows_the_chat_as_before(desk: Desk, command: str) -> None:
     await command_from_another_page(desk, command)
+
+
+@pytest.mark.parametrize("command", ["stop", "answer_now"])
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_a_command_on_the_running_answer_shows_it(desk: Desk, command: str) -> None:
+    desk.client.answers = [ScriptedAnswer(reasoning="word " * 200, text="word " * 200, tokens_per_second=100)]
+    desk.send("hello")
+    await desk.until(lambda: desk.parts.engine.state.phase is Phase.ANSWERING)
+    desk.window.show_page("models")
+
+    desk.find(f"action.{command}", QAction).trigger()
+
+    assert desk.window.page == "chat"
+    desk.find("action.stop", QAction).trigger()
+    await desk.until(lambda: not desk.parts.chat.busy)
+    desk.window.show_page("models")
+    desk.find(f"action.{command}", QAction).trigger()
+    assert desk.window.page == "models", "nothing to stop"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("copy_answer", "no answer yet"),
+        ("regenerate", "no answer yet"),
+        ("continue_answer", "no answer yet"),
+        ("find", "no messages yet"),
+        ("rename_chat", "no name"),
+    ],
+)
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_a_command_that_cannot_be_performed_says_why(desk: Desk, command: str, said: str) -> None:
+    desk.window.show_page("models")
+
+    desk.find(f"action.{command}", QAction).trigger()
+
+    assert desk.window.page == "chat"
+    assert said in desk.window.chat_page.composer.notice
+
+
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="failed")
+async def test_a_copied_answer_is_said(desk: Desk) -> None:
+    await desk.ask("hello")
+
+    desk.find("action.copy_answer", QAction).trigger()
+
+    assert desk.window.chat_page.composer.notice == "The last answer was copied."
+    desk.find("action.continue_answer", QAction).trigger()
+    assert desk.window.chat_page.composer.notice == "The last answer is complete."
 
 
 async def command_from_another_page(desk: Desk, command: str) -> None:

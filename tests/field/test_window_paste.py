@@ -1,11 +1,15 @@
 """What office programs and browsers put on the clipboard or drag: text stays text, and a picture a picture."""
 
+import base64
+import io
+
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt
 from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QApplication
 
 from tests.field.grid import SERVER, Kind, Way, case
+from tests.pictures import ShapePicture
 from tests.window_desk import Desk, image_mime
 
 TEXT_AS_PICTURE = Kind(
@@ -112,3 +116,43 @@ async def test_a_model_without_eyes_is_offered_no_picture(desk: Desk) -> None:
 
 def test_the_picture_of_the_tests_is_one() -> None:
     assert isinstance(image_mime().imageData(), QImage)
+
+
+EMBEDDED = "<img src='data:image/png;base64,{}'>"
+NAMED = {
+    "two of a web page": (WEB + WEB, 2),
+    "two of Word": ("<p><img src='file:///C:/msohtmlclip1/01/i.png'></p><p><img src='cid:2'></p>", 2),
+    "one that is broken": (EMBEDDED.format("!!!"), 1),
+    "one of another format": ("<img src='data:image/svg+xml;base64,AAAA'>", 1),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@case(TEXT_AS_PICTURE, Way.WINDOW, report="issue 29, item 18: several pictures in one fragment", before="failed")
+async def test_pictures_that_come_without_their_content_are_said(desk: Desk, kind: str) -> None:
+    html, count = NAMED[kind]
+
+    desk.paste(copied_page(html))
+
+    await desk.until(lambda: f"{count} picture" in desk.window.chat_page.composer.notice)
+    assert not desk.window.chat_page.composer.attachments.items
+
+
+@case(TEXT_AS_PICTURE, Way.WINDOW, report="issue 29, item 18: several pictures in one fragment", before="failed")
+async def test_of_several_pictures_those_with_their_content_are_attached(desk: Desk) -> None:
+    contents = []
+    for colour in ("red", "blue"):
+        file = io.BytesIO()
+        ShapePicture(colour, "circle").draw().save(file, "PNG")
+        contents.append(base64.b64encode(file.getvalue()).decode())
+
+    desk.paste(copied_page(WEB + "".join(map(EMBEDDED.replace("img", "IMG").format, contents))))
+
+    await desk.until(lambda: "1 picture " in desk.window.chat_page.composer.notice)
+    assert len(desk.window.chat_page.composer.attachments.items) == 2
+
+
+def copied_page(html: str) -> QMimeData:
+    mime = QMimeData()
+    mime.setHtml(html)
+    return mime

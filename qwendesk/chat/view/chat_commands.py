@@ -9,14 +9,17 @@ from qwendesk.chat.view.chat_transfer import ChatTransfer
 from qwendesk.chat.view.sidebar.sidebar import Sidebar
 from qwendesk.chat.view.thread.clipboard_text import copy_markdown
 from qwendesk.core.conversation import Turn
+from qwendesk.core.translation import mark, tr
 from qwendesk.widgets.actions import ActionId
 from qwendesk.widgets.tasks import window_tasks
 
+_NO_ANSWER = mark("This chat has no answer yet.")
+
 
 class ChatCommands:
-    """Performs the commands of the chat page.
+    """Performs the commands of the chat page, and says why one can't be performed.
 
-    Commands on the last answer do nothing in an empty chat, or while an answer is being generated.
+    Commands that change the last answer do nothing while an answer is being generated.
     """
 
     def __init__(
@@ -39,10 +42,10 @@ class ChatCommands:
             "thinking": self._toggle_thinking,
             "attach": self._shown(page.attachments.choose_files),
             "stop": self._close_panel_or_stop,
-            "answer_now": page.answer_now,
+            "answer_now": self._answer_now,
             "regenerate": self._shown(self.regenerate),
             "continue_answer": self._shown(self.continue_answer),
-            "copy_answer": self.copy_answer,
+            "copy_answer": self._shown(self.copy_answer),
             "latest": self._shown(thread.follow),
             "find": self._find,
             "turn_before": self._shown(lambda: thread.step_turn(-1)),
@@ -54,7 +57,7 @@ class ChatCommands:
             "archive": self._show_archive,
             "rename_chat": self._rename,
             "import_chats": self._shown(self._transfer.ask_import),
-            "export_chats": lambda: self._transfer.ask_export("json", ()),
+            "export_chats": self._shown(lambda: self._transfer.ask_export("json", ())),
         }
 
     def _shown(self, run: Callable[[], None]) -> Callable[[], None]:
@@ -67,25 +70,30 @@ class ChatCommands:
         return show_and_run
 
     def copy_answer(self) -> None:
-        """Copy the last answer as Markdown, without its thinking."""
+        """Copy the last answer as Markdown, without its thinking, and say so."""
         turns = [turn for turn in self._chat.conversation.turns if turn.answer.text]
         if turns:
             copy_markdown(turns[-1].answer.text)
+        self._page.composer.show_remark(tr("The last answer was copied.") if turns else tr(_NO_ANSWER))
 
     def regenerate(self) -> None:
         turn = self._last_turn()
         if turn is not None:
             self._tasks.start(self._chat.regenerate(turn.id))
+        elif not self._chat.busy:
+            self._page.composer.show_remark(tr(_NO_ANSWER))
 
     def continue_answer(self) -> None:
         """Continue an answer that was stopped or cut off."""
         turn = self._last_turn()
-        if turn is None or not turn.answer.can_continue:
-            return
-        reason = self._page.continue_reason
+        if turn is None:
+            reason = "" if self._chat.busy else tr(_NO_ANSWER)
+        else:
+            is_whole = not turn.answer.can_continue
+            reason = tr("The last answer is complete.") if is_whole else self._page.continue_reason
         if reason:
             self._page.composer.show_remark(reason)
-        else:
+        elif turn is not None:
             self._tasks.start(self._chat.resume(turn.id))
 
     def _toggle_thinking(self) -> None:
@@ -97,9 +105,11 @@ class ChatCommands:
 
     def _find(self) -> None:
         """Open the find bar, unless there is nothing to search."""
+        self._show_page()
         if self._chat.conversation.turns:
-            self._show_page()
             self._page.thread_view.find_bar.open()
+        else:
+            self._page.composer.show_remark(tr("This chat has no messages yet."))
 
     def toggle_sidebar(self) -> None:
         self._show_page()
@@ -111,8 +121,14 @@ class ChatCommands:
 
     def _close_panel_or_stop(self) -> None:
         """Handle Esc: close the panel that covers the page; if there is none, stop the answer."""
-        if not self._area.uncover_page():
+        if not self._area.uncover_page() and self._chat.busy:
+            self._show_page()
             self._page.stop()
+
+    def _answer_now(self) -> None:
+        if self._chat.busy:
+            self._show_page()
+            self._page.answer_now()
 
     def _search(self) -> None:
         self._show_page()
@@ -127,7 +143,8 @@ class ChatCommands:
         """Let the user edit the name of the open chat, or of the current one while the list has the focus."""
         self._show_page()
         self._area.show_sidebar()
-        self._sidebar.rename()
+        if not self._sidebar.rename():
+            self._page.composer.show_remark(tr("This chat isn't in the list yet, so it has no name."))
 
     def _new_incognito(self) -> None:
         self._show_page()

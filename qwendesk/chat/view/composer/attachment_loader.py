@@ -28,7 +28,7 @@ from qwendesk.core.input_files import open_regular
 from qwendesk.core.messages import DocumentPart, ImagePart
 from qwendesk.core.number_format import show_count
 from qwendesk.core.paths import cache_folder
-from qwendesk.core.translation import tr
+from qwendesk.core.translation import tr, tr_n
 from qwendesk.engine.protocol import LoadReport, PictureCost, RequestFailed
 from qwendesk.widgets.file_dialogs import ask_for_files
 from qwendesk.widgets.served_texts import no_vision_text
@@ -136,10 +136,7 @@ class AttachmentLoader(QObject):
         return count if isinstance(count, TokenCount) and count.is_too_large else None
 
     async def _attach_content(self, content: PastedContent, message: object) -> None:
-        if content.is_web_picture:
-            self._composer.show_notice(tr("This is only a picture's web address. Copy the picture itself instead."))
-            return
-        if not content.has_files:
+        if not content.has_files and not content.n_missing:
             self._composer.text.insertPlainText(content.text)
             if content.text_as_picture is not None:
                 self._composer.pasted_strip.offer_picture(content)
@@ -150,6 +147,14 @@ class AttachmentLoader(QObject):
             files.append(await asyncio.to_thread(store_pasted_image, content.image, incognito_images))
         files += await asyncio.to_thread(lambda: [store_image_data(data, incognito_images) for data in content.data])
         await self._attach_all(files, message, ask=True)
+        if content.n_missing and not self._composer.notice:
+            self._composer.show_notice(
+                tr_n(
+                    "{0} picture came without its content, so it wasn't attached. Copy the picture itself instead.",
+                    "{0} pictures came without their content, so they weren't attached. Copy each picture by itself.",
+                    content.n_missing,
+                )
+            )
         self._composer.text.setFocus()
 
     async def _attach_all(self, files: Sequence[str | DraftFile | ImagePart], message: object, *, ask: bool) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QKeyCombination, QMimeData, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
-from qwendesk.chat.view.composer.pasted_content import has_files, read_mime
+from qwendesk.chat.view.composer.pasted_content import has_files, is_image_page, read_mime
 from qwendesk.core.translation import tr
 from qwendesk.widgets.text_direction import align_by_first_letter
 from qwendesk.widgets.text_lines import count_lines, fit_height
@@ -77,11 +77,11 @@ class ComposerText(QPlainTextEdit):
         super().keyPressEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return has_files(source) or super().canInsertFromMimeData(source)
+        return has_files(source) or is_image_page(source) or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         content = read_mime(source)
-        if content.has_files or content.is_web_picture:
+        if content.has_files or content.n_missing:
             self.pasted.emit(content)
         else:
             super().insertFromMimeData(source)

@@ -17,7 +17,7 @@ _EMBEDDED_IMAGE = re.compile(
     rf"<img\b[^>]{{0,2000}}?\bsrc\s*=\s*(?:[\"']\s*({_ADDRESS}[^\"'>]+)|({_ADDRESS}[^\"'>\s]+))", re.IGNORECASE
 )
 """An image whose address, in quotes or without, has its content. In quotes, the address may have line breaks."""
-_WEB_IMAGE = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?https?:", re.IGNORECASE)
+_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
 _NOT_WORDS = re.compile(
     r"<!--.*?-->|<(style|script|title)\b.*?</\1\s*>|<[^>]*>|&(nbsp|[#]160);", re.IGNORECASE | re.DOTALL
 )
@@ -37,8 +37,8 @@ class PastedContent(msgspec.Struct, frozen=True):
     text: str = ""
     text_as_picture: QImage | None = None
     """How `text` looks in the program that it is from. Office programs put text on the clipboard in both forms."""
-    is_web_picture: bool = False
-    """The content is only the web address of an image, which is never downloaded."""
+    n_missing: int = 0
+    """How many images the HTML names without their content. They are never downloaded."""
 
     @property
     def has_files(self) -> bool:
@@ -50,7 +50,9 @@ def has_files(mime: QMimeData) -> bool:
     """Return True if there are local files or an image. Fast enough to be called for every mouse move of a drag."""
     if mime.hasFormat(OWN_DRAG):
         return False
-    return any(url.isLocalFile() for url in mime.urls()) or is_picture(mime) or _is_embedded_image(mime)
+    if any(url.isLocalFile() for url in mime.urls()) or is_picture(mime):
+        return True
+    return is_image_page(mime) and bool(_EMBEDDED_IMAGE.search(mime.html()))
 
 
 def is_picture(mime: QMimeData) -> bool:
@@ -72,10 +74,10 @@ def read_mime(mime: QMimeData) -> PastedContent:
         image = None
     if image is not None and not _is_text(mime):
         return PastedContent(image=image)
-    if _is_embedded_image(mime):
-        return PastedContent(data=embedded_images(mime.html()))
-    is_web = mime.hasHtml() and bool(_WEB_IMAGE.search(mime.html())) and not _is_text(mime)
-    return PastedContent(text=mime.text(), text_as_picture=image, is_web_picture=is_web)
+    if is_image_page(mime):
+        data = embedded_images(mime.html())
+        return PastedContent(data=data, n_missing=max(0, len(_IMAGE.findall(mime.html())) - len(data)))
+    return PastedContent(text=mime.text(), text_as_picture=image)
 
 
 def embedded_images(html: str) -> tuple[bytes, ...]:
@@ -93,9 +95,9 @@ def embedded_images(html: str) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def _is_embedded_image(mime: QMimeData) -> bool:
-    """Return True for a copied image, False for copied text with an image in it."""
-    return mime.hasHtml() and not _is_text(mime) and bool(_EMBEDDED_IMAGE.search(mime.html()))
+def is_image_page(mime: QMimeData) -> bool:
+    """Return True for HTML with nothing but images, with their content or without; False for text with images in it."""
+    return mime.hasHtml() and bool(_IMAGE.search(mime.html())) and not _is_text(mime)
 
 
 def _is_text(mime: QMimeData) -> bool:
@@ -105,4 +107,4 @@ def _is_text(mime: QMimeData) -> bool:
     words = mime.text().replace("\ufffc", " ").split()
     if all(word.lower().startswith(_ADDRESSES) for word in words):
         return False
-    return not (mime.hasHtml() and "<img" in mime.html() and not _NOT_WORDS.sub(" ", mime.html()).split())
+    return not (mime.hasHtml() and _IMAGE.search(mime.html()) and not _NOT_WORDS.sub(" ", mime.html()).split())

@@ -111,9 +111,11 @@ class ChatList(QListView):
         self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         self.scrollTo(index)
 
-    def rename_current(self) -> None:
+    def rename_current(self) -> bool:
+        """Let the user edit the name of the current chat. Return False if there is none."""
         if self.currentIndex().isValid() and self.state() is not QAbstractItemView.State.EditingState:
             self.edit(self.currentIndex())
+        return self.currentIndex().isValid()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """If the focus arrives by Tab and nothing is selected, select the open chat or else the first one."""

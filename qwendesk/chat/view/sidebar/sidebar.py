@@ -100,12 +100,15 @@ class Sidebar(QFrame):
         """Say of an incognito chat what the model that answers it, as in `LoadOptions.model`, means for that."""
         self._incognito.setText(incognito_text(model))
 
-    def rename(self) -> None:
-        """Let the user edit the name of the open chat, or of the current one while the list has the focus."""
+    def rename(self) -> bool:
+        """Let the user edit the name of the open chat, or of the current one while the list has the focus.
+
+        Return False if the open chat isn't listed.
+        """
         if not self.list.hasFocus():
             self.search.clear()
             self.list.go_to_open_chat()
-        self.list.rename_current()
+        return self.list.rename_current()
 
     def focus_search(self) -> None:
         self.search.setFocus()
