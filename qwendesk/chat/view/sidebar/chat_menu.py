@@ -30,7 +30,7 @@ def chats_menu(
     chat_list: ChatListService,
     actions: ChatListActions,
     chats: Sequence[ChatSummary],
-    rename: Callable[[], None],
+    rename: Callable[[], object],
     name_folder: Callable[[str], None],
     delete: Callable[[], None],
     export: Callable[[ExportFormat, tuple[str, ...]], None],
@@ -63,7 +63,7 @@ def chats_menu(
     return menu
 
 
-def folder_menu(parent: QWidget, actions: ChatListActions, folder: Heading, rename: Callable[[], None]) -> Menu:
+def folder_menu(parent: QWidget, actions: ChatListActions, folder: Heading, rename: Callable[[], object]) -> Menu:
     """Return the context menu of a folder."""
     menu = Menu(parent)
     menu.setObjectName("chats.folder_menu")
@@ -106,7 +106,7 @@ def _add_folders(
     )
 
 
-def _add(menu: Menu, name: str, text: str, run: Callable[[], None], shortcut: str = "") -> QAction:
+def _add(menu: Menu, name: str, text: str, run: Callable[[], object], shortcut: str = "") -> QAction:
     # A single "&" would underline the letter after it.
     action = menu.addAction(text.replace("&", "&&") + (f"\t{shortcut}" if shortcut else ""))
     action.setObjectName(f"chats.menu.{name}")
