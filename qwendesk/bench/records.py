@@ -30,6 +30,8 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """GPUs and RAM, such as "RTX 3090 · 64 GB RAM"."""
     file: str
     """The file's name."""
+    name: str = ""
+    """What the model's app calls it, where the file's name doesn't say that; else ""."""
     architecture: str
     n_params: int
     size_bytes: int
@@ -44,7 +46,7 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        return model_title(self.file)
+        return self.name or model_title(self.file)
 
 
 class _RecordsFile(msgspec.Struct, frozen=True):
@@ -92,10 +94,12 @@ def make_record(
         chat_template_file=PurePath(options.chat_template_file).name,
         lora=tuple(PurePath(adapter).name for adapter in options.lora),
     )  # fmt: skip
+    file, title = PurePath(options.model).name, model_title(options.model)
     return BenchRecord(
         at=(now or datetime.datetime.now()).isoformat(timespec="minutes"),
         pc=describe_pc(devices),
-        file=PurePath(options.model).name,
+        file=file,
+        name=title if title != model_title(file) else "",
         architecture=report.architecture,
         n_params=report.n_params,
         size_bytes=report.weights_bytes,

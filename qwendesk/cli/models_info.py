@@ -8,6 +8,7 @@ import msgspec
 
 from qwendesk.cli.models_hub import connected_hub, split_name
 from qwendesk.cli.terminal import Interrupts, Terminal
+from qwendesk.core.model_titles import model_title
 from qwendesk.core.number_format import show_date
 from qwendesk.core.translation import tr, tr_n
 from qwendesk.core.units import show_bytes, show_tokens
@@ -71,7 +72,8 @@ def _as_text(result: dict[str, Any]) -> str:
         lines.append(tr("{0}  ({1}, {2}, SHA-256 {3})", file["path"], show_bytes(file["n_bytes"]), date, sha256))
     if header := result.get("header"):
         layers = tr_n("{0} layer", "{0} layers", header["block_count"] - header["mtp_layers"])
-        lines.append(f"{header['name']}: {header['architecture']}, {header['quant']}, {layers}")
+        title = model_title(result["files"][0]["path"])
+        lines.append(f"{title}: {header['architecture']}, {header['quant']}, {layers}")
         lines.append(tr("Context length {0}", show_tokens(header["context_length"])))
         if header["mtp_layers"]:
             lines.append(tr("MTP inside: a layer that drafts the next tokens. QwenDesk tries it in your answers."))

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtWidgets import QAbstractButton
 
+from qwendesk.bench.records import BenchRecord, make_record
 from qwendesk.cli import main as cli
 from qwendesk.core import paths
 from qwendesk.core.model_titles import model_title, title_without_quant
@@ -64,6 +65,20 @@ async def test_a_loaded_model_has_one_name(desk: Desk, tmp_path: Path, kind: str
     shown = [each.text() for each in desk.window.findChildren(QAbstractButton)]
     assert any(text.startswith(title) for text in shown)
     assert not any(RUBBISH in text or "sha256" in text for text in shown)
+
+
+@case(SEVERAL_NAMES, Way.WINDOW, Way.CLI, report="issue 29, item 16", before="failed")
+def test_a_measurement_keeps_the_name_of_its_model(tmp_path: Path) -> None:
+    """It keeps no folder, where the name of a blob of Ollama would be found."""
+    options = msgspec.structs.replace(DEMO_REPORT.options, model=str(ollama_model(tmp_path)))
+    report = msgspec.structs.replace(DEMO_REPORT, options=options, name=RUBBISH)
+
+    kept = msgspec.json.encode(make_record(report, (), "1", ()))
+
+    record = msgspec.json.decode(kept, type=BenchRecord)
+    assert record.title == "ann/bird:9b-q4_K_M"
+    assert record.file.startswith("sha256-")
+    assert str(tmp_path).encode() not in kept
 
 
 @case(SEVERAL_NAMES, Way.CLI, report="issue 29, item 16", before="held")
