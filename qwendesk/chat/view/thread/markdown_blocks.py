@@ -15,7 +15,12 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from qwendesk.chat.view.thread.markdown_plugins import bounded_inline_plugin, bracket_math_plugin, footnote_plugin
+from qwendesk.chat.view.thread.markdown_plugins import (
+    bounded_inline_plugin,
+    bracket_math_plugin,
+    footnote_plugin,
+    price_plugin,
+)
 
 
 class MarkdownBlock(msgspec.Struct, frozen=True):
@@ -116,6 +121,7 @@ def _new_parser() -> MarkdownIt:
     # The inline rule turns bare addresses into links. The core rule of the same name is slow and stays off.
     parser.inline.ruler.enable("linkify")
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
+    parser.use(price_plugin)
     parser.use(bracket_math_plugin)
     parser.use(bounded_inline_plugin)
     parser.use(footnote_plugin)

@@ -145,6 +145,24 @@ def _parse_inline_formula(state: StateInline, silent: bool) -> bool:
     return True
 
 
+_PRICE = re.compile(r"\$(?=\d[\d.,]*[ \n]+[^\W\d_]{2})|(?<=[A-Z])\$(?=\d)")
+"""The dollar of a price: "$5 and ..." (a formula has no words after a number), or "US$5"."""
+
+
+def price_plugin(parser: MarkdownIt) -> None:
+    """Leave the dollar of a price as text: in "from $5 to 10$" is no formula."""
+    parser.inline.ruler.before("math_inline", "price", _parse_price)
+
+
+def _parse_price(state: StateInline, silent: bool) -> bool:
+    if not _PRICE.match(state.src, state.pos):
+        return False
+    if not silent:
+        state.pending += "$"
+    state.pos += 1
+    return True
+
+
 def formula_source(token: Token) -> str:
     r"""Return a formula with its delimiters: "$x$" or "\[x\]"."""
     opening = token.markup or "$"

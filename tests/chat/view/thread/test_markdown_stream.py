@@ -182,3 +182,21 @@ def test_inline_formulas_are_told_from_prices() -> None:
     children = block.tokens[1].children or []
     assert [child.content for child in children if child.type.startswith("math")] == ["a_1", "b_2", "c"]
     assert "".join(child.content for child in children if child.type == "text").endswith("cost $5 or $10, not (.")
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("US$3.50 for 2$ worth", []),
+        ("$5 and 10$ more", []),
+        ("from $5 to $10 or 3$ each", []),
+        ("$20 USD$ and", []),
+        ("HK$100/2$", []),
+        ("**$5** and\n10$", []),
+        ("€5 and $x$, $2 x$, $2 \\times 3$, $1$, $n$ of 有$2$个", ["x", "2 x", "2 \\times 3", "1", "n", "2"]),
+    ],
+)
+def test_prices_on_both_sides_of_a_number_are_no_formulas(text: str, formulas: list[str]) -> None:
+    (block,) = blocks_of_text(text)
+    children = block.tokens[1].children or []
+    assert [child.content for child in children if child.type.startswith("math")] == formulas
