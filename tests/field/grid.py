@@ -24,8 +24,9 @@ import tests.field
 Before = Literal["failed", "held"]
 """What the case did at commit c9f491f, where this work began.
 
-To try it, tests/field is copied into a checkout of that commit, with the helpers it lacks, and each file runs there
-alone. A case that ends there for want of a module or a field is "failed" only if the fault itself was there.
+Some are read from the code of that commit. To try one, tests/field is copied into a checkout of it, with the helpers
+it lacks, and each file runs there alone. A case that ends there for want of a module is "failed" only if the fault
+itself was there.
 """
 
 

@@ -145,7 +145,7 @@ def _parse_inline_formula(state: StateInline, silent: bool) -> bool:
     return True
 
 
-_PRICE = re.compile(r"\$(?=\d[\d.,]*[ \n]+[^\W\d_]{2})|(?<=[A-Z])\$(?=\d)")
+_PRICE = re.compile(r"\$(?=\d[\d.,]*[*_~]*[ \n]+[^\W\d_]{2})|(?<=[A-Z])\$(?=\d)")
 """The dollar of a price: "$5 and ..." (a formula has no words after a number), or "US$5"."""
 
 
