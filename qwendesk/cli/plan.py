@@ -20,12 +20,12 @@ from qwendesk.core.commands import COMMAND_KINDS, command
 from qwendesk.core.errors import BadOption, QwenDeskError
 from qwendesk.core.failures import EngineExit, LoadFailure
 from qwendesk.core.file_names import is_mmproj_name
-from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.option_rules import parse_load_options
 from qwendesk.core.options import DecidedOptions, LoadOptions
 from qwendesk.core.outgrown import NextStep, next_step
 from qwendesk.core.plan import DevicePlan, MachineMemory, Plan, cards_of, kv_bytes_of
+from qwendesk.core.presets import preset_of_file
 from qwendesk.core.serving import Serving
 from qwendesk.core.translation import tr
 from qwendesk.core.units import show_bytes, show_expected, show_rate, show_tokens
@@ -99,9 +99,10 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
     serving = _serving(made, files[0], machine, gpus)
-    step = next_step(made.options, GenerationOptions(), serving, fits=made.fits, windows=sys.platform == "win32")
+    answer = preset_of_file(files[0])
+    step = next_step(made.options, answer, serving, fits=made.fits, windows=sys.platform == "win32")
     if options.command_of:
-        text = command(options.command_of, made.options, GenerationOptions(), serving, windows=sys.platform == "win32")
+        text = command(options.command_of, made.options, answer, serving, windows=sys.platform == "win32")
         terminal.write(text.rstrip("\n") + "\n")
     elif options.json:
         terminal.write_json(as_json(made, _measured(options, made), step))

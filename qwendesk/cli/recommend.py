@@ -22,6 +22,7 @@ from qwendesk.core.plan import Plan
 from qwendesk.core.translation import mark, tr
 from qwendesk.core.units import MIB, show_expected, show_tokens
 from qwendesk.hardware.drives import drive_of
+from qwendesk.hardware.snapshot_reader import read_gpus
 from qwendesk.hub.catalog import Catalog, load_catalog
 from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
 from qwendesk.hub.model_folders import read_folders
@@ -93,8 +94,10 @@ async def _pc(options: argparse.Namespace, terminal: Terminal) -> Pc:
         return make_pc(devices, machine.ram_total_bytes, reserve_bytes)
     devices = (await devices_here(terminal)).devices
     drive = await asyncio.to_thread(drive_of, Path(read_folders().models[0]))
+    readings = await asyncio.to_thread(read_gpus)
     ram_bytes = psutil.virtual_memory().total if options.ram is None else size_of(options.ram, "--ram")
-    return make_pc(devices, ram_bytes, reserve_bytes, gpu_factor=MeasuredSpeeds().gpu_factor, drive=drive)
+    factor = MeasuredSpeeds().gpu_factor
+    return make_pc(devices, ram_bytes, reserve_bytes, gpu_factor=factor, readings=readings, drive=drive)
 
 
 def _with_free_memory(device: DeviceInfo, reserve_bytes: int) -> DeviceInfo:

@@ -124,6 +124,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     chat_template: str = ""
     has_think_token: bool = False
     """`<think>` and `</think>` are single tokens of the vocabulary."""
+    recommended_sampling: tuple[tuple[str, float | int], ...] = ()
+    """Names and values of the GenerationOptions that the header recommends."""
     imatrix_file: str = ""
     quantized_by: str = ""
     """Who quantised the file, as the converter noted: "Unsloth"."""

@@ -9,12 +9,14 @@ import math
 import re
 import types
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Literal
 
 import msgspec
 
 from qwendesk.core.errors import BadOption
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.settings import check, table
 from qwendesk.core.translation import mark
 
@@ -178,6 +180,14 @@ def sampling(family: Family, style: Style, *, thinking: bool) -> dict[str, float
 def other_sampling(family: Family, style: Style, *, thinking: bool) -> tuple[OtherSampling, ...]:
     """Return what others publish instead of the preset's values."""
     return _OTHERS.get((family, thinking, style), ())
+
+
+def preset_of_file(facts: ModelFacts, *, thinking: bool = True) -> GenerationOptions:
+    """Return the general preset for a model that isn't loaded, without thinking if its template has none."""
+    family = family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name)
+    thinks = thinking and facts.has_think_token and "enable_thinking" in facts.chat_template
+    recommended = dict(facts.recommended_sampling)
+    return preset(GenerationOptions(), family, "general", thinking=thinks, recommended=recommended)
 
 
 def closing_text(family: Family) -> str:

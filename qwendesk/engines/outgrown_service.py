@@ -38,7 +38,7 @@ class OutgrownService:
             return
         step = next_step(
             for_commands(pending.requested, pending.decided),
-            self._answer_options(),
+            pending.answer_options(self._answer_options()),
             serving_of(pending),
             n_waiting=self._most_waiting if pending.is_loaded else 0,
             fits=pending.plan.fits or pending.is_loaded,

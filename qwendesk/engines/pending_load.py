@@ -18,6 +18,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.core.option_rules import conflicts, with_changes
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import MachineMemory
+from qwendesk.core.presets import preset_of_file
 from qwendesk.core.rope_scaling import longest_context
 from qwendesk.core.served_model import is_served
 from qwendesk.core.settings import table
@@ -326,21 +327,22 @@ class PendingLoadService:
             facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj),
             facts.head_count, facts.head_count_kv,
         )  # fmt: skip
+        of_model = {"limits": limits, "preset": preset_of_file(facts)}
         machine = with_drive(machine, facts, Path(requested.model), self._find_drive)
         found = conflicts(requested, facts)
         if found:
-            return {"limits": limits, "conflicts": found, "refusal": ""}
+            return {**of_model, "conflicts": found, "refusal": ""}
         if report is not None:
             plan = fixed_plan(facts, mmproj, machine, report.options)
             if report.allocations:
                 plan = with_engine_numbers(plan, report.allocations, requested)
-            return {"limits": limits, "conflicts": (), "refusal": "", "plan": plan}
+            return {**of_model, "conflicts": (), "refusal": "", "plan": plan}
         made = plan_of(facts, mmproj, machine, requested)
         if isinstance(made, LoadFailure):
-            return {"limits": limits, "refusal": made.sentence}
+            return {**of_model, "refusal": made.sentence}
         refused = refusal(made, requested)
         sentence = refused.sentence if refused is not None else ""
-        return {"limits": limits, "conflicts": (), "refusal": sentence, "plan": made}
+        return {**of_model, "conflicts": (), "refusal": sentence, "plan": made}
 
     def _memory_without_model(self) -> MachineMemory:
         """Return the memory without the loaded model: video memory as reported before the load, its RAM added here."""

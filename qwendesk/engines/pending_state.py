@@ -3,6 +3,7 @@
 import msgspec
 
 from qwendesk.core.devices import DeviceInfo, GpuLink
+from qwendesk.core.generation_options import GenerationOptions
 from qwendesk.core.option_rules import Conflict
 from qwendesk.core.options import LoadOptions
 from qwendesk.core.plan import Plan
@@ -57,6 +58,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     served_by: str = ""
     """The server of the loaded model, which decides how it loads; "" if the model is on this PC."""
     base_repo: str = ""
+    preset: GenerationOptions = GenerationOptions()
+    """The general preset of the model's family."""
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
 
@@ -69,6 +72,10 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     def decided(self) -> LoadOptions | None:
         """The options without "auto", as the plan decided them; None without a plan."""
         return self.plan.options if self.plan is not None else None
+
+    def answer_options(self, of_chat: GenerationOptions) -> GenerationOptions:
+        """Return the options for commands: those of the open chat, which fit the loaded model, or else the preset."""
+        return of_chat if self.is_loaded else self.preset
 
     @property
     def cpu_expert_layers(self) -> int:

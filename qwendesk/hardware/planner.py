@@ -1,7 +1,8 @@
 """Plans how to load a model on a machine. Pure functions; ladder.py decides the order of the configurations.
 
 A plan uses no more of a GPU than its budget, min(total - reserve, free now + the engine's own - 512 MiB), and no more
-RAM than is free. The first configuration that fits is taken, so one expert layer less on the CPU would not fit.
+RAM than is free. The first configuration that fits is taken, so one expert layer less on the CPU would not fit. In
+memory that other programs need too, an automatic context is the longest that leaves some of it free (`leaves_room`).
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import DecidedOptions, LoadOptions, decided_options
 from qwendesk.core.plan import MachineMemory, MemoryUse, Plan, PlanKind
 from qwendesk.core.rope_scaling import with_rope_scaling
-from qwendesk.core.units import MIB
+from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.device_split import best_split, can_split
 from qwendesk.hardware.hand_placement import closer_fits, is_placed_by_hand, nearest_that_fits
 from qwendesk.hardware.ladder import LadderInput, ModelShape, candidates
@@ -23,6 +24,10 @@ from qwendesk.hardware.model_memory import split_weights
 from qwendesk.hardware.plan_text import explanations, nearest_text, warning
 from qwendesk.hardware.speed_estimate import estimate_speed
 
+_COMFORTABLE_RAM_BYTES, _COMFORTABLE_SHARE = 2 * GIB, 1 / 16
+"""A model in RAM that leaves less of it free than this, or than this share of it, makes other programs slow."""
+LEAST_ROOMY_CONTEXT = 8_192
+"""An automatic context isn't shortened below this to leave RAM free."""
 TINY_MODEL_BYTES = 64 * MIB
 """Up to this size, one thread is fastest, because several threads would mostly wait for each other.
 
@@ -139,20 +144,27 @@ class _Search:
         self._nearest: tuple[tuple[bool, int], LoadOptions, MemoryUse] | None = None
 
     def first_that_fits(self, ladder: Iterable[LoadOptions]) -> Plan | None:
+        """Return the first plan that fits and leaves room, else the first that fits; None if none does."""
         too_much: tuple[object, ...] | None = None
+        tight: tuple[LoadOptions, MemoryUse] | None = None
         for candidate in ladder:
+            if tight is not None and candidate.n_ctx < LEAST_ROOMY_CONTEXT:
+                break
             if _memory_class(candidate) == too_much:
                 continue  # moving a part of the model to the CPU frees nothing of the memory that both share
             options, memory = placed(self._facts, self._mmproj, self._machine, self._asked, candidate)
             missing = missing_bytes(memory, options)
             if not missing:
-                return self._plan(options, memory)
+                if leaves_room(self._asked, self._machine, memory):
+                    return self._plan(options, memory)
+                tight = tight or (options, memory)
+                continue
             if memory.is_unified and memory.ram.missing_bytes and options.load_mode != "mmap":
                 too_much = _memory_class(candidate)
             rank = (any(not _within_limits(gpu.total_bytes, gpu.limit_bytes) for gpu in memory.gpus), missing)
             if self._nearest is None or rank < self._nearest[0]:
                 self._nearest = (rank, options, memory)
-        return None
+        return self._plan(*tight) if tight is not None else None
 
     def nearest(self) -> Plan:
         assert self._nearest is not None, "a ladder has at least one step"
@@ -160,6 +172,22 @@ class _Search:
 
     def _plan(self, options: LoadOptions, memory: MemoryUse) -> Plan:
         return _plan(self._facts, self._mmproj, self._machine, self._asked, options, memory)
+
+
+def comfortable_ram_bytes(ram_total_bytes: int) -> int:
+    """Return what should stay free of a PC's RAM for other programs."""
+    return min(_COMFORTABLE_RAM_BYTES, int(ram_total_bytes * _COMFORTABLE_SHARE))
+
+
+def leaves_room(requested: LoadOptions, machine: MachineMemory, memory: MemoryUse) -> bool:
+    """Return False if the plan leaves too little RAM for other programs, and a shorter context may leave more.
+
+    That is so where the chat's memory is in RAM. A context that the user asked for isn't shortened.
+    """
+    is_wanted = requested.n_ctx or requested.aim == "long_context" or requested.load_mode == "mmap"
+    if is_wanted or (memory.gpus and not memory.is_unified) or memory.ram.budget_bytes is None:
+        return True
+    return memory.ram.budget_bytes - memory.ram.total_bytes >= comfortable_ram_bytes(machine.ram_total_bytes)
 
 
 def _memory_class(options: LoadOptions) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from qwendesk.core.errors import BadModelFile
 from qwendesk.core.file_names import Shard
 from qwendesk.core.files import reason_of
 from qwendesk.core.model_facts import ModelFacts, TensorFacts
+from qwendesk.core.presets import read_recommended
 from qwendesk.core.translation import tr
 from qwendesk.hub.gguf_header import GgufHeader, read_header
 from qwendesk.hub.gguf_limits import MAX_BLOCKS, crashing_value, crashing_vision_value
@@ -143,6 +144,7 @@ def facts_of(source: ByteSource, path: str) -> ModelFacts:
         tokenizer_pre=header.text("tokenizer.ggml.pre"),
         chat_template=header.text("tokenizer.chat_template"),
         has_think_token=header.has_think_tokens,
+        recommended_sampling=tuple(read_recommended(lambda key: str(header.values.get(key, ""))).items()),
         imatrix_file=header.text("quantize.imatrix.file"),
         quantized_by=header.text("general.quantized_by"),
         needed_bytes=header.needed_bytes,

@@ -8,9 +8,11 @@ import msgspec
 from qwendesk.models.fit import FitLabel
 from qwendesk.models.ranking import COARSE, LARGEST_IN_RAM, Offer, QuantOffer
 
-_HERO_MODELS: Final = ("Qwen3.5-35B-A3B", "Qwen3.5-9B", "Qwen3.5-4B", "Qwen3.5-2B", "Qwen3.5-0.8B")
-"""Models that may be recommended, best first. Qwen3.5-35B-A3B comes before its 3.6 successor because the catalog has
-measurements of its quality only."""
+_HERO_MODELS: Final = (
+    "Qwen3.6-35B-A3B", "Qwen3.5-35B-A3B", "Qwen3.5-9B", "Qwen3.5-4B", "Qwen3.5-2B", "Qwen3.5-0.8B",
+)  # fmt: skip
+"""Models that may be recommended, best first. Qwen3.6-35B-A3B is as large and as fast as its predecessor and better in
+every result that both publish (catalog, benchmarks); only the predecessor's quants have been measured."""
 _LAST_RANK = 3
 """Rank of a model without a quant that fits."""
 _QUICK_MODELS: Final = ("Qwen3.5-2B", "Qwen3.5-0.8B")
@@ -23,30 +25,20 @@ def choose_hero(offers: Sequence[Offer]) -> str:
         offer = by_id.get(name)
         if offer is None or offer.recommended is None:
             continue
+        fit = offer.recommended.fit
+        smaller = [by_id[each] for each in _HERO_MODELS[_HERO_MODELS.index(name) + 1 :] if each in by_id]
         # A dense model that is partly in RAM is slower than the next smaller one that fits in video memory.
-        is_slow = offer.recommended.fit.kind in ("layers", "cpu") and not offer.model.hyperparameters.expert_count
-        is_coarse = offer.recommended.quant in COARSE and offer.recommended.fit.kind != "vram"
+        is_slow = fit.kind in ("layers", "cpu") and not offer.is_mixture and offer.model.params_b > 5
+        is_coarse = offer.recommended.quant in COARSE and fit.kind != "vram"
+        if is_slow and smaller:
+            continue
         # With a browser open, its load would be refused after a long download.
-        is_crowded = offer.recommended.fit.kind == "experts" and offer.recommended.fit.is_tight
-        smaller = [each for each in _HERO_MODELS[_HERO_MODELS.index(name) + 1 :] if each in by_id]
-        if offer.recommended.fit.fills_ram and any(_is_roomy(by_id[each].recommended) for each in smaller):
+        if fit.is_tight and any(_is_roomy(each.recommended) for each in smaller):
             continue
-        if is_slow and offer.model.params_b > 5 and smaller:
-            continue
-        if (is_coarse or is_crowded) and _any_fits_well(by_id, smaller, offer.recommended.fit):
+        if is_coarse and any(_fits_well(each.recommended, fit) for each in smaller):
             continue
         return name
     return next(iter(by_id), "")
-
-
-def choose_lighter(offers: Sequence[Offer], hero: str) -> str:
-    """Return the id of a smaller model if the recommended one leaves little RAM; "" otherwise."""
-    fits = {offer.id: offer.recommended.fit for offer in offers if offer.recommended is not None}
-    if hero not in fits or not fits[hero].is_tight:
-        return ""
-    smaller = [name for name in _HERO_MODELS[_HERO_MODELS.index(hero) + 1 :] if name in fits]
-    light = (name for name in smaller if not fits[name].is_tight)
-    return next(light, smaller[0] if smaller else "")
 
 
 def choose_quick(offers: Sequence[Offer], hero: str) -> Offer | None:
@@ -64,11 +56,11 @@ def choose_quick(offers: Sequence[Offer], hero: str) -> Offer | None:
 
 
 def sort_offers(offers: Sequence[Offer], hero: str) -> tuple[Offer, ...]:
-    """Sort offers: the hero, its lighter alternative, the others by speed class and size, and the too large ones."""
+    """Sort offers: the hero, the others by speed class and size, and the too large ones."""
 
-    def key(offer: Offer) -> tuple[bool, bool, int, float, str]:
+    def key(offer: Offer) -> tuple[bool, int, float, str]:
         rank = offer.recommended.fit.rank if offer.recommended is not None else _LAST_RANK
-        return offer.id != hero, not offer.is_lighter, rank, -offer.model.params_b, offer.id
+        return offer.id != hero, rank, -offer.model.params_b, offer.id
 
     return tuple(sorted(offers, key=key))
 
@@ -78,8 +70,7 @@ def _is_roomy(quant: QuantOffer | None) -> bool:
     return quant is not None and not quant.fit.is_tight and quant.quant not in COARSE
 
 
-def _any_fits_well(by_id: dict[str, Offer], names: Sequence[str], instead_of: FitLabel) -> bool:
-    """Return whether a good quant of these models is in video memory, or in RAM as `instead_of` is."""
-    found = (by_id[name].recommended for name in names)
+def _fits_well(quant: QuantOffer | None, instead_of: FitLabel) -> bool:
+    """Return whether a quant of usual quality is in video memory, or in RAM as `instead_of` is."""
     kinds = {"vram", "cpu"} if instead_of.kind == "cpu" else {"vram"}
-    return any(quant is not None and quant.fit.kind in kinds and quant.quant not in COARSE for quant in found)
+    return quant is not None and quant.fit.kind in kinds and quant.quant not in COARSE

@@ -25,7 +25,7 @@ from qwendesk.hardware.ladder import SHORTEST_CONTEXT, LadderInput, candidates
 from qwendesk.hardware.layer_split import planned_gpus, usable_gpus
 from qwendesk.hardware.memory_estimate import memory_use
 from qwendesk.hardware.model_memory import lazy_table_bytes, split_weights
-from qwendesk.hardware.planner import fixed_plan, placed
+from qwendesk.hardware.planner import LEAST_ROOMY_CONTEXT, comfortable_ram_bytes, fixed_plan, leaves_room, placed
 from qwendesk.hardware.snapshot import GpuReading
 from qwendesk.hub.catalog_schema import CatalogModel
 
@@ -35,9 +35,6 @@ in RAM; or the file is too large."""
 
 _OTHER_RAM_BYTES, _OTHER_RAM_SHARE = 5 * GIB, 0.4
 """RAM left for the system, a browser and a game: this much, or this share if RAM is small. Assumed, not measured."""
-
-COMFORTABLE_RAM_BYTES = 2 * GIB
-"""A model in RAM that leaves less of it free than this is a tight fit."""
 LONG_CONTEXT = 65_536
 """A context of this many tokens counts as long."""
 
@@ -104,6 +101,8 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     gpu_room_bytes: int = 0
     ram_bytes: int = 0
     ram_room_bytes: int = 0
+    comfortable_ram_bytes: int = 0
+    """What should stay free of `ram_room_bytes`."""
     on_cpu: int = 0
     """Layers in RAM; expert layers if `kind` is "experts"."""
     of_layers: int = 0
@@ -128,16 +127,7 @@ class FitLabel(msgspec.Struct, frozen=True, kw_only=True):
     def is_tight(self) -> bool:
         """Return whether it fits, but leaves so little RAM that other programs get slow."""
         uses_ram = self.kind in _KINDS_IN_RAM or (self.kind == "vram" and self.is_unified)
-        return uses_ram and self.free_ram_bytes < COMFORTABLE_RAM_BYTES
-
-    @property
-    def fills_ram(self) -> bool:
-        """Return whether it runs from RAM and leaves little of it, although its context is short.
-
-        A plan for the CPU takes the longest context that fits, so one that is tight with a long context can do with
-        less.
-        """
-        return self.kind == "cpu" and self.is_tight and self.n_ctx < LONG_CONTEXT
+        return uses_ram and self.free_ram_bytes < self.comfortable_ram_bytes
 
     @property
     def rank(self) -> int:
@@ -262,6 +252,7 @@ def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitL
         gpu_room_bytes=sum(each.budget_bytes or 0 for each in plan.memory.gpus),
         ram_bytes=plan.ram_bytes,
         ram_room_bytes=pc.ram_room_bytes,
+        comfortable_ram_bytes=comfortable_ram_bytes(pc.ram_bytes),
         on_cpu=on_cpu,
         of_layers=n_layers,
         with_pictures=with_pictures,
@@ -293,10 +284,18 @@ def _first_fitting_plan(
             is_split=can_split(usable, asked),
             is_unified=has_gpu and usable.is_unified,
         )
+        tight: Plan | None = None
         for _, run in itertools.groupby(candidates(start), key=_run_key):
-            found = _bisect(facts, mmproj, usable, asked, tuple(run))
-            if found is not None:
-                return fixed_plan(facts, mmproj, usable, found)
+            steps = tuple(run)
+            if tight is not None and steps[0].n_ctx < LEAST_ROOMY_CONTEXT:
+                break
+            found = _bisect(facts, mmproj, usable, asked, steps)
+            plan = fixed_plan(facts, mmproj, usable, found) if found is not None else None
+            if plan is not None and leaves_room(asked, usable, plan.memory):
+                return plan
+            tight = tight or plan
+        if tight is not None:
+            return tight
     return None
 
 

@@ -20,7 +20,7 @@ from qwendesk.hardware.snapshot import GpuReading, Snapshot
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_schema import CatalogFile, CatalogModel, Repository
 from qwendesk.models.catalog_service import CatalogService
-from qwendesk.models.default_model import choose_hero, choose_lighter, choose_quick, sort_offers
+from qwendesk.models.default_model import choose_hero, choose_quick, sort_offers
 from qwendesk.models.fit import Pc, estimate_fit, make_pc
 from qwendesk.models.protocols import AppOptionsSource, ModelEngine
 from qwendesk.models.purpose_texts import with_texts
@@ -66,14 +66,9 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
         choice = self.choice
         if choice is None or self.purpose == "fast":
             return self.offers
-        first = msgspec.structs.replace(choice.offer, recommended=choice.quant, is_hero=True, is_lighter=False)
+        first = msgspec.structs.replace(choice.offer, recommended=choice.quant, is_hero=True)
         others = (each for each in self.offers if each.id != first.id)
-        return first, *(msgspec.structs.replace(each, is_hero=False, is_lighter=False) for each in others)
-
-    @property
-    def lighter(self) -> Offer | None:
-        """The alternative to a recommended model that leaves little RAM."""
-        return next((offer for offer in self.offers if offer.is_lighter), None)
+        return first, *(msgspec.structs.replace(each, is_hero=False) for each in others)
 
     @property
     def quick(self) -> Offer | None:
@@ -213,10 +208,7 @@ def make_offers(catalog: Catalog, pc: Pc, *, with_pictures: bool) -> tuple[Offer
     pairs = ((model, preferred_repository(catalog, model)) for model in catalog.models)
     offers = [_offer(catalog, model, repo, pc, with_pictures) for model, repo in pairs if repo is not None]
     hero = choose_hero(offers)
-    lighter = choose_lighter(offers, hero)
-    marked = [
-        msgspec.structs.replace(offer, is_hero=offer.id == hero, is_lighter=offer.id == lighter) for offer in offers
-    ]
+    marked = [msgspec.structs.replace(offer, is_hero=offer.id == hero) for offer in offers]
     return sort_offers(marked, hero)
 
 

@@ -74,7 +74,7 @@ def _why_fast(choice: Choice, is_first: bool) -> str:
         return tr("About {0} tok/s.", speed)
     if choice.offer.is_mixture:
         return tr(
-            "Only {0} of its {1} weights work on each token, so it's the fastest model with good results.",
+            "Only {0} of its {1} weights work on each token, so no model with results as good is faster.",
             _billions(model.active_params_b),
             _billions(model.params_b),
         )

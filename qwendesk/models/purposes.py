@@ -6,7 +6,7 @@ Pure rules over the offers. Each model gets the quant that serves the purpose be
 - Deep: the highest published figure for reasoning, of the models that generate at least 10 tok/s here.
 - Long: the longest context, wholly in video memory if possible, of the models with good figures; where none of them
   fits, the best figure of those with a long context.
-- Quality: the model that holds most, in a quant that loses next to nothing, with experts in RAM if it must be.
+- Quality: the highest such figure, in a quant that loses next to nothing, with experts in RAM if it must be.
 """
 
 import math
@@ -102,11 +102,7 @@ def rank_choices(
         "fast": lambda choice: (not choice.is_good, -choice.quant.likely_tok_s if choice.is_good else -choice.score),
         "deep": lambda choice: (not (choice.is_good and _is_comfortable(choice.quant)), -choice.score),
         "long": _order_for_length,
-        "quality": lambda choice: (
-            -round(dense_equivalent_b(choice.offer)),
-            not choice.quant.quality,
-            -choice.score,
-        ),
+        "quality": lambda choice: (-choice.score, -dense_equivalent_b(choice.offer)),
     }
     chosen = [choose[purpose](offer) or _fallback(purpose, offer) for offer in fitting]
 
@@ -136,10 +132,8 @@ def _fast(offer: Offer, hero: str) -> Choice | None:
 def _deep(offer: Offer) -> Choice | None:
     """Choose the best quant with a long enough context: 4 bits with a short one come before 3 bits."""
     if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
-        quant = offer.recommended
-        is_readable = quant.likely_tok_s >= SLOWEST_TOK_S and not quant.fit.is_tight
-        is_coarse = quant.quant in COARSE and offer.model.params_b >= _LARGE_B
-        return Choice(purpose="deep", offer=offer, quant=quant) if is_readable and not is_coarse else None
+        found = _deep_on_cpu(offer)
+        return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     is_large = offer.model.params_b >= _LARGE_B
     in_ram = _quants_in_ram(offer)
@@ -158,34 +152,40 @@ def _deep(offer: Offer) -> Choice | None:
     return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
 
 
+def _deep_on_cpu(offer: Offer) -> QuantOffer | None:
+    """Choose the best quant that can be read along with; of a large model one in 4 bits."""
+    in_ram = _quants_in_ram(offer)
+    names = in_ram if offer.model.params_b >= _LARGE_B else (*in_ram, *_THREE_BITS)
+    readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
+    return _first(readable, names, ("cpu",), 0)
+
+
 def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None:
     """Choose the best quant of those with the longest context in video memory; a mixture may have experts in RAM."""
+    if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
+        planned = _with_long_context(offer, offer.recommended, reports, pc)
+        return Choice(purpose="long", offer=offer, quant=planned, options=LONG_CONTEXT_OPTIONS) if planned else None
     quants = [each for each in _usable(offer) if each.fit.kind == "vram"]
     longest = max((each.fit.n_ctx for each in quants), default=0)
     whole = next((each for each in quants if each.fit.n_ctx == longest), None)
-    if offer.recommended is not None and offer.recommended.fit.kind == "cpu":
-        whole = offer.recommended
     if offer.is_mixture and pc.gpus and longest < _FULL_CONTEXT:
-        spread = _with_long_context(offer, reports, pc)
+        in_ram = [each for each in _usable(offer) if each.quant in _quants_in_ram(offer)]
+        plans = (_with_long_context(offer, each, reports, pc) for each in in_ram)
+        spread = _first((each for each in plans if each is not None), _quants_in_ram(offer), ("vram", "experts"), 0)
         if spread is not None and spread.fit.n_ctx > longest:
             return Choice(purpose="long", offer=offer, quant=spread, options=LONG_CONTEXT_OPTIONS)
     return Choice(purpose="long", offer=offer, quant=whole) if whole is not None else None
 
 
-def _with_long_context(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> QuantOffer | None:
-    """Return the best quant that fits with experts in RAM, planned for a long context."""
-    for quant in _usable(offer):
-        if quant.quant not in _quants_in_ram(offer):
-            continue
-        plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
-        if plan is None or plan.kind not in ("vram", "some_experts_in_ram", "all_experts_in_ram"):
-            continue
-        layers = offer.model.hyperparameters.block_count
-        fit = fit_label(plan, layers, pc, with_pictures=bool(offer.mmproj_bytes))
-        if not fit.is_tight:
-            known = find_reports(reports, offer.model, quant.quant, quant.n_bytes, fit, pc)
-            return msgspec.structs.replace(quant, fit=fit, speed=plan.speed, reports=known)
-    return None
+def _with_long_context(offer: Offer, quant: QuantOffer, reports: Sequence[SpeedReport], pc: Pc) -> QuantOffer | None:
+    """Return the quant as it runs with a long context; None if it doesn't fit."""
+    plan = estimate_plan(offer.model, quant.n_bytes, offer.mmproj_bytes, pc, LONG_CONTEXT_OPTIONS)
+    if plan is None:
+        return None
+    layers = offer.model.hyperparameters.block_count
+    fit = fit_label(plan, layers, pc, with_pictures=bool(offer.mmproj_bytes))
+    known = find_reports(reports, offer.model, quant.quant, quant.n_bytes, fit, pc)
+    return msgspec.structs.replace(quant, fit=fit, speed=plan.speed, reports=known)
 
 
 def _order_for_length(choice: Choice) -> tuple[float, ...]:

@@ -51,6 +51,8 @@ _LIKE_LARGEST = "UD-Q4_K_XL"
 """Taken in place of LARGEST_IN_RAM for a model that is offered in neither Q4_K_M nor UD-Q4_K_M, as Flash-Next is."""
 _THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
 _ENOUGH_CONTEXT, _SHORT_CONTEXT = 32_768, 8_192
+_FLUENT_TOK_S = 20.0
+"""A quant of more than 4 bits is recommended if it generates as fast as this: below, speed is missed more."""
 
 
 class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +106,6 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: tuple[Benchmark, ...] = ()
     """Published figures of the model."""
     is_hero: bool = False
-    is_lighter: bool = False
-    """The alternative to a recommended model that leaves little RAM."""
 
     @property
     def id(self) -> str:
@@ -158,25 +158,40 @@ def largest_in_ram(quants: Sequence[QuantOffer]) -> str:
 
 
 def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reason | None]:
-    """Return the quant to recommend, never a flagged one, and why; (None, None) if nothing fits."""
+    """Return the quant to recommend, never a flagged one, and why; (None, None) if nothing fits.
+
+    One that fills the RAM is recommended only where no other has usual quality and speed.
+    """
     by_name = {each.quant: each for each in quants if not each.flag and each.fit.fits}
     good = [by_name[name] for name in BEST_FIRST if name in by_name]
     # A dense model can't have experts in RAM: 4 bits with a short context are better for it than 3 with a longer one.
     is_dense = not any(each.fit.kind == "experts" for each in quants)
+    largest = largest_in_ram(quants)
+    quant, reason = _choose([each for each in good if not each.fit.is_tight], largest, is_dense=is_dense)
+    if quant is None or quant.quant in COARSE or quant.fit.kind == "layers":
+        return _choose(good, largest, is_dense=is_dense)
+    return quant, reason
+
+
+def _choose(
+    good: Sequence[QuantOffer], largest_in_ram: str, *, is_dense: bool
+) -> tuple[QuantOffer | None, Reason | None]:
+    """Return the best of `good`, which are in the order of BEST_FIRST, and why."""
     lower = COARSE | _THREE_BITS if is_dense else COARSE
+    largest = BEST_FIRST.index(largest_in_ram)
+    small = [each for each in good if BEST_FIRST.index(each.quant) >= largest]
+    fluent = [each for each in good if BEST_FIRST.index(each.quant) < largest and each.likely_tok_s >= _FLUENT_TOK_S]
+    good = [*fluent, *small]
     for context in (LONG_CONTEXT, _ENOUGH_CONTEXT, *((_SHORT_CONTEXT,) if is_dense else ())):
         whole = [each for each in good if each.fit.kind == "vram" and each.fit.n_ctx >= context]
         if whole and whole[0].quant not in lower:
             return whole[0], "best_in_vram"
-    largest = BEST_FIRST.index(largest_in_ram(quants))
-    small = [each for each in good if BEST_FIRST.index(each.quant) >= largest]
     spread = [each for each in small if each.fit.kind == "experts" and each.fit.n_ctx >= _ENOUGH_CONTEXT]
     if spread and spread[0].quant not in COARSE:
         return spread[0], "good_with_experts_in_ram"
     on_cpu = [each for each in small if each.fit.kind == "cpu"]
     if on_cpu and not any(each.fit.kind in ("vram", "experts") for each in good):
-        roomy = (each for each in on_cpu if each.quant not in COARSE and not each.fit.fills_ram)
-        return next(roomy, on_cpu[0]), "good_on_cpu"
+        return on_cpu[0], "good_on_cpu"
     for kind in ("vram", "experts"):
         rest = [each for each in good if each.fit.kind == kind]
         if rest:

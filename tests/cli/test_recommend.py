@@ -67,7 +67,7 @@ def test_a_table_on_the_drive_and_a_licence_that_restricts_are_named() -> None:
 def test_the_first_choice_comes_with_the_options_to_load_it_with() -> None:
     first = recommended(*TWO_3090, "--purpose", "quality")["choices"][0]
 
-    assert (first["model"], first["quant"], first["where"]) == ("Qwen3.5-122B-A10B", "Q4_K_M", "split")
+    assert (first["model"], first["quant"], first["where"]) == ("Qwen3.8-Flash-Next", "UD-Q4_K_XL", "split")
     assert len(first["options"]["tensor_split"]) == 2
     assert first["options"]["model"] == first["file"]
     assert first["options"]["mmproj"].startswith("mmproj")
@@ -91,11 +91,12 @@ def test_the_text_has_reason_drawback_results_and_sources() -> None:
     done = run("--gpu", "RTX 3090:24", "--ram", "64", "--offline")
 
     assert done.returncode == 0
-    assert "1. Qwen3.5-35B-A3B UD-Q4_K_L" in done.stdout
+    assert "1. Qwen3.6-35B-A3B UD-IQ4_XS" in done.stdout
+    assert "2. Qwen3.5-35B-A3B UD-Q4_K_L" in done.stdout
     assert "reported by users" in done.stdout
     assert "Why: " in done.stdout
     assert "But: " in done.stdout
-    assert "GPQA Diamond 84.2" in done.stdout
+    assert "GPQA Diamond 86.0" in done.stdout
     assert "huggingface.co/Qwen/Qwen3.5-35B-A3B, 2026-02-24" in done.stdout
     assert "perplexity 6.589 (+0.6%)" in done.stdout
 

@@ -1,15 +1,18 @@
 """What is copied runs in the other program: every flag is one of its own, every value is what was chosen."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from qwendesk.core.commands import COMMAND_KINDS, command, for_commands
+from qwendesk.core.commands import COMMAND_KINDS, CommandKind, command, for_commands
 from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.presets import preset_of_file
 from qwendesk.core.serving import Serving
 from qwendesk.core.settings import table
 
@@ -186,3 +189,62 @@ def test_values_decided_for_auto_are_written_if_known() -> None:
     assert for_commands(asked, LOAD).n_cpu_moe == 12
     for kind in COMMAND_KINDS:
         assert "auto" not in command(kind, asked, ANSWER).split(), "an open choice is left to the program"
+
+
+THINKING = "{% if enable_thinking %}<think>{% endif %}"
+FILES = {
+    "Qwen3.5-35B-A3B": ("qwen35moe", THINKING, {True: (1, 0.95, 20, 1.5), False: (0.7, 0.8, 20, 1.5)}),
+    "Qwen3.5-2B": ("qwen35", THINKING, {True: (1, 0.95, 20, 1.5), False: (1, 1, 20, 2)}),
+    "Qwen3.6-35B-A3B": ("qwen35moe", THINKING, {True: (1, 0.95, 20, 1.5), False: (0.7, 0.8, 20, 1.5)}),
+    "Qwen3.6-27B": ("qwen35", THINKING, {True: (1, 0.95, 20, 0), False: (0.7, 0.8, 20, 1.5)}),
+    "Qwen3.8-27B": ("qwen35", THINKING, {True: (1, 0.95, 20, 0), False: (0.7, 0.8, 20, 1.5)}),
+    "Qwen3.8-Flash-Next": ("qwen4exp", THINKING, {True: (1, 0.95, 20, 0), False: (0.7, 0.8, 20, 1.5)}),
+    "gemma-3-270m": ("gemma3", "", {False: (1, 0.95, 64, 0)}),
+    "SmolLM2-135M-Instruct": ("llama", "", {False: (0.8, 0.95, 40, 0)}),
+}
+"""Architecture, template, and temperature, top_p, top_k and presence penalty with and without thinking."""
+GEMMAS_OWN = (("temperature", 1.0), ("top_k", 64), ("top_p", 0.95))
+
+
+@pytest.mark.parametrize("kind", COMMAND_KINDS)
+@pytest.mark.parametrize("thinking", [True, False])
+@pytest.mark.parametrize("name", FILES)
+def test_a_command_has_the_sampling_of_the_models_family(name: str, thinking: bool, kind: CommandKind) -> None:
+    architecture, template, expected = FILES[name]
+    facts = ModelFacts(
+        path=f"/models/{name}-Q4_K_M.gguf", file_bytes=1, kind="model", architecture=architecture, name=name,
+        has_think_token=bool(template), chat_template=template,
+        recommended_sampling=GEMMAS_OWN if name.startswith("gemma") else (),
+    )  # fmt: skip
+    answer = preset_of_file(facts, thinking=thinking)
+
+    text = command(kind, LoadOptions(model=facts.path), answer, Serving(base_repo=f"Qwen/{name}"))
+
+    thinks = thinking and bool(template)
+    temperature, top_p, top_k, presence = expected[thinks]
+    assert answer.enable_thinking is thinks
+    said = _said_sampling(kind, text)
+    assert said["temperature"] == temperature
+    assert (said["top_p"], said["top_k"]) == (top_p, top_k)
+    if kind != "mlx":  # it has no flag for penalties
+        assert said["presence_penalty"] == presence
+    if kind == "llama-server":
+        assert f"--reasoning {'on' if thinks else 'off'}" in text
+
+
+def _said_sampling(kind: CommandKind, text: str) -> dict[str, float]:
+    """Return the values in a command, with llama-server's defaults for what it doesn't say."""
+    if kind == "ollama":
+        pairs = (line.split()[1:] for line in text.splitlines() if line.startswith("PARAMETER"))
+        return {key: float(value) for key, value in pairs if key != "stop"}
+    if kind in ("vllm", "sglang"):
+        (values,) = re.findall(r"(\{[^{}]*temperature[^{}]*\})", text)
+        return {key: float(value) for key, value in json.loads(values).items()}
+    said = shlex.split(text, comments=True)
+    flags = {
+        "temperature": ("--temp", 0.8), "top_p": ("--top-p", 0.95), "top_k": ("--top-k", 40),
+        "presence_penalty": ("--presence-penalty", 0.0),
+    }  # fmt: skip
+    return {
+        key: float(said[said.index(flag) + 1]) if flag in said else default for key, (flag, default) in flags.items()
+    }

@@ -4,8 +4,6 @@ import functools
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.plan import DriveKind
@@ -19,7 +17,6 @@ from qwendesk.models.purposes import (
     SLOWEST_TOK_S,
     Choice,
     Purpose,
-    dense_equivalent_b,
 )
 from qwendesk.models.ranking import BEST_FIRST, COARSE, Offer
 from qwendesk.models.view.offer_texts import table_text
@@ -155,13 +152,14 @@ def test_much_ram_is_used_for_a_quant_that_loses_nothing() -> None:
     assert (first.quant.quant, first.quant.fit.kind) == ("Q8_0", "experts")
 
 
-@pytest.mark.parametrize(("gib", "quant"), [(64, ""), (96, "Q4_K_M")])
-def test_macs_from_64_gb_are_told_of_the_122b_for_the_best_quality(gib: int, quant: str) -> None:
-    """Collected advice: 122B from 64 GB, Q4_K_M from 96. Every Mac was told to take 35B-A3B Q8_0 before."""
+@pytest.mark.parametrize(
+    ("gib", "model"), [(64, "Qwen3.8-27B"), (96, "Qwen3.8-Flash-Next"), (128, "Qwen3.8-Flash-Next")]
+)
+def test_the_best_quality_is_that_of_the_best_published_result(gib: int, model: str) -> None:
+    """A Mac with 48 GB was told to take 3.8-27B (89.2), and one with 64 GB the larger 3.5-122B (86.6)."""
     pc = AdvicePc(name="M4 Max", gpus=(), unified=gib, backend="metal", ram=0)
     first = choices_on(pc_of(pc), "quality")[0]
-    assert first.offer.id == "Qwen3.5-122B-A10B"
-    assert first.quant.quant == (quant or first.quant.quant)
+    assert first.offer.id == model
     assert first.quant.fit.fits
 
 
@@ -199,24 +197,6 @@ def test_without_pictures_no_vision_file_is_counted() -> None:
 def test_a_fast_model_names_a_better_one_that_is_slower() -> None:
     small, large = (choices_on(one_card(24, ram_gib), "fast")[0].drawback for ram_gib in (32, 64))
     assert "Qwen3.8-27B" in small
-    assert "89.2 instead of 84.2" in small
+    assert "89.2 instead of 86.0" in small
     assert "Qwen3.8-Flash-Next" in large
-    assert "91.7 instead of 84.2" in large
-
-
-def worth(choice: Choice) -> float:
-    """Return what a purpose wants most of a model."""
-    return {
-        "fast": choice.offer.model.params_b,
-        "deep": choice.score,
-        "long": float(choice.quant.fit.n_ctx),
-        "quality": dense_equivalent_b(choice.offer),
-    }[choice.purpose]
-
-
-@settings(max_examples=5, deadline=None)
-@given(st.sampled_from([8, 12, 16, 20]))
-def test_more_video_memory_never_gives_less(gib: int) -> None:
-    for purpose in PURPOSES:
-        before, after = (choices_on(one_card(size, 32), purpose)[0] for size in (gib, gib + 4))
-        assert worth(after) >= worth(before) or not before.suits
+    assert "91.7 instead of 86.0" in large

@@ -23,7 +23,6 @@ from qwendesk.models.view.offer_texts import (
     download_text,
     fit_details,
     fit_text,
-    lighter_text,
     time_text,
 )
 from qwendesk.models.view.speed_texts import expected_text
@@ -71,8 +70,6 @@ class FirstStart(QWidget):
         self._card = self._hero_card()
         self._quick = TextButton()
         self._quick.clicked.connect(lambda: self._download(service.state.value.offers.quick))
-        self._lighter = TextButton()
-        self._lighter.clicked.connect(lambda: self._download(service.state.value.offers.lighter))
         holder = QWidget()
         holder.setMaximumWidth(_WIDEST)
         column = QVBoxLayout(holder)
@@ -238,7 +235,7 @@ class FirstStart(QWidget):
         describe(demo, "start.demo", tr("Try the built-in demo"), tip)
         demo.clicked.connect(self.demo_asked)
         row = FlowLayout(spacing=12)
-        for button in (self._lighter, self._quick, files):
+        for button in (self._quick, files):
             row.addWidget(button)
         column = QVBoxLayout()
         column.setSpacing(8)
@@ -254,24 +251,22 @@ class FirstStart(QWidget):
         self._card.setVisible(hero is not None)
         if hero is not None:
             self._show_hero(start, hero)
-        quick, lighter = offers.quick, offers.lighter
-        self._show_small(self._quick, start, quick, tr("Chat in a minute"))
-        describe(self._quick, "start.quick", self._quick.text(), tr("A small model to start with"))
-        is_same = quick is not None and lighter is not None and quick.id == lighter.id
-        self._show_small(self._lighter, start, None if is_same else lighter, tr("Lighter"))
-        describe(self._lighter, "start.lighter", self._lighter.text(), tr("Leaves more RAM for other programs"))
+        self._show_quick(start)
 
-    def _show_small(self, button: TextButton, start: FirstStartState, offer: Offer | None, title: str) -> None:
-        """Show on `button` a smaller model and its size, or the progress of its download."""
-        button.setVisible(offer is not None)
-        if offer is None or offer.recommended is None:
-            return
-        coming = start.download_of(offer.recommended)
-        size = show_bytes(offer.total_bytes(offer.recommended))
-        button.setText(
-            tr("{0}: {1}, {2}", title, offer.id, size) if coming is None else f"{offer.id}: {download_text(coming)}"
-        )
-        button.setEnabled(coming is None)
+    def _show_quick(self, start: FirstStartState) -> None:
+        """Show on its button the small model to start with and its size, or the progress of its download."""
+        offer = start.offers.quick
+        self._quick.setVisible(offer is not None)
+        if offer is not None and offer.recommended is not None:
+            coming = start.download_of(offer.recommended)
+            size = show_bytes(offer.total_bytes(offer.recommended))
+            self._quick.setText(
+                tr("Chat in a minute: {0}, {1}", offer.id, size)
+                if coming is None
+                else f"{offer.id}: {download_text(coming)}"
+            )
+            self._quick.setEnabled(coming is None)
+        describe(self._quick, "start.quick", self._quick.text(), tr("A small model to start with"))
 
     def _show_found(self, start: FirstStartState) -> None:
         self._found_card.setVisible(bool(start.found))
@@ -310,7 +305,6 @@ class FirstStart(QWidget):
         ]
         lines += [
             metered_text(start, hero.total_bytes(quant)),
-            lighter_text(start.offers),
             expected_text(hero),
         ]
         self._expect.setText(" ".join(line for line in lines if line))

@@ -132,10 +132,9 @@ class OfferCard(QFrame):
     def _first_row(self) -> ResponsivePairLayout:
         offer = self._offer
         title = FlowLayout()
-        if offer.is_hero or offer.is_lighter:
-            chip = QLabel(tr("Recommended") if offer.is_hero else tr("Lighter"))
+        if offer.is_hero:
+            chip = QLabel(tr("Recommended"))
             chip.setProperty("chip", "accent")
-            chip.setToolTip(tr("Leaves more RAM for other programs") if offer.is_lighter else "")
             title.addWidget(chip)
         name = QLabel(offer.id)
         name.setProperty("kind", "heading")

@@ -123,15 +123,14 @@ def model_facts_text(model: CatalogModel, *, with_pictures: bool) -> str:
 
 
 def about_text(offer: Offer, offers: Offers, measured_tok_s: float | None) -> str:
-    """Return what the model is for, whether it leaves little RAM, and its speed. The catalog's texts assume a GPU.
+    """Return what the model is for and its speed. The catalog's texts assume a GPU.
 
     The speed is the one that was measured on this PC, or else the expected one.
     """
     model = offer.model
     purpose = model.purpose if offers.pc.gpus else _CPU_PURPOSES.get(model.id, model.purpose)
     speed = measured_text(measured_tok_s) if measured_tok_s is not None else expected_text(offer)
-    lighter = lighter_text(offers) if offer.is_hero and offers.purpose == "fast" else ""
-    lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", lighter, speed
+    lines = tr(purpose), table_text(offer.recommended.fit) if offer.recommended is not None else "", speed
     return " ".join(line for line in lines if line)
 
 
@@ -162,13 +161,6 @@ def advice_text(choice: Choice) -> str:
     if choice.options.aim == "long_context":
         lines.append(tr("Set the aim Long context in its load options to get this context."))
     return "\n".join(lines)
-
-
-def lighter_text(offers: Offers) -> str:
-    """Return that the recommended model leaves little RAM, and which one is lighter; "" if it leaves enough."""
-    if offers.lighter is None:
-        return ""
-    return tr("This leaves little RAM for other programs. {0} is lighter.", offers.lighter.id)
 
 
 def size_text(offer: Offer, quant: QuantOffer) -> str:

@@ -47,13 +47,13 @@ def a_download(offer: Offer, n_done: int) -> DownloadItem:
 async def test_card_names_pc_model_size_folder_and_time(make_desk: Callable[[], Desk]) -> None:
     desk = await first_start(make_desk)
     assert desk.text_of("start.pc").startswith("Your PC: RTX 3090, 24 GB VRAM")
-    assert desk.text_of("start.name") == "Qwen3.5-35B-A3B, sees pictures"
-    assert (desk.text_of("start.model"), desk.text_of("start.model.size")) == ("UD-Q4_K_L", "18.8 GB")
+    assert desk.text_of("start.name") == "Qwen3.6-35B-A3B, sees pictures"
+    assert (desk.text_of("start.model"), desk.text_of("start.model.size")) == ("UD-IQ4_XS", "16.5 GB")
     assert desk.text_of("start.mmproj") == "mmproj-F16"
     assert desk.text_of("start.folder.size") == "500.0 GB free"
     expect = desk.text_of("start.expect")
     assert "minutes at 50 MB/s (assumed)" in expect
-    assert "79 at 128K (RTX 3090, CUDA, Q4)" in expect
+    assert "71 at 256K (RTX 3090, CUDA, Qwen3.5-35B-A3B UD-Q3_K_XL)" in expect
     assert desk.text_of("start.quick").startswith("Chat in a minute: Qwen3.5-2B, ")
     assert not desk.is_shown("composer.text")
 
@@ -88,7 +88,7 @@ async def test_pictures_can_be_left_out(make_desk: Callable[[], Desk]) -> None:
     desk = await first_start(make_desk)
     desk.click("start.pictures")
     await desk.until(lambda: desk.text_of("start.mmproj") == "None")
-    assert desk.text_of("start.name") == "Qwen3.5-35B-A3B"
+    assert desk.text_of("start.name") == "Qwen3.6-35B-A3B"
 
 
 async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
@@ -96,7 +96,7 @@ async def test_missing_space_is_shown_and_another_folder_can_be_chosen(
 ) -> None:
     desk = await first_start(make_desk, free_bytes=3 * GIB)
     assert not desk.find("start.download", QPushButton).isEnabled()
-    assert "Not enough space: 17." in desk.text_of("start.problem")
+    assert "Not enough space: 15." in desk.text_of("start.problem")
     desk.parts.models.services.first_start._free_bytes = lambda _folder: 100 * GIB
     desk.click("start.change")
     dialog = desk.find("start.folderdialog", QFileDialog)
@@ -136,7 +136,7 @@ async def test_metered_connection_is_named_before_a_download_of_gigabytes(make_d
 
     desk.parts.models.services.first_start.set_metered(True)
     expect = desk.text_of("start.expect")
-    assert "This connection is metered: the download uses 19.6 GB of your data plan." in expect
+    assert "This connection is metered: the download uses 17.3 GB of your data plan." in expect
     assert desk.find("start.download", QPushButton).isEnabled(), "it may be what the user wants"
 
     desk.parts.models.services.first_start.set_metered(False)
@@ -165,21 +165,6 @@ async def test_first_start_without_gpu_says_so(make_desk: Callable[[], Desk], cl
     desk.parts.models.services.offers._ram_bytes = lambda: 64 * GIB
     await desk.parts.models.services.offers.refresh()
     assert desk.text_of("start.fit").startswith("Fits in RAM")
-
-
-async def test_lighter_model_is_offered_if_the_recommended_one_leaves_little_ram(
-    make_desk: Callable[[], Desk], client: FakeEngineClient
-) -> None:
-    client.devices = client.devices[1:]
-    desk = await first_start(make_desk)
-    desk.parts.models.services.offers._ram_bytes = lambda: 32 * GIB
-    await desk.parts.models.services.offers.refresh()
-    assert desk.text_of("start.lighter").startswith("Lighter: Qwen3.5-9B, ")
-    assert "Qwen3.5-9B is lighter." in desk.text_of("start.expect")
-    desk.parts.models.services.offers._ram_bytes = lambda: 64 * GIB
-    await desk.parts.models.services.offers.refresh()
-    assert not desk.is_shown("start.lighter")
-    assert "lighter" not in desk.text_of("start.expect")
 
 
 async def test_first_start_without_engine_offers_demo_and_own_files(
@@ -365,7 +350,7 @@ async def test_old_chat_without_a_model_offers_the_recommended_one(
     words = strip.findChild(QLabel, "nomodel.words")
     get, every = (strip.findChild(QPushButton, name) for name in ("nomodel.download", "nomodel.all"))
     assert not strip.isHidden()
-    assert "Qwen3.5-35B-A3B (19.6 GB)" in words.text()
+    assert "Qwen3.6-35B-A3B (17.3 GB)" in words.text()
     assert not get.isHidden()
     every.click()
     assert asked == [True]

@@ -101,7 +101,9 @@ async def test_fit_of_a_model_is_the_same_in_my_models_and_in_the_picker(
     assert not desk.is_shown("models.my.1.fit"), "this PC isn't known yet"
 
     for free, text, tone in ((GIB // 5, "Tight in RAM", "warn"), (3 * GIB, "Fits in RAM", "good")):
-        fit = FitLabel(kind="cpu", n_ctx=32_768, ram_bytes=16 * GIB - free, ram_room_bytes=16 * GIB)
+        fit = FitLabel(
+            kind="cpu", n_ctx=32_768, ram_bytes=16 * GIB - free, ram_room_bytes=16 * GIB, comfortable_ram_bytes=GIB
+        )
         desk.parts.models.services.fits.state.set({str(path): fit})
         chip = desk.find("models.my.1.fit", QLabel)
         assert chip.isVisible()

@@ -62,7 +62,7 @@ class CommandCard(QFrame):
         self._choose("llama-server")
 
     def show_pending(self, pending: PendingLoad, answer: GenerationOptions) -> None:
-        self._draft, self._answer = pending, answer
+        self._draft, self._answer = pending, pending.answer_options(answer)
         self._write()
 
     def show_kind(self, kind: CommandKind) -> None:
