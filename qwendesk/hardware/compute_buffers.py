@@ -145,6 +145,12 @@ def gpu_bytes(
     return _PIPELINE_COPIES * (mask + copies * row * widths.hidden) + max(phases)
 
 
+def output_only_bytes(widths: Widths, n_ubatch: int, *, is_pipelined: bool) -> int:
+    """Return the bytes on a GPU that has no layer of the main context, only the output, and perhaps the draft head."""
+    rows = _PIPELINE_COPIES + 1 if is_pipelined else 1
+    return rows * _FLOAT * n_ubatch * widths.hidden + _outputs(widths)
+
+
 def _cpu_layer(widths: Widths, n_ctx: int, n_ubatch: int, flash_attn: bool, ram_copies: RamCopies) -> int:
     """Return the bytes on the GPU for the attention of a layer in RAM, whose cache is copied with its weights."""
     passed_on = _attention(widths, n_ubatch, 2 * widths.hidden if widths.is_mixture else 0)

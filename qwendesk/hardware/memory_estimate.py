@@ -16,6 +16,7 @@ from qwendesk.hardware.compute_buffers import (
     cpu_only_bytes,
     gpu_bytes,
     host_bytes,
+    output_only_bytes,
     ubatch_of,
 )
 from qwendesk.hardware.layer_split import Gpu, LayerSplit, planned_gpus, shared_budget, shares_ram
@@ -183,7 +184,10 @@ class _Estimate:
         for index, memory in enumerate(self._gpu_memory):
             ram_copies = self._ram_copies(index)
             copies = (2 if index else 1) if is_pipelined else 0
-            if memory.is_used or ram_copies != RamCopies():
+            runs_layers = memory.layers or not self._shares.whole_layers or options.override_tensor
+            if memory.is_used and not runs_layers and ram_copies == RamCopies():
+                memory.compute += output_only_bytes(widths, n_ubatch, is_pipelined=is_pipelined)
+            elif memory.is_used or ram_copies != RamCopies():
                 unpacked_bytes = layer_f16 if quantised else 0
                 memory.compute += gpu_bytes(widths, n_ctx, n_ubatch, flash_attn, unpacked_bytes, ram_copies, copies)
 

@@ -10,6 +10,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.model_facts import ModelFacts
 from qwendesk.core.options import LoadOptions
+from qwendesk.core.paths import demo_model
 from qwendesk.core.plan import DevicePlan, MachineMemory
 from qwendesk.core.units import GIB, MIB
 from qwendesk.hardware.memory_estimate import memory_use
@@ -103,6 +104,20 @@ def test_a_batch_is_never_longer_than_the_context(models: dict[str, ModelFacts])
     short = {"cards_gib": [], "options": {"n_ctx": 256, "n_ubatch": 256}}
 
     assert memory_of(models["9b"], row) == memory_of(models["9b"], short)
+
+
+@pytest.mark.parametrize(("options", "engine_mib"), [({}, 1.3), ({"n_cpu_moe": 8, "n_ubatch": 1024}, 0.5)])
+def test_a_gpu_with_only_the_output_and_the_draft_head_needs_no_buffer_of_a_layer(
+    options: dict[str, Any], engine_mib: float
+) -> None:
+    """The demo split 3 to 1, as tests/gpu/test_memory.py loads it: none of the 8 layers that run is on the second."""
+    row = {"cards_gib": [8, 8], "options": {"n_ctx": 32_768, "tensor_split": (3.0, 1.0), **options}}
+    first, second = (memory_of(read_facts(demo_model()), row)[name] for name in ("GPU0", "GPU1"))
+
+    assert (first.layers, second.layers) == (8, 0)
+    assert second.weights_bytes
+    assert second.compute_bytes / MIB == pytest.approx(engine_mib, abs=0.1)
+    assert first.compute_bytes > 32 * MIB
 
 
 def test_drafting_costs_a_layer_and_its_context(tmp_path: Path) -> None:
