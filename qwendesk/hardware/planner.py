@@ -26,7 +26,7 @@ from qwendesk.hardware.speed_estimate import estimate_speed
 
 _COMFORTABLE_RAM_BYTES, _COMFORTABLE_SHARE = 2 * GIB, 1 / 16
 """A model in RAM that leaves less of it free than this, or than this share of it, makes other programs slow."""
-LEAST_ROOMY_CONTEXT = 8_192
+LEAST_ROOMY_CONTEXT = 32_768
 """An automatic context isn't shortened below this to leave RAM free."""
 TINY_MODEL_BYTES = 64 * MIB
 """Up to this size, one thread is fastest, because several threads would mostly wait for each other.
