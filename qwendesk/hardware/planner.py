@@ -24,8 +24,9 @@ from qwendesk.hardware.model_memory import split_weights
 from qwendesk.hardware.plan_text import explanations, nearest_text, warning
 from qwendesk.hardware.speed_estimate import estimate_speed
 
-_COMFORTABLE_RAM_BYTES, _COMFORTABLE_SHARE = 2 * GIB, 1 / 16
-"""A model in RAM that leaves less of it free than this, or than this share of it, makes other programs slow."""
+_COMFORTABLE_RAM_BYTES, _COMFORTABLE_SHARE, _SHARE_BESIDE_A_CARD = 2 * GIB, 1 / 16, 1 / 8
+"""A model in RAM that leaves less of it free than this, or than this share of it, makes other programs slow. With a
+graphics card, a shorter context frees VRAM alone, so more of the RAM has to be free from the start."""
 LEAST_ROOMY_CONTEXT = 32_768
 """An automatic context isn't shortened below this to leave RAM free."""
 TINY_MODEL_BYTES = 64 * MIB
@@ -174,9 +175,10 @@ class _Search:
         return _plan(self._facts, self._mmproj, self._machine, self._asked, options, memory)
 
 
-def comfortable_ram_bytes(ram_total_bytes: int) -> int:
+def comfortable_ram_bytes(ram_total_bytes: int, *, has_card: bool) -> int:
     """Return what should stay free of a PC's RAM for other programs."""
-    return min(_COMFORTABLE_RAM_BYTES, int(ram_total_bytes * _COMFORTABLE_SHARE))
+    share = _SHARE_BESIDE_A_CARD if has_card else _COMFORTABLE_SHARE
+    return min(_COMFORTABLE_RAM_BYTES, int(ram_total_bytes * share))
 
 
 def leaves_room(requested: LoadOptions, machine: MachineMemory, memory: MemoryUse) -> bool:
@@ -187,7 +189,8 @@ def leaves_room(requested: LoadOptions, machine: MachineMemory, memory: MemoryUs
     is_wanted = requested.n_ctx or requested.aim == "long_context" or requested.load_mode == "mmap"
     if is_wanted or (memory.gpus and not memory.is_unified) or memory.ram.budget_bytes is None:
         return True
-    return memory.ram.budget_bytes - memory.ram.total_bytes >= comfortable_ram_bytes(machine.ram_total_bytes)
+    free_bytes = memory.ram.budget_bytes - memory.ram.total_bytes
+    return free_bytes >= comfortable_ram_bytes(machine.ram_total_bytes, has_card=False)
 
 
 def _memory_class(options: LoadOptions) -> tuple[object, ...]:

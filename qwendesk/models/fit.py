@@ -252,7 +252,7 @@ def fit_label(plan: Plan, n_layers: int, pc: Pc, *, with_pictures: bool) -> FitL
         gpu_room_bytes=sum(each.budget_bytes or 0 for each in plan.memory.gpus),
         ram_bytes=plan.ram_bytes,
         ram_room_bytes=pc.ram_room_bytes,
-        comfortable_ram_bytes=comfortable_ram_bytes(pc.ram_bytes),
+        comfortable_ram_bytes=comfortable_ram_bytes(pc.ram_bytes, has_card=kind in ("experts", "layers")),
         on_cpu=on_cpu,
         of_layers=n_layers,
         with_pictures=with_pictures,

@@ -61,7 +61,7 @@ def hero_of(catalog: Catalog, pc: Pc, *, with_pictures: bool = True) -> Offer:
         (12, 32, "Qwen3.6-35B-A3B", "UD-Q4_K_M", "experts"),
         (8, 32, "Qwen3.6-35B-A3B", "UD-Q4_K_M", "experts"),
         (16, 16, "Qwen3.6-35B-A3B", "UD-IQ4_XS", "experts"),
-        (12, 16, "Qwen3.6-35B-A3B", "UD-Q3_K_XL", "experts"),
+        (12, 16, "Qwen3.5-35B-A3B", "Q3_K_M", "experts"),
         (8, 16, "Qwen3.5-9B", "Q4_K_M", "vram"),
         (0, 32, "Qwen3.6-35B-A3B", "UD-Q4_K_M", "cpu"),
         (0, 27, "Qwen3.6-35B-A3B", "UD-IQ4_XS", "cpu"),
