@@ -19,7 +19,7 @@ from tests.hub.hub_server import FakeHub, running_hub
 from tests.models.view.start_desk import CARD, first_start, with_folder
 from tests.window_desk import Desk
 
-REPO, PATH = "unsloth/Qwen3.5-35B-A3B-GGUF", "Qwen3.5-35B-A3B-UD-Q4_K_L.gguf"
+REPO, PATH = "unsloth/Qwen3.6-35B-A3B-GGUF", "Qwen3.6-35B-A3B-UD-IQ4_XS.gguf"
 
 
 @pytest.fixture
