@@ -1,5 +1,8 @@
 """What the keyboard and a drop do is seen: on the page where it happens, in the field that was meant."""
 
+import asyncio
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
+from qwendesk.chat.reopen_guard import ReopenGuard
 from qwendesk.chat.view.sidebar.chat_list import ChatList
 from qwendesk.engine.state import Phase
 from qwendesk.widgets.tab_order import tab_stops_in
@@ -169,3 +173,27 @@ def neighbours(control: QWidget, page: QWidget, focus: QWidget) -> bool:
             return around.isAncestorOf(focus)
         around = around.parentWidget() if around is not page else None
     return page.isAncestorOf(focus)
+
+
+@case(UNSEEN, Way.WINDOW, report=FIRST_USE, before="held")
+async def test_after_a_kill_the_chat_is_shown_that_waited_for_its_answer(
+    desk: Desk, make_desk: Callable[[], Desk], tmp_path: Path
+) -> None:
+    chats = await ChatsDesk(desk, tmp_path / "one").open_file()
+    # No word comes, so nothing is being written while the folder is copied.
+    desk.client.answers = [ScriptedAnswer(text="word", tokens_per_second=1e-6)]
+    desk.send("hello")
+    await desk.until(lambda: chats.titles == ["hello"] and desk.parts.chat.busy)
+    await desk.parts.chats.services.chat_list.wait_for_writes()
+    desk.window.show_page("models")
+    await asyncio.to_thread(shutil.copytree, chats.folder, tmp_path / "as killed")
+    desk.find("action.stop", QAction).trigger()
+    await desk.until(lambda: not desk.parts.chat.busy)
+
+    again = make_desk()
+    opener = again.parts.chats.last_chat_opener(ReopenGuard(tmp_path / "marks"))
+    again.parts.chats.start(tmp_path / "as killed", opener.may_reopen)
+
+    await again.until(lambda: [turn.question.text for turn in again.parts.chat.conversation.turns] == ["hello"])
+    assert again.window.page == "chat"
+    assert again.is_shown("thread.view")
