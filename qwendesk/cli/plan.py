@@ -99,7 +99,7 @@ async def plan(options: argparse.Namespace, terminal: Terminal, interrupts: Inte
     if isinstance(made, LoadFailure):
         raise QwenDeskError(made.title, made.sentence)
     serving = _serving(made, files[0], machine, gpus)
-    answer = preset_of_file(files[0])
+    answer = preset_of_file(files[0], thinking=True)
     step = next_step(made.options, answer, serving, fits=made.fits, windows=sys.platform == "win32")
     if options.command_of:
         text = command(options.command_of, made.options, answer, serving, windows=sys.platform == "win32")

@@ -182,8 +182,8 @@ def other_sampling(family: Family, style: Style, *, thinking: bool) -> tuple[Oth
     return _OTHERS.get((family, thinking, style), ())
 
 
-def preset_of_file(facts: ModelFacts, *, thinking: bool = True) -> GenerationOptions:
-    """Return the general preset for a model that isn't loaded, without thinking if its template has none."""
+def preset_of_file(facts: ModelFacts, *, thinking: bool) -> GenerationOptions:
+    """Return the general preset for a model that isn't loaded; without `thinking`, too, if its template has none."""
     family = family_of(facts.architecture, facts.name, facts.basename, PurePath(facts.path).name)
     thinks = thinking and facts.has_think_token and "enable_thinking" in facts.chat_template
     recommended = dict(facts.recommended_sampling)

@@ -327,7 +327,7 @@ class PendingLoadService:
             facts.context_length, longest, facts.block_count, facts.expert_count > 0, bool(requested.mmproj),
             facts.head_count, facts.head_count_kv,
         )  # fmt: skip
-        of_model = {"limits": limits, "preset": preset_of_file(facts)}
+        of_model = {"limits": limits, "presets": tuple(preset_of_file(facts, thinking=each) for each in (False, True))}
         machine = with_drive(machine, facts, Path(requested.model), self._find_drive)
         found = conflicts(requested, facts)
         if found:

@@ -58,8 +58,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
     served_by: str = ""
     """The server of the loaded model, which decides how it loads; "" if the model is on this PC."""
     base_repo: str = ""
-    preset: GenerationOptions = GenerationOptions()
-    """The general preset of the model's family."""
+    presets: tuple[GenerationOptions, GenerationOptions] = (GenerationOptions(), GenerationOptions())
+    """The general presets of the model's family, without thinking and with."""
     measured_tok_s: float | None = None
     """The speed that was measured on this PC with the options of `plan`; None if they never ran."""
 
@@ -74,8 +74,8 @@ class PendingLoad(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan.options if self.plan is not None else None
 
     def answer_options(self, of_chat: GenerationOptions) -> GenerationOptions:
-        """Return the options for commands: those of the open chat, which fit the loaded model, or else the preset."""
-        return of_chat if self.is_loaded else self.preset
+        """Return the options for commands: those of the open chat if its model is loaded, else the model's preset."""
+        return of_chat if self.is_loaded else self.presets[of_chat.enable_thinking]
 
     @property
     def cpu_expert_layers(self) -> int:

@@ -109,3 +109,21 @@ async def test_an_unreadable_file_says_why_and_cannot_be_loaded(
     await desk.until(lambda: bool(desk.parts.services.pending_load.pending.refusal))
     assert desk.is_shown("inspector.load.sentence")
     assert not desk.find("inspector.load.reload", QWidget).isEnabled()
+
+
+async def test_the_command_of_a_model_that_is_not_loaded_has_its_own_sampling(
+    make: Callable[[], InspectorDesk], model: Path, tmp_path: Path
+) -> None:
+    """This one's header has no template, so it can't think, whatever the open chat does."""
+    desk = make()
+    await desk.open(model)
+    other = write_hollow(tmp_path / "Qwen3.6-27B-Q4_K_M.gguf", "27b")
+    await prepared(desk, other)
+
+    loaded, not_loaded = (
+        desk.find(f"{place}.command.text", QPlainTextEdit).toPlainText() for place in ("engine", "inspector")
+    )
+
+    assert str(other) in not_loaded
+    assert "--temp 0.7" in not_loaded
+    assert "--temp 0 " in loaded, "the values of the open chat"
