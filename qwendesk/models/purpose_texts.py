@@ -9,7 +9,7 @@ import msgspec
 from qwendesk.core.number_format import show_decimal
 from qwendesk.core.translation import mark, tr, tr_n
 from qwendesk.core.units import MIB, show_bytes, show_rate, show_tokens
-from qwendesk.models.purposes import COMFORTABLE_TOK_S, REASONING, SLOWEST_TOK_S, Choice, Purpose, dense_equivalent_b
+from qwendesk.models.purposes import COMFORTABLE_TOK_S, LARGE_B, REASONING, SLOWEST_TOK_S, Choice, Purpose
 from qwendesk.models.ranking import COARSE, Offer
 
 PURPOSE_TITLES: Final[Mapping[Purpose, str]] = MappingProxyType(
@@ -116,15 +116,14 @@ def _why_long(choice: Choice, _is_first: bool) -> str:
 
 def _why_quality(choice: Choice, _is_first: bool) -> str:
     fit, quant = choice.quant.fit, choice.quant.quant
-    if choice.offer.is_mixture and choice.offer.model.params_b >= 100:
-        return tr(
-            "It's mostly on the GPU. By the rule of thumb √(total × active weights), it holds as much as a dense model "
-            "of {0}.",
-            _billions(dense_equivalent_b(choice.offer)),
-        )
-    if fit.kind == "experts":
-        return tr("{0} loses next to nothing to quantization, and this PC's RAM has room for its experts.", quant)
-    return tr("{0} loses next to nothing to quantization, and fits in video memory.", quant)
+    result = tr("{0}: {1}.", REASONING, show_decimal(choice.score, 1)) if choice.score else ""
+    if choice.offer.model.params_b >= LARGE_B:
+        loss = tr("It's mostly on the GPU.")
+    elif fit.kind == "experts":
+        loss = tr("{0} loses next to nothing to quantization, and this PC's RAM has room for its experts.", quant)
+    else:
+        loss = tr("{0} loses next to nothing to quantization, and fits in video memory.", quant)
+    return f"{result} {loss}".strip()
 
 
 def _drawbacks(choice: Choice, ranked: Sequence[Choice]) -> Iterator[str]:

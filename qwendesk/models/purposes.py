@@ -9,7 +9,6 @@ Pure rules over the offers. Each model gets the quant that serves the purpose be
 - Quality: the highest such figure, in a quant that loses next to nothing, with experts in RAM if it must be.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal
 
@@ -32,7 +31,7 @@ GOOD_SCORE = 84.0
 COMFORTABLE_TOK_S, SLOWEST_TOK_S = 10.0, 5.0
 """Speeds that a model for deep answers should reach, and must. People read about 5 tokens per second; twice as much
 leaves time for thinking."""
-_LARGE_B = 100.0
+LARGE_B = 100.0
 """From so many billions of weights on, a model loses little in 4 bits, and nobody has measured what more would gain."""
 _FULL_CONTEXT, _THINKING_CONTEXT, _CHAT_CONTEXT, _SHORT_CONTEXT, _SHORTEST_CONTEXT = (
     262_144, 131_072, 65_536, 32_768, 8_192,
@@ -102,7 +101,7 @@ def rank_choices(
         "fast": lambda choice: (not choice.is_good, -choice.quant.likely_tok_s if choice.is_good else -choice.score),
         "deep": lambda choice: (not (choice.is_good and _is_comfortable(choice.quant)), -choice.score),
         "long": _order_for_length,
-        "quality": lambda choice: (-choice.score, -dense_equivalent_b(choice.offer)),
+        "quality": lambda choice: (-choice.score,),
     }
     chosen = [choose[purpose](offer) or _fallback(purpose, offer) for offer in fitting]
 
@@ -111,15 +110,6 @@ def rank_choices(
         return not choice.suits, not is_first, *order[purpose](choice), -choice.offer.model.params_b, choice.offer.id
 
     return tuple(sorted(chosen, key=key))
-
-
-def dense_equivalent_b(offer: Offer) -> float:
-    """Return the size of a dense model that holds about as much, in billions of weights.
-
-    For a mixture it is the root of total x active weights: a rule of thumb that people use. It ranks sizes; how good a
-    model is, only its figures tell.
-    """
-    return math.sqrt(offer.model.params_b * offer.model.active_params_b)
 
 
 def _fast(offer: Offer, hero: str) -> Choice | None:
@@ -135,7 +125,7 @@ def _deep(offer: Offer) -> Choice | None:
         found = _deep_on_cpu(offer)
         return Choice(purpose="deep", offer=offer, quant=found) if found is not None else None
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
-    is_large = offer.model.params_b >= _LARGE_B
+    is_large = offer.model.params_b >= LARGE_B
     in_ram = _quants_in_ram(offer)
     four_bits = in_ram if is_large else _FOUR_BITS
     for quants in ([each for each in readable if _is_comfortable(each)], readable):
@@ -155,7 +145,7 @@ def _deep(offer: Offer) -> Choice | None:
 def _deep_on_cpu(offer: Offer) -> QuantOffer | None:
     """Choose the best quant that can be read along with; of a large model one in 4 bits."""
     in_ram = _quants_in_ram(offer)
-    names = in_ram if offer.model.params_b >= _LARGE_B else (*in_ram, *_THREE_BITS)
+    names = in_ram if offer.model.params_b >= LARGE_B else (*in_ram, *_THREE_BITS)
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
     return _first(readable, names, ("cpu",), 0)
 
@@ -207,7 +197,7 @@ def _order_for_length(choice: Choice) -> tuple[float, ...]:
 def _quality(offer: Offer) -> Choice | None:
     """Choose a quant that loses next to nothing: 6 bits or more, or 4 of a large model that is mostly on the GPUs."""
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
-    if offer.model.params_b >= _LARGE_B:
+    if offer.model.params_b >= LARGE_B:
         mostly_on_gpu = [each for each in readable if 2 * each.fit.on_cpu <= each.fit.of_layers]
         found = _first(mostly_on_gpu, _quants_in_ram(offer), ("vram", "experts"), _SHORT_CONTEXT) or _first(
             mostly_on_gpu, _quants_of_large_models(offer), ("vram",), _SHORT_CONTEXT
@@ -228,7 +218,7 @@ def _is_comfortable(quant: QuantOffer) -> bool:
 def _usable(offer: Offer) -> list[QuantOffer]:
     """Return the quants that may be recommended, the best first."""
     by_name = {each.quant: each for each in offer.quants if not each.flag and each.fit.fits}
-    lowest = COARSE if offer.model.params_b < _LARGE_B else frozenset({"UD-Q2_K_XL", "UD-IQ2_M"})
+    lowest = COARSE if offer.model.params_b < LARGE_B else frozenset({"UD-Q2_K_XL", "UD-IQ2_M"})
     return [by_name[name] for name in BEST_FIRST if name in by_name and name not in lowest]
 
 
