@@ -52,7 +52,7 @@ _LIKE_LARGEST = "UD-Q4_K_XL"
 _THREE_BITS = frozenset({"UD-Q3_K_XL", "Q3_K_M", "UD-Q3_K_M"})
 _ENOUGH_CONTEXT, _SHORT_CONTEXT = 32_768, 8_192
 _FLUENT_TOK_S = 20.0
-"""A quant of more than 4 bits is recommended if it generates as fast as this: below, speed is missed more."""
+"""What a quant of more than 4 bits must reach to be recommended: a slower one is given up for speed."""
 
 
 class QuantOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,19 +166,19 @@ def choose_quant(quants: Sequence[QuantOffer]) -> tuple[QuantOffer | None, Reaso
     good = [by_name[name] for name in BEST_FIRST if name in by_name]
     # A dense model can't have experts in RAM: 4 bits with a short context are better for it than 3 with a longer one.
     is_dense = not any(each.fit.kind == "experts" for each in quants)
-    largest = largest_in_ram(quants)
+    largest = BEST_FIRST.index(largest_in_ram(quants))
     quant, reason = _choose([each for each in good if not each.fit.is_tight], largest, is_dense=is_dense)
     if quant is None or quant.quant in COARSE or quant.fit.kind == "layers":
         return _choose(good, largest, is_dense=is_dense)
     return quant, reason
 
 
-def _choose(
-    good: Sequence[QuantOffer], largest_in_ram: str, *, is_dense: bool
-) -> tuple[QuantOffer | None, Reason | None]:
-    """Return the best of `good`, which are in the order of BEST_FIRST, and why."""
+def _choose(good: Sequence[QuantOffer], largest: int, *, is_dense: bool) -> tuple[QuantOffer | None, Reason | None]:
+    """Return the best of `good`, which are in the order of BEST_FIRST, and why.
+
+    `largest` is the place in BEST_FIRST of the largest quant that may have weights in RAM.
+    """
     lower = COARSE | _THREE_BITS if is_dense else COARSE
-    largest = BEST_FIRST.index(largest_in_ram)
     small = [each for each in good if BEST_FIRST.index(each.quant) >= largest]
     fluent = [each for each in good if BEST_FIRST.index(each.quant) < largest and each.likely_tok_s >= _FLUENT_TOK_S]
     good = [*fluent, *small]

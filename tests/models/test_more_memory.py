@@ -25,6 +25,7 @@ SHARED_GIB = (8, 16, 18, 24, 32, 36, 48, 64, 96, 128)
 CARDS = ("RTX 3060", "RTX 4060 Ti", "RTX 4070", "RTX 3090", "RTX 5090", "Radeon RX 7900 XTX", "GTX 1080", "Arc B580")
 CHIPS = ("Apple M1", "Apple M2 Pro", "Apple M4", "Apple M3 Max")
 PCS_OF_A_SOAK = 500
+"""Half of them in each soak; a step has two."""
 
 
 def with_a_card(name: str, vram_gib: int, ram_gib: int) -> Pc:
@@ -50,16 +51,16 @@ def a_step(chance: random.Random) -> tuple[Pc, Pc]:
     card, chip = chance.choice(CARDS), chance.choice(CHIPS)
     vram, ram = chance.randrange(len(VRAM_GIB) - 1), chance.randrange(len(RAM_GIB) - 1)
     shared = chance.randrange(len(SHARED_GIB) - 1)
-    less, more = (
-        {
-            "vram": lambda more: with_a_card(card, VRAM_GIB[vram + more], RAM_GIB[ram]),
-            "ram": lambda more: with_a_card(card, VRAM_GIB[vram], RAM_GIB[ram + more]),
-            "cpu": lambda more: Pc(ram_bytes=RAM_GIB[ram + more] * GIB),
-            "shared": lambda more: with_shared_memory(chip, SHARED_GIB[shared + more]),
-        }[kind],
-        1,
-    )
-    return less(0), less(more)
+
+    def pc(step: int) -> Pc:
+        if kind == "shared":
+            return with_shared_memory(chip, SHARED_GIB[shared + step])
+        ram_gib = RAM_GIB[ram + step] if kind != "vram" else RAM_GIB[ram]
+        if kind == "cpu":
+            return Pc(ram_bytes=ram_gib * GIB)
+        return with_a_card(card, VRAM_GIB[vram + step] if kind == "vram" else VRAM_GIB[vram], ram_gib)
+
+    return pc(0), pc(1)
 
 
 def is_worse(now: Choice, before: Choice) -> bool:
