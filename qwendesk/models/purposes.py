@@ -104,10 +104,13 @@ def rank_choices(
         "quality": lambda choice: (-choice.score,),
     }
     chosen = [choose[purpose](offer) or _fallback(purpose, offer) for offer in fitting]
+    best_score = max((each.score for each in chosen if each.suits), default=-1.0)
 
     def key(choice: Choice) -> tuple[object, ...]:
-        is_first = choice.offer.id == hero and (purpose == "fast" or not choice.suits)
-        return not choice.suits, not is_first, *order[purpose](choice), -choice.offer.model.params_b, choice.offer.id
+        # A small model that suits doesn't come before a better one that doesn't.
+        leads = purpose == "fast" or (not choice.suits and choice.score > best_score)
+        is_first = choice.offer.id == hero and leads
+        return not is_first, not choice.suits, *order[purpose](choice), -choice.offer.model.params_b, choice.offer.id
 
     return tuple(sorted(chosen, key=key))
 
@@ -143,11 +146,9 @@ def _deep(offer: Offer) -> Choice | None:
 
 
 def _deep_on_cpu(offer: Offer) -> QuantOffer | None:
-    """Choose the best quant that can be read along with; of a large model one in 4 bits."""
-    in_ram = _quants_in_ram(offer)
-    names = in_ram if offer.model.params_b >= LARGE_B else (*in_ram, *_THREE_BITS)
+    """Choose the best quant in 4 bits that can be read along with."""
     readable = [each for each in _usable(offer) if each.likely_tok_s >= SLOWEST_TOK_S]
-    return _first(readable, names, ("cpu",), 0)
+    return _first(readable, _quants_in_ram(offer), ("cpu",), 0)
 
 
 def _long(offer: Offer, reports: Sequence[SpeedReport], pc: Pc) -> Choice | None:
@@ -179,8 +180,9 @@ def _with_long_context(offer: Offer, quant: QuantOffer, reports: Sequence[SpeedR
 
 
 def _order_for_length(choice: Choice) -> tuple[float, ...]:
-    """Sort by the length, then by how much a token costs in a long chat, then measured quants first.
+    """Sort by the length, then by how much a token costs in a long chat, then by the published result.
 
+    A model without a published result makes too little of a long text to come before one that has it.
     Where no good model fits, the small ones differ more in what they make of a long text than in its length: the best
     one comes first that is readable and has a long context.
     """
@@ -189,7 +191,7 @@ def _order_for_length(choice: Choice) -> tuple[float, ...]:
     is_readable = choice.quant.likely_tok_s >= SLOWEST_TOK_S
     figure = 0.0 if choice.is_good or is_short else -choice.score if is_readable else 1.0
     return (
-        is_short, not choice.is_good, figure, -fit.n_ctx, fit.rank, model.active_params_b, not choice.quant.quality,
+        not choice.score, is_short, not choice.is_good, figure, -fit.n_ctx, fit.rank, model.active_params_b,
         -choice.score,
     )  # fmt: skip
 

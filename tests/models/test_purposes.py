@@ -165,7 +165,7 @@ def test_the_best_quality_is_that_of_the_best_published_result(gib: int, model: 
 
 def test_a_card_too_small_for_a_full_context_puts_experts_in_ram() -> None:
     first = choices_on(one_card(12, 32), "long")[0]
-    assert (first.offer.id, first.quant.fit.kind, first.quant.fit.n_ctx) == ("Qwen3.5-35B-A3B", "experts", 262_144)
+    assert (first.offer.id, first.quant.fit.kind, first.quant.fit.n_ctx) == ("Qwen3.6-35B-A3B", "experts", 262_144)
     balanced = next(each for each in offers_on(one_card(12, 32)) if each.id == first.offer.id).recommended
     assert balanced is not None
     assert first.quant.fit.on_cpu > balanced.fit.on_cpu
