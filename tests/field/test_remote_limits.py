@@ -237,20 +237,23 @@ async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeyp
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(heads.pop(0))
-        client_left = asyncio.create_task(reader.read())
-        while not client_left.done():
+        while not writer.is_closing():  # until a byte finds that the client left
             writer.write(b"x")
-            await asyncio.wait([client_left], timeout=0.01)
-        writer.close()
+            await asyncio.sleep(0.01)
 
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.append(asyncio.ensure_future(drip(reader, writer)))
+
+    serving: list[asyncio.Future[None]] = []
     heads = [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 500 No\r\nContent-Length: 99999\r\n\r\n"]
-    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     asked = Connection(Server(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
     for _ in range(2):
         with pytest.raises(httpx2.ReadTimeout):
             async with asked.stream("/v1/chat/completions", {}) as answer:
                 await connection.read_refusal(answer)
     await asked.close()
+    await asyncio.gather(*serving)
     server.close()
     await server.wait_closed()
 
