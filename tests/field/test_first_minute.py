@@ -6,6 +6,7 @@ the Makefile elsewhere. Each made-up Python is the one that runs the tests, with
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,44 @@ def test_run_cmd_names_the_python_to_install(name: str, tmp_path: Path) -> None:
     assert "Install Python 3.13" in shown
     assert "https://www.python.org/downloads/windows/" in shown
     assert "Press any key" in shown, "the window must not close before this can be read"
+
+
+@WINDOWS
+@pytest.mark.parametrize("without", [Pythons(), Pythons(has_store_alias=True), Pythons("classic", ("3.15.0",))])
+@case(NEWEST_PYTHON, Way.WINDOW, report="microsoft/winget-cli#2994", before="failed")
+def test_one_key_has_winget_install_a_python_and_goes_on(without: Pythons, tmp_path: Path) -> None:
+    put_checkout(tmp_path, SETUP)
+
+    _, shown = run_script(tmp_path, replace(without, winget="works", pressed="Y"), ["cmd", "/c", "run.cmd"])
+
+    assert "Or press Y: winget installs it for you alone" in shown
+    assert "Set up by 3.13.15" in shown
+    assert installed(tmp_path) == ["3.13.15"]
+
+
+@WINDOWS
+@pytest.mark.parametrize("pressed", ["N", ""])
+@case(NEWEST_PYTHON, Way.WINDOW, report="microsoft/winget-cli#2994", before="failed")
+def test_nothing_is_installed_unless_it_is_asked_for(pressed: str, tmp_path: Path) -> None:
+    put_checkout(tmp_path, SETUP)
+
+    code, shown = run_script(tmp_path, Pythons(winget="works", pressed=pressed), ["cmd", "/c", "run.cmd"])
+
+    assert code == 1
+    assert "Or press Y" in shown
+    assert installed(tmp_path) == []
+
+
+@WINDOWS
+@case(NEWEST_PYTHON, Way.WINDOW, report="microsoft/winget-cli#2994", before="failed")
+def test_a_winget_that_fails_is_said(tmp_path: Path) -> None:
+    put_checkout(tmp_path, SETUP)
+
+    code, shown = run_script(tmp_path, Pythons(winget="fails", pressed="Y"), ["cmd", "/c", "run.cmd"])
+
+    assert code == 1
+    assert "winget did not install Python 3.13" in shown
+    assert "Press any key" in shown
 
 
 @WINDOWS

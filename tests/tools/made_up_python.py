@@ -19,6 +19,11 @@ def main(folder: Path, name: str, arguments: list[str]) -> NoReturn:
     if name == "python":
         print("Python was not found; run without arguments to install from the Microsoft Store.", file=sys.stderr)
         sys.exit(9009)
+    if name == "choice":
+        print(arguments[-1])
+        sys.exit({"Y": 1, "N": 2}.get(pc["pressed"], 255))
+    if name == "winget":
+        install(pc, folder, arguments)
     if pc["launcher"] == "manager" and arguments == ["help"]:
         sys.exit()
     launch(pc, folder, arguments)
@@ -36,14 +41,33 @@ def launch(pc: dict[str, Any], folder: Path, arguments: list[str]) -> NoReturn:
     fitting = [each for each in pc["launched"] if f"{each}.".startswith(f"{wanted}.")]
     if not fitting and may_install and pc["has_network"]:
         fitting = ["3.15.0" if wanted == "3" else f"{wanted}.1"]
-        pc["launched"] += fitting
-        (folder / "pc.json").write_text(json.dumps(pc), encoding="utf-8")
-        with (folder / "installed.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{fitting[0]}\n")
+        add(pc, folder, fitting[0])
     if fitting:
         run(max(fitting, key=numbers), folder / "py", arguments[asked:])
     print("No suitable Python runtime found", file=sys.stderr)
     sys.exit(103 if pc["launcher"] == "classic" else -1610612730)
+
+
+def install(pc: dict[str, Any], folder: Path, arguments: list[str]) -> NoReturn:
+    """Do what `winget` would: where python.org's installer puts a Python for one user, which is not on PATH yet."""
+    if arguments[0] == "install":
+        if pc["winget"] == "fails":
+            sys.exit(0x8A15000F)
+        assert arguments[arguments.index("--id") + 1] == "Python.Python.3.13"
+        home = Path(os.environ["LOCALAPPDATA"], "Programs", "Python", "Python313")
+        home.mkdir(parents=True)
+        line = f'@"{sys.executable}" "{Path(__file__).resolve()}" py -3.13 %*\n'
+        (home / "python.cmd").write_text(line, encoding="utf-8")
+        add(pc, folder, "3.13.15")
+    sys.exit()
+
+
+def add(pc: dict[str, Any], folder: Path, version: str) -> None:
+    """Write down that this version is on the PC now."""
+    pc["launched"] += [version]
+    (folder / "pc.json").write_text(json.dumps(pc), encoding="utf-8")
+    with (folder / "installed.txt").open("a", encoding="utf-8") as file:
+        file.write(f"{version}\n")
 
 
 def run(version: str, command: Path, arguments: list[str]) -> NoReturn:

@@ -27,6 +27,10 @@ class Pythons:
     has_store_alias: bool = False
     """`python` is the program of Windows that only names the Microsoft Store."""
     has_network: bool = True
+    winget: str = ""
+    """"works", "fails" or none."""
+    pressed: str = ""
+    """The key that answers `choice` (Wine has none of its own), or no keyboard."""
 
     def put(self, folder: Path) -> None:
         """Put the commands into a folder for PATH."""
@@ -35,6 +39,7 @@ class Pythons:
         (folder / "pc.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
         names = [*self.on_path, *(["python"] if self.has_store_alias else [])]
         names += {"": [], "classic": ["py"], "manager": ["py", "pymanager"]}[self.launcher]
+        names += ["winget", "choice"] if self.winget else []
         for name in names:
             if os.name == "nt":
                 (folder / f"{name}.cmd").write_text(f'@"{sys.executable}" "{script}" {name} %*\n', encoding="utf-8")
@@ -74,14 +79,19 @@ def run_script(folder: Path, pythons: Pythons, line: Sequence[str], **variables:
         text=True,
         errors="replace",
         cwd=folder,
-        env={**known, **variables, "PATH": os.pathsep.join([str(made_up_path(folder)), *system])},
+        env={
+            **known,
+            "LOCALAPPDATA": str(folder / "local"),
+            **variables,
+            "PATH": os.pathsep.join([str(made_up_path(folder)), *system]),
+        },
         check=False,
     )
     return done.returncode, done.stdout
 
 
 def installed(folder: Path) -> list[str]:
-    """Return the versions that were installed because a launcher was asked for them."""
+    """Return the versions that were installed because a launcher or winget was asked for them."""
     file = made_up_path(folder) / "installed.txt"
     return file.read_text(encoding="utf-8").split() if file.exists() else []
 

@@ -27,10 +27,26 @@ if defined PYTHON exit /b 0
 
 if not defined REFUSED goto no_python
 call %REFUSED% -m tools.setup --check-python
-exit /b 1
+goto offer_winget
 
 :no_python
 echo QwenDesk needs Python 3.11 to 3.14, and none was found. Install Python 3.13 ("Windows installer (64-bit)")
+echo from https://www.python.org/downloads/windows/, then try again.
+
+:offer_winget
+if defined CI exit /b 1
+call winget --version >nul 2>nul <nul
+if not %errorlevel% equ 0 exit /b 1
+rem Windows' own `choice` waits for one key. Without a keyboard it ends with 255, which is no.
+call choice /c YN /n /m "Or press Y: winget installs it for you alone, and QwenDesk starts. N ends this. "
+if not %errorlevel% equ 1 exit /b 1
+rem x64 also on an ARM processor, for which no engine is made. The Store's source asks for agreements of its own.
+call winget install -e --id Python.Python.3.13 --scope user --architecture x64 --source winget --accept-source-agreements --accept-package-agreements
+rem PATH of this window is older than that Python, so it is asked for where its installer puts it.
+call :try "%LOCALAPPDATA%\Programs\Python\Python313\python"
+if not defined PYTHON call :try py -3.13
+if defined PYTHON exit /b 0
+echo winget did not install Python 3.13. Install it ("Windows installer (64-bit)")
 echo from https://www.python.org/downloads/windows/, then try again.
 exit /b 1
 
