@@ -71,7 +71,9 @@ def test_no_file_holds_the_address_of_a_package_registry() -> None:
         "archive.ubu" + r"ntu\.",
     ]
 
-    assert lines_that_match("|".join(hosts)) == []
+    found = lines_that_match("|".join(hosts))
+    # The app itself downloads NVIDIA's libraries, and that list names each by its address and SHA-256.
+    assert [line for line in found if not line.startswith("resources/engine_packs.json:")] == []
 
 
 def test_the_wheel_index_is_named_once() -> None:

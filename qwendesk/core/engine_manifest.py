@@ -39,6 +39,8 @@ class EngineManifest(msgspec.Struct, frozen=True, kw_only=True):
     minimum_driver: str = ""
     """The oldest driver version that the engine works with; "" if unknown."""
     files: tuple[EngineFile, ...]
+    unlisted: tuple[str, ...] = ()
+    """Archives of it whose publisher lists no SHA-256, so that the one of the first download counts."""
 
 
 class EngineFolder(msgspec.Struct, frozen=True):
@@ -64,12 +66,17 @@ class PackArchive(msgspec.Struct, frozen=True):
     """An archive of a pack (a wheel or zip file) and which of its libraries are unpacked."""
 
     url: str
+    """Its last part may be an fnmatch pattern if `listing` tells the file's whole name."""
     n_bytes: int
+    """An estimate if `sha256` is ""."""
     sha256: str
+    """"" if nobody knew it when the app was made. `listing` may tell it then."""
     licence: str
     """SPDX identifier of the content's licence, or the vendor's name for the licence."""
     keep: tuple[str, ...]
-    """fnmatch patterns for the file names, without folders, of the members to unpack."""
+    """fnmatch patterns for the names, with folders, of the members to unpack."""
+    listing: str = ""
+    """Where GitHub describes the release with the archive, as JSON with names, sizes and SHA-256."""
 
 
 class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,13 +92,22 @@ class EnginePack(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend
     cpu_needs: tuple[str, ...] = ()
     gpu_architectures: tuple[str, ...] = ()
+    compiled_by_driver: tuple[str, ...] = ()
+    """Newer compute capabilities, for which the driver compiles the engine's code at the first load."""
     minimum_driver: str = ""
+    minimum_glibc: str = ""
+    """Linux: the oldest version of the C library that the engine works with; "" if unknown."""
     archives: tuple[PackArchive, ...] = ()
 
     @property
     def n_bytes(self) -> int:
-        """Download size in bytes."""
+        """Download size in bytes. An estimate unless `is_pinned`."""
         return sum(archive.n_bytes for archive in self.archives)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the SHA-256 of every archive is known."""
+        return all(archive.sha256 for archive in self.archives)
 
     def manifest(self, files: tuple[EngineFile, ...]) -> EngineManifest:
         """Return the manifest of this pack's engine with these files."""

@@ -31,13 +31,15 @@ from qwendesk.core.links import BehindLink, remove_tree
 from qwendesk.core.observed import Observed
 from qwendesk.core.permissions import file_mode, make_folder
 from qwendesk.core.translation import tr
+from qwendesk.core.units import MIB, show_bytes
 from qwendesk.engine.engine_folders import read_engine
+from qwendesk.engines.archive_sums import ArchiveSums
 from qwendesk.hub.download import FileProgress, download_file
 from qwendesk.hub.download_control import DownloadControl, SpeedLimit
 from qwendesk.hub.download_part import part_of
 from qwendesk.hub.download_state import TransferRate
 from qwendesk.hub.network import HubError, Network
-from qwendesk.hub.remote import FixedAddresses, RemoteFile
+from qwendesk.hub.remote import FixedAddresses
 
 PackPhase = Literal["", "checking", "downloading", "waiting", "unpacking"]
 
@@ -45,6 +47,10 @@ _DOWNLOADS = ".fetching"
 """Folder of archives until they are unpacked, on the same drive as the engines. It is not taken for an engine."""
 _UNPACKING = ".unpacking-"
 """Stands between the pack's name and random letters in the name of a folder that is being unpacked."""
+_UNPACKED_RATIO = 2
+"""How much larger than its archives an engine is, about: NVIDIA's libraries have 1.4 times their size."""
+_SPARE_BYTES = 256 * MIB
+"""Disk space that is left free: chats are saved on the same drive."""
 _MAX_MEMBER_BYTES = 4 * 1024**3
 """Larger files are refused: the largest expected library, cublasLt, has 0.7 GB."""
 SCANNER_TIMEOUT_S = 20.0
@@ -105,7 +111,11 @@ class PacksService:
         self._folder = folder or paths.data_folder() / "engines"
         self._network, self._limit_bytes_per_s = network, limit_bytes_per_s
         here = on_platform or this_platform()
-        fitting = [pack for pack in packs if pack.platform == here and pack.package_version == package_version]
+        fitting = [
+            pack
+            for pack in packs
+            if pack.platform == here and pack.package_version == package_version and _has_glibc(pack.minimum_glibc)
+        ]
         self._states = {pack.name: self._with_disk_state(PackState(pack)) for pack in fitting}
         self._controls: dict[str, DownloadControl] = {}
         self._speeds: dict[str, TransferRate] = {}
@@ -191,20 +201,44 @@ class PacksService:
 
         Runs on another thread.
         """
-        folder, done_bytes = self._download_folder(pack), 0
+
+        def is_cut() -> bool:
+            return self._network().offline
+
+        folder, done_bytes, sums = self._download_folder(pack), 0, ArchiveSums(self._folder)
+        self._check_space(max(pack.n_bytes - self._bytes_on_disk(pack), 0) + _UNPACKED_RATIO * pack.n_bytes)
+        found, unlisted = [], []
         for archive in pack.archives:
 
             def on_progress(progress: FileProgress, before: int = done_bytes) -> None:
                 report(progress.phase, before + progress.n_bytes)
 
-            name = _file_name(archive)
-            source = FixedAddresses(self._network_for(archive), {name: archive.url}, lambda: self._network().offline)
-            file = RemoteFile(pack.title, name, "", archive.n_bytes, archive.sha256, archive.sha256, None)
-            download_file(source, file, folder / name, on_progress, control)
-            done_bytes += archive.n_bytes
+            network = self._network_for(archive)
+            with FixedAddresses(network, {}, is_cut).client() as client:
+                real, file, is_listed = sums.look_up(archive, network, client)
+            source = FixedAddresses(network, {file.path: real.url}, is_cut)
+            download_file(source, file, folder / file.path, on_progress, control)
+            found.append(real)
+            if not archive.sha256 and not is_listed:
+                unlisted.append(file.path)
+            done_bytes += real.n_bytes
         report("unpacking", done_bytes)
-        self._unpack(pack, folder, control)
+        self._unpack(msgspec.structs.replace(pack, archives=tuple(found)), folder, control, tuple(unlisted))
+        # Not before it was unpacked: a page for signing in to a network must not become what is expected.
+        for name in unlisted:
+            sums.keep(name, folder / name)
         return self._delete_download(pack)
+
+    def _check_space(self, needed_bytes: int) -> None:
+        """Raise HubError if the drive of the engines has too little room."""
+        folder = next(each for each in (self._folder, *self._folder.parents) if each.is_dir())
+        missing = needed_bytes + _SPARE_BYTES - shutil.disk_usage(folder).free
+        if missing > 0:
+            sentence = tr(
+                "The engine needs {0} in {1}, and {2} are missing. Free some space there, then try again.",
+                show_bytes(needed_bytes), self._folder, show_bytes(missing),
+            )  # fmt: skip
+            raise HubError("no_space", tr("Not enough space"), sentence)
 
     def _delete_download(self, pack: EnginePack) -> str:
         """Delete what was downloaded of `pack`. Return a sentence if it could not be deleted, else ""."""
@@ -228,20 +262,25 @@ class PacksService:
     def _download_folder(self, pack: EnginePack) -> Path:
         return self._folder / _DOWNLOADS / f"{pack.name}-{pack.package_version}"
 
-    def _unpack(self, pack: EnginePack, downloads: Path, control: DownloadControl) -> None:
-        """Unpack a pack into its engine folder. If that fails, there is no incomplete folder."""
+    def _unpack(self, pack: EnginePack, downloads: Path, control: DownloadControl, unlisted: tuple[str, ...]) -> None:
+        """Unpack a pack into its engine folder. If that fails, there is no incomplete folder.
+
+        `unlisted` names the archives whose SHA-256 is that of the first download.
+        """
         make_folder(self._folder)
         for leftover in self._folder.glob(f"{pack.name}{_UNPACKING}*"):  # of an app that was killed while it unpacked
             with suppress(OSError):
                 remove_tree(leftover, self._folder)
         fresh = Path(tempfile.mkdtemp(prefix=f"{pack.name}{_UNPACKING}", dir=self._folder))
         try:
+            self._check_space(sum(_unpacked_bytes(downloads / _file_name(each), each.keep) for each in pack.archives))
             files = [
                 file
                 for archive in pack.archives
                 for file in _unpack_archive(downloads / _file_name(archive), archive.keep, fresh, control)
             ]
-            write_whole(fresh / MANIFEST_NAME, msgspec.json.encode(pack.manifest(tuple(files))))
+            manifest = msgspec.structs.replace(pack.manifest(tuple(files)), unlisted=unlisted)
+            write_whole(fresh / MANIFEST_NAME, msgspec.json.encode(manifest))
             with suppress(FileNotFoundError):
                 remove_tree(self._folder / pack.name, self._folder)
             replace(fresh, self._folder / pack.name, SCANNER_TIMEOUT_S)
@@ -254,9 +293,19 @@ class PacksService:
         pack = state.pack
         engine = read_engine(self._folder / pack.name)
         is_installed = isinstance(engine, EngineFolder) and engine.manifest.package_version == pack.package_version
-        targets = [self._download_folder(pack) / _file_name(each) for each in pack.archives]
-        done_bytes = 0 if is_installed else sum(map(_size_on_disk, targets))
+        done_bytes = 0 if is_installed else self._bytes_on_disk(pack)
         return msgspec.structs.replace(state, is_installed=is_installed, done_bytes=done_bytes)
+
+    def _bytes_on_disk(self, pack: EnginePack) -> int:
+        """Return how much of a pack was downloaded."""
+        folder = self._download_folder(pack)
+        endings = [part_of(Path(_file_name(each))).name for each in pack.archives]
+        names = [*map(_file_name, pack.archives), *endings]
+        try:
+            found = [each for each in folder.iterdir() if any(fnmatch.fnmatch(each.name, name) for name in names)]
+            return sum(each.stat().st_size for each in found)
+        except OSError:
+            return 0
 
     def _show_progress(self, name: str, phase: PackPhase, done_bytes: int) -> None:
         if self._states[name].is_running:
@@ -279,31 +328,44 @@ def _problem_of(error: HubError) -> str:
     return error.sentence
 
 
+def _has_glibc(least: str) -> bool:
+    """Return whether the C library of this Linux is at least of this version; True where that is unknown."""
+    found = platform.libc_ver()[1]
+    numbers = [tuple(int(part) for part in text.split(".") if part.isdecimal()) for text in (found, least)]
+    return not all(numbers) or numbers[0] >= numbers[1]
+
+
 def _file_name(archive: PackArchive) -> str:
     return PurePosixPath(archive.url.split("?")[0]).name
 
 
-def _size_on_disk(target: Path) -> int:
-    """Return the bytes on disk of a complete or partial download."""
-    for path in (target, part_of(target)):
-        try:
-            return path.stat().st_size
-        except OSError:
-            continue
-    return 0
+def _members(archive: zipfile.ZipFile, keep: tuple[str, ...]) -> list[zipfile.ZipInfo]:
+    """Return the members that match a pattern in `keep`. Raises BadZipFile unless each pattern has one.
+
+    An engine without one of its libraries would start, and find no card.
+    """
+    found = [each for each in archive.infolist() if not each.is_dir()]
+    for pattern in keep:
+        if not any(fnmatch.fnmatch(each.filename, pattern) for each in found):
+            name = PurePosixPath(archive.filename or "").name
+            raise zipfile.BadZipFile(tr("{0} has none of the expected libraries", name))
+    return [each for each in found if any(fnmatch.fnmatch(each.filename, pattern) for pattern in keep)]
+
+
+def _unpacked_bytes(path: Path, keep: tuple[str, ...]) -> int:
+    with zipfile.ZipFile(path) as archive:
+        return sum(member.file_size for member in _members(archive, keep))
 
 
 def _unpack_archive(path: Path, keep: tuple[str, ...], folder: Path, control: DownloadControl) -> list[EngineFile]:
     """Unpack the members that match a pattern in `keep` into `folder`, without their own folders.
 
-    Raises OSError, or BadZipFile if a member is damaged or too large, or if none matches.
+    Raises OSError, or BadZipFile if a member is damaged, missing or too large.
     """
     files = []
     with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
+        for member in _members(archive, keep):
             name = PurePosixPath(member.filename).name
-            if member.is_dir() or not any(fnmatch.fnmatch(member.filename, pattern) for pattern in keep):
-                continue
             if member.file_size > _MAX_MEMBER_BYTES:
                 raise zipfile.BadZipFile(tr("{0} is too large", name))
             digest, target = hashlib.sha256(), folder / name
@@ -316,6 +378,4 @@ def _unpack_archive(path: Path, keep: tuple[str, ...], folder: Path, control: Do
                 file.flush()
                 os.fsync(file.fileno())
             files.append(EngineFile(name, member.file_size, digest.hexdigest()))
-    if not files:
-        raise zipfile.BadZipFile(tr("{0} has none of the expected libraries", path.name))
     return files

@@ -39,6 +39,8 @@ class GpuReading(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     vendor: Vendor | None = None
     driver: str | None = None
+    compute_capability: tuple[int, int] | None = None
+    """NVIDIA's version of what the GPU can do, such as (8, 6)."""
     unified: bool | None = None
     """True if the GPU uses the RAM as its memory."""
     total_bytes: int | None = None

@@ -47,7 +47,7 @@ async def test_a_pack_becomes_an_engine_folder(server: PackServer, tmp_path: Pat
 
 async def test_a_cut_connection_is_resumed(server: PackServer, tmp_path: Path) -> None:
     pack = pack_of(server)
-    server.cut_after = 1000
+    server.cuts = [1000]
     assert (await service(tmp_path, pack).install("cuda-12")).is_installed
     assert "bytes=1000-" in server.ranges
 
@@ -200,7 +200,7 @@ async def test_bundled_pack_list_is_valid_and_pinned() -> None:
         assert pack.archives
         for archive in pack.archives:
             assert archive.url.startswith("https://")
-            assert len(archive.sha256) == 64
+            assert len(archive.sha256) == 64 or archive.listing.startswith("https://api.github.com/")
             assert archive.n_bytes
             assert archive.licence
     assert this_platform()

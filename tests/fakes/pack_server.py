@@ -14,11 +14,13 @@ from qwendesk.core.engine_manifest import EnginePack, PackArchive
 
 
 class PackServer:
-    """Serves archives, with ranges; may break a connection off once."""
+    """Serves archives, with ranges; may break connections off."""
 
     def __init__(self) -> None:
         self.archives: dict[str, bytes] = {}
-        self.cut_after: int | None = None
+        self.etags: dict[str, str] = {}
+        self.cuts: list[int] = []
+        """After how many bytes the next bodies break off, one after another."""
         self.hold_after: int | None = None
         """The next body stops there until the client goes away or the server ends."""
         self.ending = threading.Event()
@@ -61,9 +63,11 @@ def running_pack_server() -> Iterator[PackServer]:
             if asked:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             self.send_header("Content-Length", str(len(content) - start))
+            if self.path in served.etags:
+                self.send_header("ETag", served.etags[self.path])
             self.end_headers()
             if with_body:
-                cut, served.cut_after = served.cut_after, None
+                cut = served.cuts.pop(0) if served.cuts else None
                 hold, served.hold_after = served.hold_after, None
                 end = cut if cut is not None else hold
                 self.wfile.write(content[start : start + end] if end is not None else content[start:])
@@ -93,7 +97,9 @@ def pack_of(server: PackServer, **changes: object) -> EnginePack:
     parts = {"/engine.whl": wheel(llama=b"llama" * 50_000, mtmd=b"mtmd"), "/runtime.whl": wheel(cudart=b"cuda" * 1000)}
     server.archives |= parts
     archives = tuple(
-        PackArchive(server.address + path, len(content), hashlib.sha256(content).hexdigest(), "MIT", ("*.so",))
+        PackArchive(
+            server.address + path, len(content), hashlib.sha256(content).hexdigest(), "MIT", ("llama_cpp/lib/*.so",)
+        )
         for path, content in parts.items()
     )
     pack = EnginePack(
@@ -101,3 +107,18 @@ def pack_of(server: PackServer, **changes: object) -> EnginePack:
         gpu_architectures=("86",), minimum_driver="525", archives=archives,
     )  # fmt: skip
     return msgspec.structs.replace(pack, **changes)
+
+
+def unpinned_pack_of(server: PackServer, *, listed: bool = True, digest: str | None = "") -> EnginePack:
+    """The same pack, whose engine is as llama-cpp-python publishes it: without a SHA-256 in the app's list.
+
+    With `listed`, GitHub describes the release, with `digest` if it is not "", else with the right one.
+    """
+    pack = pack_of(server)
+    wheel, runtime = pack.archives
+    if listed:
+        right = f"sha256:{wheel.sha256}"
+        asset = {"name": "engine.whl", "size": wheel.n_bytes, "digest": right if digest == "" else digest}
+        server.archives["/listing"] = msgspec.json.encode({"tag_name": "v1.0-cu124", "assets": [asset]})
+    wheel = msgspec.structs.replace(wheel, sha256="", n_bytes=2 * wheel.n_bytes, listing=f"{server.address}/listing")
+    return msgspec.structs.replace(pack, archives=(wheel, runtime))

@@ -36,6 +36,7 @@ def rtx_3090(**changes: Any) -> dict[str, Any]:
     values = {
         "nvmlDeviceGetPciInfo": SimpleNamespace(busId=b"00000000:01:00.0"),
         "nvmlDeviceGetName": "NVIDIA GeForce RTX 3090",
+        "nvmlDeviceGetCudaComputeCapability": [8, 6],
         "nvmlDeviceGetMemoryInfo": SimpleNamespace(
             total=25_769_803_776, reserved=402_653_184, used=23_000_000_000, free=2_367_150_592
         ),

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from qwendesk.core.engine_manifest import MANIFEST_NAME, Backend
 from qwendesk.core.translation import tr
 from qwendesk.engines.engine_service import EngineService
-from qwendesk.engines.pack_fit import fits, obstacle, packs_for, unserved
+from qwendesk.engines.pack_fit import fits, is_compiled_by_driver, obstacle, packs_for, slower_on_vulkan, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.trial import Trial
@@ -64,15 +64,18 @@ class EnginesPresenter(QObject):
         is_waiting, adding = self._switch.is_waiting.value, self._switch.adding.value
         lines = row_texts.engine_lines(engines, wanted, self._engine.state.devices)
         note = row_texts.note_text(engines, wanted, waits=is_waiting, adding=adding)
+        if engines.current is not None and engines.current.backend == "vulkan":
+            note = note or slower_on_vulkan(self._gpus)
         best = row_texts.best_text(engines)
         is_busy = bool(engines.trying) or is_waiting or bool(adding)
         self.list.show_engines(lines, best, note, is_best=not wanted, is_busy=is_busy)
         packs = self._pack_lines()
         self.list.show_packs(packs, self._unserved_text())
-        self._offered = packs[0].name if packs else ""
-        if packs:
-            self.offer_row.show_line(packs[0], is_main=True)
-        self.offer_changed.emit(bool(packs), self._gpu_problem())
+        offer = next((line for line in packs if not line.hint), None)
+        self._offered = offer.name if offer is not None else ""
+        if offer is not None:
+            self.offer_row.show_line(offer, is_main=True)
+        self.offer_changed.emit(offer is not None, self._gpu_problem())
 
     def _start(self, work: Coroutine[Any, Any, object]) -> None:
         self._tasks.start(work)
@@ -130,7 +133,13 @@ class EnginesPresenter(QObject):
         return tuple(each for each in dict.fromkeys((*fitting, *begun)) if not each.is_installed)
 
     def _pack_lines(self) -> tuple[PackLine, ...]:
-        return tuple(row_texts.pack_line(each, obstacle(each.pack, self._gpus)) for each in self._packs_to_install())
+        gpus = self._gpus
+        return tuple(
+            row_texts.pack_line(
+                each, obstacle(each.pack, gpus), is_compiled_here=is_compiled_by_driver(each.pack, gpus)
+            )
+            for each in self._packs_to_install()
+        )
 
     def _unserved(self) -> tuple[GpuReading, ...]:
         """Return the GPUs that no installed engine can use."""

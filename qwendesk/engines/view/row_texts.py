@@ -124,17 +124,22 @@ def blind_engine_text(trial: Trial) -> str:
     )
 
 
-def pack_line(state: PackState, hint: str = "") -> PackLine:
-    """Return the line of a pack. `hint` says why it would not run on this PC; "" if no reason is known."""
+def pack_line(state: PackState, hint: str = "", *, is_compiled_here: bool = False) -> PackLine:
+    """Return the line of a pack. `hint` says why it would not run on this PC; "" if no reason is known.
+
+    `is_compiled_here` tells that the graphics driver compiles its code at the first load.
+    """
     pack, whole = state.pack, state.pack.n_bytes
     chip, tone = _pack_chip(state)
     begun = state.is_running or bool(state.done_bytes)
-    size = show_bytes(whole)
+    size = show_bytes(whole) if pack.is_pinned else tr("about {0}", show_bytes(whole))
+    compiled = tr("the first load takes minutes, because the driver compiles it for your card")
+    parts = (size, _licences(state), _needs(state), compiled if is_compiled_here else "")
     get_text = tr("Try again") if state.problem else tr("Resume") if begun else tr("Download")
     return PackLine(
         name=pack.name,
         title=pack.title,
-        details=" · ".join(part for part in (size, _licences(state), _needs(state)) if part),
+        details=" · ".join(part for part in parts if part),
         chip=chip,
         tone=tone,
         get_text="" if state.is_running else get_text,
@@ -195,6 +200,8 @@ def _details(trial: Trial, devices: Sequence[DeviceInfo]) -> str:
     if manifest.llama_cpp_commit:
         parts.append(tr("llama.cpp {0}", manifest.llama_cpp_commit[:9]))
     parts.append(tr("release {0}", manifest.package_version))
+    if manifest.unlisted:
+        parts.append(tr("its publisher lists no SHA-256, so that of the first download is kept"))
     return " · ".join(part for part in parts if part)
 
 

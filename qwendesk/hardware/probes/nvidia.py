@@ -116,11 +116,13 @@ class NvidiaProbe:
         sent, received = self._read_throughput(pci or str(index), handle, now_s)
         total, used = memory or (None, None)
         name = self._text(self._call("nvmlDeviceGetName", handle))
+        capability = self._call("nvmlDeviceGetCudaComputeCapability", handle)
         return GpuReading(
             pci=pci,
             name=name,
             vendor="nvidia",
             driver=driver,
+            compute_capability=None if capability is None else (capability[0], capability[1]),
             # A GPU that reports its name but no memory shares the PC's memory (DGX Spark, Jetson).
             unified=True if memory is None and name is not None else None,
             total_bytes=total,

@@ -32,7 +32,7 @@ def test_a_card_under_load_is_read_completely():
     assert gpu.throttle == ("power cap",)
     assert (gpu.pcie_generation, gpu.pcie_width) == (4, 16)
     assert gpu.pcie_sent_bytes_s == 2_048 * 1024
-    assert gpu.driver == "575.64"
+    assert (gpu.driver, gpu.compute_capability) == ("575.64", (8, 6))
     assert gpu.unified is None
     assert gpu.process(ENGINE).dedicated_bytes == 22_000_000_000
     assert gpu.process(900).dedicated_bytes == 500_000_000
