@@ -20,7 +20,7 @@ from qwendesk.bench.services import BenchServices, CompareChoices, build_bench_s
 from qwendesk.chat.chat_services import ChatServices
 from qwendesk.chat.question_files import answer_options, read_question
 from qwendesk.chat.service import ChatService
-from qwendesk.core import paths
+from qwendesk.core import paths, releases
 from qwendesk.core.conversation import Answer
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.failures import LoadFailure
@@ -51,6 +51,7 @@ from qwendesk.games.service import GameMode, GameSources
 from qwendesk.hardware.probes.full_screen import full_screen_program
 from qwendesk.hardware.programs import running_programs, started_programs
 from qwendesk.hardware.snapshot import GpuReading
+from qwendesk.help.app_updates import AppUpdates
 from qwendesk.hub.catalog_schema import SpeedReport
 from qwendesk.hub.header_cache import HeaderCache
 from qwendesk.mcp.service import McpService
@@ -111,6 +112,8 @@ class Services(msgspec.Struct):
     edits: EditHistory
     mcp: McpService
     remote: RemoteService
+    app_updates: AppUpdates | None
+    """None as long as there is no release."""
 
 
 def build_services(
@@ -344,11 +347,15 @@ def build_services(
     setups = SetupService(server.requests.observed)
     closing.callback(setups.close)
     server_switch = ServerSwitch(server, lambda: settings.options, settings.change)
+    app_updates = None
+    if releases.RELEASES:
+        app_updates = AppUpdates(releases.RELEASES, settings.state, models.network.without_token)
+        closing.push_async_callback(app_updates.close)
     return Services(
         settings, profiles, planner, engine, installed, self_test, chat, models, meters, pending_load,
         CommandService(pending_load, models.load_options.options_named), idle_unload, game_mode,
         PrivacyService(), pc_trial, bench, server, outgrown, server_switch, setups, toolbox, notes,
-        folder_indexes, edits, mcp, remote,
+        folder_indexes, edits, mcp, remote, app_updates,
     )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from qwendesk.app.window.system_motion import motion_is_reduced
 from qwendesk.app.window.tray import Tray
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.translation import tr
+from qwendesk.help.app_updates import AppUpdates
+from qwendesk.help.view.app_updates import announce_updates
 from qwendesk.hub.download_state import DownloadItem
 from qwendesk.models.view.wiring import ModelsView
 from qwendesk.settings.service import SettingsService
@@ -33,15 +35,20 @@ class DesktopIntegration(msgspec.Struct, weakref=True):
     chats: ChatView
     tray: Tray
     models: ModelsView
+    updates: AppUpdates | None
 
     def start(self) -> None:
-        """Apply the system's setting for animations, and tell about a metered connection."""
+        """Apply the system's setting for animations, tell about a metered connection, and look for newer versions."""
         window_tasks().start(self._follow_motion())
+        if self.updates is not None:
+            self.updates.start()
         follow_metered(self._show_metered)
 
     def _show_metered(self, is_metered: bool) -> None:
         self.models.services.first_start.set_metered(is_metered)
         self.models.services.catalog.set_metered(is_metered)
+        if self.updates is not None:
+            self.updates.set_metered(is_metered)
 
     async def _follow_motion(self) -> None:
         app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))
@@ -66,6 +73,7 @@ def build_desktop(
     chats: ChatView,
     settings: SettingsService,
     models: ModelsView,
+    updates: AppUpdates | None,
     closing: AsyncExitStack,
 ) -> DesktopIntegration:
     """Build the desktop integration; nothing runs yet."""
@@ -81,4 +89,6 @@ def build_desktop(
         tray.tell(tr("{0} is downloaded.", name))
 
     closing.callback(models.services.downloads.subscribe_finished(announce_download))
-    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models)
+    if updates is not None:
+        announce_updates(window, updates, window.add_notice)
+    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models, updates)

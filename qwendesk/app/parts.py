@@ -39,6 +39,7 @@ from qwendesk.engines.view.wiring import EnginesView
 from qwendesk.feature_joins import programs_on_gpus
 from qwendesk.games.service import GameSources
 from qwendesk.games.view.wiring import GamesView
+from qwendesk.help.view.app_updates import UpdatesSection
 from qwendesk.help.view.wiring import GuideOpener
 from qwendesk.mcp.view.wiring import make_servers_section
 from qwendesk.meters.service import MeterService
@@ -230,7 +231,7 @@ def build(
         closing.callback(presenter.offer_changed.disconnect)
         presenter.show_snapshot(meters.service.state.value.snapshot)
         presenter.list.help_asked.connect(guide.open_graphics_help)
-    desktop = build_desktop(window, chats, services.settings, models, closing)
+    desktop = build_desktop(window, chats, services.settings, models, services.app_updates, closing)
     _join_games(games, window, settings_view, desktop)
     # Registered last, so that the running answer and the window's coroutines end first: they use everything else.
     closing.push_async_callback(tasks.close)
@@ -258,7 +259,7 @@ def _add_settings(
     services: Services, models: ModelsView, games: GamesView, window: MainWindow, closing: AsyncExitStack
 ) -> SettingsView:
     """Add the settings page to the bottom of the rail, and connect what leads to it."""
-    settings = services.settings
+    settings, updates = services.settings, services.app_updates
     view = SettingsView(
         settings,
         services.privacy,
@@ -269,6 +270,7 @@ def _add_settings(
         games.make_section,
         lambda: NotesSection(services.notes),
         lambda: make_consents_section(services),
+        lambda: UpdatesSection(updates) if updates is not None else None,
         remarks=lambda: missing_tray_remark(settings.options),
     )
     closing.callback(view.appearance.close)

@@ -48,7 +48,7 @@ def new_client(
 
 def use_in_library(network: Network, is_cut: Callable[[], bool] = never_cut) -> None:
     """Make huggingface_hub, which has one client for the whole process, use the settings of `network` from now on."""
-    set_client_factory(lambda: new_client(network, is_cut, _QuestionClient))
+    set_client_factory(lambda: new_client(network, is_cut, QuestionClient))
 
 
 def drop_connections() -> None:
@@ -64,7 +64,7 @@ class _BadAnswer(httpx2.RequestError):
     """The server sends something that the Hub never sends."""
 
 
-class _QuestionClient(httpx2.Client):
+class QuestionClient(httpx2.Client):
     """A client for requests that a user waits for: a single attempt, and an answer of limited size and duration.
 
     `Link` headers are removed, so that huggingface_hub requests no further pages: one page is always enough.

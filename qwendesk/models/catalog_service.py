@@ -11,6 +11,7 @@ import msgspec
 from qwendesk.core.app_options import AppOptions
 from qwendesk.core.errors import QwenDeskError
 from qwendesk.core.observed import Observed
+from qwendesk.core.weekly import is_due, repeat_hourly
 from qwendesk.hub.catalog import Catalog
 from qwendesk.hub.catalog_look_up import look_up
 from qwendesk.hub.catalog_store import CatalogStore, LastLookUp
@@ -20,11 +21,6 @@ from qwendesk.models.protocols import AppOptionsSource
 if TYPE_CHECKING:
     from qwendesk.hub.catalog_look_up import HubRepositories
 
-_WEEK, _DAY = datetime.timedelta(days=7), datetime.timedelta(days=1)
-_AFTER_START_S = 60.0
-"""Nothing is looked up in the first minute, so that the app starts undisturbed."""
-_BETWEEN_S = 3600.0
-"""How often it is decided whether a look-up is due. A PC that sleeps stops longer waits."""
 _GAP_S = 0.5
 """Wait between two repositories, so that the Hub isn't asked a hundred times within a few seconds."""
 _CLOSING_S = 5.0
@@ -134,25 +130,16 @@ class CatalogService:
             await self.load()
         except QwenDeskError:
             return  # For this PC says why
-        await self._wait(_AFTER_START_S)
-        while True:
-            if self._is_allowed() and self._is_due():
-                self._begin(is_automatic=True)
-            await self._wait(_BETWEEN_S)
+        await repeat_hourly(self._begin_if_due, self._wait)
+
+    def _begin_if_due(self) -> None:
+        last = self.state.value.last
+        if self._is_allowed() and is_due(self._now(), last.done, last.tried, self._cancelled):
+            self._begin(is_automatic=True)
 
     def _is_allowed(self) -> bool:
         options = self._settings.options
         return options.look_up_weekly and not options.offline and not self._is_metered
-
-    def _is_due(self) -> bool:
-        last = self.state.value.last
-        return self._is_past(last.done, _WEEK) and all(
-            self._is_past(time, _DAY) for time in (last.tried, self._cancelled)
-        )
-
-    def _is_past(self, time: datetime.datetime | None, after: datetime.timedelta) -> bool:
-        """Return whether `time` is longer ago. A time in the future was saved while the clock was wrong."""
-        return time is None or not datetime.timedelta(0) <= self._now() - time < after
 
     def _on_options(self, options: AppOptions) -> None:
         self.state.update(is_offline=options.offline)

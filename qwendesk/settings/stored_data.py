@@ -43,7 +43,7 @@ KINDS: Final = MappingProxyType(
             "bench-*.json*",
         ),
         "downloads": ("downloads.json*",),
-        "catalog": ("catalog*",),
+        "catalog": ("catalog*", "app-updates.json*"),
         "templates": ("templates",),
         "engines": ("engines",),
         "models": ("models",),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import msgspec
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from qwendesk.core.translation import tr
@@ -39,6 +40,8 @@ class Notice(QWidget):
         words = QLabel(sentence)
         words.setObjectName(f"{name}.sentence")
         words.setWordWrap(True)
+        for label in (heading, words):
+            label.setTextFormat(Qt.TextFormat.PlainText)
         close = IconButton("close", size=16, side=28)
         describe(close, f"{name}.dismiss", tr("Dismiss"))
         close.clicked.connect(self.end)

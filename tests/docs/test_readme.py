@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from qwendesk.core.releases import RELEASES
 from qwendesk.help.guide import heading_anchor
 from tools.setup.backends import Backend
 from tools.setup.duration import EngineSource, first_setup_text
@@ -64,3 +65,13 @@ def test_table_of_minutes_is_what_the_setup_announces() -> None:
     text = FROM_SOURCE.read_text(encoding="utf-8")
     for name, minutes in rows.items():
         assert f"| {name} | {' | '.join(f'{each} min' for each in minutes)} |" in text
+
+
+def test_readme_and_privacy_page_name_the_releases_once_there_are_any() -> None:
+    readme = README.read_text(encoding="utf-8")
+    privacy = (ROOT / "docs" / "guide" / "privacy.md").read_text(encoding="utf-8")
+    if RELEASES:
+        assert RELEASES in readme
+        assert "newer version of QwenDesk" in privacy
+    else:
+        assert "There is no download yet" in readme

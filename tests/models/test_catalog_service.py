@@ -20,6 +20,7 @@ from qwendesk.hub.remote import Hub, RemoteFile
 from qwendesk.models import catalog_service
 from qwendesk.models.catalog_service import CatalogService, LookUpProgress
 from qwendesk.settings.service import SettingsService
+from tests.fakes.waits import Waits
 from tests.hub.conftest import fake_hub
 from tests.hub.hub_server import FakeHub
 from tests.hub.verified import NEW, OLD, REPO, catalog
@@ -59,27 +60,6 @@ class ScriptedHub:
             raise self.errors[repo]
         files = (listed(repo, Q4, OLD), listed(repo, "mmproj-F16.gguf", NEW, 899_283_648), *self.extra.get(repo, ()))
         return None if files[0].revision == revision else files
-
-
-class Waits:
-    """Waits of the schedule, which end when the test says so."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self._begun, self._end = asyncio.Event(), asyncio.Event()
-
-    async def wait(self, seconds: float) -> None:
-        self.seconds.append(seconds)
-        self._end.clear()
-        self._begun.set()
-        await self._end.wait()
-
-    async def end(self) -> None:
-        """End the wait that goes on, and return when the next one has begun."""
-        await self._begun.wait()
-        self._begun.clear()
-        self._end.set()
-        await self._begun.wait()
 
 
 class Desk:

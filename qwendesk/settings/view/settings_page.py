@@ -33,7 +33,7 @@ _SCROLL_BAR = 12
 _BESIDE_LINKS = 16
 """Logical pixels between the links to sections and these."""
 _AFTER_NETWORK = "Network"
-"""The cards of model folders and access token come after this section."""
+"""The cards of model folders, access token and newer versions come after this section."""
 _AFTER_SEARCH = "Web search"
 """The cards of the search key, the MCP servers, the consents and the notes come after this section."""
 _AFTER_GAMES = "Games and other programs"
@@ -58,6 +58,7 @@ class SettingsPage(QWidget):
         programs: TitledCard,
         notes: TitledCard,
         consents: TitledCard,
+        updates: TitledCard | None,
         privacy: PrivacySection,
         remarks: Callable[[], dict[str, str]],
     ) -> None:
@@ -70,7 +71,7 @@ class SettingsPage(QWidget):
         self._sections: dict[str, TitledCard] = {}
         self._cards: list[TitledCard] = []
         """All cards, in the order of the page."""
-        self._folders, self._token, self._search_key = folders, token, search_key
+        self._folders, self._token, self._search_key, self._updates = folders, token, search_key, updates
         self._mcp_servers, self._programs = mcp_servers, programs
         self._notes, self._consents, self._privacy = notes, consents, privacy
         self._nothing = QLabel()
@@ -185,6 +186,7 @@ class SettingsPage(QWidget):
             self._cards.append(section)
             if name == _AFTER_NETWORK:
                 self._cards += (self._folders, self._token)
+                self._cards += (self._updates,) if self._updates is not None else ()
             if name == _AFTER_SEARCH:
                 self._cards += (self._search_key, self._mcp_servers, self._consents, self._notes)
             if name == _AFTER_GAMES:

@@ -35,12 +35,14 @@ class SettingsView(QObject):
         make_programs: Callable[[], TitledCard],
         make_notes: Callable[[], TitledCard],
         make_consents: Callable[[], TitledCard],
+        make_updates: Callable[[], TitledCard | None],
         remarks: Callable[[], dict[str, str]],
     ) -> None:
         """`make_folders`, `make_token`, `make_search_key`, `make_mcp_servers` and `make_programs` build the cards of
         the model folders, of the access token, of the key for a search service, of the MCP servers, of the programs
         that game mode has rules for; `make_notes` that of the notes about the user, and
-        `make_consents` that of what tools may do without asking.
+        `make_consents` that of what tools may do without asking, and `make_updates` that of newer versions, if there
+        is one.
 
         `remarks` returns, by key, why options that are on have no effect on this PC.
         """
@@ -49,7 +51,7 @@ class SettingsView(QObject):
         def build_page() -> SettingsPage:
             page = SettingsPage(
                 settings, make_folders(), make_token(), make_search_key(), make_mcp_servers(), make_programs(),
-                make_notes(), make_consents(), PrivacySection(privacy), remarks,
+                make_notes(), make_consents(), make_updates(), PrivacySection(privacy), remarks,
             )  # fmt: skip
             page.page_asked.connect(self.page_asked)
             page.restart_asked.connect(self.restart_asked)
