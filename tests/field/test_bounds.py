@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import resource
 import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
 from PySide6.QtWidgets import QLabel, QPlainTextEdit
@@ -98,7 +98,7 @@ async def engine_process(desk: HttpDesk) -> int:
     welcome = await desk.client.start()
     assert isinstance(welcome, Welcome)
     if sys.platform == "linux":
-        resource.prlimit(welcome.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        psutil.Process(welcome.pid).rlimit(psutil.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     return welcome.pid
 
 

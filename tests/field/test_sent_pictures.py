@@ -40,7 +40,7 @@ def picture(kind: str = "PNG", side: int = 20, **options: Any) -> bytes:
     return content.getvalue()
 
 
-PNG = picture()
+PNG = picture(compress_level=0)  # the same by every zlib
 ENCODED = base64.b64encode(PNG).decode()
 ADDRESS = f"data:image/png;base64,{ENCODED}"
 
