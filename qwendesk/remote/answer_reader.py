@@ -12,7 +12,7 @@ from qwendesk.core.stats import AnswerStats, StopReason
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine.contract import AnswerItem
 from qwendesk.engine.protocol import CallDelta, Called, Delta, Finished, PromptProgress
-from qwendesk.remote.chunks import CallPiece, Choice, Chunk, Timings, Usage
+from qwendesk.remote.chunks import CallPiece, Choice, Chunk, ChunkDelta, Timings, Usage, text_of
 from qwendesk.remote.connection import EndlessAnswer
 from qwendesk.remote.think_splitter import ThinkSplitter
 
@@ -126,19 +126,19 @@ class AnswerReader:
         )
 
     def _read_choice(self, choice: Choice) -> Iterator[AnswerItem]:
-        delta = choice.delta
-        reasoning = delta.reasoning_content or delta.reasoning
-        self._n_characters += len(reasoning or "") + len(delta.content or "")
+        delta = choice.delta or choice.message or ChunkDelta()
+        reasoning, content = text_of(delta.reasoning_content) or text_of(delta.reasoning), text_of(delta.content)
+        self._n_characters += len(reasoning) + len(content)
         if self._n_characters > _MOST_CHARACTERS:
             raise EndlessAnswer
         if reasoning:
             self._splitter = None
             yield self._delta("reasoning", reasoning)
-        if delta.content and self._splitter is not None:
-            for kind, text in self._splitter.feed(delta.content):
+        if content and self._splitter is not None:
+            for kind, text in self._splitter.feed(content):
                 yield self._delta(kind, text)
-        elif delta.content:
-            yield self._delta("answer", delta.content)
+        elif content:
+            yield self._delta("answer", content)
         for piece in delta.tool_calls or () if self._may_call else ():
             yield from self._read_call(piece)
         self._finish_reason = choice.finish_reason or self._finish_reason

@@ -14,7 +14,7 @@ from qwendesk.engine.protocol import Finished, RequestFailed
 from qwendesk.remote import connection as limits
 from qwendesk.remote.answer_reader import AnswerReader
 from qwendesk.remote.chunks import decode_chunk
-from qwendesk.remote.connection import Connection, EndlessAnswer, WatchedStream, read_refusal
+from qwendesk.remote.connection import Connection, EndlessAnswer, WatchedStream, read_beginning
 from qwendesk.remote.errors import (
     endless_answer,
     lost_in_answer,
@@ -27,6 +27,8 @@ from qwendesk.remote.errors import (
 
 _logger = logging.getLogger(__name__)
 _PATH = "/v1/chat/completions"
+_PLAIN_KINDS = ("", "text/plain")
+"""How some servers and proxies send events."""
 _MOST_UNREAD = 256
 """Items that wait for the chat. With more, nothing is read from the server, which then has to wait."""
 
@@ -41,22 +43,16 @@ async def read_answer(
     title = connection.server.title
     async with connection.stream(_PATH, body) as answer:
         if not answer.is_success:
-            content = await read_refusal(answer)
+            content = await read_beginning(answer)
             retry_after = answer.headers.get("Retry-After", "")
             raise status_error(title, answer.status_code, content, model=model, retry_after=retry_after)
-        assert isinstance(answer.stream, httpx2.AsyncByteStream)
-        answer.stream = WatchedStream(answer.stream, lambda: _silence_s(reader))
-        async for event in httpx2.EventSource(answer, max_event_size=limits.MOST_EVENT_BYTES):
-            if event.data.strip() == "[DONE]":
-                break
-            if not event.data.strip():
-                continue
+        async for event in _events(answer, lambda: _silence_s(reader)):
             try:
-                is_large = len(event.data) > limits.LARGE_BYTES
-                chunk = await asyncio.to_thread(decode_chunk, event.data) if is_large else decode_chunk(event.data)
+                is_large = len(event) > limits.LARGE_BYTES
+                chunk = await asyncio.to_thread(decode_chunk, event) if is_large else decode_chunk(event)
             except (msgspec.DecodeError, UnicodeEncodeError) as error:
                 raise not_understood(title) from error
-            if chunk.error is not None:
+            if chunk.error:
                 raise stream_error(title, chunk.error, model=model)
             for item in reader.read(chunk):
                 yield item
@@ -64,6 +60,24 @@ async def read_answer(
         raise lost_in_answer(title)
     for item in reader.finish():
         yield item
+
+
+async def _events(answer: httpx2.Response, silence_s: Callable[[], float]) -> AsyncIterator[str | bytes]:
+    """Yield the JSON of each event; of a server that doesn't stream, its whole answer. Raises httpx2's errors."""
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        yield await read_beginning(answer)
+        return
+    if kind in _PLAIN_KINDS:
+        answer.headers["Content-Type"] = "text/event-stream"
+    answer.encoding = "utf-8-sig"  # as the specification says, whatever the server says
+    assert isinstance(answer.stream, httpx2.AsyncByteStream)
+    answer.stream = WatchedStream(answer.stream, silence_s)
+    async for event in httpx2.EventSource(answer, max_event_size=limits.MOST_EVENT_BYTES):
+        if event.data.strip() == "[DONE]":
+            return
+        if event.data.strip():
+            yield event.data
 
 
 def _silence_s(reader: AnswerReader) -> float:

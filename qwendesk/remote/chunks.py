@@ -1,10 +1,16 @@
-"""The chunks of a streamed answer as values. Unknown fields are ignored, and missing ones are empty."""
+"""The chunks of a streamed answer as values. Unknown fields are ignored, and missing ones are empty.
 
-from typing import Any
+So are those of a wrong kind, such as counts that are null: an answer that can be read doesn't end because of them.
+"""
+
+from contextlib import suppress
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from qwendesk.core.json_decoding import decode_json
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class FunctionPiece(msgspec.Struct, frozen=True):
@@ -20,14 +26,17 @@ class CallPiece(msgspec.Struct, frozen=True):
 
 
 class ChunkDelta(msgspec.Struct, frozen=True):
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
+    content: Any = None
+    """As the reasoning, a text, or parts with a text."""
+    reasoning_content: Any = None
+    reasoning: Any = None
     tool_calls: list[CallPiece] | None = None
 
 
 class Choice(msgspec.Struct, frozen=True):
-    delta: ChunkDelta = ChunkDelta()
+    delta: ChunkDelta | None = None
+    message: ChunkDelta | None = None
+    """What a server that doesn't stream has in place of `delta`."""
     finish_reason: str | None = None
 
 
@@ -72,6 +81,41 @@ class Chunk(msgspec.Struct, frozen=True):
     error: Any = None
 
 
-def decode_chunk(data: str) -> Chunk:
-    """Return the chunk of one event. Raises msgspec.DecodeError."""
-    return decode_json(data, Chunk, strict=False)
+def decode_chunk(data: str | bytes) -> Chunk:
+    """Return the chunk of one event. Raises msgspec.DecodeError for what isn't a JSON object."""
+    value = decode_json(data)
+    try:
+        return msgspec.convert(value, Chunk, strict=False)
+    except msgspec.ValidationError:
+        if not isinstance(value, dict):
+            raise
+        return _readable(value, Chunk)
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a content: a text or number, or an object or a list with some."""
+    if isinstance(content, dict):
+        return text_of(content.get("text") or content.get("content"))
+    if isinstance(content, list):
+        return "".join(map(text_of, content))
+    return str(content) if isinstance(content, str | int | float) and not isinstance(content, bool) else ""
+
+
+def _readable(value: dict[str, Any], kind: type[S]) -> S:
+    """Return what can be read of an object."""
+    found: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        given = value.get(field.name)
+        kinds = (
+            field.type,
+            *get_args(field.type),
+            *(inner for each in get_args(field.type) for inner in get_args(each)),
+        )
+        struct = next((each for each in kinds if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)
+        if struct is not None and isinstance(given, list):
+            given = [_readable(each, struct) for each in given if isinstance(each, dict)]
+        elif struct is not None and isinstance(given, dict):
+            given = _readable(given, struct)
+        with suppress(msgspec.ValidationError):
+            found[field.name] = msgspec.convert(given, field.type, strict=False)
+    return kind(**found)

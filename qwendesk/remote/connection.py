@@ -153,8 +153,11 @@ def _read_timeout() -> Iterator[None]:
         raise httpx2.ReadTimeout("the answer doesn't end") from error
 
 
-async def read_refusal(answer: httpx2.Response) -> bytes:
-    """Return the beginning of what a server says about a request that it refused. Raises httpx2's errors."""
+async def read_beginning(answer: httpx2.Response) -> bytes:
+    """Return the content of an answer that isn't streamed, the beginning of a refusal. Raises httpx2's errors.
+
+    Of what is too large, return nothing.
+    """
     with _read_timeout():
         async with asyncio.timeout(_WHOLE_ASK_S):
             return await read_limited(answer) or b""

@@ -251,7 +251,7 @@ async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeyp
     for _ in range(2):
         with pytest.raises(httpx2.ReadTimeout):
             async with asked.stream("/v1/chat/completions", {}) as answer:
-                await connection.read_refusal(answer)
+                await connection.read_beginning(answer)
     await asked.close()
     await asyncio.gather(*serving)
     server.close()

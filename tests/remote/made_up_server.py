@@ -33,6 +33,7 @@ class Stream:
     """Send the events, and then nothing, until the client goes away."""
     ends: bool = True
     """Whether "[DONE]" follows."""
+    content_type: str = "text/event-stream"
 
 
 @dataclass
@@ -122,7 +123,8 @@ class MadeUpServer:
         return await _send(writer, reply)
 
     async def _stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stream: Stream) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        kind = f"Content-Type: {stream.content_type}\r\n" if stream.content_type else ""
+        writer.write(f"HTTP/1.1 200 OK\r\n{kind}Transfer-Encoding: chunked\r\n\r\n".encode())
         for event in stream.events:
             if isinstance(event, bytes):
                 data = event
