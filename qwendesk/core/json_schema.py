@@ -160,8 +160,9 @@ class SchemaReader:
         if "if" in schema:
             both = {"allOf": [schema["if"], schema.get("then", True)]}
             yield self._forms(both, followed) + self._forms(schema.get("else", True), followed)
-        for each in _mapping(schema.get("dependentSchemas")).values():
-            yield [*self._forms(each, followed), Form()]
+        for keyword in ("dependentSchemas", "dependencies"):  # the latter before draft 2019-09
+            for each in _mapping(schema.get(keyword)).values():
+                yield [*self._forms(each, followed), Form()]
 
     def _referred_to(self, reference: Any, followed: tuple[str, ...]) -> list[Form]:
         if reference in followed:
@@ -176,7 +177,7 @@ class SchemaReader:
     def _plain(self, schema: Mapping[str, Any]) -> Form:
         """Return what the schema's own keywords say."""
         types = self._types(schema)
-        values: list[Any] | None = schema["enum"] if isinstance(schema.get("enum"), list) else None
+        values: list[Any] | None = _listed(schema.get("enum")) or None  # an empty list is a slip: no value is valid
         if values is None and "const" in schema:
             values = [schema["const"]]
         if schema.get("nullable") is True and values is not None and None not in values:

@@ -24,7 +24,8 @@ from qwendesk.engine.worker.call_tags import (
     can_be_value,
     written_name,
 )
-from qwendesk.engine.worker.schema_grammar import SchemaGrammar, in_class, quoted
+from qwendesk.engine.worker.pattern_grammar import in_class, quoted
+from qwendesk.engine.worker.schema_grammar import SchemaGrammar
 from qwendesk.engine.worker.tools import Parameter, Tool, as_json, read_tools
 
 CallDialect = Literal["xml", "json"]

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from llama_cpp.llama_grammar import PRIMITIVE_RULES, STRING_FORMAT_RULES, BuiltinRule, SchemaConverter
+from llama_cpp.llama_grammar import PRIMITIVE_RULES, STRING_FORMAT_RULES, BuiltinRule
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.grammar_bounds import MOST_BYTES, check_schema_bounds
 from qwendesk.core.json_schema import JSON_TYPES, Form, SchemaReader
 from qwendesk.core.number_format import show_count
 from qwendesk.core.translation import mark
+from qwendesk.engine.worker.pattern_grammar import in_class, pattern_rule, quoted
 from qwendesk.engine.worker.tools import as_json
 
 _NOT_BARE = r'"\\\x00-\x1F\x7F'
@@ -23,20 +24,16 @@ _MOST_ONCE = 40
 """Optional properties of an object, each of which comes once at most."""
 _MOST_SHARED = 40
 """Texts that differ in more places one after the other are written side by side."""
+_DIGITS = {"integral-part": "[0-9] | [1-9] [0-9]{0,77}", "decimal-part": "[0-9]{1,20}"}
+"""The library's rules have 16 digits, ids and amounts of money up to 78 (2^256), decimals of a float 17 and zeros."""
 _MOST_REPEATED = 1000
 """Larger bounds of lengths are left out: llama.cpp writes each repetition out."""
-_MOST_PATTERN = 5000
-"""Characters of a pattern."""
-_PATTERN_PARTS = re.compile(r"\\.|\[\^?|\]|\.", re.DOTALL)
-_CLASSES: Mapping[str, str] = {"d": "0-9", "w": "A-Za-z0-9_", "s": " "}
 
 
-class SchemaGrammar(SchemaConverter):
-    """Collects the rules of schemas. Of the library's converter, it uses the rules of plain values and patterns."""
+class SchemaGrammar:
+    """Collects the rules of schemas. Those of plain values are the library's."""
 
     def __init__(self) -> None:
-        begin: Any = super().__init__  # it has no types
-        begin(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._rules: dict[str, str] = {"space": '| " " | "\\n"{1,2} [ \\t]{0,20}'}
         self._n_characters = 0
         self._names: dict[str, str] = {}
@@ -215,9 +212,9 @@ class SchemaGrammar(SchemaConverter):
     def _string(self, form: Form) -> str:
         if form.pattern is not None:
             try:
-                turn: Any = self._visit_pattern
-                return str(turn(_plain_pattern(form.pattern), f"p{len(self._rules)}"))
-            except Exception:  # noqa: BLE001  it raises errors of any kind for what it doesn't know
+                inside = pattern_rule(form.pattern, f"{self._any('char')}*")
+                return self.rule(f'"\\"" {inside} "\\"" space')
+            except (ValueError, BadRequest):
                 self.unknown_patterns.append(form.pattern)
         if form.format is not None and f"{form.format}-string" in STRING_FORMAT_RULES:
             return self._any(f"{form.format}-string")
@@ -235,7 +232,8 @@ class SchemaGrammar(SchemaConverter):
         builtin: BuiltinRule = PRIMITIVE_RULES.get(kind) or STRING_FORMAT_RULES[kind]
         if kind not in self._rules:
             text = builtin.content.replace(r'[^"\\]', f"[^{_NOT_BARE}]")
-            self._rules[kind] = text.replace("[-+]? integral-part", "[-+]? [0-9] [0-9]?")  # no float has more
+            text = text.replace("[-+]? integral-part", "[-+]? [0-9] [0-9]?")  # no float has more
+            self._rules[kind] = _DIGITS.get(kind, text)
             for each in builtin.deps:
                 self._any(each)
         return kind
@@ -254,44 +252,3 @@ def json_grammar(schema: str) -> str:
         if texts:
             raise ValueError(problem.format(texts[0][:100]))
     return f"{grammar.rules()}\n"
-
-
-def quoted(text: str) -> str:
-    """Return `text` as GBNF has it."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{escaped}"'
-
-
-def in_class(character: str) -> str:
-    """Return a character as it stands in a class of GBNF."""
-    return character if character.isalnum() and character.isascii() else f"\\U{ord(character):08X}"
-
-
-def _plain_pattern(pattern: str) -> str:
-    """Return a regular expression with only what the library's converter knows. Raise ValueError."""
-    is_inside = False
-    counts = (int(count[:9]) for count in re.findall(r"(?<=[{,])\d+", pattern))
-    is_large = len(pattern) > _MOST_PATTERN or any(count > _MOST_REPEATED for count in counts)
-    if is_large or re.search(r'["\x00-\x1f]|[*+?}]\?', pattern):
-        raise ValueError(pattern)
-
-    def written(found: re.Match[str]) -> str:
-        nonlocal is_inside
-        part = found[0]
-        if part in ("[", "[^") and not is_inside:
-            is_inside = True
-            return f"[^{_NOT_BARE}" if part == "[^" else part
-        if part == "]":
-            is_inside = False
-            return part
-        if part.startswith("[") or (part == "." and is_inside):
-            return part
-        if part == ".":
-            return f"[^{_NOT_BARE}]"
-        kind = part[1]
-        if (kind.isalnum() and kind not in _CLASSES) or kind == "\\":
-            raise ValueError(pattern)
-        plain = _CLASSES.get(kind) or in_class(kind)
-        return plain if is_inside else f"[{plain}]"
-
-    return _PATTERN_PARTS.sub(written, pattern)
