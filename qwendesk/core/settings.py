@@ -5,6 +5,7 @@ the docs all come from this table.
 """
 
 import functools
+import math
 import re
 import types
 import typing
@@ -114,13 +115,14 @@ def parse(entry: Entry, text: str) -> Any:
 
 
 def check(entry: Entry, value: Any) -> None:
-    """Raise BadOption for a number out of range or a text that does not match the pattern."""
+    """Raise BadOption for a number out of range or that is none, and a text that does not match the pattern."""
     if isinstance(value, str) and entry.setting.pattern and re.fullmatch(entry.setting.pattern, value) is None:
         raise _bad_value(entry, value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     low, high = entry.setting.low, entry.setting.high
-    if (low is not None and value < low) or (high is not None and value > high):
+    is_number = isinstance(value, int) or math.isfinite(value)
+    if not is_number or (low is not None and value < low) or (high is not None and value > high):
         raise _bad_value(entry, f"{value:g}" if isinstance(value, float) else str(value))
 
 

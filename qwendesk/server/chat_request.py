@@ -24,10 +24,9 @@ def read_chat_request(body: Fields) -> Question:
     tools = tuple(_tools(body))
     may_call, must_call = read_tool_choice(body, [name for name, _ in tools])
     thinking = read_thinking(body)
-    response_format = body.object("response_format")
     changes = thinking.changes | read_sampling(body, "max_tokens", "max_completion_tokens", "n_predict", "num_predict")
     changes |= read_stop_texts(body, "stop")
-    changes |= read_format(response_format, response_format.object("json_schema"))
+    changes |= read_format(body.object("response_format"))
     changes["parallel_tool_calls"] = body.flag("parallel_tool_calls", default=True)
     return Question(
         messages=arranged(sent),

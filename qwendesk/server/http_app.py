@@ -224,6 +224,8 @@ class HttpApp:
                 return await request.read()
         except TimeoutError:
             raise Refused(408, f"The request didn't arrive within {self._limits.body_s:g} seconds.") from None
+        except web.RequestPayloadError:
+            raise Refused(400, "The body isn't what Content-Encoding or Transfer-Encoding says.") from None
 
 
 def _family(request: web.Request) -> ApiFamily:

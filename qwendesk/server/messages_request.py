@@ -26,7 +26,7 @@ def read_messages_request(body: Fields) -> Question:
     may_call, must_call, parallel = _tool_choice(body, [name for name, _ in tools])
     thinking, output = read_thinking(body), body.object("output_config")
     form = output.object("format") if output.has("format") else body.object("output_format")
-    changes = thinking.changes | read_sampling(body, "max_tokens", "num_predict") | read_format(form, form)
+    changes = thinking.changes | read_sampling(body, "max_tokens", "num_predict") | read_format(form)
     changes |= read_stop_texts(body, "stop") | read_stop_texts(body, "stop_sequences")
     changes["parallel_tool_calls"] = parallel
     return Question(

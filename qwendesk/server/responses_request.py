@@ -36,9 +36,8 @@ def read_responses_request(body: Fields) -> Question:
     tools = tuple(_tools(body))
     may_call, must_call = read_tool_choice(body, [name for name, _ in tools])
     thinking = read_thinking(body)
-    form = body.object("text").object("format")
     changes = thinking.changes | read_sampling(body, "max_output_tokens", "max_tokens", "num_predict")
-    changes |= read_format(form, form) | read_stop_texts(body, "stop")
+    changes |= read_format(body.object("text").object("format")) | read_stop_texts(body, "stop")
     changes["parallel_tool_calls"] = body.flag("parallel_tool_calls", default=True)
     return Question(
         messages=arranged(reader.messages()),

@@ -1,6 +1,5 @@
 """The fields of requests that change how an answer is generated."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,25 +60,22 @@ def read_stop_texts(body: Fields, name: str) -> dict[str, Any]:
     return {"stop": stop} if stop else {}
 
 
-def read_format(form: Fields, schema: Fields) -> dict[str, Any]:
-    """Return the options for an answer in a format; `schema` is where the API has the schema of "json_schema"."""
+def read_format(form: Fields) -> dict[str, Any]:
+    """Return the options for an answer in a format. Its schema may stand in it, or as in OpenAI's chats deeper."""
     kind = form.text("type", "text")
     if kind == "text":
         return {}
-    if kind == "json_object" and not form.has("schema"):
-        return {"json_schema": '{"type":"object"}'}
-    if kind == "json_object":  # llama-server's and Together's way to name one
-        return {"json_schema": encode_json(form.object("schema").value)}
-    if kind != "json_schema":
+    if kind not in ("json_object", "json_schema"):
         raise form.refuse("type", f'{form.path("type")} must be "text", "json_object" or "json_schema".')
-    schema.required("schema")
-    return {"json_schema": encode_json(schema.object("schema").value)}
+    place = form.object("json_schema") if form.has("json_schema") else form
+    if kind == "json_object" and not place.has("schema"):
+        return {"json_schema": '{"type":"object"}'}
+    place.required("schema")
+    return {"json_schema": encode_json(place.object("schema").value)}
 
 
 def _checked(body: Fields, name: str, option: str, value: float) -> float:
     try:
-        if not math.isfinite(value):
-            raise body.refuse(name, f"{body.path(name)} must be a finite number.")
         check(table(GenerationOptions)[option], value)
     except BadOption as error:
         raise body.refuse(name, error.sentence) from error

@@ -46,6 +46,14 @@ ONE_REQUEST = Kind(
     "While one large request is read, no other is answered",
     dict.fromkeys((Way.WINDOW, Way.CLI, Way.MCP, Way.IMPORT), "only the server has several clients"),
 )
+NO_NUMBER = Kind(
+    "An option is no number, and every question ends with the advice to restart",
+    {
+        **dict.fromkeys(SERVER, "JSON has no such numbers"),
+        Way.WINDOW: "fields of the window take only what counts",
+        Way.MCP: "MCP has no such fields",
+    },
+)
 FOUND = "found by attack"
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 MEMORY_BYTES = 8 * 2**30
@@ -263,3 +271,18 @@ async def test_others_are_answered_while_a_large_request_is_read(
             others_answered.set()
             assert "at most 5,000 entries" in (await large)["error"]["message"]
         assert not desk.asked
+
+
+@case(NO_NUMBER, Way.CLI, report="found by trying", before="failed")
+def test_what_is_no_number_is_refused_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty"):
+        for text in ("nan", "inf", "-NaN"):
+            assert cli.main(["ask", "--set", f"{option}={text}", "Hi"]) == 2
+            assert f"{option} can't be" in capsys.readouterr().err
+
+
+@case(NO_NUMBER, Way.IMPORT, report="found by trying", before="failed")
+def test_what_is_no_number_is_left_out_of_an_imported_chat() -> None:
+    values = {"temperature": "nan", "top_p": "NaN", "min_p": "0.1"}
+    settings = usable_settings(ChatSettings(overrides=values, preset_values=values))
+    assert settings.overrides == settings.preset_values == {"min_p": "0.1"}

@@ -129,7 +129,7 @@ def test_formats() -> None:
     assert json.loads(read(json_schema=schema).changes["json_schema"]) == schema
     assert "json_schema" not in read(response_format={"type": "text"}).changes
     assert refused(response_format={"type": "json_object", "schema": 1}).param == "response_format.schema"
-    assert refused(response_format={"type": "json_schema"}).param == "response_format.json_schema.schema"
+    assert refused(response_format={"type": "json_schema"}).param == "response_format.schema"
 
 
 def test_thinking_is_asked_for_in_every_way_that_clients_know() -> None:

@@ -102,8 +102,8 @@ def _one_of(found: re.Match[str]) -> str:
     if found["members"] is not None:
         if not found["close"]:
             raise ValueError(text)
-        ranges = _members(found["members"])
-        return _class(_complement(ranges) if found["negated"] else ranges)
+        listed = _members(found["members"])
+        return _class(_complement(listed) if found["negated"] else listed)
     if text == ".":
         return _class([(0, _LAST)])
     if text == "|":
