@@ -234,15 +234,8 @@ async def test_headers_and_refusals_byte_by_byte_end(remote: RemoteDesk, monkeyp
     monkeypatch.setattr(connection, "FIRST_SILENCE_S", 0.3)
     monkeypatch.setattr(connection, "_WHOLE_ASK_S", 0.3)
 
-    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(heads.pop(0))
-        while not writer.is_closing():  # until a byte finds that the client left
-            writer.write(b"x")
-            await asyncio.sleep(0.01)
-
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        serving.append(asyncio.ensure_future(drip(reader, writer)))
+        serving.append(asyncio.ensure_future(made_up_server.drip(reader, writer, heads.pop(0))))
 
     serving: list[asyncio.Future[None]] = []
     heads = [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 500 No\r\nContent-Length: 99999\r\n\r\n"]

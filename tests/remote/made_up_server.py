@@ -146,6 +146,15 @@ class MadeUpServer:
         await writer.drain()
 
 
+async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+    """Answer one request with `head`, and then a byte after the other until the client has left."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(head)
+    while not writer.is_closing():
+        writer.write(b"x")
+        await asyncio.sleep(0.01)
+
+
 async def _send(writer: asyncio.StreamWriter, reply: Any) -> bool:
     status, body, headers = 200, reply, {}
     if isinstance(reply, Refusal):
