@@ -1,6 +1,6 @@
 @echo off
 rem Opens QwenDesk on Windows. The first time it makes the environment and downloads a ready engine.
-rem ENGINE = auto, cpu, cuda or vulkan, e.g.  set ENGINE=vulkan
+rem ENGINE = auto, cpu, cuda, vulkan or hip, e.g.  set ENGINE=vulkan
 setlocal
 cd /d "%~dp0"
 if not defined ENGINE set "ENGINE=auto"

@@ -17,6 +17,7 @@ from qwendesk.app.window.system_motion import motion_is_reduced
 from qwendesk.app.window.tray import Tray
 from qwendesk.chat.view.wiring import ChatView
 from qwendesk.core.translation import tr
+from qwendesk.engines.view.wiring import EnginesView
 from qwendesk.help.app_updates import AppUpdates
 from qwendesk.help.view.app_updates import announce_updates
 from qwendesk.hub.download_state import DownloadItem
@@ -36,6 +37,7 @@ class DesktopIntegration(msgspec.Struct, weakref=True):
     tray: Tray
     models: ModelsView
     updates: AppUpdates | None
+    engines: EnginesView
 
     def start(self) -> None:
         """Apply the system's setting for animations, tell about a metered connection, and look for newer versions."""
@@ -49,6 +51,7 @@ class DesktopIntegration(msgspec.Struct, weakref=True):
         self.models.services.catalog.set_metered(is_metered)
         if self.updates is not None:
             self.updates.set_metered(is_metered)
+        self.engines.set_metered(is_metered)
 
     async def _follow_motion(self) -> None:
         app_theme().motion.set_system(await asyncio.to_thread(motion_is_reduced))
@@ -74,6 +77,7 @@ def build_desktop(
     settings: SettingsService,
     models: ModelsView,
     updates: AppUpdates | None,
+    engines: EnginesView,
     closing: AsyncExitStack,
 ) -> DesktopIntegration:
     """Build the desktop integration; nothing runs yet."""
@@ -91,4 +95,5 @@ def build_desktop(
     closing.callback(models.services.downloads.subscribe_finished(announce_download))
     if updates is not None:
         announce_updates(window, updates, window.add_notice)
-    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models, updates)
+    engines.notice_asked.connect(window.add_notice)
+    return DesktopIntegration(window, opening, CommandMenus(window), chats, tray, models, updates, engines)

@@ -88,9 +88,9 @@ class Parts(msgspec.Struct):
         self.desktop.start()
 
     def begin(self) -> None:
-        """Load the last model, or show the first start."""
-        last_model = self.models.services.last_model
-        last = last_model.read()
+        """Load the last model, or show the first start. Get an engine for the GPU if there is a better one."""
+        self.engines_view.begin()
+        last = self.models.services.last_model.read()
         if last is not None and self.services.settings.options.load_last_model:
             self.engine.load_with_next_message(last)  # a message sent before the load begins starts it
             self.tasks.start(self._load_again(last))
@@ -231,7 +231,7 @@ def build(
         closing.callback(presenter.offer_changed.disconnect)
         presenter.show_snapshot(meters.service.state.value.snapshot)
         presenter.list.help_asked.connect(guide.open_graphics_help)
-    desktop = build_desktop(window, chats, services.settings, models, services.app_updates, closing)
+    desktop = build_desktop(window, chats, services.settings, models, services.app_updates, engines_view, closing)
     _join_games(games, window, settings_view, desktop)
     # Registered last, so that the running answer and the window's coroutines end first: they use everything else.
     closing.push_async_callback(tasks.close)

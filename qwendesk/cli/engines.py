@@ -109,20 +109,29 @@ async def _remove(options: argparse.Namespace, terminal: Terminal) -> int:
         return _EXIT_NOT_DONE
     await engines.delete(trial.name)
     terminal.write(tr("{0} was deleted.", trial.name) + "\n")
-    await _choose_automatically_instead(trial.name, terminal)
+    await _note_deletion(trial, terminal)
     return 0
 
 
-async def _choose_automatically_instead(deleted: str, terminal: Terminal) -> None:
-    """If the user chose the deleted engine in the settings, set that back to automatic, and say so."""
+async def _note_deletion(deleted: Trial, terminal: Terminal) -> None:
+    """Change the settings after a deletion.
+
+    If the user chose the engine there, set that back to automatic, and say so. An engine for CUDA is not downloaded
+    again automatically.
+    """
     settings = SettingsService()
-    if settings.options.engine != deleted:
-        return
-    settings.reset("engine")
-    await settings.close()
-    terminal.note(
-        settings.problem.value or tr("It was the engine chosen in the settings. The best one that runs is used now.")
+    was_chosen = settings.options.engine == deleted.name
+    settings.change(
+        {
+            "engine": "" if was_chosen else settings.options.engine,
+            "gpu_engine": "never" if deleted.backend == "cuda" else settings.options.gpu_engine,
+        }
     )
+    await settings.close()
+    if settings.problem.value:
+        terminal.note(settings.problem.value)
+    elif was_chosen:
+        terminal.note(tr("It was the engine chosen in the settings. The best one that runs is used now."))
 
 
 def _details(trial: Trial) -> list[str]:

@@ -307,6 +307,23 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
             page="engine",
         ),
     ] = ""
+    gpu_engine: Annotated[
+        Literal["ask", "automatic", "never"],
+        Setting(
+            "Engine for NVIDIA cards",
+            "",
+            "Whether to download NVIDIA's CUDA engine when this PC can use it.",
+            _ENGINE,
+            choice_help={
+                "ask": "Offers it after each start. Started by run.cmd, it is downloaded unless you entered another "
+                "ENGINE than auto or cuda.",
+                "automatic": "Downloads it in the background, also after an update of QwenDesk. Not on a connection "
+                "that the system calls metered.",
+                "never": "Never downloads or offers it.",
+            },
+            basic=True,
+        ),
+    ] = "ask"
     serve: Annotated[
         bool,
         Setting(

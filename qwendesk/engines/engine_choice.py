@@ -21,7 +21,7 @@ from qwendesk.engine.contract import BenchClient
 from qwendesk.engine.engine_folders import find_engines, library_environment, wrong_files
 from qwendesk.engines.crash_counts import CrashCounts
 from qwendesk.engines.pack_file import recover
-from qwendesk.engines.trial import Trial, reason_not_startable, try_engine
+from qwendesk.engines.trial import Trial, prove_engine, reason_not_startable, try_engine
 from qwendesk.hardware.cpu_features import cpu_features
 
 INSTALLED = "installed"
@@ -104,6 +104,7 @@ class EngineChoiceService:
         has_installed: bool,
         installed_backend: Backend = "cpu",
         try_one: Callable[..., Awaitable[Trial]] = try_engine,
+        prove_one: Callable[[EngineFolder], Awaitable[str]] = prove_engine,
         features: Callable[[], Collection[str] | None] = cpu_features,
         crash_file: Path | None = None,
         is_safe: bool = False,
@@ -115,7 +116,7 @@ class EngineChoiceService:
         self._places = tuple(places)
         self._package_version = package_version
         self._installed_backend: Backend | None = installed_backend if has_installed else None
-        self._try_one = try_one
+        self._try_one, self._prove_one = try_one, prove_one
         self._features = features
         self._is_safe = is_safe
         self._crashes = CrashCounts(crash_file or paths.data_folder() / "engine-crashes.json")
@@ -232,6 +233,30 @@ class EngineChoiceService:
             self._publish(msgspec.structs.replace(self.engines, trials=trials))
             return tried
 
+    async def prove(self, name: str) -> Trial | None:
+        """Try an engine, and have it answer a question. If it can't, set it aside. The chosen engine doesn't change.
+
+        Return None if it no longer exists.
+        """
+        trial = await self.try_again(name)
+        if trial is None or not trial.usable or trial.engine is None:
+            return trial
+        # Counted in advance, as in _try_candidate.
+        self._crashes.set_count(name, MOST_CRASHES)
+        try:
+            fault = await self._prove_one(trial.engine)
+        except asyncio.CancelledError:
+            self._crashes.forget(name)
+            raise
+        if not fault:
+            self._crashes.forget(name)
+            return trial
+        async with self._choice_lock:
+            failed = msgspec.structs.replace(trial, usable=False, reason=fault, crashed=True, is_set_aside=True)
+            trials = tuple(failed if each.name == name else each for each in self.engines.trials)
+            self._publish(msgspec.structs.replace(self.engines, trials=trials))
+            return failed
+
     async def delete(self, name: str) -> None:
         """Delete an engine in the user's own folder, which no worker may be using. Raises QwenDeskError on failure."""
         async with self._exclusive_choice():
@@ -313,6 +338,9 @@ class EngineChoiceService:
             return candidate
         name, count = candidate.name, self._crashes.count(candidate.name)
         if count >= MOST_CRASHES:
+            before = self.engines.find(name)
+            if before is not None and before.is_set_aside and before.engine == candidate.engine:
+                return before
             sentence = tr("It crashed {0} times and was set aside. Try it again after a driver update.", MOST_CRASHES)
             return msgspec.structs.replace(candidate, reason=sentence, is_set_aside=True)
         self._show_trying(name)

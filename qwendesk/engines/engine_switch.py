@@ -15,6 +15,7 @@ from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.pack_file import PackFile
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService
+from qwendesk.engines.trial import Trial
 
 
 class AppSettings(Protocol):
@@ -79,23 +80,26 @@ class EngineSwitch:
 
         If it runs and the user chose it or the best one, choose again after an answer in progress.
         """
-        trial = await self._engines.try_again(name)
+        before = self._engines.engines.find(name)
+        is_set_aside = before is not None and before.is_set_aside
+        trial = await (self._engines.prove(name) if is_set_aside else self._engines.try_again(name))
         if trial is not None and trial.usable and self.wanted in ("", name):
             async with self._change_lock:
                 await self._choose(at_once=False)
 
     async def install_pack(self, name: str) -> None:
-        """Download a pack and try its engine.
+        """Download a pack and have its engine answer a question.
 
         Use it after an answer in progress if the user chose it, or if it is the best one and the user chose none.
         """
-        state = await self._packs.install(name)
-        if state.is_installed:
-            self._engines.forget_crashes(name)
+        if await self.fetch_pack(name) is not None:
             async with self._change_lock:
                 await self._choose(at_once=False)
-                if self._engines.engines.chosen != name:
-                    await self._engines.try_again(name)
+
+    async def fetch_pack(self, name: str) -> Trial | None:
+        """Download a pack and have its engine answer a question, but don't use it. Return None if it can't be had."""
+        state = await self._packs.install(name)
+        return await self._engines.prove(name) if state.is_installed else None
 
     async def install_pack_online(self, name: str) -> None:
         """Turn the offline setting off, then download a pack."""
@@ -124,10 +128,12 @@ class EngineSwitch:
     async def delete(self, name: str) -> None:
         """Delete an engine in the user's own folder. Raises QwenDeskError if that fails.
 
-        If the engine is in use, wait for the end of an answer, and load the model again with another engine.
+        If the engine is in use, wait for the end of an answer, and load the model again with another engine. An engine
+        for CUDA is not downloaded again automatically.
         """
         async with self._change_lock:
             is_used = self._engines.engines.chosen == name
+            trial = self._engines.engines.find(name)
             if is_used:
                 await self._wait_for_answer()
             to_reload = await self._stop_worker() if is_used else None
@@ -135,6 +141,8 @@ class EngineSwitch:
                 await self._engines.delete(name)
                 if self.wanted == name:
                     self._settings.change({"engine": ""})
+                if trial is not None and trial.backend == "cuda":
+                    self._settings.change({"gpu_engine": "never"})
             finally:
                 self._packs.refresh()
                 if is_used:

@@ -1,5 +1,6 @@
 """Builds the services of the engines feature for the window."""
 
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
@@ -10,6 +11,7 @@ from qwendesk.engine.contract import EngineClient
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_service import EngineService
 from qwendesk.engines.engine_switch import AppSettings, EngineSwitch
+from qwendesk.engines.gpu_engine import GpuEngine
 from qwendesk.engines.load_decision import Decide
 from qwendesk.engines.pack_installer import PackInstaller
 from qwendesk.engines.packs import PacksService, read_packs
@@ -27,6 +29,7 @@ class InstalledEngines(msgspec.Struct):
     packs: PacksService
     installer: PackInstaller
     switch: EngineSwitch
+    gpu_engine: GpuEngine
 
 
 def build_installed(
@@ -54,7 +57,9 @@ def build_installed(
     closing.push_async_callback(packs_service.close)
     installer = PackInstaller(engines, listed)
     switch = EngineSwitch(engines, packs_service, engine, settings, stop_answer, installer)
-    return InstalledEngines(engines, packs_service, installer, switch)
+    # run.cmd and make pass on which engine was asked for.
+    gpu_engine = GpuEngine(engines, packs_service, switch, settings, os.environ.get("ENGINE", ""))
+    return InstalledEngines(engines, packs_service, installer, switch, gpu_engine)
 
 
 def build_self_test(make_client: Callable[[], EngineClient], decide: Decide | None, ask_with: AskWith) -> SelfTest:

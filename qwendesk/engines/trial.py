@@ -9,15 +9,25 @@ from pathlib import Path
 
 import msgspec
 
+from qwendesk.core import paths
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import Backend, EngineFolder, EngineManifest
-from qwendesk.core.failures import EngineExit
+from qwendesk.core.failures import EngineExit, LoadFailure
+from qwendesk.core.generation_options import GenerationOptions
+from qwendesk.core.messages import text_message
+from qwendesk.core.options import LoadOptions, decided_options
 from qwendesk.core.translation import mark, tr
 from qwendesk.engine import exit_codes
 from qwendesk.engine.client import WorkerClient, WorkerTimeouts
 from qwendesk.engine.contract import EngineClient
 from qwendesk.engine.engine_folders import library_environment
+from qwendesk.engine.protocol import Delta, RequestFailed
 
+_PROOF_QUESTION, _PROOF_ANSWER = "What is 2 + 3?", "2 + 3 = 5"
+"""What the demo model was trained to answer."""
+_PROOF_CONTEXT, _PROOF_TOKENS = 512, 64
+_LONGEST_PROOF_S = 900.0
+"""A driver may compile the engine's code for a new card first, which takes minutes."""
 LONGEST_TRIAL_S = 60.0
 """How long an engine may take to start: a GPU engine reads up to 2 GB of libraries, and its driver wakes the card."""
 
@@ -183,6 +193,39 @@ async def try_engine(
     gpus = any(device.kind in {"gpu", "igpu"} for device in devices.devices)
     reason = "" if gpus or backend == "cpu" else missing_driver(backend) or _no_card_reason(engine)
     return Trial(name=name, backend=backend, engine=engine, usable=not reason, reason=reason, devices=devices.devices)
+
+
+async def prove_engine(
+    engine: EngineFolder, client_of: Callable[[EngineFolder | None], EngineClient] = trial_client
+) -> str:
+    """Have an engine answer a question with the demo model. Return what went wrong, as a sentence; "" if nothing.
+
+    An engine that lists its devices may still use instructions that this CPU lacks, or have no code for the card:
+    llama-cpp-python builds its CUDA releases for the CPU of the build machine.
+    """
+    client = client_of(engine)
+    try:
+        async with asyncio.timeout(_LONGEST_PROOF_S):
+            return await _fault_in_answer(client)
+    except TimeoutError:
+        return tr("It didn't answer a test question in time.")
+    finally:
+        await client.close()
+
+
+async def _fault_in_answer(client: EngineClient) -> str:
+    loaded = await client.load(decided_options(LoadOptions(model=str(paths.demo_model()), n_ctx=_PROOF_CONTEXT)))
+    if isinstance(loaded, LoadFailure):
+        return loaded.sentence
+    options = GenerationOptions(temperature=0.0, enable_thinking=False, max_tokens=_PROOF_TOKENS)
+    text = ""
+    async for item in client.generate([text_message("user", _PROOF_QUESTION)], options):
+        if isinstance(item, EngineExit):
+            return exit_reason(item)
+        if isinstance(item, RequestFailed):
+            return item.sentence
+        text += item.text if isinstance(item, Delta) else ""
+    return "" if _PROOF_ANSWER in text else tr("It answered a test question wrongly.")
 
 
 def _no_card_reason(engine: EngineFolder | None) -> str:

@@ -50,10 +50,15 @@ class Tries:
     def __init__(self, **runs: Trial | str) -> None:
         self.runs = runs
         self.started: list[str] = []
+        self.faults: dict[str, str] = {}
+        """Engines that start but can't answer, and why."""
         self.wait_for: dict[str, asyncio.Event] = {}
         """Engines whose trial takes until that happens."""
         self.devices: dict[str, tuple[DeviceInfo, ...]] = {}
         """What engines see that see something else than one card."""
+
+    async def prove(self, engine: EngineFolder) -> str:
+        return self.faults.get(engine.name, "")
 
     async def __call__(self, name: str, backend: Backend, engine: EngineFolder | None) -> Trial:
         self.started.append(name)

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.setup import backends
-from tools.setup.backends import Machine, choose, cmake_flags, compiler_environment, prebuilt_folders
+from tools.setup.backends import Machine, choose, cmake_flags, compiler_environment, prebuilt_folder
 from tools.setup.nvidia import NvidiaCard
 from tools.setup.project import SetupError
 
@@ -79,7 +79,10 @@ def test_requested_backend_is_chosen(backend: str) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "word"),
-    [("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, cuda-avx2, vulkan, vulkan-avx2, metal"), ("metal", "macOS")],
+    [
+        ("opencl", "auto, cpu, cpu-avx2, cpu-sse42, cuda, cuda-avx2, vulkan, vulkan-avx2, hip, metal"),
+        ("metal", "macOS"),
+    ],
 )
 def test_unavailable_backend_is_refused_with_a_reason(wanted: str, word: str) -> None:
     with pytest.raises(SetupError, match=word):
@@ -97,21 +100,41 @@ def test_each_backend_builds_with_its_flag_and_without_openssl() -> None:
     assert "-DGGML_METAL=ON" in flags["metal"]
 
 
-def test_prebuilt_cuda_engines_fit_the_toolkit_newest_first() -> None:
-    folders = prebuilt_folders("cuda", (12, 4))
+@pytest.mark.parametrize(
+    ("driver", "capability", "follows"),
+    [
+        ("581.15", (8, 9), True),
+        ("566.36", (6, 1), True),
+        ("595.97", (12, 0), True),
+        ("516.94", (8, 6), False),
+        ("581.15", (5, 2), False),
+        ("581.15", None, False),
+    ],
+)
+@pytest.mark.parametrize("has_vulkan", [True, False])
+def test_ready_engine_answers_until_the_app_has_the_one_for_cuda(
+    driver: str, capability: tuple[int, int] | None, follows: bool, has_vulkan: bool
+) -> None:
+    card = NvidiaCard("NVIDIA GeForce", driver, capability)
+    pc = Machine("Windows", (card,), toolkit=(12, 4), takes_ready=True, has_gpu=has_vulkan, has_vulkan=has_vulkan)
+    choice = choose("auto", pc)
+    assert (choice.backend, choice.cuda_follows) == ("vulkan" if has_vulkan else "cpu", follows)
+    if follows:
+        assert choose("cuda", pc) == choice
+    else:
+        with pytest.raises(SetupError, match="no ready CUDA engine for this PC"):
+            choose("cuda", pc)
+    assert not choose("vulkan", pc).cuda_follows
 
-    assert folders[0] == "cu124"
-    assert folders == sorted(folders, reverse=True)
-    assert all(folder.startswith("cu12") for folder in folders)
 
-
-def test_prebuilt_cuda_without_a_toolkit_says_what_is_missing() -> None:
-    with pytest.raises(SetupError, match="nvcc"):
-        prebuilt_folders("cuda", None)
-
-
-def test_other_prebuilt_engines_have_one_folder() -> None:
-    assert prebuilt_folders("vulkan", None) == ["vulkan"]
+def test_ready_engine_for_radeon_is_taken_only_when_asked_for() -> None:
+    assert choose("hip", Machine("Windows", takes_ready=True)).backend == "hip"
+    assert choose("auto", Machine("Windows", takes_ready=True, has_gpu=True, has_vulkan=True)).backend == "vulkan"
+    assert [prebuilt_folder(each) for each in ("hip", "vulkan", "cpu")] == ["hip-radeon", "vulkan", "cpu"]
+    with pytest.raises(SetupError, match="on Windows only"):
+        choose("hip", Machine("Linux"))
+    with pytest.raises(SetupError, match="can't be built"):
+        cmake_flags("hip")
 
 
 def test_portable_engine_uses_only_the_instructions_in_its_name() -> None:

@@ -216,7 +216,7 @@ def test_the_setup_takes_the_pythons_that_the_project_names() -> None:
 
 def gaming_pc_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PC with a driver and no toolkit, whose ready Vulkan engine can't be downloaded."""
-    pc = backends.Machine("Windows", cards=(RTX_3060,), has_gpu=True, has_vulkan=True)
+    pc = backends.Machine("Windows", cards=(RTX_3060,), takes_ready=True, has_gpu=True, has_vulkan=True)
     monkeypatch.setattr(backends, "look_at_machine", lambda *, prebuilt: pc)
     monkeypatch.setattr(engine, "kept_wheel", lambda backend, version: None)
 
@@ -241,6 +241,7 @@ def test_pc_without_a_ready_engine_for_its_gpu_starts_on_the_cpu(
     assert fetched == ["vulkan", "cpu"]
     assert "There is no ready-made vulkan engine for this machine." in said
     assert "set ENGINE=vulkan" in said
+    assert "QwenDesk downloads it in the background" in said
     assert parts.take()[-1] == "engine and libraries"
 
 

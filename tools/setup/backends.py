@@ -14,7 +14,7 @@ from tools.setup.cuda_toolkit import can_fetch, installed_toolkit, wheels_releas
 from tools.setup.nvidia import NvidiaCard
 from tools.setup.project import SetupError
 
-Backend = Literal["cpu", "cpu-avx2", "cpu-sse42", "cuda", "cuda-avx2", "vulkan", "vulkan-avx2", "metal"]
+Backend = Literal["cpu", "cpu-avx2", "cpu-sse42", "cuda", "cuda-avx2", "vulkan", "vulkan-avx2", "hip", "metal"]
 """Those with an instruction set in their name are for other PCs than this one; see tools/bundle."""
 WANTED = ("auto", *get_args(Backend))
 
@@ -30,8 +30,8 @@ None is left to the driver's compiler ("90-virtual"): that refuses code of a CUD
 _NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 _NAMES_PACKAGES = "which names the packages it is built with"
 _TOOLS = ("nvidia-smi", "nvcc", "glslc")
-_PREBUILT_CUDA = ("132", "131", "130", "129", "128", "126", "125", "124", "123", "122", "121", "118")
-"""CUDA releases that the wheel index may have a folder for, newest first; a folder that is missing is passed over."""
+_PREBUILT_FOLDERS: dict[Backend, str] = {"hip": "hip-radeon"}
+"""Folders of the wheel index whose name is not that of the backend."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Machine:
     """Release of the CUDA toolkit whose nvcc is on PATH."""
     wheels: tuple[int, int] | None = None
     """Release of the CUDA compiler that the set-up can fetch; None where there is none for this PC."""
+    takes_ready: bool = False
+    """Engines are downloaded, not built (run.cmd)."""
     has_gpu: bool = False
     has_vulkan: bool = False
     """To build: the compiler glslc and the headers. For a prebuilt engine: the loader, which comes with a driver."""
@@ -59,6 +61,8 @@ class Choice:
     reason: str
     may_build_cuda: bool = False
     """A CUDA engine can be built here without anything installed by hand. `auto` doesn't, because it takes long."""
+    cuda_follows: bool = False
+    """The app downloads a CUDA engine for this PC once it runs."""
 
 
 def choose(wanted: str, machine: Machine) -> Choice:
@@ -70,12 +74,30 @@ def choose(wanted: str, machine: Machine) -> Choice:
         raise SetupError(f"ENGINE={wanted} is unknown. It is one of {', '.join(WANTED)}.")
     if wanted == "metal" and machine.system != "Darwin":
         raise SetupError("ENGINE=metal is for macOS only.")
+    if wanted == "hip" and not machine.takes_ready:
+        raise SetupError("ENGINE=hip is a ready engine for Radeon cards on Windows only. Take ENGINE=vulkan.")
+    if machine.takes_ready and wanted in ("auto", "cuda"):
+        return _choose_ready(wanted, machine)
     for backend in get_args(Backend):
         if wanted == backend:
             return Choice(backend, "as ENGINE says")
     if machine.system == "Darwin":
         return Choice("metal", "this is a Mac")
     return _choose_by_card(machine)
+
+
+def _choose_ready(wanted: str, machine: Machine) -> Choice:
+    """Return the engine that answers first. The one for CUDA, with NVIDIA's libraries, is fetched by the app itself."""
+    cuda_follows = nvidia.has_ready_engine(machine.cards)
+    if wanted == "cuda" and not cuda_follows:
+        names = " and ".join(f"{card.name} with driver {card.driver}" for card in machine.cards) or "no NVIDIA driver"
+        raise SetupError(
+            f"There is no ready CUDA engine for this PC: it has {names}. CUDA 12 needs a GeForce GTX 10 or newer and "
+            "driver 528.33 or newer. Update the driver, or take ENGINE=vulkan."
+        )
+    if machine.has_gpu and machine.has_vulkan:
+        return Choice("vulkan", "a GPU and Vulkan are here", cuda_follows=cuda_follows)
+    return Choice("cpu", "no usable GPU is here" if not cuda_follows else "CUDA follows", cuda_follows=cuda_follows)
 
 
 def _choose_by_card(machine: Machine) -> Choice:
@@ -104,6 +126,8 @@ def cmake_flags(backend: Backend) -> list[str]:
     if backend.endswith("-avx2"):
         flags += ["-DGGML_NATIVE=OFF", *_instructions(_AVX2, on=True)]
     match backend:
+        case "hip":
+            raise SetupError("ENGINE=hip can't be built here: it is a ready engine.")
         case "cuda":
             flags += _CUDA
         case "cuda-avx2":
@@ -147,21 +171,9 @@ def _instructions(names: Sequence[str], *, on: bool) -> list[str]:
     return [f"-DGGML_{name}={'ON' if on else 'OFF'}" for name in names]
 
 
-def prebuilt_folders(backend: Backend, cuda_release: tuple[int, int] | None) -> list[str]:
-    """The index folders that may have a wheel for this backend, best first; for CUDA, those its toolkit can run.
-
-    CUDA promises that a program built for one release runs with a later one of the same major number.
-    """
-    if backend != "cuda":
-        return [backend]
-    if cuda_release is None:
-        raise SetupError(
-            "A ready CUDA engine needs the CUDA toolkit: install it so that `nvcc --version` works, or take "
-            "ENGINE=vulkan, which needs the graphics driver alone."
-        )
-    major, minor = cuda_release
-    releases = [(int(tag[:2]), int(tag[2:])) for tag in _PREBUILT_CUDA]
-    return [f"cu{a}{b}" for a, b in releases if a == major and b <= minor]
+def prebuilt_folder(backend: Backend) -> str:
+    """Return the folder of the wheel index with the ready engine of this backend."""
+    return _PREBUILT_FOLDERS.get(backend, backend)
 
 
 def look_at_machine(*, prebuilt: bool) -> Machine:
@@ -180,6 +192,7 @@ def look_at_machine(*, prebuilt: bool) -> Machine:
         cards=cards,
         toolkit=toolkit.release if toolkit is not None else None,
         wheels=wheels_release() if can_fetch() and not prebuilt else None,
+        takes_ready=prebuilt,
         has_gpu=any_gpu,
         has_vulkan=vulkan,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tools.setup import backends, cuda_toolkit, engine, environment, system_packages
 from tools.setup.cuda_build import CudaBuild, architectures_here
-from tools.setup.duration import EngineSource, cuda_offer_text, first_setup_text
+from tools.setup.duration import EngineSource, cuda_follows_text, cuda_offer_text, first_setup_text
 from tools.setup.project import ROOT, SetupError, engine_version, venv_python
 
 
@@ -70,12 +70,14 @@ def _installed(now: environment.Note, old: environment.Note | None) -> environme
     _say(f"Step 1 of 3: Python {platform.python_version()} environment in .venv")
     fresh = environment.create(moved=old is not None and old.root != now.root)
     _say(f"Step 2 of 3: engine for {choice.backend} ({choice.reason})")
-    wheel = kept or _wheel_for(choice.backend, source, machine, is_chosen_here=now.wanted_engine == "auto")
+    wheel = kept or _wheel_for(choice.backend, source, machine, is_chosen_here=now.wanted_engine in ("auto", "cuda"))
     mark = environment.wheel_mark(wheel)
     _say("Step 3 of 3: libraries")
     environment.install(wheel, new_engine=fresh or old is None or old.wheel != mark, with_tests=with_tests)
     if choice.may_build_cuda:
         _say(cuda_offer_text(machine.cards[0].name, os.cpu_count() or 1))
+    if choice.cuda_follows:
+        _say(cuda_follows_text(machine.cards[0].name))
     return dataclasses.replace(now, wheel=mark)
 
 

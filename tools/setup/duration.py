@@ -51,3 +51,12 @@ def cuda_offer_text(card: str, cores: int) -> str:
         f"{card} can also be used by a CUDA engine, often faster than by Vulkan. Building it takes about {minutes} "
         f"minutes, once, and a download of {DOWNLOAD_GB} GB. When you have time: make run ENGINE=cuda"
     )
+
+
+def cuda_follows_text(card: str) -> str:
+    """Return what somebody reads for whose card the app will download an engine, and how to avoid it."""
+    return (
+        f"{card} can be used by a CUDA engine, usually faster than by Vulkan. QwenDesk downloads it in the background "
+        "(about 0.9 GB; its libraries are under the NVIDIA CUDA Toolkit EULA), and uses it from the next start on. If "
+        "you don't want that: close this window, enter set ENGINE=vulkan, and start run.cmd from there."
+    )

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.setup.backends import Backend, cmake_flags, compiler_environment, prebuilt_folders
+from tools.setup.backends import Backend, cmake_flags, compiler_environment, prebuilt_folder
 from tools.setup.cuda_build import CudaBuild, keep_source
-from tools.setup.cuda_toolkit import installed_toolkit
 from tools.setup.pip import run_pip
 from tools.setup.progress import BuildProgress, ProgressLine
 from tools.setup.project import ENGINE_PACKAGE, ENGINES, PREBUILT_INDEX, WORK, SetupError
@@ -55,23 +54,19 @@ def build(backend: Backend, version: str, python: Path, cuda: CudaBuild | None =
 
 def fetch_prebuilt(backend: Backend, version: str, python: Path) -> Path:
     """Downloads a ready wheel from the engine package's own index. Returns it; raises SetupError if there is none."""
-    toolkit = installed_toolkit() if backend == "cuda" else None
-    folders = prebuilt_folders(backend, toolkit.release if toolkit is not None else None)
+    folder_name = prebuilt_folder(backend)
     line, progress = _progress()
-    for name in folders:
-        line.show(f"looking for a ready-made one for {name}")
-        arguments = ["download", "--only-binary", ":all:", "--progress-bar", "off"]
-        arguments += ["--index-url", f"{PREBUILT_INDEX}/{name}", f"{ENGINE_PACKAGE}=={version}"]
-        with _new_folder(_name(backend, version)) as folder:
-            arguments += ["--dest", str(folder), *_ALONE]
-            if run_pip(python, arguments, WORK / f"engine-{name}.log", progress.feed) is None:
-                break
-    else:
+    line.show(f"looking for a ready-made one for {folder_name}")
+    arguments = ["download", "--only-binary", ":all:", "--progress-bar", "off"]
+    arguments += ["--index-url", f"{PREBUILT_INDEX}/{folder_name}", f"{ENGINE_PACKAGE}=={version}"]
+    log = WORK / f"engine-{folder_name}.log"
+    with _new_folder(_name(backend, version)) as folder:
+        trouble = run_pip(python, [*arguments, "--dest", str(folder), *_ALONE], log, progress.feed)
+    if trouble is not None:
         line.finish("none found")
         raise SetupError(
-            f"There is no ready-made {backend} engine {version} for this machine, or the connection failed "
-            f"({WORK / 'engine-*.log'} has the details). Try again, set ENGINE=cpu, or build an engine with a C++ "
-            "compiler: python -m tools.setup"
+            f"There is no ready-made {backend} engine {version} for this machine, or the connection failed ({log} has "
+            "the details). Try again, set ENGINE=cpu, or build an engine with a C++ compiler: python -m tools.setup"
         )
     line.finish("downloaded")
     return _kept(backend, version)

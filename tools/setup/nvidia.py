@@ -1,10 +1,13 @@
 """NVIDIA's cards and driver in this PC, and which releases of CUDA they can use."""
 
+import json
 import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tools.setup.project import ROOT
 
 _QUERY_TIMEOUT_S = 20.0
 """A sleeping card wakes up in a second or two; a driver that hangs is no driver to build for."""
@@ -71,6 +74,31 @@ def usable(cards: Sequence[NvidiaCard], cuda_major: int) -> tuple[NvidiaCard, ..
     """Return those of the cards that this release of CUDA has code for."""
     least = _NEEDS[cuda_major][1] if cuda_major in _NEEDS else (0, 0)
     return tuple(card for card in cards if card.capability is None or card.capability >= least)
+
+
+def has_ready_engine(cards: Sequence[NvidiaCard], platform: str = "windows-x64") -> bool:
+    """Return whether the app's list has a CUDA engine for one of these cards and their driver.
+
+    The app itself chooses among them (qwendesk/engines/pack_fit.py); this only tells what will follow.
+    """
+    packs = json.loads((ROOT / "resources" / "engine_packs.json").read_bytes())["packs"]
+    return any(
+        pack["platform"] == platform and _numbers(card.driver) >= _numbers(pack["minimum_driver"]) and _runs(pack, card)
+        for pack in packs
+        for card in cards
+    )
+
+
+def _runs(pack: dict[str, list[str]], card: NvidiaCard) -> bool:
+    if card.capability is None:
+        return False
+    major, minor = card.capability
+    built = [divmod(int(each), 10) for each in pack["gpu_architectures"]]
+    return any(major == a and b <= minor for a, b in built) or f"{major}{minor}" in pack["compiled_by_driver"]
+
+
+def _numbers(driver: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in driver.split(".") if part.isdecimal())
 
 
 def architectures(cards: Sequence[NvidiaCard]) -> tuple[str, ...]:

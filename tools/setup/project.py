@@ -11,7 +11,7 @@ ENGINES = ROOT / ".engine"
 WORK = ROOT / ".work"
 
 PREBUILT_INDEX = "https://abetlen.github.io/llama-cpp-python/whl"
-"""The engine package's own index of prebuilt wheels, one folder below it for each backend (see `prebuilt_folders`)."""
+"""The engine package's own index of prebuilt wheels, one folder below it for each backend (see `prebuilt_folder`)."""
 
 ENGINE_PACKAGE = "llama-cpp-python"
 

@@ -16,6 +16,7 @@ from qwendesk.engines.self_test import SelfTest, SelfTestState, versions
 from qwendesk.engines.services import InstalledEngines
 from qwendesk.engines.view.engine_page import EnginePage
 from qwendesk.engines.view.engines_presenter import EnginesPresenter
+from qwendesk.engines.view.gpu_engine_notices import GpuEngineNotices
 from qwendesk.engines.view.load_options.command_card import engine_card
 from qwendesk.engines.view.load_options.command_dialog import CommandDialog
 from qwendesk.engines.view.load_options.load_part import LoadPart
@@ -34,6 +35,8 @@ class EnginesView(QObject):
 
     page_asked = Signal()
     """Emitted when the window should show the Engine page."""
+    notice_asked = Signal(object)
+    """A Notice to show."""
     model_asked = Signal()
     """Emitted when the user wants to choose a model."""
     answer_options_pasted = Signal(object)
@@ -67,6 +70,9 @@ class EnginesView(QObject):
         self._commands, self._last_of_loaded = commands, PendingLoad()
         self._command_dialog: CommandDialog | None = None
         self.presenter: EnginesPresenter | None = None
+        self._gpu_engine = installed.gpu_engine if installed is not None else None
+        self._is_begun = False
+        self._snapshot: Snapshot | None = None
         self.load_tab = LazyPage(self._build_load_tab)
         page.test_asked.connect(self._run_test)
         page.measure_asked.connect(PcTrialPresenter(page, pc_trial, engine).open)
@@ -77,6 +83,9 @@ class EnginesView(QObject):
             self.presenter = EnginesPresenter(installed, engine)
             page.put_list(self.presenter.list)
             bind(page, installed.engines.observed, page.show_engines)
+            notices = GpuEngineNotices(self, installed)
+            notices.page_asked.connect(self.page_asked)
+            notices.notice_asked.connect(self.notice_asked)
         frame, self._command_card = engine_card()
         page.add_card(frame)
         bind(frame, pending_load.state, lambda _pending: self._show_command())
@@ -87,11 +96,25 @@ class EnginesView(QObject):
         is_of_loaded = pending.is_loaded and not pending.needs_reload
         self.page.show_measured(pending.measured_tok_s if is_of_loaded else None)
 
+    def begin(self) -> None:
+        """Get or offer an engine for the GPU once the meters have found one. An engine is chosen by then."""
+        self._is_begun = True
+        self.show_snapshot(self._snapshot)
+
+    def set_metered(self, is_metered: bool) -> None:
+        """Set whether the connection is metered."""
+        if self._gpu_engine is not None:
+            self._gpu_engine.set_metered(is_metered)
+
     def show_snapshot(self, snapshot: Snapshot | None) -> None:
         """Show the hardware that the meters found."""
+        self._snapshot = snapshot
         self.page.show_snapshot(snapshot)
         if self.presenter is not None:
             self.presenter.show_snapshot(snapshot)
+        if self._gpu_engine is not None and self._is_begun and snapshot is not None and snapshot.gpus:
+            self._is_begun = False
+            self._tasks.start(self._gpu_engine.begin(snapshot.gpus))
 
     def update_commands(self) -> None:
         """Update the commands after the generation options have changed."""

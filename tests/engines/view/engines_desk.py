@@ -19,7 +19,10 @@ from tests.fakes.engine import FakeEngineClient, decide_by_default
 from tests.fakes.engine_folders import VERSION, Tries
 from tests.window_desk import Desk
 
-CARD = GpuReading(pci="0000:01:00.0", name="RTX 3090", vendor="nvidia", driver="575.64", total_bytes=24 * GIB)
+CARD = GpuReading(
+    pci="0000:01:00.0", name="RTX 3090", vendor="nvidia", driver="575.64", compute_capability=(8, 6),
+    total_bytes=24 * GIB,
+)  # fmt: skip
 
 
 class OneCard:
@@ -39,6 +42,7 @@ class EnginesDesk(Desk):
         self.place, self.tries = place, tries
         self.engines = EngineChoiceService(
             (place.with_name("app"), place), VERSION, has_installed=False, try_one=tries,
+            prove_one=tries.prove,
             features=lambda: ("avx2", "sse4_2"), crash_file=place.with_name("crashes.json"),
         )  # fmt: skip
         parts = build(

@@ -1,0 +1,70 @@
+"""Notices that offer the engine for an NVIDIA card, and say when it is ready or doesn't run."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from qwendesk.core.engine_manifest import EnginePack
+from qwendesk.core.translation import tr
+from qwendesk.core.units import show_bytes
+from qwendesk.engines.gpu_engine import GpuEngine, GpuEngineState
+from qwendesk.engines.services import InstalledEngines
+from qwendesk.engines.view.row_texts import engine_title
+from qwendesk.widgets.bind import bind
+from qwendesk.widgets.notice import Notice, NoticeAction
+from qwendesk.widgets.tasks import window_tasks
+
+
+class GpuEngineNotices(QObject):
+    """Asks for a notice when the state has something to tell. Its buttons close it."""
+
+    notice_asked = Signal(object)
+    """A Notice to show."""
+    page_asked = Signal()
+    """Asks to show the Engine page."""
+
+    def __init__(self, parent: QObject, installed: InstalledEngines) -> None:
+        super().__init__(parent)
+        self._gpu_engine: GpuEngine = installed.gpu_engine
+        self._switch = installed.switch
+        bind(self, self._gpu_engine.state, self._show)
+
+    def _show(self, state: GpuEngineState) -> None:
+        notice = self._notice_of(state)
+        if notice is not None:
+            self.notice_asked.emit(notice)
+
+    def _notice_of(self, state: GpuEngineState) -> Notice | None:
+        show = NoticeAction("show", tr("Show engines"), tr("Open the Engine page"), self.page_asked.emit)
+        if state.offered is not None:
+            return _offer(state.offered, self._accept, self._gpu_engine.refuse)
+        if state.ready is not None:
+            use = NoticeAction("use", tr("Use it now"), tr("Load the model again with this engine"), self._use)
+            title = tr("A faster engine for your card is ready")
+            sentence = tr("{0} is used from the next start.", engine_title(state.ready))
+            return Notice("gpuengine", title, sentence, (use, show))
+        if state.failed is not None:
+            title = tr("{0} doesn't run on this PC", engine_title(state.failed))
+            sentence = tr("{0} QwenDesk uses the next best engine.", state.failed.reason)
+            return Notice("gpuengine", title, sentence, (show,))
+        return None
+
+    def _accept(self) -> None:
+        window_tasks().start(self._gpu_engine.accept())
+
+    def _use(self) -> None:
+        window_tasks().start(self._switch.use("", at_once=False))
+
+
+def _offer(pack: EnginePack, accept: Callable[[], None], refuse: Callable[[], None]) -> Notice:
+    licences = ", ".join(dict.fromkeys(archive.licence for archive in pack.archives))
+    sentence = tr(
+        "{0} usually answers faster than Vulkan on your card. The download takes about {1} (licence: {2}) and runs in "
+        "the background. You can delete the engine on the Engine page.",
+        pack.title, show_bytes(pack.n_bytes), licences,
+    )  # fmt: skip
+    actions = (
+        NoticeAction("get", tr("Download"), tr("Download, verify and try this engine"), accept),
+        NoticeAction("never", tr("Don't offer again"), tr("Stay with the engine in use"), refuse),
+    )
+    return Notice("gpuengine", tr("There is a faster engine for your card"), sentence, actions)
