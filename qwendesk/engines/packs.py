@@ -132,7 +132,6 @@ class PacksService:
             name: state if state.is_running else self._with_disk_state(state) for name, state in self._states.items()
         }
         self.observed.set(self.states)
-        self.observed.set(self.states)
 
     async def install(self, name: str) -> PackState:
         """Download, verify and unpack this pack. An interrupted download is resumed.
