@@ -10,7 +10,7 @@ import pytest
 from qwendesk import __version__
 from tests.tools.test_bundle import contents
 from tools.bundle.licences import collect_licences
-from tools.bundle.portable import make_zip
+from tools.bundle.portable import make_archive
 from tools.bundle.windows import RUNTIME, RUNTIME_NAMES, build_path, redistributables, runtime_libraries, runtime_of
 from tools.setup.project import SetupError
 
@@ -93,7 +93,7 @@ def test_portable_zip_holds_the_folder(tmp_path: Path) -> None:
     bundle = tmp_path / "QwenDesk"
     (bundle / "_internal" / "empty").mkdir(parents=True)
     (bundle / "QwenDesk.exe").write_bytes(b"program")
-    archive = make_zip(bundle, tmp_path)
+    archive = make_archive(bundle, tmp_path, on_windows=True)
     assert archive.name == f"QwenDesk-{__version__}-windows-x64-portable.zip"
     with zipfile.ZipFile(archive) as packed:
         assert {"QwenDesk/QwenDesk.exe", "QwenDesk/_internal/empty/"} <= set(packed.namelist())

@@ -13,6 +13,7 @@ from qwendesk.core.engine_manifest import EngineManifest
 from tools.bundle import needed, windows
 from tools.bundle.engines import (
     CPU_ENGINES,
+    METAL,
     VULKAN,
     BundledEngine,
     lacks_matrix_shaders,
@@ -25,7 +26,8 @@ from tools.setup import engine, system_packages
 from tools.setup.project import ROOT, WORK, SetupError, engine_version
 
 DIST = ROOT / "dist"
-BUNDLE = DIST / "QwenDesk"
+_ON_MAC = sys.platform == "darwin"
+BUNDLE = DIST / ("QwenDesk.app" if _ON_MAC else "QwenDesk")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,6 +57,8 @@ def chosen_engines(vulkan: str, version: str) -> tuple[BundledEngine, ...]:
 
     Raises SetupError when it must be in and cannot be built.
     """
+    if sys.platform == "darwin":
+        return (METAL,)
     if vulkan == "no":
         _say("Without Vulkan, as asked: this bundle computes on the processor only.")
         return CPU_ENGINES
@@ -94,7 +98,9 @@ def _make(vulkan: str, compiled: Path | None) -> None:
     _freeze(runtime)
     _strip_python()
     _add_engines(sources, version, [library.name for library in runtime])
-    parts = collect_licences(WORK / "bundle" / "contents.json", BUNDLE / "licences")
+    parts = collect_licences(
+        WORK / "bundle" / "contents.json", (BUNDLE / "Contents" / "Resources" if _ON_MAC else BUNDLE) / "licences"
+    )
     _say(f"Licences of {len(parts)} parts")
     sizes, table = report(BUNDLE)
     _say(table)
@@ -146,7 +152,7 @@ def _strip_python() -> None:
 
 def _inside() -> Path:
     """Where PyInstaller puts what is not a program."""
-    return BUNDLE / "_internal"
+    return BUNDLE / "Contents" / "Frameworks" if _ON_MAC else BUNDLE / "_internal"
 
 
 def _wheels(

@@ -8,6 +8,7 @@ import argparse
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,6 +61,16 @@ def fill_app_folder(bundle: Path, folder: Path) -> None:
     (folder / ".DirIcon").symlink_to("qwendesk.png")
 
 
+def build_runtime(source: Path, work: Path) -> Path:
+    """Build the runtime in `work`, where Docker is, and return it. Raises SetupError. Never run: docs/release.md."""
+    work.mkdir(parents=True, exist_ok=True)
+    script = (source / "scripts" / "docker" / "build-with-docker.sh").absolute()
+    machine = platform.machine()
+    if subprocess.run([str(script)], cwd=work, env={**os.environ, "ARCH": machine}, check=False).returncode:
+        raise SetupError("The AppImage's runtime did not build; what was printed is above.")
+    return work / f"runtime-{machine}"
+
+
 def _runtime_program(path: Path) -> bytes:
     try:
         program = path.read_bytes()
@@ -77,8 +88,13 @@ def main(arguments: Sequence[str]) -> int:
         "--runtime", type=Path, default=os.environ.get("APPIMAGE_RUNTIME"),
         help="the AppImage runtime of type 2; also from the variable APPIMAGE_RUNTIME",
     )  # fmt: skip
+    parser.add_argument(
+        "--runtime-source", type=Path, help="its source, from which it is built in the container of its authors"
+    )
     options = parser.parse_args(arguments)
     try:
+        if options.runtime_source is not None:
+            options.runtime = build_runtime(options.runtime_source, WORK / "runtime")
         if options.runtime is None:
             raise SetupError("An AppImage needs its runtime: give it with --runtime FILE (docs/release.md).")
         print(make_appimage(BUNDLE, options.runtime, ROOT / "dist", WORK))

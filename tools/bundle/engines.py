@@ -37,6 +37,8 @@ CPU_ENGINES = (
     BundledEngine("cpu-sse42", "cpu-sse42", "cpu", ("sse4_2",)),
 )
 VULKAN = BundledEngine("vulkan", "vulkan-avx2", "vulkan", AVX2, ("build", "vulkan"), minutes=30)
+METAL = BundledEngine("metal", "metal", "metal", ())
+"""The only engine of a Mac with Apple's processor; it computes on the processor too. Never built: docs/release.md."""
 _MATRIX_SHADERS = b"SPV_KHR_cooperative_matrix"
 """What a compiled shader for matrix cores asks for by name; an old glslc cannot compile such shaders."""
 
