@@ -39,7 +39,10 @@ class Models(Protocol):
 
 def runs_on_battery() -> bool:
     """Return whether this PC runs on its battery now."""
-    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    try:
+        battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    except OSError:
+        return False  # some kernels and containers have no /sys/class/power_supply
     return battery is not None and battery.power_plugged is False
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 from qwendesk.chat.chat_saver import NoChatSaver
 from qwendesk.chat.service import ChatService
 from qwendesk.chat.state_files import StateFiles
-from qwendesk.chat.warmer import Warmer
+from qwendesk.chat.warmer import Warmer, runs_on_battery
 from qwendesk.core.chats import ChatSettings
 from qwendesk.core.messages import DocumentPart, ImagePart, TextPart
 from qwendesk.core.options import LoadOptions, decided_options
@@ -244,3 +244,11 @@ async def test_without_a_model_nothing_is_asked(tmp_path: Path) -> None:
         here.chat.set_system_prompt("Be brief.")
         await here.settled()
         assert here.client.warmed == []
+
+
+async def test_system_that_knows_no_batteries_is_not_on_battery(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sensors_battery() -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/sys/class/power_supply")
+
+    monkeypatch.setattr("psutil.sensors_battery", sensors_battery, raising=False)
+    assert not runs_on_battery()
