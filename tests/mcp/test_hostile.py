@@ -1,6 +1,7 @@
 """Servers that do harm: the app goes on, says what happened, and leaves no process behind."""
 
 import asyncio
+import functools
 import os
 import signal
 import subprocess
@@ -30,13 +31,6 @@ from tests.mcp.servers import (
     until_text,
     wait_until_gone,
 )
-
-
-class ImpatientServer(Server):
-    """A server with short time limits."""
-
-    def __init__(self, *arguments: object, **more: object) -> None:
-        super().__init__(*arguments, **more, start_s=8.0, call_s=1.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio
@@ -72,15 +66,15 @@ async def test_server_that_prints_other_things_too_works(service: McpService) ->
 
 @pytest.mark.asyncio
 async def test_server_that_never_answers_is_given_up() -> None:
-    service = McpService(make_server=ImpatientServer)
+    service = McpService(make_server=functools.partial(Server, start_s=1.0))
     await added(service, hostile("never"))
-    assert "no answer within 8 s" in problem(service)
+    assert "no answer within 1 s" in problem(service)
     await service.close()
 
 
 @pytest.mark.asyncio
 async def test_call_that_is_never_answered_fails_and_the_server_can_be_stopped() -> None:
-    service = McpService(make_server=ImpatientServer)
+    service = McpService(make_server=functools.partial(Server, call_s=1.0))
     await added(service, hostile("silent"))
     with pytest.raises(CallFailed, match="did not answer in time"):
         await call(service, "go")
@@ -139,7 +133,7 @@ async def test_endless_output_is_ended_while_the_app_goes_on(service: McpService
 
 @pytest.mark.asyncio
 async def test_endless_log_does_not_stand_in_the_way_of_the_end() -> None:
-    service = McpService(make_server=ImpatientServer)
+    service = McpService(make_server=functools.partial(Server, call_s=1.0))
     await added(service, hostile("endless log"))
     with pytest.raises(CallFailed, match="in time"):
         await call(service, "go")

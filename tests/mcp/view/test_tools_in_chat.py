@@ -1,5 +1,6 @@
 """Tools of a real server in the window: chosen in the message field, asked about, called, shown, ended."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -113,8 +114,9 @@ async def test_server_that_dies_during_a_call_leaves_the_window_and_the_answer(d
     desk.window.show_page("chat")
 
     for process in psutil.Process().children(recursive=True):
-        if "tests.mcp.friendly_server" in process.cmdline():
-            process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "tests.mcp.friendly_server" in process.cmdline():
+                process.kill()
 
     await desk.until(lambda: desk.message(1).answer_view.markdown == "Done.")
     assert "Friendly ended unexpectedly." in details(desk)
