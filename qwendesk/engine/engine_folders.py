@@ -47,7 +47,7 @@ def read_engine(folder: Path) -> EngineFolder | BrokenEngine:
         try:
             n_bytes = path.stat().st_size
         except OSError:
-            return broken(tr("{0} is missing.", file.name))
+            return broken(tr("{0} is missing. An antivirus program may have removed it.", file.name))
         if n_bytes != file.n_bytes:
             return broken(tr("{0} has {1} bytes instead of {2}.", file.name, n_bytes, file.n_bytes))
     return EngineFolder(str(folder), manifest)

@@ -61,11 +61,22 @@ class GpuEngine:
     async def begin(self, gpus: Sequence[GpuReading]) -> None:
         """Get or offer the engine for these cards. Call this once, when the app has chosen an engine."""
         engines, options = self._engines.engines, self._settings.options
-        crashed = next((each for each in engines.trials if each.backend == "cuda" and each.crashed), None)
-        if crashed is not None:
-            self.state.set(GpuEngineState(failed=crashed))
-        pack = best_cuda([state.pack for state in self._packs.states if not state.is_installed], gpus)
-        has_cuda = any(state.is_installed and state.pack.backend == "cuda" for state in self._packs.states) or (
+        packs = [state.pack for state in self._packs.states if state.pack.backend == "cuda"]
+        # A folder whose files are gone is not filled again by itself: a virus scanner would empty it at each start.
+        failed = next(
+            (
+                each
+                for each in engines.trials
+                if (each.backend == "cuda" and each.crashed)
+                or (each.engine is None and any(each.name == pack.name for pack in packs))
+            ),
+            None,
+        )
+        if failed is not None:
+            self.state.set(GpuEngineState(failed=failed))
+            return
+        pack = best_cuda(packs, gpus)
+        has_cuda = any(state.is_installed and state.pack in packs for state in self._packs.states) or (
             engines.current is not None and engines.current.backend == "cuda"
         )
         if pack is None or has_cuda or options.engine:

@@ -182,3 +182,24 @@ async def test_deleted_engine_does_not_come_back(
     await desk.until_quiet()
     assert desk.parts.services.settings.options.gpu_engine == "never"
     await desk.until(lambda: desk.is_shown("engine.pack.cuda-12.get"))
+
+
+async def test_engine_emptied_by_a_virus_scanner_is_said_and_not_downloaded_at_each_start(
+    make_engines_desk: MakeDesk, server: PackServer, tmp_path: Path
+) -> None:
+    desk = await begun(make_engines_desk, Tries(), tmp_path, fitting(server), option="automatic")
+    await desk.until(lambda: desk.is_shown("gpuengine"))
+    await desk.until_quiet()
+    (tmp_path / "own" / "cuda-12" / "libmtmd.so").unlink()
+    server.ranges.clear()
+    later = make_engines_desk(Tries(), fitting(server))
+    await later.begin()
+    later.parts.begin()
+    await later.until(lambda: later.is_shown("gpuengine"))
+    assert "libmtmd.so is missing. An antivirus program may have removed it." in later.text_of("gpuengine.sentence")
+    await later.until_quiet()
+    assert server.ranges == []
+    later.window.show_page("engine")
+    later.click("engine.pack.cuda-12.get")
+    await later.until(lambda: later.engines.engines.chosen == "cuda-12")
+    await later.until_quiet()
