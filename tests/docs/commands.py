@@ -81,6 +81,9 @@ def _all_words() -> Iterator[str]:
     assert engines is not None
     for name in engines[1].split("|"):
         yield from (f"make run ENGINE={name}", f"set ENGINE={name}")
+    on_windows = re.search(r"ENGINE = (.+?),  ?e\.g\.", (_ROOT / "run.cmd").read_text(encoding="utf-8"))
+    assert on_windows is not None
+    yield from (f"set ENGINE={name}" for name in re.findall(r"\w+", on_windows[1]))
     yield from (path.name for path in _ROOT.glob("*.cmd"))
     yield from (".venv/bin/python -m qwendesk", r".venv\Scripts\python -m qwendesk")
     spec = (_ROOT / "packaging" / "qwendesk.spec").read_text(encoding="utf-8")
