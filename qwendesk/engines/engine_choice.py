@@ -203,8 +203,13 @@ class EngineChoiceService:
         return reason_not_startable(manifest, self._package_version, self._features())
 
     async def try_unpacked(self, engine: EngineFolder) -> Trial:
-        """Try an engine that is not in one of the folders for engines. Its crashes are not counted."""
-        return await self._try_one(engine.name, engine.manifest.backend, engine)
+        """Try an engine that is not in one of the folders for engines, and have it answer a question.
+
+        Its crashes are not counted.
+        """
+        trial = await self._try_one(engine.name, engine.manifest.backend, engine)
+        fault = await self._prove_one(engine) if trial.usable else ""
+        return msgspec.structs.replace(trial, usable=False, reason=fault, crashed=True) if fault else trial
 
     def forget_crashes(self, name: str) -> None:
         """Forget the crashes of an engine that was replaced by a new one."""

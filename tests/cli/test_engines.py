@@ -31,7 +31,8 @@ def own(tmp_path: Path, tries: Tries, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def engines() -> EngineChoiceService:
         return EngineChoiceService(
-            (tmp_path / "app", tmp_path / "own"), VERSION, has_installed=False, try_one=tries, features=lambda: (),
+            (tmp_path / "app", tmp_path / "own"), VERSION, has_installed=False, try_one=tries, prove_one=tries.prove,
+            features=lambda: (),
             crash_file=tmp_path / "crashes.json",
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ import pytest
 from qwendesk.core.devices import DeviceInfo
 from qwendesk.core.engine_manifest import EnginePack
 from qwendesk.core.units import GIB, MIB
-from qwendesk.engines.pack_fit import obstacle, packs_for, unserved
+from qwendesk.engines.pack_fit import obstacle, packs_for, slower_on_vulkan, unserved
 from qwendesk.engines.packs import PackState
 from qwendesk.hardware.snapshot import GpuReading
 
@@ -52,3 +52,19 @@ def test_gpu_is_unserved_only_if_the_engine_lists_none() -> None:
     assert unserved((halo,), (DeviceInfo("Vulkan0", "Radeon 8060S Graphics", "igpu", "Vulkan"), cpu)) == ()
     integrated = DeviceInfo("Vulkan0", "Iris", "igpu", "Vulkan")
     assert unserved((NVIDIA, IRIS), (integrated, cpu)) == (NVIDIA,), "a laptop whose card is switched off"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        ("AMD Radeon RX 9070 XT", True),
+        ("AMD Radeon RX 9060 XT", True),
+        ("AMD Radeon(TM) AI PRO R9700", True),
+        ("AMD Radeon RX 7900 XTX", False),
+        ("AMD Radeon 890M", False),
+    ],
+)
+def test_owner_of_rdna_4_is_told_of_slower_prompts(name: str, *, is_told: bool) -> None:
+    """llama.cpp#29892."""
+    said = slower_on_vulkan((IRIS, GpuReading(name=name, vendor="amd")))
+    assert (f"On {name}, this release of the Vulkan engine reads prompts 12 to 31% slower" in said) == is_told

@@ -21,7 +21,8 @@ class Pc:
     def __init__(self, folder: Path, tries: Tries) -> None:
         self.own = folder / "own"
         self.engines = EngineChoiceService(
-            (folder / "app", self.own), VERSION, has_installed=False, try_one=tries, features=lambda: ("avx2",),
+            (folder / "app", self.own), VERSION, has_installed=False, try_one=tries, prove_one=tries.prove,
+            features=lambda: ("avx2",),
             crash_file=folder / "crashes.json",
         )  # fmt: skip
         self.installer = PackInstaller(self.engines, ())
