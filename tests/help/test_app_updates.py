@@ -277,6 +277,6 @@ async def test_notes_are_shown_as_a_few_short_lines(desk: Desk) -> None:
     assert newer is not None
     first, *others = newer.notes.splitlines()
     assert first.startswith("<b>Bold</b>")
-    assert max(len(word) for word in first.split()) <= 60
+    assert max(len(word) for word in first.split()) <= 40
     assert first.isprintable()
     assert (len(others), others[-1]) == (12, "…")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from qwendesk import __version__
 from qwendesk.core.number_format import show_date
@@ -30,6 +30,8 @@ class UpdatesSection(TitledCard):
         self._status.setObjectName("settings.updates.status")
         self._notes.setObjectName("settings.updates.notes")
         self._notes.setProperty("kind", "small")
+        # A long word, such as an address, is cut off and doesn't widen the page.
+        self._notes.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._check, self._page = TextButton(tr("Check for updates")), TextButton(tr("Open download page"))
         tip = tr("Ask whether there is a newer version of QwenDesk. Nothing is installed.")
         describe(self._check, "settings.updates.check", self._check.text(), tip)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from qwendesk import __version__
 from qwendesk.core import paths, releases
@@ -101,3 +101,13 @@ async def test_notice_comes_once_for_each_version_and_shows_the_notes_as_text(
     desk.click("update.dismiss")
     state.set(msgspec.structs.replace(state.value, problem="No connection."))
     assert not desk.is_shown("update")
+
+
+async def test_long_word_in_the_notes_does_not_widen_the_settings(
+    desk: Desk, page: FakeHub, make_desk: Callable[[], Desk]
+) -> None:
+    desk = make_desk()
+    desk.window.resize(560, 700)
+    desk.window.go_to("settings")
+    updates_of(desk).state.set(UpdateState(newer=msgspec.structs.replace(NEXT, notes="x" * 500), announced="99.1.0"))
+    assert desk.find(CARD, QWidget).minimumSizeHint().width() < desk.window.width()
