@@ -10,7 +10,7 @@ from qwendesk.core.observed import Observed
 from qwendesk.engines.engine_choice import EngineChoiceService
 from qwendesk.engines.engine_switch import AppSettings, EngineSwitch
 from qwendesk.engines.pack_fit import best_cuda
-from qwendesk.engines.packs import PacksService
+from qwendesk.engines.packs import PacksService, PackState
 from qwendesk.engines.trial import Trial
 from qwendesk.hardware.snapshot import GpuReading
 
@@ -26,6 +26,8 @@ class GpuEngineState(msgspec.Struct, frozen=True):
     """Was downloaded, answers, and is used from the next start."""
     failed: Trial | None = None
     """Doesn't run here, although card and driver allow it."""
+    wrong: PackState | None = None
+    """Was downloaded, but isn't the engine. It isn't downloaded again automatically."""
 
 
 def wish_of(option: Wish, set_up_engine: str) -> Wish:
@@ -104,5 +106,9 @@ class GpuEngine:
         """Download the engine. If that fails, the Engine page says why, and the next start goes on."""
         self.state.set(GpuEngineState())
         trial = await self._switch.fetch_pack(pack.name)
-        if trial is not None:
+        wrong = next((state for state in self._packs.states if state.pack == pack and state.is_wrong), None)
+        if wrong is not None:
+            self._settings.change({"gpu_engine": "never"})
+            self.state.set(GpuEngineState(wrong=wrong))
+        elif trial is not None:
             self.state.set(GpuEngineState(ready=trial) if trial.usable else GpuEngineState(failed=trial))

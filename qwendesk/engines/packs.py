@@ -80,6 +80,8 @@ class PackState(msgspec.Struct, frozen=True):
     """A sentence that says why the last try failed; "" if it did not."""
     is_offline: bool = False
     """The last try failed because the app is set to offline."""
+    is_wrong: bool = False
+    """The last try brought something else than the engine, so that another one would waste its download too."""
 
 
 def read_packs(file: Path | None = None) -> tuple[EnginePack, ...]:
@@ -148,19 +150,20 @@ class PacksService:
         def report(phase: PackPhase, done_bytes: int) -> None:
             loop.call_soon_threadsafe(self._show_progress, name, phase, done_bytes)
 
-        self._change(name, is_running=True, problem="", is_offline=False, phase="checking")
+        self._change(name, is_running=True, problem="", is_offline=False, is_wrong=False, phase="checking")
         self._threads[name] = thread = asyncio.create_task(
             asyncio.to_thread(self._install, state.pack, control, report)
         )
-        problem, is_offline = "", False
+        problem, is_offline, is_wrong = "", False, False
         # `wait` does not cancel the task: if this method is cancelled, the thread continues, and `close` must stop it.
         await asyncio.wait([thread])
         try:
             problem = thread.result()
         except HubError as error:
-            problem, is_offline = _problem_of(error), error.kind == "offline"
+            problem = _problem_of(error)
+            is_offline, is_wrong = error.kind == "offline", error.kind == "hash_mismatch"
         except zipfile.BadZipFile as error:
-            problem = tr("The download can't be unpacked: {0}.", error)
+            problem, is_wrong = tr("The download can't be unpacked: {0}.", error), True
         except BehindLink as error:
             problem = tr(
                 "{0} could not be replaced: {1}. Delete it yourself, then try again.", error.filename, error.strerror
@@ -172,7 +175,13 @@ class PacksService:
             )  # fmt: skip
         finally:
             stopped = msgspec.structs.replace(
-                self._states[name], is_running=False, phase="", bytes_per_s=0.0, problem=problem, is_offline=is_offline
+                self._states[name],
+                is_running=False,
+                phase="",
+                bytes_per_s=0.0,
+                problem=problem,
+                is_offline=is_offline,
+                is_wrong=is_wrong,
             )
             self._states[name] = self._with_disk_state(stopped)
             self.observed.set(self.states)

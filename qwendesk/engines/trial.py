@@ -216,7 +216,8 @@ async def prove_engine(
 async def _fault_in_answer(client: EngineClient) -> str:
     loaded = await client.load(decided_options(LoadOptions(model=str(paths.demo_model()), n_ctx=_PROOF_CONTEXT)))
     if isinstance(loaded, LoadFailure):
-        return loaded.sentence
+        # Memory that a loaded model or a game takes says nothing about the engine.
+        return "" if loaded.kind in ("out_of_vram", "out_of_ram") else loaded.sentence
     options = GenerationOptions(temperature=0.0, enable_thinking=False, max_tokens=_PROOF_TOKENS)
     text = ""
     async for item in client.generate([text_message("user", _PROOF_QUESTION)], options):

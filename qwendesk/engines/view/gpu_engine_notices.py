@@ -47,6 +47,10 @@ class GpuEngineNotices(QObject):
             title = tr("{0} doesn't run on this PC", engine_title(state.failed))
             sentence = tr("{0} QwenDesk uses the next best engine.", state.failed.reason)
             return Notice("gpuengine", title, sentence, (show,))
+        if state.wrong is not None:
+            title = tr("{0} was not installed", state.wrong.pack.title)
+            sentence = tr("{0} It is not downloaded again automatically.", state.wrong.problem)
+            return Notice("gpuengine", title, sentence, (show,))
         return None
 
     def _accept(self) -> None:

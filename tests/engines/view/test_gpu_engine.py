@@ -203,3 +203,17 @@ async def test_engine_emptied_by_a_virus_scanner_is_said_and_not_downloaded_at_e
     later.click("engine.pack.cuda-12.get")
     await later.until(lambda: later.engines.engines.chosen == "cuda-12")
     await later.until_quiet()
+
+
+async def test_wrong_download_is_not_repeated_at_each_start(
+    make_engines_desk: MakeDesk, server: PackServer, tmp_path: Path
+) -> None:
+    pack = fitting(server)
+    server.archives["/engine.whl"] = bytes(len(server.archives["/engine.whl"]))
+    desk = await begun(make_engines_desk, Tries(), tmp_path, pack, option="automatic")
+    await desk.until(lambda: desk.is_shown("gpuengine"))
+    assert desk.text_of("gpuengine.title") == "NVIDIA (CUDA 12) was not installed"
+    assert "sent wrong content" in desk.text_of("gpuengine.sentence")
+    assert desk.text_of("gpuengine.sentence").endswith("It is not downloaded again automatically.")
+    await desk.until_quiet()
+    assert desk.parts.services.settings.options.gpu_engine == "never"
