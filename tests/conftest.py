@@ -45,7 +45,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             Path(folder).mkdir(parents=True, exist_ok=True)
             patch.setenv(variable, folder)
         (root / "runtime").chmod(0o700)
-        for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
+        for variable in ("DISPLAY", "WAYLAND_DISPLAY", "ENGINE"):  # with test.cmd's ENGINE, windows would download one
             patch.delenv(variable, raising=False)
         yield root
 

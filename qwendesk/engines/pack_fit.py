@@ -92,16 +92,21 @@ def obstacle(pack: EnginePack, gpus: Sequence[GpuReading]) -> str:
     return "" if "" in refusals else refusals[0]
 
 
-def slower_on_vulkan(gpus: Sequence[GpuReading]) -> str:
-    """Return what the owner of a Radeon RX 9000 should know of Vulkan; "" for other cards."""
+def slower_on_vulkan(gpus: Sequence[GpuReading], *, has_run_cmd: bool = False) -> str:
+    """Return what the owner of a Radeon RX 9000 should know of Vulkan; "" for other cards.
+
+    `has_run_cmd` tells that QwenDesk runs from its source on Windows, where there is another engine for Radeon.
+    """
     found = next((gpu for gpu in gpus if gpu.vendor == "amd" and _RDNA4.search(gpu.name or "")), None)
     if found is None:
         return ""
-    return tr(
+    sentence = tr(
         "On {0}, this release of the Vulkan engine reads prompts 12 to 31% slower than earlier ones (llama.cpp issue "
         "29892). Answers are as fast.",
         found.name or "",
     )
+    hip = tr("AMD's own engine may be faster, but was never tried with QwenDesk: enter set ENGINE=hip before run.cmd.")
+    return f"{sentence} {hip}" if has_run_cmd else sentence
 
 
 def _nvidia(gpus: Sequence[GpuReading]) -> list[GpuReading]:

@@ -66,5 +66,7 @@ def test_gpu_is_unserved_only_if_the_engine_lists_none() -> None:
 )
 def test_owner_of_rdna_4_is_told_of_slower_prompts(name: str, *, is_told: bool) -> None:
     """llama.cpp#29892."""
-    said = slower_on_vulkan((IRIS, GpuReading(name=name, vendor="amd")))
+    gpus = (IRIS, GpuReading(name=name, vendor="amd"))
+    said = slower_on_vulkan(gpus)
+    assert ("never tried" in slower_on_vulkan(gpus, has_run_cmd=True)) == is_told
     assert (f"On {name}, this release of the Vulkan engine reads prompts 12 to 31% slower" in said) == is_told

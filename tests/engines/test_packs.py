@@ -10,6 +10,7 @@ import pytest
 from qwendesk.core import files
 from qwendesk.core.engine_manifest import EngineFolder, EnginePack
 from qwendesk.engine.engine_folders import read_engine, wrong_files
+from qwendesk.engines.engine_choice import package_version
 from qwendesk.engines.packs import PacksService, read_packs, this_platform
 from qwendesk.hub.download import download_file
 from qwendesk.hub.network import Network
@@ -196,6 +197,7 @@ async def test_only_packs_for_this_pc_and_this_version_are_offered(server: PackS
 
 
 async def test_bundled_pack_list_is_valid_and_pinned() -> None:
+    assert {pack.package_version for pack in read_packs()} == {package_version()}, "the pin has moved"
     for pack in read_packs():
         assert pack.archives
         for archive in pack.archives:

@@ -1,5 +1,6 @@
 """Shows the engines of this PC and the packs to download, and does what the user chooses."""
 
+import sys
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ class EnginesPresenter(QObject):
         lines = row_texts.engine_lines(engines, wanted, self._engine.state.devices)
         note = row_texts.note_text(engines, wanted, waits=is_waiting, adding=adding)
         if engines.current is not None and engines.current.backend == "vulkan":
-            note = note or slower_on_vulkan(self._gpus)
+            has_run_cmd = sys.platform == "win32" and not hasattr(sys, "frozen")
+            note = note or slower_on_vulkan(self._gpus, has_run_cmd=has_run_cmd)
         best = row_texts.best_text(engines)
         is_busy = bool(engines.trying) or is_waiting or bool(adding)
         self.list.show_engines(lines, best, note, is_best=not wanted, is_busy=is_busy)
