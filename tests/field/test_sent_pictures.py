@@ -213,7 +213,8 @@ async def test_odd_formats_arrive_upright(tmp_path: Path) -> None:
         for kind in ("PNG", "JPEG", "GIF", "WEBP", "BMP"):
             content = picture(kind, 20, **({"exif": exif} if kind == "JPEG" else {}))
             for path in (CHAT, RESPONSES, MESSAGES):
-                url = base64.b64encode(content).decode()
+                encoded = base64.b64encode(content).decode()
+                url = encoded if path == MESSAGES else f"data:image/{kind.lower()};base64,{encoded}"
                 assert await images(desk, path, asked(path, usual(path, url))) == [content]
             (image,) = desk.asked[-1].messages[0].images
             height, width, _ = pictures.read(image).pixels.shape

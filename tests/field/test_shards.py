@@ -84,7 +84,7 @@ async def test_shard_that_is_alone_or_renamed_is_named_and_nothing_is_served(
     assert all(word in refused.value.sentence for word in words), refused.value.sentence
 
 
-@case(LATER_SHARD, *SERVER, report="issue 29, item 15", before="held")
+@case(LATER_SHARD, *SERVER, report="issue 29, item 15", before="failed")
 @pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
 async def test_split_model_is_one_model_by_its_name_without_numbers(path: str) -> None:
