@@ -70,19 +70,14 @@ async def test_engine_without_a_pinned_sum_takes_the_publishers_or_keeps_the_fir
     assert (await install(tmp_path, unpinned_pack_of(server, digest=digest))).is_installed
     assert engine_in(tmp_path).manifest.unlisted == (() if digest == "" else ("engine.whl",))
     shutil.rmtree(tmp_path / "engines" / "cuda-12")
+    pack = unpinned_pack_of(server, digest=digest)
     other = wheel(llama=b"virus" * 50_000, mtmd=b"mtmd")
     assert len(other) == len(server.archives["/engine.whl"])
     server.archives["/engine.whl"] = other
-    state = await install(tmp_path, with_server(unpinned_pack_of(server, digest=digest), server, other))
+    state = await install(tmp_path, pack)
     assert not state.is_installed
     assert "sent wrong content" in state.problem
     assert not (tmp_path / "engines" / "cuda-12").exists()
-
-
-def with_server(pack: EnginePack, server: PackServer, engine: bytes) -> EnginePack:
-    """The pack while the server sends this engine."""
-    server.archives["/engine.whl"] = engine
-    return pack
 
 
 async def test_list_of_the_publisher_that_cannot_be_had_is_done_without(server: PackServer, tmp_path: Path) -> None:
