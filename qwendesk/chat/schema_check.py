@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.grammar_bounds import check_schema_bounds
-from qwendesk.core.json_schema import referred_to
+from qwendesk.core.json_schema import SchemaReferences
 from qwendesk.core.translation import tr
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ def check_schema(text: str) -> None:
     schema = in_users_language(check_schema_bounds, text)
     if not isinstance(schema, dict):
         raise _refusal(tr("A schema is an object in braces, such as {0}.", '{"type": "object"}'))
-    _check(schema, schema, tr("the schema"))
+    _check(schema, SchemaReferences(schema), tr("the schema"))
 
 
 def in_users_language(check: Callable[[str], T], text: str) -> T:
@@ -34,7 +34,7 @@ def in_users_language(check: Callable[[str], T], text: str) -> T:
         raise BadRequest(tr(error.title), tr(error.source, *error.values)) from error
 
 
-def _check(schema: Any, root: dict[str, Any], place: str) -> None:
+def _check(schema: Any, references: SchemaReferences, place: str) -> None:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
@@ -44,7 +44,7 @@ def _check(schema: Any, root: dict[str, Any], place: str) -> None:
         if kind not in _TYPES:
             raise _refusal(tr('"{0}" in {1} isn\'t a type. Use one of {2}.', kind, place, ", ".join(_TYPES)))
     if "$ref" in schema:
-        _check_reference(schema["$ref"], root, place)
+        _check_reference(schema["$ref"], references, place)
     if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
         raise _refusal(tr('"{0}" in {1} must be a list with at least one value.', "enum", place))
     for key in ("properties", "$defs", "definitions"):
@@ -52,19 +52,19 @@ def _check(schema: Any, root: dict[str, Any], place: str) -> None:
         if not isinstance(parts, dict):
             raise _refusal(tr('"{0}" in {1} must be an object in braces.', key, place))
         for name, part in parts.items():
-            _check(part, root, f'"{name}"')
+            _check(part, references, f'"{name}"')
     for key in ("anyOf", "oneOf", "allOf"):
         parts = schema.get(key, [])
         if not isinstance(parts, list):
             raise _refusal(tr('"{0}" in {1} must be a list.', key, place))
         for part in parts:
-            _check(part, root, tr('"{0}" in {1}', key, place))
+            _check(part, references, tr('"{0}" in {1}', key, place))
     if isinstance(schema.get("items"), dict):
-        _check(schema["items"], root, tr("the items of {0}", place))
+        _check(schema["items"], references, tr("the items of {0}", place))
 
 
-def _check_reference(reference: Any, root: dict[str, Any], place: str) -> None:
-    if referred_to(reference, root) is not None:
+def _check_reference(reference: Any, references: SchemaReferences, place: str) -> None:
+    if references.find(reference) is not None:
         return
     if not isinstance(reference, str) or not reference.startswith("#"):
         raise _refusal(

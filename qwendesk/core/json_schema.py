@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import msgspec
 
@@ -33,6 +34,8 @@ _FAR = 10**9
 """A bound of lengths beyond this says nothing."""
 _MOST_REFERENCES = 64
 """The same for a schema that refers to others in a longer chain."""
+_MOST_PLACES = 20
+"""Documents in the document in which a path is looked for that isn't in it."""
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +92,7 @@ class SchemaReader:
     """Reads the schemas of one document, which is where their references point into."""
 
     def __init__(self, root: Any) -> None:
-        self._root = root
+        self._root, self._references = root, SchemaReferences(root)
         self._steps_left = _MOST_STEPS
         self.lost_references: list[str] = []
         """Those that lead nowhere, of the schemas read so far."""
@@ -167,7 +170,7 @@ class SchemaReader:
     def _referred_to(self, reference: Any, followed: tuple[str, ...]) -> list[Form]:
         if reference in followed:
             return []
-        target = referred_to(reference, self._root)
+        target = self._references.find(reference)
         if target is None:
             self.lost_references.append(str(reference))
         if target is None or len(followed) > _MOST_REFERENCES:
@@ -218,7 +221,7 @@ class SchemaReader:
 
     def _names(self, schema: Any) -> list[str]:
         """Return the names that a schema of names lists, if it lists them."""
-        listed = _mapping(referred_to(schema["$ref"], self._root) if "$ref" in _mapping(schema) else schema)
+        listed = _mapping(self._references.find(schema["$ref"]) if "$ref" in _mapping(schema) else schema)
         return [value for value in _listed(listed.get("enum")) if isinstance(value, str)]
 
 
@@ -245,19 +248,56 @@ def loosest(forms: Sequence[Form]) -> Form:
     )
 
 
-def referred_to(reference: Any, root: Any) -> Any:
-    """Return the part of `root` that a reference such as "#/$defs/Size" names; None if there is none."""
-    if not isinstance(reference, str):
-        return None
-    document, _, fragment = reference.partition("#")
-    if document and document != _mapping(root).get("$id"):
-        root = next((part for part in _embedded(root) if part.get("$id") == document), None)
-    fragment = unquote(fragment)
-    if fragment and not fragment.startswith("/"):
-        anchors = ("$anchor", "$dynamicAnchor")
-        return next((part for part in _embedded(root) if fragment in (part.get(each) for each in anchors)), None)
-    found = root
-    for step in fragment.split("/")[1:] if fragment != "/" else ():
+class SchemaReferences:
+    """Finds the parts of a document that references such as "#/$defs/Size" name, each in about the same time."""
+
+    def __init__(self, root: Any) -> None:
+        self._base = _id_of(_mapping(root))
+        self._by_address: dict[str, Any] = {self._base: root}
+        self._by_anchor: dict[str, Any] = {}
+        for part in _embedded(root):
+            address = _id_of(part)
+            if address and part is not root:
+                self._by_address.setdefault(_joined(self._base, address), part)
+            for anchor in (part.get("$anchor"), part.get("$dynamicAnchor"), address[1:] if address[:1] == "#" else ""):
+                if anchor and isinstance(anchor, str):
+                    self._by_anchor.setdefault(anchor, part)
+
+    def find(self, reference: Any) -> Any:
+        """Return what it names; None if there is none.
+
+        A path that isn't in the document is looked for in those that it contains, where the reference may stand.
+        """
+        if not isinstance(reference, str):
+            return None
+        document, _, fragment = reference.partition("#")
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            return self._by_anchor.get(fragment)
+        found = _at(fragment, self._by_address.get(_joined(self._base, document)))
+        if found is None and not document:
+            places = islice(self._by_address.values(), _MOST_PLACES)
+            return next((part for place in places if (part := _at(fragment, place)) is not None), None)
+        return found
+
+
+def _id_of(schema: Mapping[str, Any]) -> str:
+    """Return the address that a schema gives itself, before draft 6 in "id"; "" if it gives none."""
+    given = schema.get("$id", schema.get("id"))
+    return given.removesuffix("#") if isinstance(given, str) else ""
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError:  # no address
+        return address
+
+
+def _at(path: str, place: Any) -> Any:
+    """Return the part at a JSON pointer; None if there is none."""
+    found = place
+    for step in path.split("/")[1:] if path != "/" else ():
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(found, dict) and key in found:
             found = found[key]

@@ -7,7 +7,7 @@ on which Python's regular expressions work for years.
 from collections.abc import Mapping
 from typing import Any
 
-from qwendesk.core.json_schema import referred_to
+from qwendesk.core.json_schema import SchemaReferences
 
 MOST_NODES = 2000
 """Schemas in a schema, with references written out."""
@@ -40,7 +40,7 @@ def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 class _Writer:
     def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root, self._left = root, MOST_NODES
+        self._references, self._left = SchemaReferences(root), MOST_NODES
 
     def write(self, schema: Any, references: tuple[str, ...], depth: int) -> Any:
         """Return `schema` with its references written out; one into itself allows anything."""
@@ -79,7 +79,7 @@ class _Writer:
         beside = self.write({key: value for key, value in schema.items() if key != "$ref"}, references, depth)
         if reference in references:
             return beside
-        target = self.write(referred_to(reference, self._root), (*references, reference), depth + 1)
+        target = self.write(self._references.find(reference), (*references, reference), depth + 1)
         if not beside or not isinstance(target, dict):
             return target
         if not target.keys() & (beside.keys() - {"title", "description", "default"}):

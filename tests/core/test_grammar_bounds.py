@@ -3,11 +3,13 @@
 import contextlib
 import json
 import random
+from typing import Any
 
 import pytest
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.grammar_bounds import check_grammar_bounds, check_schema_bounds, check_tools_bounds
+from qwendesk.core.json_schema import SchemaReferences
 
 VALID_GRAMMARS = (
     'root ::= "yes" | "no"',
@@ -105,3 +107,11 @@ def test_tools_are_bounded_together_and_by_name() -> None:
         schema = {"items": schema}
     with pytest.raises(BadRequest, match='the tool "deep"'):
         check_tools_bounds({"deep": schema})
+
+
+def test_references_are_found_without_going_through_the_schema_for_each() -> None:
+    """7,000 of them took two minutes."""
+    properties = {f"p{number}": {"$ref": "#here"} for number in range(7000)}
+    schema: Any = {"type": "object", "properties": properties, "$defs": {"x": {"$anchor": "here", "type": "string"}}}
+    references = SchemaReferences(schema)
+    assert all(references.find(each["$ref"]) is schema["$defs"]["x"] for each in properties.values())

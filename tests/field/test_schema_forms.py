@@ -70,6 +70,24 @@ def coloured(kind: str, colour: str) -> dict[str, Any]:
     return {"v": {"of a list": [colour], "of an object": {"colour": colour}}.get(kind, colour)}
 
 
+ADDRESSES: list[tuple[str, dict[str, Any]]] = [
+    ("colour.json", {"$id": "https://x.example/s/root.json", "inner": {"$id": "colour.json"}}),
+    ("https://x.example/s/colour.json", {"$id": "https://x.example/s/root.json", "inner": {"$id": "colour.json"}}),
+    ("https://x.example/s#/$defs/here", {"$id": "https://x.example/s#", "inner": {}}),
+    ("root.json#/$defs/here", {"$id": "https://x.example/s/root.json", "inner": {}}),
+    ("#colour", {"inner": {"$id": "#colour"}}),
+    ("#colour", {"inner": {"id": "#colour"}}),
+    ("http://[", {"inner": {"$id": "http://["}}),
+]
+
+
+def document(reference: str, inner: Any, **more: Any) -> dict[str, Any]:
+    """The schema of an object with one colour, which stands at an address of its own."""
+    value = {"$ref": reference}
+    here = {"here": {**COLOURS, **inner}}
+    return {"type": "object", "properties": {"v": value}, "required": ["v"], "$defs": here, **more}
+
+
 Forms = list[tuple[dict[str, Any], list[Any], list[Any]]]
 """Schemas, with values that they allow and such that they don't."""
 FORMS: dict[str, Forms] = {
@@ -85,8 +103,15 @@ FORMS: dict[str, Forms] = {
         )
     ],
     "listed": [
-        (of(each), [coloured(kind, "red"), coloured(kind, "dark red")], [coloured(kind, "blue"), coloured(kind, "")])
-        for kind, each in BEHIND.items()
+        *((document(each, **more), [{"v": "red"}], [{"v": "blue"}]) for each, more in ADDRESSES),
+        *(
+            (
+                of(each),
+                [coloured(kind, "red"), coloured(kind, "dark red")],
+                [coloured(kind, "blue"), coloured(kind, "")],
+            )
+            for kind, each in BEHIND.items()
+        ),
     ],
     "none listed": [(of({"type": "string", "enum": []}), [{"v": "anything"}], [{"v": 5}])],
     "long numbers": [
