@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from qwendesk.core.errors import BadRequest
 from qwendesk.core.grammar_bounds import check_schema_bounds
-from qwendesk.core.json_schema import SchemaReferences
+from qwendesk.core.schema_references import SchemaReferences
 from qwendesk.core.translation import tr
 
 T = TypeVar("T")
