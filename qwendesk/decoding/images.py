@@ -29,8 +29,8 @@ _TEXTS: Mapping[ImageErrorKind, tuple[str, str]] = MappingProxyType(
             mark('"{0}" is {1}, but picture files can be at most {2}. Choose a smaller file.'),
         ),
         "not_an_image": (
-            mark("Not a picture"),
-            mark('QwenDesk can\'t open "{0}". Choose a PNG, JPEG, WebP, GIF or BMP picture.'),
+            mark("Unknown picture format"),
+            mark('QwenDesk can\'t open "{0}": it isn\'t a PNG, JPEG, WebP, GIF or BMP picture. Save it as one of these.'),
         ),
         "too_many_pixels": (
             mark("Picture too large"),

@@ -197,7 +197,7 @@ async def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, path: str)
 @pytest.mark.asyncio
 async def test_what_the_engine_finds_to_be_no_picture_is_named_too(tmp_path: Path) -> None:
     for path, name in ((CHAT, "messages[0].content[0].image_url"), (RESPONSES, "input[0].content[0].image_url")):
-        failed = RequestFailed(id=0, title="Not a picture", sentence=f'QwenDesk can\'t open "{name}".')
+        failed = RequestFailed(id=0, title="Unknown picture format", sentence=f'QwenDesk can\'t open "{name}".')
         async with http_desk(tmp_path, [ScriptedAnswer(fail=failed)]) as desk:
             error = (await desk.json("POST", path, asked(path, usual(path, "AAAA"))))["error"]
             assert (error["param"], error["code"]) == (name, "invalid_value")

@@ -96,7 +96,9 @@ def problem(service: McpService) -> str:
 
 
 def tool_of(service: McpService, original: str) -> ServerTool:
-    return next(tool for tool in service.state.value.tools if tool.original == original)
+    found = [tool for tool in service.state.value.tools if tool.original == original]
+    assert found, [each.problem for each in service.state.value.servers]
+    return found[0]
 
 
 async def call(service: McpService, original: str, **arguments: Any) -> str:

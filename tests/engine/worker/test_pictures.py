@@ -106,6 +106,11 @@ def text_named_png(path: Path) -> None:
     path.write_text("hello, I am no picture")
 
 
+def of_a_phone(path: Path) -> None:
+    """The head of a HEIC file, a picture that can't be read here."""
+    path.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(1000))
+
+
 def empty(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -126,8 +131,9 @@ def needle(path: Path) -> None:
     ("make", "title"),
     [
         (cut_in_half, "Picture not readable"),
-        (text_named_png, "Not a picture"),
-        (empty, "Not a picture"),
+        (text_named_png, "Unknown picture format"),
+        (of_a_phone, "Unknown picture format"),
+        (empty, "Unknown picture format"),
         (gigapixel_header, "Picture too large"),
         (deep, "Picture too large"),
         (needle, "Picture too narrow"),

@@ -64,7 +64,7 @@ def store_image_data(data: bytes, incognito_images: IncognitoImages | None = Non
             sentence = tr(
                 "QwenDesk can't read the pasted picture. Copy it again, or save it as a PNG file and attach that."
             )
-            raise BadRequest(tr("Not a picture"), sentence) from error
+            raise BadRequest(tr("Unknown picture format"), sentence) from error
         raise
     if incognito_images is not None:
         return incognito_images.add(data, f"pasted.{ending}")
