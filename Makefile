@@ -5,7 +5,7 @@ ENGINE ?= auto
 # The bundle's engine for graphics cards: auto, yes or no.
 VULKAN ?= auto
 # The first Python here that the set-up takes; tools/setup says what is wrong if none is.
-PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -m tools.setup --check-python 2>/dev/null && $$p -c 'import sys; print(sys.executable)' && exit; \
 	done; echo python3)
 VENV_PYTHON := .venv/bin/python

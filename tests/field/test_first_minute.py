@@ -32,12 +32,15 @@ def main(arguments):
 """
 
 FOUND = {
-    "3.14 beside 3.15": (Pythons("classic", ("3.15.0", "3.14.2")), "3.14.2"),
-    "3.13 beside 3.15 by the manager": (Pythons("manager", ("3.15.0", "3.13.9")), "3.13.9"),
+    "3.14 beside 3.15, which was never tried": (Pythons("classic", ("3.15.0", "3.14.2")), "3.14.2"),
+    "only 3.15, by the launcher": (Pythons("classic", ("3.15.0",)), "3.15.0"),
+    "only 3.15, on PATH": (Pythons(on_path={"python": "3.15.1"}), "3.15.1"),
+    "3.14 beside 3.16": (Pythons("classic", ("3.16.0", "3.14.2")), "3.14.2"),
+    "3.13 beside 3.16 by the manager": (Pythons("manager", ("3.16.0", "3.13.9")), "3.13.9"),
     "only 3.11, and the manager would install 3.14": (Pythons("manager", ("3.11.9",)), "3.11.9"),
     "3.12 on PATH, and a launcher that knows none": (Pythons("classic", (), {"python": "3.12.1"}), "3.12.1"),
     "3.12 on PATH, and a manager that knows none": (Pythons("manager", (), {"python": "3.12.1"}), "3.12.1"),
-    "3.15 on PATH, and 3.13 by the launcher": (Pythons("classic", ("3.13.0",), {"python": "3.15.0"}), "3.13.0"),
+    "3.16 on PATH, and 3.13 by the launcher": (Pythons("classic", ("3.13.0",), {"python": "3.16.0"}), "3.13.0"),
     "the Store's alias, and python3": (Pythons(on_path={"python3": "3.12.4"}, has_store_alias=True), "3.12.4"),
 }
 FOUND_BEFORE = {
@@ -48,10 +51,10 @@ NOT_FOUND = {
     "nothing": (Pythons(), "none was found"),
     "the Store's alias": (Pythons(has_store_alias=True), "none was found"),
     "a launcher without a Python": (Pythons("classic", has_store_alias=True), "none was found"),
-    "only 3.15, by the launcher": (Pythons("classic", ("3.15.0",)), "this is 3.15.0"),
-    "only 3.15, on PATH": (Pythons(on_path={"python": "3.15.1"}), "this is 3.15.1"),
+    "only 3.16, by the launcher": (Pythons("classic", ("3.16.0",)), "this is 3.16.0"),
+    "only 3.16, on PATH": (Pythons(on_path={"python": "3.16.1"}), "this is 3.16.1"),
     "only 3.10": (Pythons("classic", ("3.10.11",), {"python": "3.10.11"}), "this is 3.10.11"),
-    "the manager with 3.15, offline": (Pythons("manager", ("3.15.0",), has_network=False), "this is 3.15.0"),
+    "the manager with 3.16, offline": (Pythons("manager", ("3.16.0",), has_network=False), "this is 3.16.0"),
 }
 
 
@@ -90,7 +93,7 @@ def test_run_cmd_names_the_python_to_install(name: str, tmp_path: Path) -> None:
     code, shown = run_script(tmp_path, pythons, ["cmd", "/c", "run.cmd"])
 
     assert code == 1
-    assert shown.count("QwenDesk needs Python 3.11 to 3.14, and ") == 1
+    assert shown.count("QwenDesk needs Python 3.11 to 3.15, and ") == 1
     assert found in shown
     assert "Install Python 3.13" in shown
     assert "https://www.python.org/downloads/windows/" in shown
@@ -98,7 +101,7 @@ def test_run_cmd_names_the_python_to_install(name: str, tmp_path: Path) -> None:
 
 
 @WINDOWS
-@pytest.mark.parametrize("without", [Pythons(), Pythons(has_store_alias=True), Pythons("classic", ("3.15.0",))])
+@pytest.mark.parametrize("without", [Pythons(), Pythons(has_store_alias=True), Pythons("classic", ("3.16.0",))])
 @case(NEWEST_PYTHON, Way.WINDOW, report="microsoft/winget-cli#2994", before="failed")
 def test_one_key_has_winget_install_a_python_and_goes_on(without: Pythons, tmp_path: Path) -> None:
     put_checkout(tmp_path, SETUP)
@@ -136,7 +139,7 @@ def test_a_winget_that_fails_is_said(tmp_path: Path) -> None:
 
 
 @WINDOWS
-@pytest.mark.parametrize("launched", [(), ("3.15.0",), ("3.10.2", "3.15.0")])
+@pytest.mark.parametrize("launched", [(), ("3.16.0",), ("3.10.2", "3.16.0")])
 @case(NEWEST_PYTHON, Way.WINDOW, report="python/pymanager#227", before="failed")
 def test_the_install_manager_gets_the_one_that_works(launched: Sequence[str], tmp_path: Path) -> None:
     put_checkout(tmp_path, SETUP)
@@ -154,11 +157,11 @@ def test_a_manager_that_may_not_install_is_left_alone(tmp_path: Path) -> None:
     put_checkout(tmp_path, SETUP)
 
     code, shown = run_script(
-        tmp_path, Pythons("manager", ("3.15.0",)), ["cmd", "/c", "run.cmd"], PYTHON_MANAGER_AUTOMATIC_INSTALL="false"
+        tmp_path, Pythons("manager", ("3.16.0",)), ["cmd", "/c", "run.cmd"], PYTHON_MANAGER_AUTOMATIC_INSTALL="false"
     )
 
     assert code == 1
-    assert "this is 3.15.0. Install Python 3.13" in shown
+    assert "this is 3.16.0. Install Python 3.13" in shown
     assert installed(tmp_path) == []
 
 
@@ -168,7 +171,7 @@ def test_a_launcher_that_may_install_takes_what_is_here_first(tmp_path: Path) ->
     put_checkout(tmp_path, SETUP)
 
     _, shown = run_script(
-        tmp_path, Pythons("classic", ("3.15.0", "3.12.3")), ["cmd", "/c", "run.cmd"], PYLAUNCHER_ALLOW_INSTALL="1"
+        tmp_path, Pythons("classic", ("3.16.0", "3.12.3")), ["cmd", "/c", "run.cmd"], PYLAUNCHER_ALLOW_INSTALL="1"
     )
 
     assert "Set up by 3.12.3" in shown
@@ -181,7 +184,7 @@ def test_a_launcher_that_may_install_takes_what_is_here_first(tmp_path: Path) ->
 def test_commands_find_their_python_the_same_way(line: Sequence[str], tmp_path: Path) -> None:
     put_checkout(tmp_path, SETUP)
 
-    code, shown = run_script(tmp_path, Pythons("classic", ("3.15.0", "3.13.2")), ["cmd", "/c", *line])
+    code, shown = run_script(tmp_path, Pythons("classic", ("3.16.0", "3.13.2")), ["cmd", "/c", *line])
 
     assert code == 1, "the made-up set-up fails"
     assert "Set up by 3.13.2" in shown
@@ -191,8 +194,8 @@ def test_commands_find_their_python_the_same_way(line: Sequence[str], tmp_path: 
 @pytest.mark.parametrize(
     ("on_path", "version"),
     [
-        ({"python3": "3.15.0", "python3.13": "3.13.5"}, "3.13.5"),
-        ({"python3": "3.15.0", "python3.11": "3.11.2", "python3.14": "3.14.1"}, "3.14.1"),
+        ({"python3": "3.16.0", "python3.13": "3.13.5"}, "3.13.5"),
+        ({"python3": "3.16.0", "python3.11": "3.11.2", "python3.14": "3.14.1"}, "3.14.1"),
     ],
 )
 @case(NEWEST_PYTHON, Way.WINDOW, report="python.org's download page, October 2026", before="failed")
@@ -220,7 +223,7 @@ def test_make_takes_python3_or_a_newer_one(first: str, version: str, tmp_path: P
 def test_make_names_the_python_to_install(tmp_path: Path) -> None:
     put_checkout(tmp_path, SETUP)
 
-    code, shown = run_script(tmp_path, Pythons(on_path={"python3": "3.15.0", "python3.10": "3.10.2"}), ["make", "run"])
+    code, shown = run_script(tmp_path, Pythons(on_path={"python3": "3.16.0", "python3.10": "3.10.2"}), ["make", "run"])
 
     assert code != 0
-    assert "QwenDesk needs Python 3.11 to 3.14, and this is 3.15.0. Install Python 3.13" in shown
+    assert "QwenDesk needs Python 3.11 to 3.15, and this is 3.16.0. Install Python 3.13" in shown

@@ -40,7 +40,7 @@ def launch(pc: dict[str, Any], folder: Path, arguments: list[str]) -> NoReturn:
     wanted = arguments[0].removeprefix("-") if asked else "3"
     fitting = [each for each in pc["launched"] if f"{each}.".startswith(f"{wanted}.")]
     if not fitting and may_install and pc["has_network"]:
-        fitting = ["3.15.0" if wanted == "3" else f"{wanted}.1"]
+        fitting = ["3.16.0" if wanted == "3" else f"{wanted}.1"]
         add(pc, folder, fitting[0])
     if fitting:
         run(max(fitting, key=numbers), folder / "py", arguments[asked:])

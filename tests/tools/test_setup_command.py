@@ -188,7 +188,7 @@ def start_setup(patch: str, *arguments: str) -> tuple[int, str]:
     ("patch", "found"),
     [
         ("sys.version_info = (3, 9, 6, 'final', 0)", "3.9.6"),
-        ("sys.version_info = (3, 15, 0, 'final', 0)", "3.15.0"),
+        ("sys.version_info = (3, 16, 0, 'final', 0)", "3.16.0"),
         ("sys.maxsize = 2**31 - 1; sys.version_info = (3, 13, 1)", "3.13.1 (32-bit)"),
         ("sysconfig.get_config_var = lambda name: 1; sys.version_info = (3, 14, 0)", "3.14.0 (free-threaded)"),
         ("platform.python_implementation = lambda: 'PyPy'; sys.version_info = (3, 11, 13)", "3.11.13 (PyPy)"),
@@ -199,7 +199,7 @@ def test_wrong_python_is_refused_with_the_one_to_install(patch: str, found: str)
     code, said = start_setup(patch)
 
     assert code == 1
-    assert said.startswith(f"QwenDesk needs Python 3.11 to 3.14, and this is {found}. Install Python 3.13 ")
+    assert said.startswith(f"QwenDesk needs Python 3.11 to 3.15, and this is {found}. Install Python 3.13 ")
     assert start_setup(patch, "--check-python") == (3, said)
 
 
@@ -211,7 +211,7 @@ def test_each_supported_python_is_taken(minor: int) -> None:
 def test_the_setup_takes_the_pythons_that_the_project_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-    assert project["requires-python"] == ">=3.11,<3.15"
+    assert project["requires-python"] == ">=3.11,<3.16"
 
 
 def gaming_pc_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:

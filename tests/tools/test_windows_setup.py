@@ -179,9 +179,11 @@ def test_paths_as_each_side_sees_them() -> None:
 
 def test_every_pin_is_installed_on_windows_unless_it_cannot_be() -> None:
     wanted = python.pinned_for_windows(
-        "# A comment.\nPySide6_Essentials==6.11.3\nnumpy==2.4.6\nSecretStorage==3.5.0\nllama_cpp_python==0.3.36\n"
+        "# A comment.\nPySide6_Essentials==6.11.3; python_version < '3.12'\n"
+        "PySide6_Essentials==6.12.0; python_version >= '3.12'\n"
+        "numpy==2.4.6\nSecretStorage==3.5.0\nllama_cpp_python==0.3.36\n"
     )
-    assert wanted == ["PySide6_Essentials==6.11.3", python.BECAUSE_OF_WINE["numpy"], *python.NOT_PINNED]
+    assert wanted == ["PySide6_Essentials==6.12.0", python.BECAUSE_OF_WINE["numpy"], *python.NOT_PINNED]
 
 
 def test_the_app_is_recorded_with_what_it_asks_for() -> None:

@@ -18,12 +18,12 @@ if sysconfig.get_platform().startswith("mingw"):
     kinds.append("MSYS2")
 checks_only = sys.argv[1:] == ["--check-python"]
 
-if kinds or not (3, 11) <= sys.version_info[:2] <= (3, 14):
+if kinds or not (3, 11) <= sys.version_info[:2] <= (3, 15):
     found = ".".join(str(number) for number in sys.version_info[:3]) + (" (" + ", ".join(kinds) + ")" if kinds else "")
     place = "from your system's packages or from https://www.python.org/downloads/"
     if sys.platform == "win32":
         place = '("Windows installer (64-bit)") from https://www.python.org/downloads/windows/'
-    sentence = "QwenDesk needs Python 3.11 to 3.14, and this is " + found + ". Install Python 3.13 " + place
+    sentence = "QwenDesk needs Python 3.11 to 3.15, and this is " + found + ". Install Python 3.13 " + place
     sys.stderr.write(sentence + ", then try again.\n")
     sys.exit(3 if checks_only else 1)
 

@@ -17,7 +17,7 @@ if defined PYTHON exit /b 0
 rem The Python install manager downloads one, unless its settings forbid that. It shows how far it is.
 call pymanager help >nul 2>nul
 if not %errorlevel% equ 0 goto ask_launcher
-echo QwenDesk needs Python 3.11 to 3.14. The Python install manager gets Python 3.13 now.
+echo QwenDesk needs Python 3.11 to 3.15. The Python install manager gets Python 3.13 now.
 call pymanager exec -3.13 -m tools.setup --check-python
 if %errorlevel% equ 0 set "PYTHON=pymanager exec -3.13"
 if defined PYTHON exit /b 0
@@ -30,7 +30,7 @@ call %REFUSED% -m tools.setup --check-python
 goto offer_winget
 
 :no_python
-echo QwenDesk needs Python 3.11 to 3.14, and none was found. Install Python 3.13 ("Windows installer (64-bit)")
+echo QwenDesk needs Python 3.11 to 3.15, and none was found. Install Python 3.13 ("Windows installer (64-bit)")
 echo from https://www.python.org/downloads/windows/, then try again.
 
 :offer_winget
