@@ -27,7 +27,8 @@ async def test_consent_is_listed_and_can_be_taken_back(
     folder.mkdir()
     path = await asks_to_edit(desk, folder)
     desk.click("thread.call.1.0.always")
-    await desk.until(lambda: path.read_text() == "draw(1)\n" and not desk.parts.chat.busy)
+    await desk.until(lambda: not desk.parts.chat.busy)
+    assert path.read_text() == "draw(1)\n"
 
     desk.window.go_to("settings")
     await desk.until(lambda: lines(desk) == ["Edit files, always in the folder boat-game"])
