@@ -80,7 +80,8 @@ async def test_a_picture_is_copied_and_saved(desk: Desk, shape_picture: ShapePic
     target = tmp_path / "saved.png"
     dialog.fileSelected.emit(str(target))
     dialog.close()
-    await desk.until(lambda: target.exists() and target.read_bytes() == picture.read_bytes())
+    await desk.until(lambda: target.exists() and target.stat().st_size == picture.stat().st_size)
+    assert target.read_bytes() == picture.read_bytes()
     viewer.close()
 
 
