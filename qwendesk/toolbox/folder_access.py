@@ -155,6 +155,7 @@ def _exists(path: Path) -> bool:
 
 def _resolved(path: Path) -> Path | None:
     try:
-        return path.resolve()
+        resolved = path.resolve()
     except (OSError, RuntimeError, ValueError):  # a loop of links, a null character
         return None
+    return None if resolved.is_symlink() else resolved  # from Python 3.13 on such a loop raises nothing
